@@ -42,12 +42,12 @@ from tilewright.results.multi.summary import rate_fields, reload_rows
 from tilewright.search.options import CnSearchOptions
 
 MOST_CUTS = 12
-"""Largest number of cuts (between two stacks) whose benefit is measured. Each measurement evaluates one plan."""
+"""Largest number of cuts between stacks whose benefit is measured. Each measurement evaluates one more plan."""
 
 
 @dataclass(frozen=True)
 class CutWorth:
-    """Benefit of one cut between two stacks, as the figures of the plan without this cut."""
+    """Benefit of one cut between two stacks, described by the latency and energy of the plan without this cut."""
 
     after: str
     """Name of the last layer before the cut."""
@@ -70,16 +70,16 @@ class Fusion:
     found: FusionResult
     cuts: tuple[CutWorth, ...]
     start_digest: str = ""
-    """Digest of the start plan and its cores; '' if the search has no start plan."""
+    """Digest of the start plan and its cores; '' for a search without a start plan."""
 
     @property
     def best(self) -> PlanOutcome:
-        """Best plan with its cores, latency and energy."""
+        """Best plan that was found, with its cores, latency and energy."""
         return self.found.best
 
     @property
     def plan(self) -> Plan:
-        """Best plan, without its cores, latency and energy."""
+        """Stacks, tiles, parts and schedule options of the best plan."""
         return self.found.best.plan
 
     @property
@@ -106,8 +106,8 @@ class Fusion:
 
     @cached_property
     def multi_core_problem(self) -> MultiCoreProblem:
-        """Problem of allocation and scheduling for the best plan, with all allowed cores of each part. The lower bounds
-        are bounds of this problem.
+        """Problem of allocation and scheduling for the best plan. Each part can run on any of its allowed cores, and
+        the lower bounds hold for all these allocations.
         """
         evaluator = PlanEvaluator(
             self.problem, self.options.part(CnSearchOptions), self.settings, self.options.objective
@@ -131,7 +131,7 @@ class Fusion:
 
     @property
     def reproducing_options(self) -> dict[str, list[str]]:
-        """Command-line options with which the verbs compute the same schedule from the mapping file, by verb."""
+        """Command-line options that reproduce the schedule from the mapping file, keyed by verb."""
         search, default = self.options.part(CnSearchOptions).as_dict(), CnSearchOptions().as_dict()
         changed = {name: value for name, value in search.items() if value != default[name]}
         stacks = {"layer_stacks": [list(stack) for stack in self.plan.stacks]}
@@ -205,7 +205,9 @@ class Fusion:
         }
 
     def _start(self) -> JsonObject:
-        """Latency and energy of the start plan on this accelerator; empty if there is no start plan."""
+        """Latency and energy of the start plan on this accelerator, or the reason why it has no schedule; empty without
+        a start plan.
+        """
         start = self.found.start
         if start is None:
             return {}
@@ -255,7 +257,7 @@ class Fusion:
 def fusion_space(
     problem: SystemProblem, options: FusionOptions, stacks: tuple[tuple[int, ...], ...] | None = None
 ) -> PlanSpace:
-    """Space of plans. Choices that `options` or `stacks` fix are not searched."""
+    """Space of plans to search. Choices that `options` or `stacks` fix have only their fixed value."""
     prefetch = options.operands_to_prefetch
     fixed = Fixed(
         stacks,
@@ -278,10 +280,10 @@ def fused(
 ) -> Fusion:
     """Best plan for a network on an accelerator.
 
-    `stacks` fixes the stacks. `start` is a plan of an earlier search, which is evaluated on this accelerator; the
-    result is never worse than this plan. `start_s` is the time at which the call began, in seconds of `clock`; the time
-    budget is measured from this time. The time budget does not end the search before one plan has a schedule. Raises
-    InputError or MappingError if no plan has a schedule. Ctrl-C before the first schedule raises KeyboardInterrupt.
+    `stacks` fixes the stacks. `start` is a plan of an earlier search. It is evaluated on this accelerator, and the
+    result is never worse than this plan. `start_s` is the time at which the call began, in seconds of `clock`. The time
+    budget is measured from this time, and does not end the search before one plan has a schedule. Raises InputError or
+    MappingError if no plan has a schedule, and KeyboardInterrupt for Ctrl-C before the first schedule.
     """
     search_options = options.part(CnSearchOptions)
     by_off_chip = options.layers_by_off_chip
@@ -341,8 +343,9 @@ def _is_of_stacks(plan: Plan, ends: Sequence[int]) -> bool:
 
 
 def origin_rows(tried: Sequence[Tried], objective: str) -> list[JsonObject]:
-    """Rows, one for each origin of plans. A row has the numbers of plans, of schedules, of plans without a schedule,
-    and of plans that were the best so far, and the figures of the best plan.
+    """Rows with statistics of the evaluated plans, one row for each origin of plans. A row counts the plans, the
+    schedules, the plans without a schedule, and the plans that were the best when they were evaluated. It also has
+    latency, energy and EDP of the best plan of this origin.
     """
     rows: dict[str, dict[str, Any]] = {}
     best: dict[str, PlanFigures] = {}
@@ -387,7 +390,9 @@ def _written(loops: Sequence[TilingEntry]) -> list[str]:
 
 
 def _bound_fields(bounds: LowerBounds, latency_cycles: int, energy_pj: float) -> JsonObject:
-    """Fields with the lower bounds of the tiles, and the gaps of a schedule to them."""
+    """Fields of `fusion.json` with the lower bounds for the tiles of the plan, and the gaps between the schedule and
+    the bounds.
+    """
     least_edp = energy_delay_product(bounds.energy_pj, bounds.latency_cycles)
     return {
         "lower_bound": {

@@ -1,19 +1,19 @@
-"""Arrangements of the parts of a layer on cores: in turn, in runs of parts, or as a grid of neighbouring parts."""
+"""Arrangements of the parts of a layer on cores: round-robin, consecutive parts together, or as a grid."""
 
 import itertools
 import math
 
 Shape = tuple[int, ...]
-"""Numbers of parts along the loops over the parts of a layer, innermost first."""
+"""Numbers of parts along each loop over the parts of a layer; the innermost loop comes first."""
 
 
 def arrangements(shape: Shape, cores: int) -> list[tuple[int, ...]]:
-    """Arrangements of the parts of a layer on numbered cores. An arrangement has the core of each part, in the order of
-    the parts (the innermost loop counts fastest).
+    """Arrangements of the parts of a layer on numbered cores. An arrangement lists the core of each part; the index of
+    the innermost loop counts fastest.
 
-    Parts go to the cores in turn, or consecutive parts go to the same core; for both, parts are counted along the
-    innermost or along the outermost loop. If several loops cut the layer, the cores also form grids, each core of which
-    runs a rectangle of neighbouring parts.
+    Parts are dealt to the cores round-robin, or consecutive parts share a core. Both arrangements exist for two orders
+    of the parts: innermost loop first, and outermost loop first. If several loops cut the layer, the cores also form
+    grids. Each core of a grid runs a rectangle of neighbouring parts.
     """
     parts = math.prod(shape)
     places = [tuple(reversed(place)) for place in itertools.product(*map(range, reversed(shape)))]
@@ -37,8 +37,8 @@ def arrangements(shape: Shape, cores: int) -> list[tuple[int, ...]]:
 
 
 def _grids(shape: Shape, cores: int) -> list[Shape]:
-    """Sides of grids of exactly this number of cores, if each core of the grid gets a part, and none gets more parts
-    than it would in turn.
+    """Numbers of cores along each loop, for grids of exactly this number of cores. Every core of a grid gets a part,
+    and no core gets more parts than in a round-robin arrangement.
     """
     if len(shape) < 2:
         return []

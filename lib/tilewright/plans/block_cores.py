@@ -1,4 +1,4 @@
-"""Cores of blocks: allocations of the blocks of layers to some of the cores, in turn, in runs, or as a grid."""
+"""Allocations of the blocks of layers to some of the cores: round-robin, consecutive blocks together, or as a grid."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -11,8 +11,10 @@ from tilewright.plans.plan import Plan
 
 
 def block_shapes(plan: Plan, space: AllocationSpace) -> dict[int, Shape]:
-    """Shape of the parts of each layer, by position of the layer. A layer has one dimension of parts if the numbers of
-    its loops do not give the number of its parts, for example because the mapping file has a loop without a number.
+    """Numbers of parts along the loops of each layer, by position of the layer.
+
+    A layer gets a shape with one dimension if its loops do not determine the number of its parts. An example is a loop
+    without a number in the mapping file.
     """
     groups = [0] * len(plan.tiles)
     for layer, group in space.parts:
@@ -28,11 +30,11 @@ def block_shapes(plan: Plan, space: AllocationSpace) -> dict[int, Shape]:
 def block_starts(
     space: AllocationSpace, shapes: dict[int, Shape], every_count: bool, start: PartCores | None = None
 ) -> Iterator[PartCores]:
-    """Allocations of the layers in `shapes` to the same number of cores, for several numbers of cores.
+    """Allocations in which the layers in `shapes` run on the same number of cores, for several numbers of cores.
 
-    A layer runs on its fastest cores. The numbers are the smallest with which a core runs at most 1, 2, ... blocks of
-    some layer; with `every_count`, they are all numbers between. Other layers keep their cores in `start`; without
-    `start`, they run on the first core that is allowed.
+    A layer runs on its fastest cores. Each number of cores is the smallest with which a core runs at most 1, 2, ...
+    blocks of some layer. With `every_count`, all numbers between the smallest and the largest are used. Other layers
+    keep their cores in `start`, or run on their first allowed core if `start` is None.
     """
     members: dict[int, list[int]] = {layer: [] for layer in shapes}
     for part, (layer, _) in enumerate(space.parts):
@@ -56,7 +58,7 @@ def block_starts(
 
 
 def _by_speed(space: AllocationSpace, parts: Sequence[int]) -> list[int]:
-    """Cores that are allowed for the first of some parts, the fastest first."""
+    """Cores that are allowed for the first of these parts, ordered by their runtime for this part."""
     first = parts[0]
     return sorted(space.choices[first], key=lambda core: (int(space.runtime_cycles[first, core]), core))
 

@@ -1,4 +1,4 @@
-"""Queue of the cuts of a layer into blocks, by estimates and by the schedules of earlier cuts."""
+"""Queue of the cuts of a layer into blocks, ordered by estimates that the schedules of earlier cuts correct."""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,10 @@ from tilewright.plans.evaluate import PlanOutcome
 
 
 class BlockQueue:
-    """Cuts of a layer that were not tried yet.
+    """Queue of the cuts of a layer that were not tried yet, ordered by estimates.
 
-    Estimates count the cycles of an array without stalls. The schedules of earlier cuts give the least ratio of the
-    real time on a core to this time, which then stretches the estimates of all other cuts.
+    An estimate assumes that the array of a core never stalls. Each scheduled cut gives a ratio of real core time to
+    stall-free core time. The smallest of these ratios multiplies the core times in the estimates of the other cuts.
     """
 
     def __init__(self, cuts: Sequence[Blocks], objective: str) -> None:
@@ -19,8 +19,8 @@ class BlockQueue:
         self._is_known = False
 
     def next(self, count: int, best: PlanOutcome | None, tolerance: float) -> list[Blocks]:
-        """The next cuts, at most `count`, which leave the queue. If the objective is the latency, only cuts are next
-        whose estimate is below the latency of `best`, multiplied by `tolerance`.
+        """Next cuts to try, at most `count`; they leave the queue. If the objective is the latency, a cut is returned
+        only if its estimate is below `tolerance` times the latency of `best`.
         """
         self._cuts.sort(key=lambda cut: cut.rank(self._objective, self._stretch))
         taken = self._cuts[:count]
@@ -31,7 +31,7 @@ class BlockQueue:
         return taken
 
     def learn(self, outcome: PlanOutcome, cut: Blocks) -> None:
-        """Take the schedule of a cut into account."""
+        """Correct the estimates of the other cuts by the schedule of `cut`."""
         if outcome.figures is None or not outcome.most_parts * cut.block_cycles:
             return
         stretch = max(1.0, outcome.busiest_cycles / (outcome.most_parts * cut.block_cycles))

@@ -1,8 +1,9 @@
-"""Blocks of layers: parts along rows, channels, and heads or the batch at once, with an estimate of their cycles.
+"""Blocks of layers: parts along rows, channels, and heads or the batch at the same time, with an estimate of their
+cycles.
 
-If each block of `a x b` runs on a core of its own, the input is read `b` times and the weights `a` times. Fewer cores
-read less but compute longer, and data that do not fit a core are read again. The estimate weighs these effects. It only
-decides which cuts are scheduled first; costs and schedules decide which cut is the best.
+If each block of `a x b` runs on a core of its own, the input is read `b` times and the weights `a` times. With fewer
+cores, less data are read, but the computation takes longer. Data that do not fit a core are read again. The estimate
+includes these effects. It only decides which cuts are scheduled first; the schedules decide which cut is the best.
 """
 
 import itertools
@@ -24,51 +25,51 @@ from tilewright.workload.relevancy import operand_elements
 MOST_BLOCKS_A_CORE = 4
 """Largest number of blocks of a layer that one core runs."""
 REMEMBERED_LAYERS = 64
-"""Number of different layers whose blocks are cached, because networks repeat their layers."""
+"""Number of different layers whose blocks are cached. The cache is useful because networks repeat layers."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Properties of a system, and of the cores that can run a layer, from which the estimate for the layer follows."""
+    """Properties of a system, and of the cores that can run a layer, as input for the estimates of its blocks."""
 
     cores: int
     """Number of cores that can run the layer."""
     unrolling: tuple[tuple[str, int], ...]
-    """Pairs (loop dimension, number of its indices that the array of a core processes at a time); empty if they are not
-    known.
+    """Pairs (loop dimension, number of its indices that a core's array processes in parallel); empty if the unrolling
+    is not known.
     """
     array_units: int
-    """Number of units of the array of a core."""
+    """Number of processing units in the array of a core."""
     rooms: tuple[tuple[int, tuple[str, ...]], ...]
-    """Pairs (capacity in bits, layer operands that share it), one for each top memory of a core."""
+    """Pairs (capacity in bits, layer operands that share this memory), one for each top memory of a core."""
     read_bits_per_cycle: float
-    """Largest rate of the data that leave the off-chip memory."""
+    """Largest rate of data from the off-chip memory to the cores, in bits per cycle."""
     write_bits_per_cycle: float
-    """Largest rate of the data that enter the off-chip memory."""
+    """Largest rate of data from the cores to the off-chip memory, in bits per cycle."""
     shares_port: bool
-    """Whether the data that leave the off-chip memory and the data that enter it share a port."""
+    """Whether one port carries both the data from the off-chip memory and the data to it."""
     is_heard: bool
     """Whether a bus brings data from the off-chip memory, so that equal data for several cores are sent once."""
 
 
 @dataclass(frozen=True)
 class OnCores:
-    """Estimate for blocks on a number of cores."""
+    """Estimate for the blocks of a layer on a certain number of cores."""
 
     cores: int
     port_cycles: float
     """Cycles in which the off-chip port is busy."""
     first_cycles: float
-    """Cycles until every core has the data of its first block; 0 if blocks start while their data arrive."""
+    """Cycles until every core has the data of its first block; 0 if computation overlaps with loading."""
     core_cycles: float
-    """Cycles in which the array of the busiest core works, without stalls."""
+    """Cycles of the busiest core's array, without stalls."""
     last_cycles: float
-    """Cycles of a block that starts when all its data have arrived; 0 if blocks start while their data arrive."""
+    """Cycles of a block that starts after all its data have arrived; 0 if computation overlaps with loading."""
     moved_bits: float
-    """Bits that the off-chip memory sends and receives."""
+    """Traffic of the off-chip memory in bits, reads and writes."""
 
     def cycles(self, stretch: float) -> float:
-        """Estimated latency in cycles. `stretch` is the time on a core, as a multiple of the time without stalls."""
+        """Estimated latency in cycles. `stretch` is the ratio of the real time on a core to the time without stalls."""
         port, core = self.port_cycles + stretch * self.last_cycles, self.first_cycles + stretch * self.core_cycles
         return max(port, core)
 
@@ -80,9 +81,11 @@ class Blocks:
     counts: tuple[int, ...]
     """Number of parts along each dimension that can be cut; 1 for a dimension that is not cut."""
     block_cycles: float
-    """Cycles in which the array of a core works for one block, without stalls."""
+    """Cycles of one block on the array of a core, without stalls."""
     choices: tuple[OnCores, ...]
-    """Estimates, one for each smallest number of cores that run at most 1, 2, ... blocks each."""
+    """Estimates for several numbers of cores. Each is the smallest number with which a core runs at most 1, 2, ...
+    blocks.
+    """
 
     @property
     def parts(self) -> int:
@@ -90,23 +93,23 @@ class Blocks:
         return math.prod(self.counts)
 
     def rank(self, objective: str, stretch: float = 1.0) -> tuple[float, ...]:
-        """Key of the order in which cuts are tried. It has the objective of the estimated off-chip traffic, in place of
-        the energy, and of the estimated latency. `stretch` is explained at `OnCores.cycles`.
+        """Sort key of the cut; cuts with small keys are tried first. The key is the value of the objective, with
+        off-chip traffic in place of energy and the estimated latency. `stretch` is explained at `OnCores.cycles`.
         """
         pairs = ((one.cycles(stretch), one.moved_bits) for one in self.choices)
         first = min((OBJECTIVES[objective].value(bits, cycles), cycles) for cycles, bits in pairs)
         return *first, float(self.parts), *map(float, self.counts)
 
     def least_cycles(self, stretch: float) -> float:
-        """Least estimated latency in cycles over all numbers of cores."""
+        """Smallest estimated latency in cycles over all numbers of cores."""
         return min(one.cycles(stretch) for one in self.choices)
 
 
 def machine(
     accelerator: MultiCoreAccelerator, core: Core, cores: int, unrolling: Mapping[str, int], link: Mapping[str, str]
 ) -> Machine:
-    """Machine for a layer that `cores` cores like `core` can run. `link` has the memory operand of each operand of the
-    layer.
+    """Properties of the system and of `cores` equal cores that can run a layer. `link` maps each layer operand to its
+    memory operand.
     """
     off_chip = accelerator.offchip_core_id
     read, write, shares_port = (None, None, True) if off_chip is None else offchip_ports(accelerator.core_of[off_chip])
@@ -128,8 +131,8 @@ def machine(
 
 
 def _width(links: Sequence[Link]) -> float:
-    """Largest rate over links that begin or end at the off-chip core: all data use a link of the port, and one of the
-    other links. Infinite if there is no limit.
+    """Largest total rate of these links of the off-chip core, in bits per cycle; infinite without a limit. Data use one
+    link of the port and one other link, so the smaller total of the two groups counts.
     """
     found = math.inf
     for are_ports in (True, False):
@@ -141,10 +144,11 @@ def _width(links: Sequence[Link]) -> float:
 
 
 def uniform_blocks(layer: Layer, dimensions: Sequence[str], of: Machine) -> tuple[Blocks, ...]:
-    """All cuts of a layer into blocks along `dimensions`, with at most MOST_BLOCKS_A_CORE blocks for each core.
+    """All cuts of a layer into equal blocks along `dimensions`, with at most MOST_BLOCKS_A_CORE blocks for each core.
 
-    `dimensions` has at most three dimensions of the output: rows, channels, and heads or the batch. Two numbers of
-    parts that give the same parts count once. Dimensions after the second are only cut into equal parts.
+    `dimensions` has at most three dimensions of the output: rows, channels, and heads or the batch. If two numbers of
+    parts give parts of the same size, only the smaller number is used. From the third dimension on, the number of parts
+    must divide the size of the dimension.
     """
     return _uniform_blocks(replace(layer, name=""), tuple(dimensions), of)
 
@@ -158,21 +162,23 @@ def _uniform_blocks(layer: Layer, dimensions: tuple[str, ...], of: Machine) -> t
 
 
 def part_counts(size: int, most: int, evenly: bool = False) -> tuple[int, ...]:
-    """Numbers of parts, at most `most`, that give different sizes of parts, in rising order. With `evenly`, all parts
-    are equal.
+    """Numbers of parts up to `most`, in rising order, one for each possible size of the parts. With `evenly`, the
+    number must divide `size`.
     """
     found = {math.ceil(size / math.ceil(size / wanted)) for wanted in range(1, min(size, most) + 1)}
     return tuple(sorted(count for count in found if not evenly or size % count == 0))
 
 
 def core_counts(parts: int, cores: int) -> tuple[int, ...]:
-    """Smallest numbers of cores that run at most 1, 2, ... parts each, in falling order, at most `cores`."""
+    """Numbers of cores, at most `cores`, in falling order. Each is the smallest number with which a core runs at most
+    1, 2, ... parts.
+    """
     counts = (math.ceil(parts / each) for each in range(1, MOST_BLOCKS_A_CORE + 1))
     return tuple(dict.fromkeys(count for count in counts if count <= cores))
 
 
 class _Estimate:
-    """Estimate of the cycles and of the off-chip traffic of the blocks of one layer."""
+    """Estimator of the cycles and of the off-chip traffic of the blocks of one layer."""
 
     def __init__(self, layer: Layer, dimensions: tuple[str, ...], of: Machine) -> None:
         self.layer, self.dimensions, self.machine = layer, dimensions, of
@@ -181,11 +187,11 @@ class _Estimate:
         self.sizes = tuple(layer.size_of[name] for name in dimensions)
         whole = self.bits(self.sizes)
         self.depends = {name: tuple(self._depends(name, place) for place in range(len(self.sizes))) for name in whole}
-        """Whether a block has other data of an operand if it differs in a dimension, by operand."""
+        """[operand][dimension] Whether two blocks that differ in the dimension have different data of the operand."""
         self.written_bits = operand_elements(layer, OUTPUT, CORRECTED) * layer.bits_of[FINAL_OUTPUT]
 
     def _bits(self, sizes: tuple[int, ...]) -> dict[str, int]:
-        """Bits of each operand of a block. Outputs have the width of partial sums if partial sums are wider."""
+        """Bits of a block's data, by operand. Outputs count with the width of partial sums if this width is larger."""
         changed = dict(zip(self.dimensions, sizes, strict=True))
         loops = tuple((name, changed.get(name, size)) for name, size in self.layer.loop_sizes)
         block, width = replace(self.layer, loop_sizes=loops), self.layer.bits_of
@@ -197,7 +203,7 @@ class _Estimate:
         return self.sizes[place] > 1 and self.bits(one)[operand] != self.bits(self.sizes)[operand]
 
     def of(self, counts: tuple[int, ...]) -> Blocks:
-        """Cut with these numbers of parts along the dimensions."""
+        """Cut into blocks with these numbers of parts along the dimensions, with its estimates."""
         sizes = tuple(math.ceil(size / count) for size, count in zip(self.sizes, counts, strict=True))
         parts, fits, block_cycles = math.prod(counts), self._fits(sizes), self._block_cycles(sizes)
         streamed = 0.0 if fits else parts * self._streamed_bits(sizes)
@@ -218,7 +224,7 @@ class _Estimate:
         return reading + writing if self.machine.shares_port else max(reading, writing)
 
     def _block_cycles(self, sizes: tuple[int, ...]) -> float:
-        """Cycles of a block on the array, without stalls."""
+        """Cycles of a block on the array of a core, without stalls."""
         changed = dict(zip(self.dimensions, sizes, strict=True))
         loops = [(name, changed.get(name, size)) for name, size in self.layer.loop_sizes]
         unrolling = self.unrolling
@@ -232,7 +238,9 @@ class _Estimate:
         return all(sum(bits[name] for name in held) <= room for room, held in self.machine.rooms)
 
     def _copied_bits(self, sizes: tuple[int, ...], counts: tuple[int, ...], cores: int, each: int) -> float:
-        """Bits of the inputs that all cores read, if the blocks of a core share what they have in common."""
+        """Bits of the inputs that all cores read together. Blocks on the same core share the data that they have in
+        common.
+        """
         if self.machine.is_heard:
             return float(sum(bits for name, bits in self.bits(self.sizes).items() if name != OUTPUT))
         bits = self.bits(sizes)
@@ -249,11 +257,12 @@ class _Estimate:
         return float(cores * min(bits_of(shape) for shape in shapes if math.prod(shape) >= each))
 
     def _streamed_bits(self, sizes: tuple[int, ...]) -> float:
-        """Bits of the inputs that a core reads for a block that does not fit.
+        """Bits of the inputs that a core reads for a block whose data do not fit the core.
 
-        The block reads its inputs once if its outputs or one of its inputs stay on the core. Otherwise it is run in
-        pieces along its first two dimensions, and reads its inputs again. Mappings are chosen by their cycles, and read
-        more if the array hides it; in pieces, the block is therefore assumed to read all that the port can send.
+        The block reads its inputs once if its outputs or one of its inputs stay on the core. Otherwise, the block runs
+        in pieces along its first two dimensions, and some inputs are read again. Mappings are chosen by their cycles,
+        so a mapping can read more data in the time of the computation. A block in pieces is therefore assumed to read
+        at least as much as the port can send in this time.
         """
         steps = [math.ceil(size / self._unrolling(place)) for place, size in enumerate(sizes[:2])]
         least = math.inf
@@ -273,8 +282,8 @@ class _Estimate:
         return self.unrolling.get(self.dimensions[place], 1)
 
     def _stays(self, bits: Mapping[str, int], pieces: Sequence[int]) -> bool:
-        """Whether the outputs of a piece, or an input that does not change from piece to piece along a dimension that
-        is not cut, fit a core.
+        """Whether one operand of a piece can stay in a memory of the core. It is the output, or an input that is equal
+        for all pieces along a dimension that is not cut.
         """
         for room, held in self.machine.rooms:
             for name in held:

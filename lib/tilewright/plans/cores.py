@@ -1,4 +1,4 @@
-"""Search for the cores of parts of layers: cores of an earlier plan are adopted, and improved step by step."""
+"""Search for the cores of parts of layers, which improves the cores of an earlier plan step by step."""
 
 import math
 import random
@@ -22,15 +22,15 @@ from tilewright.plans.detours import DetourSteps, Layers
 LayerCores = tuple[tuple[int, ...], ...]
 """[layer][group] Core of the group, as a position in `accelerator.core_ids`."""
 PartCores = tuple[int, ...]
-"""[part] Core of the part. The parts are those of the space of allocations."""
+"""[part] Core of the part. Parts are numbered as in the allocation space."""
 ALIKE_PROBABILITY = 0.4
-"""Probability that a step spreads the parts of several similar layers in the same way. Similar layers have the same
-number of parts and the same allowed cores.
+"""Probability that a step treats several similar layers in the same way when it spreads their parts over cores. Similar
+layers have the same number of parts and the same allowed cores.
 """
 DETOUR_PROBABILITY = 0.5
-"""Probability that a step changes the detours instead of the cores, in a search that can change detours."""
+"""Probability that a step changes the detours instead of the cores, if the search may change both."""
 RECUT_PROBABILITY = 0.6
-"""Probability that a step changes the cores of a layer that has another number of parts than in the earlier plan."""
+"""Probability that a step changes the cores of a layer whose number of parts differs from that in the earlier plan."""
 SPREAD_STARTS = 5
 """Number of warm starts (initial allocations) that spread the work over cores. Each further warm start puts all work on
 one core.
@@ -52,13 +52,13 @@ class PlanFigures:
 Clock = Callable[[], float]
 """Function that returns the current time in seconds."""
 Judge = Callable[[PartCores, Layers], PlanFigures | None]
-"""Function that returns latency and energy of an allocation in which the given layers have detours, or None if the
+"""Function that returns the latency and energy of an allocation in which some layers have detours, or None if the
 allocation has no schedule.
 """
 
 
 class SchedulingJudge:
-    """Judge of the allocations of one problem, which uses the compiled scheduler."""
+    """Evaluator of the allocations of one problem, which runs the compiled scheduler."""
 
     def __init__(self, problem: MultiCoreProblem) -> None:
         self._scheduler = Scheduler(problem.assembled.problem, replace(problem.options, record=False))
@@ -78,8 +78,8 @@ class SchedulingJudge:
 
 
 def starts(space: AllocationSpace, known: LayerCores | None, thorough: bool) -> Iterator[PartCores]:
-    """Allocations with which a search begins: first the allocation made from the `known` cores of a similar plan, then
-    warm starts. With `thorough`, all warm starts are used.
+    """Initial allocations of a search. The first one is made from the `known` cores of a similar plan, and warm starts
+    follow. With `thorough`, all warm starts are used.
     """
     spread = [space.part_cores(genome) for genome in warm_starts(space)]
     if known is not None:
@@ -97,11 +97,11 @@ def _balanced_start(spread: Sequence[PartCores]) -> PartCores:
 
 
 def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None) -> PartCores:
-    """Allocation that adopts the `known` cores of another plan.
+    """Allocation with the `known` cores of another plan.
 
-    If this plan splits a group of the other plan, the new groups stay on the core of the old group. If a part has no
-    counterpart in the other plan, or if the core of the counterpart is not allowed, the part gets its core from the
-    allocation `other`. Without `other`, each core keeps its share of the layer.
+    If a group of the other plan was split, the new groups stay on the core of the old group. A part without a
+    counterpart gets its core from the allocation `other`. The same holds for a part whose counterpart runs on a core
+    that is not allowed for the part. Without `other`, each core keeps its share of the layer.
     """
     counts = _part_counts(space)
     found = []
@@ -116,7 +116,7 @@ def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None
 
 
 def recut_parts(space: AllocationSpace, known: LayerCores | None) -> tuple[int, ...]:
-    """Parts of all layers that have another number of parts than in `known`; empty if `known` is None."""
+    """Parts of all layers whose number of parts differs from that in `known`; empty if `known` is None."""
     if known is None:
         return ()
     counts = _part_counts(space)
@@ -129,7 +129,7 @@ def _part_counts(space: AllocationSpace) -> Counter[int]:
 
 
 def layer_cores(space: AllocationSpace, cores: PartCores, layers: int) -> LayerCores:
-    """[layer][group] Core of each group, from the cores of all parts."""
+    """[layer][group] Core of each group of a layer, computed from the cores of all parts."""
     found: list[list[int]] = [[] for _ in range(layers)]
     for (layer, _), core in zip(space.parts, cores, strict=True):
         found[layer].append(core)
@@ -138,12 +138,12 @@ def layer_cores(space: AllocationSpace, cores: PartCores, layers: int) -> LayerC
 
 @dataclass(frozen=True)
 class CutParts:
-    """Parts of a plan as its cut makes them."""
+    """Properties of the parts of one plan, which the search for cores uses."""
 
     recut: Sequence[int]
-    """Parts of layers that have another number of parts than in the plan whose cores the search begins with."""
+    """Parts of layers whose number of parts differs from that in the plan with the initial cores."""
     shapes: Mapping[int, Shape]
-    """Shape of the parts of each layer, by position of the layer."""
+    """Numbers of parts along the loops of each layer, by position of the layer."""
 
 
 class CoreSearch:
@@ -175,9 +175,8 @@ class CoreSearch:
         return len(self._known)
 
     def look_at(self, cores: PartCores, by_off_chip: Layers | None = None) -> bool:
-        """Schedule an allocation, and keep it if it is the best so far. Returns whether the allocation was kept.
-
-        The layers in `by_off_chip` have detours; if it is None, the detours of the best allocation are used.
+        """Schedule an allocation, and keep it if it is the best so far. Returns whether it was kept. The layers in
+        `by_off_chip` have detours; None stands for the detours of the best allocation.
         """
         detours = self.by_off_chip if by_off_chip is None else by_off_chip
         if (cores, detours) in self._known:
@@ -207,8 +206,8 @@ class CoreSearch:
                 self.look_at(self._neighbour(self.best))
 
     def _neighbour(self, cores: PartCores) -> PartCores:
-        """Neighbour of an allocation, which differs by one of four changes. One part moves to another core. Two parts
-        of a layer exchange their cores. Each part of a layer takes the core of the previous part. The parts of one
+        """Neighbour of an allocation, made by one of four changes. (1) One part moves to another core. (2) Two parts of
+        a layer exchange their cores. (3) Each part of a layer takes the core of the previous part. (4) The parts of one
         layer, or of several similar layers, are spread over the cores again.
         """
         draw, changed = self._draw, list(cores)
@@ -233,10 +232,11 @@ class CoreSearch:
         return tuple(changed)
 
     def _spread(self, cores: list[int], part: int) -> None:
-        """Spread the parts of a layer over some of the allowed cores: the fastest cores, or random cores. Consecutive
-        parts go to different cores in turn, or in blocks to the same core. The parts of a layer that several loops cut
-        are arranged in one of all ways (`arrangements`). At random, later layers with the same number of parts and the
-        same cores are spread in the same way.
+        """Spread the parts of a layer over some of its allowed cores: the fastest cores, or random cores.
+
+        Parts go to the cores round-robin, or consecutive parts share a core. If several loops cut the layer, one of the
+        results of `arrangements` is drawn. Sometimes, later layers with the same number of parts and the same cores are
+        spread in the same way; this choice is random.
         """
         draw, choices = self._draw, self.space.choices[part]
         layer = self.space.parts[part][0]

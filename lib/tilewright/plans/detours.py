@@ -1,4 +1,7 @@
-"""Detours (layers whose results reach other cores through the off-chip memory), and random changes of the detours."""
+"""Detours, and random changes of detours.
+
+A layer has a detour if its results reach other cores through the off-chip memory.
+"""
 
 import random
 from collections.abc import Sequence
@@ -11,27 +14,27 @@ from tilewright.multicore.scheduling.problem import SchedulingProblem
 Layers = tuple[int, ...]
 """Positions of layers in the network, in rising order."""
 BACK_PROBABILITY = 0.3
-"""Probability that a step starts at a layer that has a detour, and so removes detours."""
+"""Probability that the first layer of a step has a detour. Such a step removes detours."""
 LARGE_PROBABILITY = 0.7
-"""Probability that a step draws its first layer in proportion to the bits that each layer produces. Otherwise all
+"""Share of steps whose first layer is drawn in proportion to the bits that each layer produces. In other steps, all
 layers are equally likely. Detours of layers with large results relieve a bus most.
 """
 RUNS = (1, 1, 1, 2, 3, 5, 8)
-"""Numbers of consecutive layers that a step changes (fewer at the end of the network). One of them is drawn at
-random.
+"""Possible numbers of consecutive layers that a step changes; one number is drawn at random. Near the end of the
+network, a step changes fewer layers.
 """
 
 
 @dataclass(frozen=True)
 class DetourSteps:
-    """Random changes of the set of layers with detours, for a network that is already cut."""
+    """Random changes of the set of layers with detours, for one plan's network of computation nodes."""
 
     bits: Sequence[int]
     """[layer] Number of bits that the layer produces for other layers."""
 
     def next(self, draw: random.Random, chosen: Layers) -> Layers:
-        """Layers with detours after one step, which changes consecutive layers. If the first of these layers has no
-        detour, all of them get a detour; otherwise, all of them lose their detours.
+        """Set of layers with detours after one step. The step changes consecutive layers. If the first of them has no
+        detour, all of them get a detour. Otherwise all of them lose their detours.
         """
         first = self._first(draw, chosen)
         run = set(range(first, min(len(self.bits), first + draw.choice(RUNS))))
@@ -46,7 +49,7 @@ class DetourSteps:
 
 
 def detour_steps(problem: SchedulingProblem) -> DetourSteps:
-    """Random changes of detours for the network of a problem."""
+    """Generator of random detour changes for the network of a problem."""
     graph = problem.graph
     bits = np.zeros(int(graph.layer.max(initial=-1)) + 1, np.int64)
     is_made = np.zeros(len(graph.piece_bits), np.bool_)

@@ -48,23 +48,25 @@ from tilewright.search.options import CnSearchOptions
 from tilewright.workload.layer import OUTPUT
 
 MOST_NODES = 60_000
-"""Largest number of computation nodes of a plan. Larger plans are not evaluated, because each schedule takes seconds.
+"""Largest number of computation nodes of a plan that is evaluated. Larger plans would take seconds for each schedule.
 """
 REMEMBERED = 4
-"""Number of plans whose computation nodes are cached, so that a plan can be scheduled again with other cores."""
+"""Number of plans whose computation nodes are cached. A cached plan can be scheduled again with other cores."""
 
 
 @dataclass(frozen=True)
 class PlanToBeat:
-    """Latency that the plan for a network of one layer must beat. A plan that cannot beat it is not scheduled."""
+    """Latency of the best plan so far, for a network of one layer. A plan whose lower bound is not below this latency
+    is not scheduled.
+    """
 
     latency_cycles: int
     machine: Machine
-    """Off-chip port, and number of cores that can run the layer."""
+    """Properties of the off-chip port, and number of cores that can run the layer."""
 
 
 class _BeatenError(MappingError):
-    """A lower bound of a plan is not below the latency of its rival."""
+    """Error that ends the evaluation of a plan whose lower bound is not below the latency to beat."""
 
 
 @dataclass(frozen=True)
@@ -73,25 +75,29 @@ class Task:
 
     plan: Plan
     cores: LayerCores | None = None
-    """Cores of a similar plan, with which the search for cores begins."""
+    """Cores of a similar plan, from which the first allocation is made."""
     tries: int = 0
-    """Number of allocations to try after the initial allocations, step by step from the best of them."""
+    """Number of further allocations to try after the initial allocations. Each is a neighbour of the best allocation so
+    far.
+    """
     detours: bool = False
     """Whether a step can also change the detours (layers whose results move through the off-chip memory)."""
     thorough: bool = False
     """Whether to evaluate all warm starts (initial allocations)."""
     by_engine: bool = False
-    """Whether to search for cores also with the allocation search of a run."""
+    """Whether to use also the allocation engine of a run, for example the genetic algorithm."""
     as_given: bool = False
     """Whether to evaluate only the allocation in `cores`."""
     spread: tuple[int, ...] = ()
-    """Positions of layers whose parts are also tried on fewer cores, arranged in several ways (`block_starts`)."""
+    """Positions of layers whose parts are also tried on fewer cores and in several arrangements (`block_starts`)."""
     on_every_count: bool = False
-    """Whether every number of cores on which a core runs few parts is tried for the layers in `spread`."""
+    """Whether layers in `spread` are tried on every number of cores instead of selected numbers (`every_count` of
+    `block_starts`).
+    """
     rival: PlanToBeat | None = None
     seed: int = 0
     time_left_s: float | None = None
-    """Time in seconds after which no further allocation is tried. None: no limit."""
+    """Time limit in seconds: no further allocation is tried after this time. None: no limit."""
 
 
 @dataclass(frozen=True)
@@ -100,25 +106,23 @@ class PlanOutcome:
 
     plan: Plan
     figures: PlanFigures | None
-    """Figures of the best schedule; None if the plan has no schedule."""
+    """Latency and energy of the best schedule; None if the plan has no schedule."""
     cores: LayerCores = ()
     evaluations: int = 0
     """Number of schedules that were made for the plan."""
     reason: str = ""
     """Reason why the plan has no schedule; '' if it has one."""
     moved_again: tuple[int, ...] = ()
-    """[layer] Number of bits that the schedule moves again: bits of all moves of the layer's data after the
-    first move.
-    """
+    """[layer] Number of bits of the layer's data that the schedule moves again after their first move."""
     busiest_cycles: int = 0
-    """Cycles in which the busiest core of the schedule runs parts."""
+    """Cycles in which the core with the most work computes."""
     most_parts: int = 0
     """Largest number of parts that one core runs."""
 
 
 class PlanEvaluator:
-    """Evaluator of plans for one network on one accelerator. Results do not depend on earlier evaluations. Time limits
-    are in seconds of `clock`.
+    """Evaluator of plans for one network on one accelerator. Results do not depend on plans evaluated earlier. Time
+    limits are in seconds of `clock`.
     """
 
     def __init__(
@@ -138,8 +142,8 @@ class PlanEvaluator:
         self._costed: OrderedDict[object, CostedCnProblem] = OrderedDict()
 
     def costed(self, plan: Plan, rival: PlanToBeat | None = None) -> CostedCnProblem:
-        """Network cut into CNs by a plan, with the costs of the CNs. Raises InputError if the network cannot be cut in
-        this way, and MappingError if the plan cannot beat its rival.
+        """Network cut into CNs by a plan, with the costs of the CNs. Raises InputError if the plan cannot cut the
+        network. Raises MappingError if the plan cannot beat the latency of the best plan.
         """
         found = self._costed.get(plan.cut)
         if found is None:
@@ -176,8 +180,8 @@ class PlanEvaluator:
         return CostedCnProblem(described, graph, costs, self.search.model)
 
     def multi_core_problem(self, plan: Plan, rival: PlanToBeat | None = None) -> MultiCoreProblem:
-        """Problem of allocation and scheduling for a plan. Raises InputError if no core is allowed for some part of a
-        layer, and MappingError if the plan cannot beat its rival.
+        """Problem of allocation and scheduling for a plan. Raises InputError if some part of a layer has no allowed
+        core. Raises MappingError if the plan cannot beat the latency of the best plan.
         """
         return multi_core_problem(self.costed(plan, rival), plan.settings(self.given))
 
@@ -201,7 +205,7 @@ class PlanEvaluator:
             begins = itertools.islice(begins, 1)
         for start in begins:
             if task.as_given and layer_cores(problem.space, start, len(self._nodes)) != task.cores:
-                return PlanOutcome(task.plan, None, reason="a layer cannot run on its given cores")
+                return PlanOutcome(task.plan, None, reason="a layer cannot run on its cores of the earlier result")
             search.look_at(start)
         if task.spread:
             chosen = {layer: shapes[layer] for layer in task.spread}
@@ -240,9 +244,10 @@ class PlanEvaluator:
 
 
 def _check_rival(rows: Sequence[CoreCostRow], count: int, rival: PlanToBeat) -> None:
-    """Raise MappingError if `count` equal CNs take as long as a rival. `rows` has their costs on each kind of core.
+    """Raise MappingError if a lower bound for `count` equal CNs is not below the latency of `rival`. `rows` has the
+    costs of one CN on each kind of core.
 
-    Two lower bounds count: the time of the CNs on all cores, and the time of their streams at the off-chip port.
+    Two lower bounds are used: computation on all cores at the same time, and traffic of the CNs at the off-chip port.
     """
     if not rows:
         return

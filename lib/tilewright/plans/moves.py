@@ -1,5 +1,6 @@
-"""Random steps from one plan to another plan with other tiles, splits between cores, stacks, schedule options, or
-cores.
+"""Random steps from one plan to another plan.
+
+A step changes tiles, splits between cores, stacks, schedule options, or cores.
 """
 
 import math
@@ -15,29 +16,28 @@ from tilewright.plans.segments import PART_RULES
 from tilewright.plans.space import SELECTIONS, LayerSpace, PlanSpace
 
 FEW_TRIES, MANY_TRIES = 10, 80
-"""Numbers of allocations that are tried step by step: first for a new plan, second for a step that only improves the
-cores.
-"""
+"""Numbers of neighbouring allocations to try: first for a new plan, second for a step that only improves the cores."""
 PLAN_COST = 20
-"""Number of schedules that take as much time as cutting the network by a plan and computing the costs."""
+"""Time to cut the network and compute its costs for one plan, expressed as a number of schedules."""
 FIRST_GAIN, MEMORY, LEAST_SHARE = 0.01, 0.97, 0.15
-"""Constants for the choice of the kind of a step: relative gain that is assumed for a kind that was not tried yet;
-weight of a step relative to the next step; smallest probability of a kind, relative to the most probable kind.
+"""Constants of the random choice between kinds of steps. First: relative gain assumed for a kind that was not tried
+yet. Second: factor that reduces the weight of earlier steps of a kind at each new step of this kind. Third: smallest
+probability of a kind, relative to the most probable kind.
 """
 LONGEST_RUN = 5
-"""Largest number of blocks of layers that one step changes."""
+"""Largest number of sections of consecutive layers that one step changes."""
 MOST_WITHIN = 8
 """Largest number of tiles of a part along columns or channels."""
 DETOURS = "detours"
-"""Kind of steps that change whether results of layers move directly or take a detour through the off-chip memory."""
+"""Kind of steps that change detours. A layer with a detour sends its results through the off-chip memory."""
 RELOADS = "reloads"
-"""Kind of steps that change the tiles, parts or stack of a layer whose data are moved more than once."""
+"""Kind of steps that change a layer whose data are moved more than once: its tiles, parts or stack."""
 MERGED = "merged"
-"""Kind of steps that give a layer fewer parts if it has more parts than cores."""
+"""Kind of steps that reduce the number of parts of a layer with more parts than cores."""
 BLOCKS = "blocks"
 """Kind of steps that cut a layer into blocks along several dimensions."""
 BEST_BLOCKS = 16
-"""Number of cuts into blocks, the best by estimates, from which a step draws."""
+"""Number of cuts into blocks from which a step draws: those with the best estimates."""
 Change = Callable[["PlanMoves", PlanOutcome], Plan | None]
 
 
@@ -50,7 +50,7 @@ def written_tiles(one: LayerSpace, tiles: LayerTiles) -> int:
 
 
 def written_parts(tiles: LayerTiles) -> int:
-    """Number of parts of a layer between cores. A loop without a number in the mapping file counts as one part."""
+    """Number of parts of a layer between cores. A loop for which the mapping file has no number counts as one part."""
     count = 1
     for loop in tiles.between:
         count *= loop.tiles if isinstance(loop.tiles, int) else 1
@@ -58,7 +58,7 @@ def written_parts(tiles: LayerTiles) -> int:
 
 
 class PlanMoves:
-    """Random steps from one plan to another. Kinds of steps that have improved plans before are drawn more often."""
+    """Random steps from one plan to another. Kinds of steps that improved plans before are drawn more often."""
 
     def __init__(self, space: PlanSpace, ends: Sequence[int], draw: random.Random, objective: str = "latency") -> None:
         self.space, self.draw, self.objective = space, draw, objective
@@ -90,9 +90,7 @@ class PlanMoves:
         return self.space.layers[place].layer.loop_sizes
 
     def next_task(self, parent: PlanOutcome, seed: int) -> tuple[str, Task]:
-        """(kind of a random step, task that evaluates the plan after this step). The plan of `parent` has a
-        schedule.
-        """
+        """Pair (kind of a random step, task that evaluates the plan after this step). `parent` must have a schedule."""
         kinds = list(self.gain)
         rates = [self.gain[kind] / self.cost[kind] for kind in kinds]
         least = LEAST_SHARE * max(rates)
@@ -108,14 +106,14 @@ class PlanMoves:
         return "cores", Task(parent.plan, parent.cores, MANY_TRIES, seed=seed)
 
     def learn(self, kind: str, gain: float, schedules: int) -> None:
-        """Record how much a step has improved the objective (relative gain), and the number of schedules that the step
-        took. Older steps lose weight.
+        """Record the relative gain of a step in the objective, and the number of schedules that the step took. Older
+        steps lose weight.
         """
         self.gain[kind] = MEMORY * self.gain[kind] + max(gain, 0.0)
         self.cost[kind] = MEMORY * self.cost[kind] + (schedules + PLAN_COST) / (FEW_TRIES + PLAN_COST)
 
     def _run(self) -> range:
-        """Positions of consecutive layers: one layer, or the layers of a few blocks."""
+        """Positions of consecutive layers that a step changes: one layer, or the layers of a few sections."""
         if self.draw.random() < 0.4:
             place = self.draw.randrange(len(self.space.layers))
             return range(place, place + 1)
@@ -124,8 +122,8 @@ class PlanMoves:
         return range(self.blocks[first][0], self.blocks[first + count - 1][1] + 1)
 
     def _other_tiles(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with other tiles along rows in consecutive layers: finer tiles, coarser tiles, or the same number of
-        tiles in each of these layers.
+        """Plan with another number of tiles along rows for consecutive layers: more tiles, fewer tiles, or the same
+        number in each of these layers.
         """
         plan = parent.plan
         target = self.draw.choice((None, None, 1, 2, 4, 7, 8, 14, 16, 28, 1 << 30))
@@ -139,8 +137,9 @@ class PlanMoves:
         return plan.with_tiles(changed)
 
     def _other_parts(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with another number of parts between cores, along channels, rows or columns, for one layer or for all
-        layers equal to it. At random, a rule decides the parts of consecutive layers instead.
+        """Plan with another number of parts between cores, for one layer or for all equal layers. Parts are along
+        channels, rows or columns. Sometimes a part rule decides the parts of consecutive layers instead; this choice is
+        random.
         """
         plan = parent.plan
         if self.draw.random() < 0.3:
@@ -169,15 +168,15 @@ class PlanMoves:
         )
 
     def _parts(self, plan: Plan, place: int, parts: int, in_image: bool) -> Loops:
-        """Loops over the parts of a layer: along channels, or along rows or columns of the image if `in_image`."""
+        """Loops over the parts of a layer: along rows or columns of the image if `in_image`, else along channels."""
         one = self.space.layers[place]
         if not (in_image and one.rows):
             return one.tiles(parts, 1).between
         return one.parts_along(one.image_dimension(parts, written_tiles(one, plan.tiles[place])), parts)
 
     def _other_blocks(self, parent: PlanOutcome) -> Plan | None:
-        """Plan in which one layer, or all layers equal to it, are cut into other blocks: one of the best by estimates,
-        or the present blocks with the next larger or smaller number of parts along one dimension.
+        """Plan in which one layer, or all equal layers, are cut into other blocks. The new cut has one of the best
+        estimates, or it is the present cut with one number of parts changed to the next larger or smaller one.
         """
         place = self.draw.choice(self._cuttable)
         one, now = self.space.layers[place], parent.plan.tiles[place]
@@ -206,11 +205,10 @@ class PlanMoves:
         )
 
     def _fewer_reloads(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with other tiles, parts or stacks for a layer whose data are moved more than once; at random, also for
-        all layers equal to it.
+        """Plan with other tiles, parts or stacks for a layer whose data are moved more than once.
 
         The layer gets parts along rows or columns, another number of parts along channels, fewer tiles, or a stack of
-        its own.
+        its own. Sometimes all equal layers change in the same way; this choice is random.
         """
         draw, plan = self.draw, parent.plan
         if not any(parent.moved_again):
@@ -238,8 +236,8 @@ class PlanMoves:
         return plan.with_tiles(dict.fromkeys(alike, tiles))
 
     def _merged_parts(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with fewer parts, by one of two changes. Each layer whose parts all run on one core gets a single part;
-        or one layer that has more parts than it uses cores gets fewer parts.
+        """Plan with fewer parts, by one of two changes. Either each layer whose parts all run on one core gets a single
+        part, or one layer with more parts than used cores gets fewer parts.
         """
         if not parent.cores:
             return None
@@ -274,7 +272,7 @@ class PlanMoves:
         return plan.with_tiles(changed)
 
     def _other_within(self, parent: PlanOutcome) -> Plan | None:
-        """Plan in which one layer is also tiled along columns or channels, or is no longer tiled in this way."""
+        """Plan in which one layer gets tiles along columns or channels, or loses such tiles."""
         plan = parent.plan
         place = self.draw.randrange(len(self.space.layers))
         one, tiles = self.space.layers[place], plan.tiles[place]
@@ -298,8 +296,8 @@ class PlanMoves:
         return counts[0] if counts and isinstance(counts[0], int) else 1
 
     def _other_schedule(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with another schedule option: the other rule of candidate selection, or the prefetching of constants or
-        of results switched on or off.
+        """Plan with one other schedule option. The step takes the other rule of candidate selection, or switches the
+        prefetching of constants or of results.
         """
         plan = parent.plan
         fixed, options = self.space.fixed, []
@@ -312,8 +310,8 @@ class PlanMoves:
         return self.draw.choice(options) if options else None
 
     def _other_cut(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with other stacks, by one of four changes: each of several consecutive layers becomes a stack; all cuts
-        between consecutive layers are removed; one cut is removed; or one cut is added.
+        """Plan with other stacks, by one of four changes. (1) Each of several consecutive layers becomes a stack. (2)
+        All cuts between consecutive layers are removed. (3) One cut is removed. (4) One cut is added.
         """
         plan = parent.plan
         ends = set(self.space.ends_of(plan)) - {len(self.space.layers) - 1}

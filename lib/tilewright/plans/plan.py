@@ -1,6 +1,6 @@
-"""A plan: the stacks of a network, the splits of layers between cores, the tiles of layers, and schedule options.
+"""A plan: stacks of a network, splits of layers between cores, tiles of layers, and schedule options.
 
-A plan has all choices that a mapping file and the options of a run can fix, except the cores.
+A plan contains all choices that a mapping file and the options of a run can fix, except the cores.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ Loops = tuple[TilingEntry, ...]
 
 @dataclass(frozen=True)
 class LayerTiles:
-    """Tiles of one layer: parts that can run on different cores, and tiles of each part."""
+    """Loops that cut one layer: into parts, which can run on different cores, and into tiles of each part."""
 
     between: Loops = ()
     """Loops over parts, which can run on different cores."""
@@ -29,7 +29,7 @@ class LayerTiles:
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan for a network, as a point of the search space."""
+    """Plan for a network; each plan is one point of the search space."""
 
     tiles: tuple[LayerTiles, ...]
     """Tiles of each layer, in the order of the network."""
@@ -42,17 +42,19 @@ class Plan:
     prefetch_results: bool = False
     """`prefetch_results` of the schedule."""
     by_off_chip: tuple[int, ...] = ()
-    """`layers_by_off_chip` of the schedule."""
+    """`layers_by_off_chip` of the schedule: layers whose results go through the off-chip memory."""
 
     @property
     def cut(self) -> tuple[object, ...]:
-        """Key of the choices that determine the computation nodes: tiles and stacks, without the schedule options."""
+        """Key of the choices that determine the computation nodes: tiles and stacks. Schedule options are not part of
+        it.
+        """
         return self.tiles, self.stacks
 
     @property
     def without_detours(self) -> "Plan":
-        """Copy of the plan without detours through the off-chip memory. The copy is equal for all plans that differ
-        only in detours, and is used as a key.
+        """Copy of the plan without detours through the off-chip memory. Plans that differ only in detours have equal
+        copies, which serve as cache keys.
         """
         return replace(self, by_off_chip=())
 
@@ -61,7 +63,7 @@ class Plan:
         return TilingOptions(layer_stacks=self.stacks)
 
     def settings(self, given: ScheduleSettings) -> ScheduleSettings:
-        """Settings of `tilewright schedule` for this plan. Settings that are not part of a plan come from `given`."""
+        """Settings of `tilewright schedule` for this plan. Settings that a plan does not contain come from `given`."""
         chosen = {
             "scheduler_candidate_selection": self.selection,
             "operands_to_prefetch": self.prefetch,
@@ -71,7 +73,7 @@ class Plan:
         return ScheduleSettings(**{**given.as_dict(), **chosen})
 
     def with_tiles(self, changed: dict[int, LayerTiles]) -> "Plan":
-        """Copy of the plan with other tiles of some layers. `changed` has the new tiles by position of the layer."""
+        """Copy of the plan with new tiles for some layers. `changed` maps the position of a layer to its new tiles."""
         return replace(self, tiles=tuple(changed.get(place, tiles) for place, tiles in enumerate(self.tiles)))
 
 
@@ -81,8 +83,8 @@ def layers_of(workload: Workload) -> tuple[WorkloadNode, ...]:
 
 
 def planned_mapping(mapping: Mapping, nodes: Sequence[WorkloadNode], plan: Plan) -> Mapping:
-    """Mapping with one entry for each layer. The entry cuts the layer as the plan says; the cores of the layer stay the
-    same.
+    """Mapping with one entry for each layer. The entry has the cuts of the plan, and leaves the cores of the layer
+    unchanged.
     """
     entries = []
     for node, tiles in zip(nodes, plan.tiles, strict=True):

@@ -1,5 +1,6 @@
-"""Reloads of a schedule: how much data of each layer move more than once, so that steps to a better plan can begin
-there.
+"""Reloads of a schedule: bits of each layer that are moved more than once.
+
+Steps to a better plan begin at layers with many reloads.
 """
 
 import numpy as np
@@ -9,10 +10,9 @@ from tilewright.multicore.scheduling.schedule import Schedule
 
 
 def moved_again_bits(problem: SchedulingProblem, schedule: Schedule) -> tuple[int, ...]:
-    """[layer] Number of bits that links move again: bits of all moves of the layer's data after the first move.
-
-    Constants belong to the layer that reads them, and results to the layer that produces them. A multicast is one move.
-    `schedule` must contain logs.
+    """[layer] Number of bits of the layer's data that links move again after their first move. Constants belong to the
+    layer that reads them, and results to the layer that produces them. A multicast is one move. `schedule` must contain
+    logs.
     """
     graph, transfers = problem.graph, schedule.transfers
     moves = np.bincount(transfers["piece"][transfers["broadcast_of"] < 0], minlength=len(graph.piece_bits))

@@ -1,8 +1,8 @@
 """Search for plans: first uniform plans, then compositions of segments, then random steps from the best plans.
 
-The costs and the schedule of every plan are computed as in a run, so that latency and energy are results and not
-estimates. Processes get the work in batches of a fixed size. Therefore, if the number of plans ends the search, the
-result does not depend on the number of processes.
+The costs and the schedule of every plan are computed as in a run, so that latency and energy are not estimates. Plans
+are evaluated in batches of a fixed size, also with several processes. Therefore, if the number of plans ends the
+search, the result does not depend on the number of processes.
 """
 
 import math
@@ -28,60 +28,67 @@ from tilewright.plans.space import SELECTIONS, PartRule, PlanSpace
 from tilewright.plans.work import Likeness, PlanWork, SegmentTask, make_worker, segment_task
 
 COUNT = "count"
-"""Reason why a search ended: the planned number of plans was evaluated."""
+"""Reason why a search ended: it evaluated the planned number of plans."""
 BATCH = 12
 """Number of plans in a batch. All plans of a batch are chosen before any of them is evaluated."""
 ELITE = 4
-"""Number of best plans that are kept. Random steps begin at these plans."""
+"""Number of best plans that are kept as starting points of random steps."""
 BEST_SHARE = 0.7
 """Share of random steps that begin at the best plan."""
 SEGMENT_TIME_SHARE, SEGMENT_COUNT_SHARE = 0.3, 0.4
 """Largest shares of the time and of the number of plans that the search uses for segments of the network."""
 FINISHES, FILES_S = 2.0, 1.0
-"""Numbers for the time that is reserved for the end of a call. The first number is multiplied by the time that the
-bounds and the check of the first plan take. The second number is the time for writing files, in seconds.
+"""Numbers that determine the time reserved for the end of a call. First: multiple of the time that the bounds and the
+check of the first plan take. Second: seconds for writing files.
 """
 CUTS_TIME_SHARE = 0.1
 """Share of the time budget that is reserved for measuring the benefit of cuts."""
 SEGMENT_RULES = 3
-"""Number of part rules that are tried for segments: the rules of the best uniform plans."""
+"""Number of part rules that are tried for segments. They are the rules of the best uniform plans."""
 COMPOSED = 3
-"""Number of compositions of segments, for each rule of candidate selection, that are evaluated as whole plans."""
+"""Number of compositions of segments that are evaluated as whole plans, for each rule of candidate selection."""
 COMPOSED_TRIES = 120
-"""Number of allocations that are tried for each composition. Later plans begin with the best of these allocations."""
+"""Number of allocations that are tried for each composition. Later plans start from the best of these allocations."""
 BLOCK_ROUNDS = ((1.1, 0.9), (math.inf, 0.5))
-"""Rounds of cuts into blocks of a network of one layer: largest estimate of a cut as a multiple of the latency of the
-best plan, and largest share of the time.
+"""Rounds of cuts into blocks, for a network of one layer. First: largest estimate of a cut, as a multiple of the
+latency of the best plan. Second: largest share of the remaining time.
 """
 BLOCK_COUNT_SHARE = 0.5
-"""Largest share of the number of plans that a round, or the refinement of its best cuts, uses."""
+"""Largest share of the remaining plans that a round may use. The refinement of the best cuts of a round has the same
+limit.
+"""
 BLOCK_BATCH = 2
-"""Number of cuts into blocks that are chosen before any of them is evaluated."""
+"""Number of cuts into blocks in a batch. All cuts of a batch are chosen before any of them is evaluated."""
 BLOCK_RANKS = 2
-"""Number of cuts into blocks that are tried for each layer of a network of several layers, the best by estimates."""
+"""Number of plans in blocks for a network of several layers. In plan `r`, each layer has its cut with the `r`-th best
+estimate.
+"""
 REFINED_WITHIN, LEAST_REFINED = 1.15, 3
-"""Cuts into blocks that are evaluated on every number of cores, and with both orders of the loops: those whose
-objective is at most this multiple of the best, and at least this number of them.
+"""Selection of the cuts into blocks that are evaluated on every number of cores, and with both orders of the loops.
+First: largest objective of a selected cut, as a multiple of the objective of the best cut. Second: smallest number of
+selected cuts.
 """
 LAYER_BY_LAYER_RULES = (PartRule(1.0, True), *PART_RULES)
 START, LAYER_BY_LAYER, BLOCKS, UNIFORM = "start", "layer by layer", "blocks", "uniform"
 COMPOSITION = "composition"
-"""Origins of plans that do not come from a step of `PlanMoves`."""
+"""Origin of plans that are compositions of segments. The names above are the other origins of plans that do not come
+from a step of `PlanMoves`.
+"""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """Plan that was evaluated."""
+    """Record of a plan that was evaluated."""
 
     number: int
-    """Number of the plan in the order of evaluation."""
+    """Number of the plan, in the order of evaluation."""
     origin: str
     figures: PlanFigures | None
     stacks: int
     evaluations: int
     """Number of schedules that were made for the plan."""
     is_best: bool
-    """Whether the plan was the best so far."""
+    """Whether the plan was the best so far when it was evaluated."""
     reason: str = ""
 
 
@@ -94,16 +101,18 @@ class FusionResult:
     """Best plan in which each stack has one layer; None if the run fixes the stacks."""
     tried: tuple[Tried, ...]
     segments: int
-    """Number of distinct segments of the network that were scheduled by themselves."""
+    """Number of distinct segments that were scheduled as separate networks."""
     evaluations: int
-    """Number of schedules that were made in the complete search."""
+    """Number of schedules made in the complete search."""
     stopped_by: str
     start: PlanOutcome | None = None
-    """Result of the start plan, evaluated with exactly the given cores; None if the search has no start plan."""
+    """Result of the start plan with exactly its own cores; None if the search has no start plan."""
 
 
 Progress = Callable[[int, int, PlanOutcome | None, float], None]
-"""Callback after each plan, with: number of plans so far, largest number of plans, best outcome, elapsed seconds."""
+"""Callback after each plan. Its arguments are the number of plans so far, the largest number of plans, the best
+outcome, and the elapsed seconds.
+"""
 
 
 @dataclass
@@ -116,18 +125,18 @@ class FusionSearch:
     progress: Progress = lambda done, planned, best, elapsed: None
     clock: Callable[[], float] = time.monotonic
     start_s: float | None = None
-    """Time at which the call began, in seconds of `clock`; the time budget counts from this time. None: the beginning
-    of the search.
+    """Time at which the call began, in seconds of `clock`; the time budget counts from it. None stands for the
+    beginning of the search.
     """
     given: Task | None = None
     """Start plan from an earlier search, which is evaluated first."""
     finishing_s: Callable[[FusionResult], float] = lambda found: 0.0
-    """Function that measures how long the bounds and the check of a result take, in seconds. It is called when one plan
-    has a schedule.
+    """Function that returns the seconds that the bounds and the check of a result take. It is called after the first
+    plan with a schedule.
     """
     reserve_s: float | None = None
-    """Seconds reserved for the end of the call, without the time for the benefit of cuts; None until this time is
-    measured.
+    """Seconds reserved for the end of the call, without the time to measure the benefit of cuts. None before the first
+    measurement.
     """
     best: PlanOutcome | None = None
     lbl: PlanOutcome | None = None
@@ -182,7 +191,7 @@ class FusionSearch:
         return bool(self.stopped_by)
 
     def _seconds_left(self) -> float | None:
-        """Seconds left for plans, without the reserve for the end of the call; None without a time limit."""
+        """Seconds left for plans, without the reserve for the end of the call; None if there is no time limit."""
         budget = self.options.fusion_time_budget_s
         if budget is None or self.best is None:
             return None
@@ -202,11 +211,11 @@ class FusionSearch:
 
     @property
     def _all(self) -> tuple[int, ...]:
-        """Positions of all layers."""
+        """Positions of all layers of the network."""
         return tuple(range(len(self.space.layers)))
 
     def _layer_by_layer(self) -> list[Task]:
-        """Tasks that evaluate plans in which every layer is a stack. The first task also uses the allocation search of
+        """Tasks that evaluate plans in which every layer is a stack. The first task also uses the allocation engine of
         a run.
         """
         if self.space.fixed.stacks is not None:
@@ -230,12 +239,12 @@ class FusionSearch:
         return [replace(plan, selection=selection) for selection in SELECTIONS]
 
     def _blocks(self) -> None:
-        """Try plans in which every layer is a stack, cut into blocks along several dimensions.
+        """Try plans in which every layer is a stack, cut into blocks along several dimensions. Blocks with the best
+        estimates come first.
 
-        The blocks with the best estimates come first. A network of several layers gets such plans only if there are
-        many cores. If the network is one layer, all its cuts into blocks can be tried: the search goes on until the
-        estimates of all further cuts are above the latency of the best plan, or until the shares of time and plans for
-        this step are used.
+        A network of several layers gets such plans only if there are many cores. For a network of one layer, the search
+        can try all cuts. It ends when the estimates of the remaining cuts are too high, or when the time or the plans
+        of this step are used up.
         """
         if self.space.fixed.stacks is not None or not any(one.blocks for one in self.space.layers):
             return
@@ -250,7 +259,9 @@ class FusionSearch:
             self._block_round(queue, tolerance, share)
 
     def _block_round(self, queue: BlockQueue, tolerance: float, share: float) -> None:
-        """Try the cuts of a queue whose estimates are within `tolerance`, and refine the best of them."""
+        """Try the cuts of a queue whose estimates are below `tolerance` times the best latency, and refine the best
+        cuts. `share` is the largest share of the remaining time.
+        """
         until, most = self._until(share), len(self.tried) + int(BLOCK_COUNT_SHARE * self._left)
         found: list[tuple[PlanOutcome, Blocks]] = []
         while len(self.tried) < most and not self._is_past(until):
@@ -265,8 +276,9 @@ class FusionSearch:
         self._refine(found, until)
 
     def _refine(self, found: Sequence[tuple[PlanOutcome, Blocks]], until: float | None) -> None:
-        """Evaluate the best cuts into blocks on every number of cores, and with both orders of the loops. They can use
-        the rest of the time of this step, and half of the plans that are left.
+        """Evaluate the best cuts into blocks on every number of cores, and with both orders of the loops. The best
+        LEAST_REFINED cuts come first, without a time limit. The other cuts are limited to the time `until` and to half
+        of the remaining plans.
         """
         ordered = sorted(found, key=lambda pair: self._rank(pair[0]))
         least = REFINED_WITHIN * self._rank(ordered[0][0])[0] if ordered else 0.0
@@ -292,7 +304,9 @@ class FusionSearch:
         return Task(plan, spread=self._all, on_every_count=on_every_count, rival=rival)
 
     def _until(self, share: float) -> float | None:
-        """Elapsed time at which a step ends that can use a share of the time that is left; None without a limit."""
+        """End time of a step that can use this share of the remaining time, in elapsed seconds; None if there is no
+        time limit.
+        """
         left = self._seconds_left()
         return None if left is None else self._elapsed() + share * left
 
@@ -300,7 +314,7 @@ class FusionSearch:
         return self._is_over() or (until is not None and self._elapsed() >= until)
 
     def _uniform(self) -> list[PartRule]:
-        """Try plans that cut all layers by the same rule. Returns the part rules of the best plans."""
+        """Try plans in which one part rule cuts all layers. Returns the part rules of the best plans."""
         rule_of: dict[Plan, PartRule] = {}
         for rows in SEGMENT_TILES:
             for rule in PART_RULES:
@@ -312,7 +326,7 @@ class FusionSearch:
         return [rule for rule in PART_RULES if rule in best]
 
     def _compositions(self, rules: Sequence[PartRule]) -> list[Task]:
-        """Tasks that evaluate plans of the complete network. Each plan is a sequence of segments whose costs have a
+        """Tasks that evaluate plans of the complete network. Each plan joins a sequence of segments whose costs have a
         small sum.
         """
         costs = self._segment_costs(rules)
@@ -334,8 +348,8 @@ class FusionSearch:
         return SELECTIONS if self.space.fixed.selection is None else (self.space.fixed.selection,)
 
     def _segment_costs(self, rules: Sequence[PartRule]) -> dict[str, dict[Segment, PlanFigures]]:
-        """Costs of segments, by rule of candidate selection and by segment. Each segment is scheduled as a separate
-        network. Equal segments are scheduled only one time.
+        """[rule of candidate selection][segment] Costs of the segment. Each segment is scheduled as a separate network,
+        and equal segments are scheduled only once.
         """
         costs: dict[str, dict[Segment, PlanFigures]] = {selection: {} for selection in self._selections}
         known: dict[object, list[Segment]] = {}
@@ -387,8 +401,8 @@ class FusionSearch:
         return kind, parent, task
 
     def _joined(self, parent: PlanOutcome, better: Sequence[PlanOutcome]) -> Task | None:
-        """Task that combines all steps in `better`, each of which improved `parent`. If steps contradict each other,
-        the best step wins. None if there are fewer than two steps.
+        """Task that joins all steps in `better`, which improved the plan `parent`. If steps contradict each other, the
+        best step takes precedence. Returns None for fewer than two steps.
         """
         if len(better) < 2:
             return None
@@ -407,8 +421,8 @@ class FusionSearch:
     def _look_at(
         self, tasks: Sequence[Task], origin: str | Sequence[str], until: float | None = None
     ) -> list[PlanOutcome]:
-        """Evaluate tasks and record their outcomes. If the search ends early, or if `until` seconds have elapsed, the
-        last outcomes are missing.
+        """Evaluate tasks and record their outcomes. The list of outcomes is shorter if the search ends early or if
+        `until` seconds have elapsed.
         """
         outcomes: list[PlanOutcome] = []
         if self._is_over():

@@ -1,7 +1,7 @@
 """Segments: consecutive layers as a separate network, with its inputs and outputs in the off-chip memory.
 
-The scheduler of a run computes the costs of a fused segment, one time for all equal segments. A dynamic program over
-the cuts then composes the network from segments (`compose`). The sum of the segments' costs ignores that segments can
+The scheduler of a run computes the costs of a fused segment, once for all equal segments. A dynamic program over the
+cuts then composes the network from segments (`compose`). The sum of the segments' costs neglects that segments can
 overlap in time, and that data can stay on chip between segments. Therefore compositions are only starting points for
 the search for plans of the complete network.
 """
@@ -31,29 +31,31 @@ PART_RULES = (
 data, because each part needs the complete input.
 """
 MOST_BLOCKS = 24
-"""Largest number of blocks of layers. A segment consists of consecutive blocks."""
+"""Largest number of sections into which the network is divided. A section has consecutive layers, and a segment
+consists of consecutive sections.
+"""
 LONGEST = 6
-"""Largest number of blocks in a segment."""
+"""Largest number of sections in a segment."""
 MOST_LABELS = 24
-"""Largest number of partial compositions that are kept at each cut."""
+"""Largest number of labels (partial compositions) that are kept at each cut."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Segment: the layers from position `first` to position `last`, with tiles and stacks."""
+    """Layers from position `first` to position `last`, with their tiles and stacks."""
 
     first: int
     last: int
     tiles: tuple[LayerTiles, ...]
     is_fused: bool
-    """Whether all layers of the segment are one stack; if not, each layer is a stack."""
+    """Whether all layers of the segment form one stack. Otherwise each layer is a stack."""
     in_blocks: bool = False
-    """Whether the layers are cut into blocks, which are also tried on fewer cores."""
+    """Whether the layers are cut into blocks. Blocks are also tried on fewer cores."""
 
 
 def blocks(space: PlanSpace) -> tuple[int, ...]:
-    """Positions of the last layers of all blocks. A block ends before a layer with weights, where later layers read
-    only few tensors of earlier layers. There are at most MOST_BLOCKS blocks.
+    """Positions of the last layers of all sections. A section ends before a layer with weights, where later layers read
+    only few earlier tensors. There are at most MOST_BLOCKS sections.
     """
     last = len(space.layers) - 1
     ends = [end for end in space.ends if space.layers[end + 1].weight_bits]
@@ -65,8 +67,8 @@ def blocks(space: PlanSpace) -> tuple[int, ...]:
 def candidates(
     space: PlanSpace, ends: Sequence[int], rules: Sequence[PartRule] = PART_RULES, objective: str = "latency"
 ) -> list[Segment]:
-    """Segments that are tried, the shortest first. Layers are cut by the rules, or into the blocks with the best
-    estimate for the objective if there are many cores.
+    """Segments to try, the shortest first. In a segment, part rules cut the layers. If there are many cores, there are
+    also segments whose layers are cut into the blocks with the best estimates for the objective.
     """
     starts = [0, *(end + 1 for end in ends[:-1])]
     found: dict[Segment, None] = {}
@@ -86,8 +88,8 @@ def candidates(
 
 
 def part_of_network(problem: SystemProblem, nodes: Sequence[WorkloadNode], first: int, last: int) -> SystemProblem:
-    """Network of the layers from position `first` to `last`, with the operators between and before these layers that
-    only move data.
+    """Network of the layers from position `first` to `last`. It contains the operators between and before these layers
+    that only move data.
     """
     everything = problem.workload.nodes
     index_of = {node.node_id: index for index, node in enumerate(everything)}
@@ -114,8 +116,8 @@ def part_of_network(problem: SystemProblem, nodes: Sequence[WorkloadNode], first
 
 
 def likeness(problem: SystemProblem) -> Hashable:
-    """Key with all properties of a network that determine the costs. Networks that differ only in names have equal
-    keys.
+    """Key of all properties of a network that determine its costs. Networks that differ only in names have the same
+    key.
     """
     number: dict[str, int] = {}
 
@@ -139,7 +141,7 @@ def _nameless(entry: MappingConstraints) -> MappingConstraints:
 
 
 def _numbered(index_map: IndexMap, of: object) -> Hashable:
-    """Index map with numbers in place of the names of tensors."""
+    """Index map in which numbers replace the names of tensors."""
     output, source = index_map.output, index_map.input
     numbers = of(output.tensor), of(source.tensor)  # type: ignore[operator]
     return index_map.loops, numbers, output.axes, source.axes, index_map.operand, index_map.is_exact
@@ -147,7 +149,7 @@ def _numbered(index_map: IndexMap, of: object) -> Hashable:
 
 @dataclass(frozen=True)
 class _Label:
-    """Partial composition: segments from the first layer to a cut."""
+    """Label of the dynamic program: a partial composition, whose segments cover all layers before a cut."""
 
     figures: PlanFigures
     segments: tuple[Segment, ...]
@@ -156,8 +158,8 @@ class _Label:
 def compose(costs: Mapping[Segment, PlanFigures], layers: int, objective: str, count: int) -> list[tuple[Segment, ...]]:
     """Best compositions of the complete network from segments, by the sums of latency and energy, best first.
 
-    At each cut, all compositions that are not dominated in latency and energy are kept, because the EDP of a
-    composition is not the sum of the segments' EDPs.
+    At each cut, all compositions that are not dominated in latency and energy are kept. A comparison by EDP would be
+    wrong there, because the EDP of a composition is not the sum of the segments' EDPs.
     """
     from_place: dict[int, list[tuple[Segment, PlanFigures]]] = {}
     for segment, figures in costs.items():
@@ -176,8 +178,8 @@ def compose(costs: Mapping[Segment, PlanFigures], layers: int, objective: str, c
 
 
 def _undominated(labels: Iterable[_Label], objective: str) -> list[_Label]:
-    """Partial compositions that are not dominated in latency and energy; if there are too many, the best of them by the
-    objective.
+    """Labels that no other label dominates in latency and energy. If there are too many, only the best by the objective
+    are returned.
     """
     ordered = sorted(labels, key=lambda label: (label.figures.latency_cycles, label.figures.energy_pj))
     kept: list[_Label] = []

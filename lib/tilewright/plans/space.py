@@ -1,4 +1,4 @@
-"""Space of plans: possible tiles of each layer, possible ends of stacks, and choices that the user has fixed."""
+"""Space of plans: possible tiles of each layer, possible ends of stacks, and choices that the run fixes."""
 
 import itertools
 import math
@@ -22,58 +22,58 @@ from tilewright.workload.graph import WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
 
 ROWS = ("OY", "D")
-"""Dimensions of rows. A layer is cut into rows along the first of these dimensions that it has. If it has none of them,
-the first dimension that is neither a channel, a column nor the batch is used.
+"""Names of row dimensions. A layer is cut into rows along the first of these dimensions that it has. Without any of
+them, it is cut along its first dimension that is neither a channel, a column nor the batch.
 """
 COLUMNS = ("OX",)
 CHANNELS = ("K", "G", "H")
-"""Dimensions of channels. If a layer is cut along one of them, different parts read different weights."""
+"""Names of channel dimensions. Parts along one of them read different weights."""
 BATCH = "B"
 HEADS = ("G", "H")
-"""Dimensions of channels along which different parts also read different inputs."""
+"""Names of channel dimensions along which parts also read different inputs."""
 MANY_CORES = 8
-"""Number of cores from which a network of several layers is also cut into blocks along several dimensions. With fewer
-cores, the costs of the further parts take more time than blocks save.
+"""Smallest number of cores at which a network of several layers is also cut into blocks. With fewer cores, computing
+the costs of more parts takes more time than blocks save.
 """
 SELECTIONS = ("latency", "memory")
 ALL_ROWS = 1 << 30
-"""Number of tiles that is larger than the number of rows of any layer, so that each tile is a single row."""
+"""Number of tiles above the number of rows of any layer. With this number, each tile is a single row."""
 TILE_COUNTS = (1, 2, 4, 7, 8, 14, 16, 28, 32, 56, ALL_ROWS)
-"""Numbers of tiles that are tried along rows."""
+"""Numbers of tiles along rows that are tried."""
 MOST_PARTS = 32
 """Largest number of parts of a layer per allowed core."""
 SPREAD = 4
-"""Factor for the largest number of parts if work is spread. It multiplies the number of cores, or the smallest possible
-number of parts if this is larger. More parts can fill arrays better.
+"""Factor for the largest number of parts by a rule that spreads work. It multiplies the number of cores, or the
+smallest possible number of parts if this is larger. More parts can fill arrays better.
 """
 
 
 @dataclass(frozen=True)
 class PartRule:
-    """Rule for the number of parts into which layers are split between cores."""
+    """Rule that decides into how many parts layers are split between cores."""
 
     share: float
-    """Largest share of a core's weight memory that the weights of one part can take."""
+    """Largest share of a core's weight memory for the weights of one part."""
     spreads: bool
-    """Whether the work is spread. If True, a layer gets the number of parts with the fewest idle array units and idle
-    cores; if False, the smallest number of parts with which the weights fit.
+    """Whether the rule spreads work. If True, a layer gets the number of parts with the fewest idle array units and
+    idle cores. If False, it gets the smallest number of parts whose weights fit.
     """
     along_rows: bool = False
-    """Whether a layer is cut along rows, into one part for each core; each core then needs all weights. If False, the
+    """Whether a layer is cut along rows, with one part for each core. Each core then needs all weights. If False, the
     layer is cut along channels.
     """
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """Choices that the run fixes. A choice with the value None is searched."""
+    """Choices that the run fixes. A choice that is None is searched."""
 
     stacks: tuple[tuple[int, ...], ...] | None = None
     selection: str | None = None
     prefetch: tuple[str, ...] | None = None
     prefetch_results: bool | None = None
     by_off_chip: tuple[int, ...] | None = None
-    """Ids of layers whose results reach other memories through the off-chip memory."""
+    """Ids of layers with detours: their results reach other memories through the off-chip memory."""
 
 
 @dataclass(frozen=True)
@@ -87,37 +87,37 @@ class LayerSpace:
     channels: tuple[str, ...]
     """Dimensions of channels along which the layer can be cut, in the order of preference."""
     cores: int
-    """Number of allowed cores of the layer."""
+    """Number of cores that are allowed for the layer."""
     weight_bits: int
     weight_room_bits: int
-    """Smallest capacity for weights among the allowed cores, in bits; 0 if it is not known."""
+    """Smallest capacity for weights among the allowed cores, in bits; 0 if the capacity is not known."""
     units: tuple[int, ...] = ()
-    """Number of output channels that the array processes at a time, one number for each allowed core."""
+    """Number of output channels that the array processes in parallel, one number for each allowed core."""
     between: Loops | None = None
-    """Loops over parts that the mapping file fixes; None: the parts are searched."""
+    """Loops over parts that the mapping file fixes. None: the parts are searched."""
     within: Loops | None = None
-    """Loops over tiles that the mapping file fixes; None: the tiles are searched."""
+    """Loops over tiles that the mapping file fixes. None: the tiles are searched."""
     third: str = ""
     """Further dimension of the output, besides rows and channels, along which blocks are cut: heads or the batch; '' if
     there is no such dimension.
     """
     machine: Machine | None = None
-    """System for the estimates of blocks; None if no core can run the layer."""
+    """Properties of the system for estimates of blocks. None: no core can run the layer."""
 
     @property
     def layer(self) -> Layer:
-        """Layer that is cut."""
+        """Layer that is divided into parts and tiles."""
         assert self.node.layer is not None
         return self.node.layer
 
     def size(self, dimension: str) -> int:
-        """Size of a dimension; 1 if the layer does not have the dimension."""
+        """Size of a dimension of the layer; 1 if the layer does not have the dimension."""
         return self.layer.size_of.get(dimension, 1)
 
     @cached_property
     def part_counts(self) -> tuple[int, ...]:
-        """Numbers of parts along channels to try, in rising order: one, two, the number of cores multiplied by powers
-        of two, and all numbers with which the parts fill an array.
+        """Numbers of parts along channels to try, in rising order. These are one, two, the number of cores times powers
+        of two, and all numbers whose parts fill an array.
         """
         if self.between is not None or not self.channels:
             return (1,)
@@ -132,7 +132,7 @@ class LayerSpace:
         return tuple(sorted({math.ceil(size / self._part_size(count)) for count in counts}))
 
     def _fills_an_array(self, parts: int) -> bool:
-        """Whether, with this many parts along channels, only the last part leaves units of an array idle."""
+        """Whether all parts except the last use every unit of an array, if channels are cut into this many parts."""
         return any(self._part_size(parts) % unit == 0 for unit in self.units if unit > 1)
 
     def _part_size(self, parts: int) -> int:
@@ -154,49 +154,50 @@ class LayerSpace:
 
     @cached_property
     def blocks(self) -> tuple[Blocks, ...]:
-        """Cuts into blocks, with estimates; empty if the parts are fixed or if only one core can run the layer."""
+        """Cuts into blocks, with their estimates; empty if the parts are fixed or only one core can run the layer."""
         if self.between is not None or self.machine is None or self.cores < 2:
             return ()
         return uniform_blocks(self.layer, self.block_dimensions, self.machine)
 
     def in_ranked_blocks(self, rank: int, tiles: int, objective: str) -> LayerTiles:
-        """Tiles of the layer: the blocks with this rank (0: the best) by their estimates, each in tiles of rows. If
-        there are no blocks, the layer is one part.
+        """Tiles of the layer: the cut into blocks whose estimate has this rank (0 is the best), with each block in
+        tiles of rows. Without blocks, the layer is one part.
         """
         if not self.blocks:
             return self.tiles(1, tiles)
         return self.in_blocks(self.best_blocks(rank, objective).counts, tiles)
 
     def best_blocks(self, rank: int, objective: str) -> Blocks:
-        """Blocks with this rank by their estimates (0: the best), or the last blocks. There must be blocks."""
+        """Cut into blocks whose estimate has this rank (0 is the best), or the last rank if there are fewer cuts. The
+        layer must have blocks.
+        """
         if objective not in self._ranked:
             self._ranked[objective] = sorted(self.blocks, key=lambda cut: cut.rank(objective))
         return self._ranked[objective][min(rank, len(self.blocks) - 1)]
 
     @cached_property
     def _ranked(self) -> dict[str, list[Blocks]]:
-        """Cuts into blocks, the best first, by objective."""
+        """Cuts into blocks, sorted by the rank for the objective, best first."""
         return {}
 
     def in_blocks(self, counts: Sequence[int], tiles: int, outwards: bool = False) -> LayerTiles:
-        """Tiles of the layer: blocks with these numbers of parts along `block_dimensions`, each in tiles of rows.
-
-        The innermost loop over blocks is the loop over rows, or the loop over the last dimension if `outwards`.
+        """Tiles of the layer: blocks with these numbers of parts along `block_dimensions`, each in tiles of rows. The
+        innermost loop over blocks is the loop over rows. With `outwards`, it is the loop over the last dimension.
         """
         pairs = [(name, count) for name, count in zip(self.block_dimensions, counts, strict=True) if count > 1]
         loops = tuple(TilingEntry(name, count) for name, count in (pairs[::-1] if outwards else pairs))
         return LayerTiles(loops if self.between is None else self.between, self.rows_within(tiles))
 
     def tiles(self, parts: int, tiles: int, along_rows: bool = False) -> LayerTiles:
-        """Tiles of the layer: the layer is cut into parts between cores, along channels or rows, and each part into
-        tiles of rows.
+        """Tiles of the layer for these numbers of parts and tiles. The layer is cut into parts between cores, along
+        channels or rows, and each part into tiles of rows.
         """
         dimension = self.image_dimension(parts, tiles) if along_rows or not self.channels else self.channels[0]
         return LayerTiles(self.parts_along(dimension, parts), self.rows_within(tiles))
 
     def image_dimension(self, parts: int, tiles: int) -> str:
-        """Dimension along which the image is cut into parts: rows, or columns if there are not enough rows for all
-        parts and tiles.
+        """Dimension along which the image is cut into parts: rows, or columns if there are too few rows for all parts
+        and tiles.
         """
         return self.columns if self.columns and parts * tiles > self.size(self.rows) else self.rows
 
@@ -208,10 +209,8 @@ class LayerSpace:
         return (TilingEntry(dimension, parts),) if parts > 1 else ()
 
     def rows_within(self, tiles: int) -> Loops:
-        """Loops over tiles of rows. Loops that the mapping file fixes take precedence.
-
-        A single tile is also written as a loop, because a layer without loops over tiles is cut into two tiles by
-        default.
+        """Loops over tiles of rows. Loops that the mapping file fixes take precedence. A single tile also gets a loop,
+        because a layer without loops over tiles is cut into two tiles by default.
         """
         if self.within is not None:
             return self.within
@@ -222,14 +221,14 @@ class LayerSpace:
         return (TilingEntry(dimension, ALL_TILES if tiles >= size else tiles),)
 
     def cut_by(self, rule: PartRule, tiles: int) -> LayerTiles:
-        """Tiles of the layer: a rule decides the parts, and each part is cut into tiles of rows."""
+        """Tiles of the layer if a rule decides its parts. Each part is cut into tiles of rows."""
         if rule.along_rows and self.rows:
             return self.tiles(self.cores, tiles, along_rows=True)
         return self.tiles(self.parts_for(rule), tiles)
 
     def parts_for(self, rule: PartRule) -> int:
-        """Number of parts by a rule: the smallest number with which the weights fit or, if the rule spreads work, the
-        number with the fewest idle array units and idle cores.
+        """Number of parts that a rule gives. It is the smallest number whose weights fit or, for a rule that spreads
+        work, the number with the fewest idle array units and idle cores.
         """
         fewest = 1
         if self.weight_bits and self.weight_room_bits:
@@ -241,8 +240,8 @@ class LayerSpace:
         return min(few, key=lambda count: (self._taken_units(count), count))
 
     def _taken_units(self, parts: int) -> int:
-        """Measure of the array units that the parts occupy, including idle units. It is smaller if fewer units and
-        fewer cores are idle.
+        """Number for the comparison of part counts: array units that the parts occupy, with idle units and idle cores
+        counted. Smaller is better.
         """
         part = self._part_size(parts)
         cores = max(self.cores, 1)
@@ -252,22 +251,24 @@ class LayerSpace:
 
 @dataclass(frozen=True)
 class PlanSpace:
-    """Space of plans: possible tiles of all layers, ends of stacks, and schedule options."""
+    """Space of plans for one network on one accelerator: possible tiles of all layers, ends of stacks, and schedule
+    options.
+    """
 
     layers: tuple[LayerSpace, ...]
     fixed: Fixed
     prefetchable: tuple[str, ...]
     """Layer operands that are constants and can be prefetched."""
     ends: tuple[int, ...]
-    """Positions of layers after which a stack can end, in rising order, without the last layer. After these positions,
-    later layers read only few earlier tensors.
+    """Positions of layers after which a stack can end, in rising order, without the last layer. At these positions, few
+    tensors pass from earlier to later layers.
     """
     is_on_several_cores: bool
     """Whether the system has several cores, so that data can move between cores."""
 
     @property
     def has_many_cores(self) -> bool:
-        """Whether some layer can run on many cores, so that fewer cores and blocks are tried more often."""
+        """Whether some layer can run on many cores. If so, fewer cores and blocks are tried more often."""
         return any(one.cores >= MANY_CORES for one in self.layers)
 
     @property
@@ -276,7 +277,7 @@ class PlanSpace:
         return tuple(layer.node.node_id for layer in self.layers)
 
     def stacks(self, ends: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """Stacks that end at the given positions. If the run fixes the stacks, the result is these fixed stacks."""
+        """Stacks that end at the positions in `ends`. If the run fixes the stacks, these fixed stacks are returned."""
         if self.fixed.stacks is not None:
             return self.fixed.stacks
         ids = self.node_ids
@@ -284,14 +285,14 @@ class PlanSpace:
         return tuple(ids[start + 1 : end + 1] for start, end in itertools.pairwise(bounds))
 
     def ends_of(self, plan: Plan) -> tuple[int, ...]:
-        """Positions of the last layers of the stacks of a plan."""
+        """Positions of the last layers of a plan's stacks."""
         place = {node_id: place for place, node_id in enumerate(self.node_ids)}
         return tuple(sorted(max(place[node_id] for node_id in stack) for stack in plan.stacks if stack))
 
     def plan(
         self, tiles: Sequence[LayerTiles], ends: Sequence[int], selection: str = "", prefetches: bool = True
     ) -> Plan:
-        """Plan with the given choices. Choices that the run fixes take precedence."""
+        """Plan with these choices. Choices that the run fixes take precedence."""
         chosen = self.fixed.selection or selection or SELECTIONS[0]
         prefetch = self.fixed.prefetch
         if prefetch is None:
@@ -302,21 +303,23 @@ class PlanSpace:
         return Plan(tuple(tiles), self.stacks(ends), chosen, prefetch, results, self.fixed.by_off_chip or ())
 
     def layer_by_layer(self, rule: PartRule | None) -> Plan:
-        """Plan in which every layer is a stack. With a rule, layers are cut into parts by this rule."""
+        """Plan in which every layer is a stack. If there is a rule, the rule cuts the layers into parts."""
         tiles = [one.tiles(1, 1) if rule is None else one.cut_by(rule, 1) for one in self.layers]
         return self.plan(tiles, range(len(self.layers)))
 
     def in_blocks(self, rank: int, objective: str) -> Plan:
-        """Plan in which every layer is a stack, cut into the blocks with this rank (0: the best) by their estimates."""
+        """Plan in which every layer is a stack. Each layer has the cut into blocks whose estimate has this rank (0 is
+        the best).
+        """
         return self.plan([one.in_ranked_blocks(rank, 1, objective) for one in self.layers], range(len(self.layers)))
 
     def uniform(self, tiles: int, rule: PartRule, selection: str = "") -> Plan:
-        """Plan with all layers in one stack, each with the same number of tiles of rows."""
+        """Plan with all layers in one stack, each with the same number of tiles along rows."""
         return self.plan([one.cut_by(rule, tiles) for one in self.layers], (), selection)
 
 
 def plan_space(problem: SystemProblem, fixed: Fixed) -> PlanSpace:
-    """Space of plans for a network on an accelerator. Choices that the mapping file makes are fixed."""
+    """Space of plans for a network on an accelerator. Choices in the mapping file are fixed."""
     nodes = layers_of(problem.workload)
     layers = tuple(_layer_space(problem, node) for node in nodes)
     constants = dict.fromkeys(
@@ -327,8 +330,8 @@ def plan_space(problem: SystemProblem, fixed: Fixed) -> PlanSpace:
 
 
 def parts_left_out(problem: SystemProblem) -> list[str]:
-    """Messages, one for each loop over cores that is left out for a layer, because the loop would split a reduction.
-    Such a loop comes from a mapping entry for many layers.
+    """Messages about loops over cores that are left out, one for each layer and loop. The loop comes from a mapping
+    entry for many layers, and would split a reduction of this layer.
     """
     layers = [node.layer for node in layers_of(problem.workload) if node.layer is not None]
     return [one for layer in layers for one in loops_over_cores(layer, problem.mapping.constraints_for(layer))[1]]
@@ -372,8 +375,8 @@ def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:
 def _machine(
     accelerator: MultiCoreAccelerator, layer: Layer, entry: MappingConstraints, allowed: Sequence[int]
 ) -> Machine | None:
-    """System for the estimates of a layer that the cores `allowed` can run; None if there is no such core. If the cores
-    differ, the core file that most of them use counts.
+    """Properties of the system for a layer that the cores `allowed` can run; None without such a core. If the cores
+    differ, the most frequent core file is used.
     """
     if not allowed:
         return None
@@ -389,11 +392,11 @@ def _machine(
 
 
 def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -> int:
-    """Number of indices of a dimension that a core processes at a time.
+    """Number of indices of a dimension that a core processes in parallel.
 
-    This number is the unrolling in the first spatial mapping that unrolls the dimension. If no spatial mapping unrolls
-    the dimension, the number is 1, with one exception: if no spatial mapping unrolls any dimension of the layer and the
-    dataflows are not exclusive, the number is the largest side of the array.
+    This number is the unrolling in the first spatial mapping that unrolls the dimension, or 1 without such a mapping.
+    There is one exception. If no spatial mapping unrolls any dimension of the layer and the dataflows are not
+    exclusive, the number is the largest side of the array.
     """
     tried = [one.spatial_mapping for one in constraints_on_core(entry, layer, core)]
     for unrolling in tried:
@@ -408,8 +411,8 @@ def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -
 
 
 def _fixed_loops(layer: Layer, entry: MappingConstraints) -> tuple[Loops | None, Loops | None]:
-    """(loops over parts, loops over tiles) that a mapping entry fixes; None for loops that it does not fix. An entry
-    that fixes a list of several cores also fixes the parts.
+    """Pair (loops over parts, loops over tiles) that a mapping entry fixes; None for loops that it leaves open. An
+    entry with a list of several cores also fixes the parts.
     """
     is_fixed = entry.core_allocation_is_fixed and len(entry.core_allocation) > 1
     between = loops_over_cores(layer, entry)[0] if entry.inter_core_tiling or is_fixed else None
@@ -417,8 +420,8 @@ def _fixed_loops(layer: Layer, entry: MappingConstraints) -> tuple[Loops | None,
 
 
 def _ends(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> tuple[int, ...]:
-    """Positions of layers for which later layers read at most one tensor from this or an earlier layer. If there are no
-    such positions, the positions with the fewest tensors are taken.
+    """Positions of layers after which at most one tensor passes from earlier to later layers. Without such positions,
+    those with the fewest tensors are returned.
     """
     crossing = crossing_tensors(problem, nodes)
     inner = crossing[:-1]
@@ -429,7 +432,7 @@ def _ends(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> tuple[int, .
 
 
 def crossing_tensors(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> list[int]:
-    """[position] Number of tensors that layers up to the position produce and later layers read."""
+    """[position] Number of tensors that pass from layers up to the position to later layers."""
     place_of = {node.node_id: place for place, node in enumerate(nodes)}
     behind = _readers(problem, place_of)
     counts = [0] * len(nodes)
@@ -440,8 +443,8 @@ def crossing_tensors(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> l
 
 
 def _readers(problem: SystemProblem, place_of: Mapping[int, int]) -> dict[int, int]:
-    """Position of the last reader of each layer's result, by position of the layer. A layer also is a reader if the
-    result reaches it through operators that only move data.
+    """[layer] Position of the last layer that reads the layer's result. The result can reach a reader through operators
+    that only move data.
     """
     made_by: dict[int, set[int]] = {}
     last: dict[int, int] = {}

@@ -22,8 +22,8 @@ from tilewright.plans.space import LayerSpace, PlanSpace
 
 
 def read_start(path: Path, schema: str) -> JsonObject:
-    """Content of a result of `tilewright fuse`. `path` is the file or folder of this result. Raises ArtifactError for
-    other files.
+    """Content of a result of `tilewright fuse`. `path` is the result file or its folder. Raises ArtifactError for other
+    files.
     """
     found: dict[str, Any] = read_artifact(path / FUSION if path.is_dir() else path, schema).payload
     return found
@@ -32,8 +32,8 @@ def read_start(path: Path, schema: str) -> JsonObject:
 def start_task(said: Mapping[str, Any], file: str, space: PlanSpace, accelerator: MultiCoreAccelerator) -> Task:
     """Task that evaluates the plan and the cores of an earlier result without changes.
 
-    Raises InputError with all choices of the plan that do not fit the network or the cores, or that this search fixes
-    to another value.
+    Raises InputError with all problems: choices that do not fit the network or the cores, and choices that this search
+    fixes to another value.
     """
     names, layers = [one.node.name for one in space.layers], said["layers"]
     if [row["name"] for row in layers] != names:
@@ -65,7 +65,9 @@ def _plan(said: Mapping[str, Any], tiles: tuple[LayerTiles, ...], space: PlanSpa
 
 
 def _decisions(plan: Plan, space: PlanSpace) -> list[tuple[str, object, object]]:
-    """Triples (name of a choice, value in the plan, value that the search fixes; None if it does not fix one)."""
+    """Triples (name of a choice, value in the plan, value that the search fixes). The last is None for a choice that
+    the search leaves open.
+    """
     fixed = space.fixed
     return [
         ("layer_stacks", plan.stacks, fixed.stacks),
@@ -84,8 +86,8 @@ def _other_layers(mine: Sequence[str], its: Sequence[str]) -> str:
 
 
 def _tiles(one: LayerSpace, row: Mapping[str, Any], file: str, problems: Problems) -> LayerTiles:
-    """Tiles of a layer, from a row of an earlier result. If a layer is alone in a stack, the row has no tiles within a
-    core, and the layer gets one tile.
+    """Tiles of a layer, read from a row of an earlier result. A layer alone in its stack has no tiles within a core in
+    this row, and gets one tile.
     """
     found = []
     for key, fixed in (("inter_core_tiling", one.between), ("intra_core_tiling", one.within)):

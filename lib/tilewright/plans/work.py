@@ -1,4 +1,4 @@
-"""Work of one process of a search: the process evaluates plans and segments, and caches costs of computation nodes."""
+"""Work of one process of a search: it evaluates plans and segments, and caches costs of computation nodes."""
 
 import time
 from collections import OrderedDict
@@ -18,31 +18,33 @@ from tilewright.plans.space import PlanSpace
 from tilewright.search.options import CnSearchOptions
 
 REMEMBERED_PARTS = 8
-"""Number of network parts whose evaluators are cached, so that the same part can be evaluated with other tiles."""
+"""Number of cached evaluators, one for each part of the network. A cached evaluator can evaluate the same part with
+other tiles.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class PlanWork:
-    """Input that all processes of a search get."""
+    """Input that every process of a search gets."""
 
     problem: SystemProblem
     search: CnSearchOptions
     settings: ScheduleSettings
     objective: Objective
     clock: Clock = time.monotonic
-    """Clock in seconds, for time limits."""
+    """Clock for time limits, in seconds."""
 
 
 @dataclass(frozen=True, eq=False)
 class SegmentTask:
-    """Task that schedules a segment as a separate network, with each of the given rules of candidate selection."""
+    """Task that schedules a segment as a separate network, once for each rule of candidate selection."""
 
     segment: Segment
     selections: tuple[str, ...]
     prefetch: tuple[str, ...]
     prefetch_results: bool
     node_ids: tuple[int, ...]
-    """Ids of the segment's layers."""
+    """Ids of the layers of the segment."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,12 @@ class SegmentOutcome:
     """Costs of a segment."""
 
     figures: Mapping[str, PlanFigures]
-    """Latency and energy, by rule of candidate selection. Rules without a schedule are missing."""
+    """Latency and energy, keyed by rule of candidate selection. A rule without a schedule has no key."""
     evaluations: int
 
 
 class PlanWorker:
-    """Worker of one process."""
+    """Worker of one process, which runs tasks."""
 
     def __init__(self, given: PlanWork) -> None:
         self._given = given
@@ -65,7 +67,7 @@ class PlanWorker:
         self._parts: OrderedDict[tuple[int, int], PlanEvaluator] = OrderedDict()
 
     def __call__(self, task: Task | SegmentTask) -> Any:
-        """Result of a task: PlanOutcome of a Task, or SegmentOutcome of a SegmentTask."""
+        """Result of a task: a PlanOutcome for a Task, or a SegmentOutcome for a SegmentTask."""
         return self._whole.evaluate(task) if isinstance(task, Task) else self._segment(task)
 
     def _evaluator(self, problem: SystemProblem) -> PlanEvaluator:
@@ -93,7 +95,7 @@ class PlanWorker:
 
 
 def make_worker(given: PlanWork) -> PlanWorker:
-    """Worker for one process."""
+    """Worker for one process, made from its input."""
     return PlanWorker(given)
 
 
@@ -105,7 +107,7 @@ def segment_task(segment: Segment, selections: tuple[str, ...], space: PlanSpace
 
 
 class Likeness:
-    """Keys of the segments of a network. Segments with equal keys have equal costs."""
+    """Keys of the segments of a network, used to find segments with equal costs."""
 
     def __init__(self, problem: SystemProblem) -> None:
         self._problem, self._nodes = problem, layers_of(problem.workload)

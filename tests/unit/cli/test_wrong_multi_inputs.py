@@ -98,7 +98,7 @@ MAPPINGS: dict[str, Slip] = {
     ),
     "too few fixed cores": Slip(
         [(MAPPING, "[0, 1]", "[0, 1]\n  core_allocation_is_fixed: true"), (MAPPING, "K, 2", "K, 4")],
-        ["mapping.yaml:2 first.core_allocation: fixes 2 cores for the 4 groups of first, got '[0, 1]'"],
+        ["mapping.yaml:2 first.core_allocation: fixes 2 cores, but first has 4 groups, got '[0, 1]'"],
     ),
     "array dimension of no core": Slip(
         [(MAPPING, "[2]", "[2]\n  spatial_mapping: { D7: ['OX, 2'] }")],

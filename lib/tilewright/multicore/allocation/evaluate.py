@@ -1,6 +1,4 @@
-"""Evaluation of allocations: each allocation once, and several at the same time, until the time budget or Ctrl-C stops
-the evaluation.
-"""
+"""Evaluation of allocations, once each and several in parallel, until the time budget or Ctrl-C stops it."""
 
 import threading
 import time
@@ -15,17 +13,21 @@ from tilewright.multicore.allocation.space import AllocationSpace, Genome
 from tilewright.multicore.scheduling.problem import Integers
 
 Judge = Callable[[Integers], tuple[int, float]]
-"""Function that returns the latency in cycles and the energy in pJ of an allocation [cn]. The function raises
+"""Function that returns the latency in cycles and the energy in pJ of an allocation, an array [cn] of cores. It raises
 MappingError if the allocation has no schedule. Several threads call the function at the same time.
 """
 GENERATIONS, EVERYTHING, TIME_BUDGET, INTERRUPTED = "generations", "everything", "time_budget", "interrupted"
-"""Reasons why a search ends. GENERATIONS: all generations were made; EVERYTHING: every allocation was evaluated;
-TIME_BUDGET: the time budget was used up; INTERRUPTED: Ctrl-C was pressed.
+"""Reasons why a search ends.
+
+GENERATIONS: the genetic algorithm made all generations. EVERYTHING: every allocation was evaluated. TIME_BUDGET: the
+time budget was used up. INTERRUPTED: Ctrl-C was pressed.
 """
 
 
 class Evaluator:
-    """Cache of all evaluations; `points` has the evaluations in the order in which they were requested."""
+    """Evaluator of allocations, with a cache of all results. `points` has the evaluations in the order in which they
+    were requested.
+    """
 
     def __init__(
         self,
@@ -39,9 +41,7 @@ class Evaluator:
         self.points: dict[Genome, Evaluation] = {}
         self.infeasible: dict[Genome, str] = {}
         self.stopped_by = ""
-        """Reason why no further allocation is evaluated: TIME_BUDGET or INTERRUPTED; '' if the evaluation was not
-        stopped.
-        """
+        """Reason why no further allocation is evaluated: TIME_BUDGET or INTERRUPTED; '' if evaluation can continue."""
         self.on_result: Callable[[], None] = lambda: None
         """Function that is called after every evaluation, in the thread that requested the evaluation."""
         self._judge = judge
@@ -68,7 +68,7 @@ class Evaluator:
 
     @property
     def count(self) -> int:
-        """Number of evaluated allocations, including allocations without a schedule."""
+        """Number of evaluated allocations. Allocations without a schedule count."""
         return len(self.points) + len(self.infeasible)
 
     def is_known(self, genome: Genome) -> bool:
@@ -76,12 +76,11 @@ class Evaluator:
         return genome in self.points or genome in self.infeasible
 
     def evaluate(self, genomes: Sequence[Genome]) -> None:
-        """Evaluate all allocations that were not evaluated before. If `stopped_by` is set afterwards, some evaluations
-        can be missing.
+        """Evaluate all allocations in the list that were not evaluated before.
 
-        Even if the time budget is used up, the evaluation continues until one allocation has a schedule. After the
-        first Ctrl-C, the evaluation waits for the running schedules and stops; a second Ctrl-C raises
-        KeyboardInterrupt.
+        If `stopped_by` is set afterwards, some evaluations can be missing. The end of the time budget stops the
+        evaluation only after one allocation has a schedule. After the first Ctrl-C, the evaluation waits for the
+        running schedules and stops. A second Ctrl-C raises KeyboardInterrupt.
         """
         wanted = [genome for genome in dict.fromkeys(genomes) if not self.is_known(genome)]
         if self._pool is None or len(wanted) == 1:
@@ -90,7 +89,9 @@ class Evaluator:
             self._evaluate_in_threads(self._pool, wanted)
 
     def require_points(self) -> None:
-        """Raise an error if no allocation has a schedule so far: KeyboardInterrupt after Ctrl-C, else MappingError."""
+        """Raise an error if no allocation has a schedule so far. The error is KeyboardInterrupt after Ctrl-C, else
+        MappingError.
+        """
         if self.points:
             return
         if self.stopped_by == INTERRUPTED:
@@ -134,7 +135,7 @@ class Evaluator:
                 self._halt(INTERRUPTED)
 
     def _left_s(self) -> float | None:
-        """Seconds to wait for the next outcome; None: no limit."""
+        """Time to wait for the next outcome, in seconds; None: no limit."""
         if self._time_budget_s is None or self.stopped_by or not self.points:
             return None
         return max(self._time_budget_s - self.elapsed_s, 0.0)
@@ -153,7 +154,7 @@ class Evaluator:
         return None if self._stop.is_set() else self._outcome(genome)
 
     def _outcome(self, genome: Genome) -> Evaluation | str:
-        """Evaluation of an allocation, or the reason why it has no schedule."""
+        """Latency and energy of an allocation, or a text with the reason why it has no schedule."""
         try:
             latency_cycles, energy_pj = self._judge(self.space.allocation(genome))
         except MappingError as error:

@@ -1,4 +1,4 @@
-"""Options of the search over allocations: goal, effort and time."""
+"""Options of the search over allocations: objective, effort and time limit."""
 
 import os
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ GENETIC, EXACT = "genetic", "exact"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AllocationParameters(Chance, Goal, Parameters):
-    """Options of the search for an allocation. The search chooses the point of the Pareto front with the best
-    `objective`.
+    """Options of the search for an allocation. The search chooses the point with the best `objective` from the Pareto
+    front.
     """
 
     nb_ga_individuals: Annotated[int, Limits(least=2)] = 16
@@ -55,9 +55,7 @@ class AllocationParameters(Chance, Goal, Parameters):
         return self.nb_ga_individuals * (self.nb_ga_generations + 1)
 
     def evaluates_all(self, allocations: int, nodes: int) -> bool:
-        """Whether all allocations of a space are evaluated if the space has `allocations` allocations and `nodes`
-        CNs.
-        """
+        """Whether the search evaluates all allocations of a space with this number of allocations and CNs (`nodes`)."""
         return allocations <= self.planned_evaluations or allocations * nodes <= self.exhaustive_nodes
 
 
@@ -71,15 +69,13 @@ class AllocationOptions(AllocationParameters):
 
     @property
     def job_count(self) -> int:
-        """Number of allocations that are evaluated at the same time; the option 0 is replaced by the number of
-        processors.
-        """
+        """Number of allocations that are evaluated in parallel. The option 0 stands for the number of processors."""
         if self.jobs:
             return self.jobs
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
     def stated(self) -> JsonObject:
-        """Options by name for the summary of a search, without the objective."""
+        """Options by name for the summary of a search. The objective is not one of them."""
         names = ("nb_ga_individuals", "nb_ga_generations", "seed")
         stated = {name: getattr(self, name) for name in names} | {"time_budget_s": self.ga_time_budget_s}
         if self.allocation_engine == EXACT:

@@ -1,4 +1,4 @@
-"""Progress of a search over allocations on stderr: a bar on a terminal, occasional lines in a log."""
+"""Progress of a search over allocations on stderr: a bar on a terminal, occasional lines in a log file."""
 
 import contextlib
 import sys
@@ -11,7 +11,7 @@ from tilewright.base.units import energy_text
 from tilewright.multicore.allocation.result import SearchProgress
 
 QUIET_S = 1.0
-"""Seconds before the progress bar appears. Shorter searches show no progress."""
+"""Seconds after which the progress bar appears. Shorter searches show no bar."""
 
 
 LOG_INTERVAL_S = 15.0
@@ -22,9 +22,7 @@ Told = Callable[[SearchProgress], None]
 
 @contextlib.contextmanager
 def allocation_progress(title: str, shown: bool) -> Iterator[Told]:
-    """Context that shows the progress of a search. It yields a function, which the search calls after each
-    evaluation.
-    """
+    """Context that shows the progress of a search. It yields a function that the search calls after each evaluation."""
     with contextlib.ExitStack() as stack:
         if not shown:
             yield lambda progress: None
@@ -35,7 +33,7 @@ def allocation_progress(title: str, shown: bool) -> Iterator[Told]:
 
 
 def progress_text(progress: SearchProgress) -> str:
-    """Text of one line with the state of the search: evaluations, best result, and time left."""
+    """Line of text with the state of the search: number of evaluations, best result, and estimated time left."""
     best = progress.best
     so_far = (
         "no schedule yet" if best is None else f"best {best.latency_cycles:,} cycles, {energy_text(best.energy_pj, 4)}"
@@ -59,7 +57,7 @@ def _log_lines(title: str) -> Told:
 
 
 def _bar(title: str, stack: contextlib.ExitStack) -> Told:
-    """Progress bar that appears after QUIET_S and ends with `stack`."""
+    """Progress bar that appears after QUIET_S and closes when `stack` is closed."""
     started: list[Any] = []
 
     def tell(progress: SearchProgress) -> None:

@@ -23,9 +23,10 @@ def layer_requests(
     """Request for each layer of a CN graph. A request names cores by their positions in `accelerator.core_ids`.
 
     If the mapping entry fixes the cores, the request has one core for each group, or one core for all groups. A layer
-    that is not cut into groups can run on any of the fixed cores. Otherwise the request has all cores that the entry,
-    the operator types and the roles of cores allow (`mapping.core_choice`). An unknown core id becomes a position that
-    no core has; `allocation_space` reports this error. Raises InputError with each layer that no allowed core can run.
+    that is not cut into groups can run on any of the fixed cores. Without fixed cores, the request has all cores that
+    the entry, the operator types and the roles of cores allow (`mapping.core_choice`). An unknown core id becomes a
+    position that no core has; `allocation_space` reports this error. Raises InputError with each layer that no allowed
+    core can run.
     """
     column = {core_id: place for place, core_id in enumerate(accelerator.core_ids)}
     node_of = {node.node_id: node for node in workload.nodes}
@@ -60,11 +61,10 @@ def fixed_entries(
 ) -> list[JsonObject]:
     """Mapping entries that fix the cores of every layer, followed by the entries of `mapping`.
 
-    `cores_of` has, for each layer, the core ids of its groups. Each new entry repeats the original entry of its layer
-    under the exact name of the layer, which takes precedence over all other selectors. The tilings of a new entry
-    describe the actual cut of the layer, because an entry for a single layer must not ask for more tiles than the layer
-    has. Raises InputError if layers of the same name run on different cores, because a mapping file cannot distinguish
-    them.
+    `cores_of` has the core ids of each layer's groups. A new entry copies the original entry of its layer, and selects
+    the layer by its exact name, which takes precedence over all other selectors. The tilings of a new entry describe
+    the actual cut of the layer, because an entry for a single layer must not ask for more tiles than the layer has.
+    Raises InputError if layers of the same name run on different cores, because a mapping file cannot distinguish them.
     """
     node_of = {node.node_id: node for node in workload.nodes}
     entries: dict[str, dict[str, Any]] = {}
@@ -84,7 +84,7 @@ def fixed_entries(
 
 
 def _tiled_as_it_is(layer: Layer, entry: MappingConstraints) -> MappingConstraints:
-    """Entry with the actual loops of the layer: a loop has at most as many tiles as its dimension has indices, and
+    """Entry with the actual loops of the layer. A loop has at most as many tiles as its dimension has indices, and
     numbers replace `*`.
     """
     names = dimension_names(layer, entry)

@@ -1,7 +1,7 @@
 """Results of a search over allocations as objects, tables and `allocation.json`: evaluations, Pareto front, choice,
 proof.
 
-Cores are named by their ids in the accelerator file, layers by their numbers in the CN graph.
+The ids in the accelerator file name the cores, and the numbers in the CN graph name the layers.
 """
 
 from collections import Counter
@@ -36,9 +36,8 @@ class Evaluation:
 
     @property
     def objectives(self) -> tuple[int, float]:
-        """(Latency, energy) for comparisons.
-
-        Energy is rounded to 12 significant digits, so that the order of summation makes no difference.
+        """Pair (latency, energy) for comparisons. Energy is rounded to 12 significant digits, so that the order of
+        summation makes no difference.
         """
         return self.latency_cycles, float(f"{self.energy_pj:.12g}")
 
@@ -53,24 +52,22 @@ def _rank(point: Evaluation, objective: str) -> _Rank:
 
 
 def ranked(points: Iterable[Evaluation], objective: str) -> list[Evaluation]:
-    """Points ordered by `objective`, best first; ties are broken as in `choose`."""
+    """Points sorted by `objective`, best first; ties are broken as in `choose`."""
     return sorted(points, key=lambda point: _rank(point, objective))
 
 
 def choose(points: Iterable[Evaluation], objective: str) -> Evaluation:
     """Best point by `objective`.
 
-    If several points are equally good, the point with the least latency is chosen, then the least energy, then the
-    smallest genome (core numbers are compared part by part). Therefore the choice does not depend on the order of
-    evaluation.
+    Ties are broken by the least latency, then by the least energy, then by the smallest genome (core numbers are
+    compared part by part). Therefore the choice does not depend on the order of evaluation.
     """
     return min(points, key=lambda point: _rank(point, objective))
 
 
 def pareto_front(points: Iterable[Evaluation]) -> tuple[Evaluation, ...]:
-    """Undominated points in latency and energy, by rising latency.
-
-    If several points have equal latency and energy, only the point with the smallest genome is kept.
+    """Points that no other point dominates in latency and energy, by rising latency. If several points have equal
+    latency and energy, only the one with the smallest genome is kept.
     """
     front: list[Evaluation] = []
     for point in ranked(points, "latency"):
@@ -81,28 +78,28 @@ def pareto_front(points: Iterable[Evaluation]) -> tuple[Evaluation, ...]:
 
 EXHAUSTION = "every allocation was scheduled"
 BOUND = "no schedule is below the lower bound"
-RELAXATION = "no schedule of any allocation meets the relaxation and is better"
-EXCLUSIONS = "no allocation that was not scheduled meets the relaxation and is better"
+RELAXATION = "the relaxation excludes every better schedule of every allocation"
+EXCLUSIONS = "the relaxation excludes every better allocation that was not scheduled"
 EFFORT = "effort"
-"""Reason why a search ends without a proof: the evaluations or the effort of the solver were used up."""
+"""Reason why a search ends without a proof: the evaluations or the solver's effort were used up."""
 
 
 @dataclass(frozen=True)
 class AllocationProof(BoundedValue):
-    """Proof that an allocation is the best of its space, or only lower bounds if this is not proven."""
+    """Proof that an allocation is the best of its space, or lower bounds if there is no proof."""
 
     rule: str
     """Rule that proves the allocation optimal; '' if it is not proven optimal."""
     value: float
     """Value of the objective for the best allocation: cycles, pJ or pJ · cycles."""
     lower_bound: float
-    """Lower bound of the objective over all allocations of the space with these schedule settings."""
+    """Lower bound of the objective over all allocations of the space, with the schedule settings of the search."""
     of_any_schedule: float
-    """Lower bound of the objective over all schedules with any settings."""
+    """Lower bound of the objective over all schedules, with any schedule settings."""
     excluded: int
-    """Number of blocks of allocations that the search has scheduled and excluded."""
+    """Number of blocks of allocations that were scheduled and then excluded."""
     certificate: Mapping[str, Any]
-    """Certificate that another program can check: docs/proofs.md#exact-allocation"""
+    """Certificate that an independent program can check: docs/proofs.md#exact-allocation"""
 
     @property
     def is_proven(self) -> bool:
@@ -110,7 +107,7 @@ class AllocationProof(BoundedValue):
         return bool(self.rule)
 
     def stated(self) -> JsonObject:
-        """Proof as JSON values, without the certificate."""
+        """Fields of the proof as JSON values, without the certificate."""
         names = ("is_proven", "rule", "value", "lower_bound", "of_any_schedule", "excluded")
         return {name: getattr(self, name) for name in names} | {"gap": self.gap}
 
@@ -119,7 +116,7 @@ REASONS_SHOWN = 10
 
 
 Cores = Mapping[str, int | Sequence[int]]
-"""Core id by name of the layer, or one core id for each group of the layer."""
+"""Core id by name of the layer, or a list with one core id for each group of the layer."""
 
 
 @dataclass(frozen=True)
@@ -131,73 +128,71 @@ class GenerationRow:
     """Number of evaluations in this generation."""
     evaluations_so_far: int
     best_latency_cycles: int
-    """Least latency of all evaluations so far. The next two fields are the least energy and the least EDP."""
+    """Smallest latency of all evaluations so far. The next two fields are the smallest energy and the smallest EDP."""
     best_energy_pj: float
     best_edp: float
     mean_latency_cycles: float
-    """Mean latency of the allocations that survive the generation. The next field is the mean energy of these
-    allocations."""
+    """Mean latency of the allocations that survive the generation. The next field is their mean energy."""
     mean_energy_pj: float
 
 
 @dataclass(frozen=True)
 class SearchProgress:
-    """Progress of a search."""
+    """Progress of a search at one moment."""
 
     evaluations: int
     evaluations_planned: int
     """Largest number of evaluations."""
     best: Evaluation | None
-    """Best evaluation by the objective; None before the first schedule."""
+    """Best evaluation so far by the objective; None before the first schedule."""
     elapsed_s: float
     unit: str = "allocations"
-    """Plural noun for the evaluated items in messages."""
+    """Plural noun for the items that are evaluated, as used in messages."""
     time_budget_s: float | None = None
     """Time limit of the search in seconds; None: no limit."""
 
     @property
     def share(self) -> float:
-        """Share of the search that is done. This is the share of the evaluations or of the time budget, whichever is
-        larger.
-        """
+        """Share of the search that is done: the share of the evaluations or of the time budget, whichever is larger."""
         by_time = self.elapsed_s / self.time_budget_s if self.time_budget_s else 0.0
         return max(self.evaluations / max(self.evaluations_planned, 1), by_time)
 
 
 @dataclass(frozen=True, eq=False)
 class AllocationResult:
-    """Chosen allocation, and data about the evaluations from which it was chosen."""
+    """Chosen allocation, and data about the evaluations among which it was chosen."""
 
     space: AllocationSpace
     objective: str
     """Objective that the chosen allocation minimises."""
     options: Mapping[str, Any]
-    """Options of the search by name, as in the summary; each engine has different options."""
+    """Options of the search by name, as in the summary. Each engine has its own options."""
     chosen: Evaluation
     front: tuple[Evaluation, ...]
-    """Pareto front over all evaluations, by rising latency."""
+    """Pareto front of all evaluations, by rising latency."""
     generations: tuple[GenerationRow, ...]
-    """Course of the search; () for an engine without generations."""
+    """Statistics of each generation; () for an engine without generations."""
     evaluations: int
     """Number of distinct allocations that were evaluated."""
     infeasible: Mapping[Genome, str]
-    """Reasons why evaluated allocations have no schedule, by allocation."""
+    """Reasons why allocations have no schedule, by genome."""
     stopped_by: str
-    """Reason why the search ended: `generations`, `everything` (the whole space was evaluated, so nothing is better),
-    `proven`, `effort` (the effort was used up without a proof), `time_budget` or `interrupted`.
+    """Reason why the search ended. `generations`: all generations were made. `everything`: the whole space was
+    evaluated, so no allocation is better. `proven`: a proof was found. `effort`: the effort was used up without a
+    proof. `time_budget` and `interrupted`: the time limit or Ctrl-C ended the search.
     """
     proof: AllocationProof | None = None
-    """Proof of the exact search for the chosen allocation."""
+    """Proof for the chosen allocation; only the exact search makes one."""
 
     @property
     def allocation(self) -> Integers:
-        """[cn] Core of the CN in the chosen allocation, in the form that the scheduler reads."""
+        """[cn] Core of the CN in the chosen allocation, as input of the scheduler."""
         return self.space.allocation(self.chosen.genome)
 
 
 def pareto_table(result: AllocationResult) -> list[dict[str, Any]]:
-    """Rows for the points of the front. The columns are latency, energy, EDP, whether the point is chosen, and the core
-    of each part.
+    """Rows for the points of the Pareto front. The columns are latency, energy, EDP, whether the point is chosen, and
+    the core of each part.
     """
     return [
         {
@@ -212,12 +207,14 @@ def pareto_table(result: AllocationResult) -> list[dict[str, Any]]:
 
 
 def generation_table(result: AllocationResult) -> list[JsonObject]:
-    """Rows for the generations, with keys as in `GenerationRow`."""
+    """Rows for the generations, keyed by the fields of `GenerationRow`."""
     return [asdict(row) for row in result.generations]
 
 
 def allocation_table(space: AllocationSpace, genome: Genome) -> list[dict[str, Any]]:
-    """Rows for the parts. The columns are layer, group, core, and whether the part has no other allowed core."""
+    """Rows for the parts of layers. The columns are layer, group, core, and whether this is the only allowed core of
+    the part.
+    """
     return [
         {"layer": layer, "group": group, "core": core, "is_only_choice": len(space.choices[part]) == 1}
         for part, ((layer, group), core) in enumerate(zip(space.parts, space.part_cores(genome), strict=True))
@@ -225,8 +222,8 @@ def allocation_table(space: AllocationSpace, genome: Genome) -> list[dict[str, A
 
 
 def summary(result: AllocationResult) -> dict[str, Any]:
-    """Summary of a search as plain data: options, size of the space, evaluations, the reason why the search ended, and
-    the reasons why allocations have no schedule.
+    """Summary of a search as plain data. It has options, size of the space, evaluations, the reason why the search
+    ended, and the reasons why allocations have no schedule.
     """
     reasons = sorted(Counter(result.infeasible.values()).items(), key=lambda item: (-item[1], item[0]))
     return {
@@ -248,24 +245,24 @@ SCHEMA = "tilewright/allocation"
 
 @dataclass(frozen=True)
 class SingleCore:
-    """Schedule in which one core runs every part that it can run, and all other parts run on their fastest cores."""
+    """Schedule in which one core runs every part that it can run. All other parts run on their fastest cores."""
 
     core: int
-    """Column of the core."""
+    """Core number, as a column of the cost table."""
     parts_elsewhere: int
     parts: int
     latency_cycles: int
     energy_pj: float
     energy_parts_pj: Mapping[str, Any]
-    """Energy terms by name, as in files: `on_core`, `link_pj` and `memory_pj` for each cause of movement, and further
-    terms.
+    """Energy terms in pJ by name, as in files: `on_core`, then `link_pj` and `memory_pj` for each cause of movement,
+    then further terms.
     """
 
 
 def allocation_document(
     result: AllocationResult, names: SystemNames, settings: Mapping[str, Any], single_cores: Sequence[SingleCore]
 ) -> dict[str, Any]:
-    """Content of `allocation.json` as plain data. `settings` has the settings of the schedules."""
+    """Content of `allocation.json` as plain data. `settings` has the schedule settings."""
     ids = names.core_ids
     search = summary(result)
     exclusions = search.pop("excluded_cores")
@@ -320,8 +317,8 @@ def _figures(point: Evaluation) -> JsonObject:
 
 
 def allocation_genome(document: Mapping[str, Any], space: AllocationSpace, names: SystemNames, file: str) -> Genome:
-    """Genome of the allocation in a document. Raises InputError if the document belongs to another CN graph or
-    accelerator.
+    """Genome of the allocation in a document (content of `allocation.json`). Raises InputError if the document belongs
+    to another CN graph or accelerator.
     """
     column = {core_id: place for place, core_id in enumerate(names.core_ids)}
     rows = document["allocation"]
@@ -340,9 +337,8 @@ def allocation_genome(document: Mapping[str, Any], space: AllocationSpace, names
 
 
 def named_genome(cores: Cores, space: AllocationSpace, names: SystemNames) -> Genome:
-    """Genome of an allocation that `cores` gives by names of layers. Layers with only one allowed core can be left out.
-
-    Raises InputError with every layer or core that is wrong or missing.
+    """Genome of the allocation in `cores`, which is keyed by layer name. Layers with only one allowed core can be left
+    out. Raises InputError with every layer or core that is wrong or missing.
     """
     column = {core_id: place for place, core_id in enumerate(names.core_ids)}
     message = "no such layer"
@@ -366,7 +362,7 @@ def named_genome(cores: Cores, space: AllocationSpace, names: SystemNames) -> Ge
 
 
 def _core_of_group(given: int | Sequence[int] | None, group: int) -> int | None:
-    """Core of a group. If `given` is a single core, all groups have this core."""
+    """Core of a group. If `given` is a single core, it is the core of all groups."""
     of_groups = [given] if isinstance(given, int) else list(given or ())
     return of_groups[0] if len(of_groups) == 1 else of_groups[group] if group < len(of_groups) else None
 
@@ -376,7 +372,7 @@ def _layer_name(names: SystemNames, layer: int) -> str:
 
 
 def layer_cores(space: AllocationSpace, genome: Genome, names: SystemNames) -> dict[int, list[int]]:
-    """Core id of each group, by layer; groups without CNs get the core of the previous group."""
+    """Core id of each group, by layer. A group without CNs gets the core of the previous group."""
     cores_of: dict[int, list[int]] = {}
     for (layer, group), core in zip(space.parts, space.part_cores(genome), strict=True):
         cores = cores_of.setdefault(layer, [])
@@ -387,7 +383,7 @@ def layer_cores(space: AllocationSpace, genome: Genome, names: SystemNames) -> d
 
 
 def allowed_cores(space: AllocationSpace, core_count: int) -> Booleans:
-    """[cn, core] True where the space allows the CN on the core, for lower bounds."""
+    """[cn, core] Whether the space allows the CN on the core. Lower bounds use this array."""
     allowed = np.zeros((len(space.parts), core_count), np.bool_)
     for part, cores in enumerate(space.choices):
         allowed[part, list(cores)] = True

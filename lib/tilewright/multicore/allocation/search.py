@@ -1,7 +1,7 @@
 """Search over allocations: a genetic algorithm (NSGA-II), or exhaustive evaluation of small spaces.
 
 Latency and energy are minimised together. The Pareto front covers all evaluations, and the objective chooses one of its
-points. No allocation is evaluated twice: if a child was evaluated before, a new child is drawn with stronger mutation,
+points. No allocation is evaluated twice. If a child was evaluated before, a new child is drawn with stronger mutation,
 until the child is new.
 
 Non-dominated sorting, crowding distances and selection of survivors come from DEAP (K. Deb, A. Pratap, S. Agarwal, T.
@@ -40,10 +40,10 @@ from tilewright.multicore.scheduling.simulate import Scheduler
 def warm_starts(space: AllocationSpace) -> tuple[Genome, ...]:
     """Distinct warm starts, the most promising first.
 
-    The warm starts are: each part on its fastest core; each part on the core with the least energy; each part on the
-    core on which the part would end first; parts in turn on the equally fast cores; layers in turn on the equally fast
-    cores; and, for each core, all parts on this core if the core is allowed for the part, else on the fastest core of
-    the part.
+    (1) Each part runs on its fastest core. (2) Each part runs on the core with the least energy. (3) Each part runs on
+    the core on which it would end first. (4) Parts are dealt round-robin to equally fast cores. (5) Layers are dealt
+    round-robin to equally fast cores. (6) For each core, all parts run on this core if it is allowed for the part, else
+    on the fastest core of the part.
     """
     cores = sorted({core for choice in space.choices for core in choice})
     starts = [
@@ -66,13 +66,13 @@ def _least_energy(space: AllocationSpace, part: int) -> int:
 
 
 def on_one_core(space: AllocationSpace, core: int) -> list[int]:
-    """[part] The given core if it is allowed for the part, else the fastest core of the part."""
+    """[part] The core `core` if it is allowed for the part, else the fastest core of the part."""
     return [core if core in choices else _fastest(space, part) for part, choices in enumerate(space.choices)]
 
 
 def _balanced(space: AllocationSpace) -> list[int]:
-    """[part] Core on which the part would end first after the work that is already assigned to the core. Parts are
-    assigned layer by layer.
+    """[part] Core on which the part can end first, after the work that the core already has. Parts are assigned layer
+    by layer.
     """
     load = dict.fromkeys(range(space.runtime_cycles.shape[1]), 0)
     cores = []
@@ -84,8 +84,8 @@ def _balanced(space: AllocationSpace) -> list[int]:
 
 
 def _in_turn(space: AllocationSpace, unit: Callable[[int], int]) -> list[int]:
-    """[part] Core of the part. Parts with the same set of fastest cores take these cores in turn; parts with the same
-    value of `unit` take the same core.
+    """[part] Core of the part. Parts with the same set of fastest cores are dealt to these cores round-robin. Parts
+    with the same value of `unit` stay on the same core.
     """
     return list(_turns(space, unit))
 
@@ -104,17 +104,17 @@ def _turns(space: AllocationSpace, unit: Callable[[int], int]) -> Iterator[int]:
 
 
 CROSSOVER_PROBABILITY = 0.9
-"""Probability that a child has two parents."""
+"""Probability that a child has two parents instead of one."""
 
 
 class _Fitness(base.Fitness):  # type: ignore[misc] # DEAP has no types
-    """Latency and energy, both minimised."""
+    """Fitness of an individual: latency and energy, both minimised."""
 
     weights = (-1.0, -1.0)
 
 
 class Individual:
-    """Evaluated genome in the form that DEAP reads."""
+    """Evaluated genome in the format of DEAP."""
 
     def __init__(self, point: Evaluation) -> None:
         self.point = point
@@ -122,7 +122,7 @@ class Individual:
 
 
 def survivors(population: Sequence[Individual], count: int) -> list[Individual]:
-    """Best `count` individuals by rank of non-domination, then by crowding distance."""
+    """Best `count` individuals by non-domination rank, then by crowding distance."""
     if not population:
         return []  # DEAP's sorting fails for an empty population
     chosen: list[Individual] = tools.selNSGA2(list(population), count, nd="log")
@@ -130,8 +130,8 @@ def survivors(population: Sequence[Individual], count: int) -> list[Individual]:
 
 
 def tournament(population: Sequence[Individual], draw: random.Random) -> Individual:
-    """Better of two random individuals: the individual that dominates the other individual, or, if there is none, the
-    individual with the larger crowding distance.
+    """Better of two random individuals. An individual that dominates the other is better. Otherwise the one with the
+    larger crowding distance is better.
     """
     first, second = draw.choice(population), draw.choice(population)
     if first.fitness.dominates(second.fitness):
@@ -142,7 +142,7 @@ def tournament(population: Sequence[Individual], draw: random.Random) -> Individ
 
 
 def uniform_crossover(first: Genome, second: Genome, draw: random.Random) -> Genome:
-    """Child with each gene from either parent with equal probability."""
+    """Child that takes each gene from either parent with equal probability."""
     return tuple(ours if draw.random() < 0.5 else other for ours, other in zip(first, second, strict=True))
 
 
@@ -170,14 +170,16 @@ def random_genome(choices: Sequence[Sequence[int]], draw: random.Random) -> Geno
 
 Progress = Callable[[SearchProgress], None]
 LOCAL_SHARE = 0.75
-"""Share of the children of a generation that are neighbours of the best allocation by the objective; genetic operators
-make the other children. NSGA-II spreads its population over the whole Pareto front. With neighbours, the search ends in
-a local optimum of the objective.
+"""Share of a generation's children that are neighbours of the best allocation by the objective. Genetic operators make
+the other children.
+
+NSGA-II spreads its population over the whole Pareto front. The neighbours make the search end in a local optimum of the
+objective.
 """
 TRIES_A_STRENGTH = 4
-"""Number of consecutive children without a new genome after which mutation changes one more gene."""
+"""Number of consecutive children that are not new, after which mutation changes one more gene."""
 TRIES = 200
-"""Number of consecutive children without a new genome after which no further child is tried."""
+"""Number of consecutive children that are not new, after which no further child is tried."""
 
 
 def schedule_judge(problem: SchedulingProblem, options: ScheduleOptions | None = None) -> Judge:
@@ -200,11 +202,11 @@ def search_allocation(
 ) -> AllocationResult:
     """Best allocation of `space` that the search finds. `judge` evaluates an allocation (see `schedule_judge`).
 
-    All allocations are evaluated if there are no more allocations than planned evaluations, or if the option
-    `exhaustive_nodes` allows the exhaustive search. `progress` is called after every evaluation, in the calling thread.
-    The result does not depend on the number of threads. If the time budget or Ctrl-C ends the search early, the result
-    is the best allocation so far. Raises MappingError if no evaluated allocation has a schedule. Ctrl-C before the
-    first schedule raises KeyboardInterrupt.
+    All allocations are evaluated if there are no more of them than planned evaluations, or if the option
+    `exhaustive_nodes` allows it. `progress` is called after every evaluation, in the calling thread. The result does
+    not depend on the number of threads. If the time budget or Ctrl-C ends the search early, the result is the best
+    allocation so far. Raises MappingError if no evaluated allocation has a schedule, and KeyboardInterrupt for Ctrl-C
+    before the first schedule.
     """
     options = options or AllocationOptions()
     with Evaluator(space, judge, options.job_count, options.ga_time_budget_s, clock) as evaluator:
@@ -218,7 +220,7 @@ def search_allocation(
 
 
 class GeneticSearch:
-    """State of one search for an allocation."""
+    """State of one genetic or exhaustive search for an allocation."""
 
     def __init__(
         self, space: AllocationSpace, options: AllocationOptions, evaluator: Evaluator, progress: Progress | None
@@ -235,7 +237,7 @@ class GeneticSearch:
         evaluator.on_result = self._report
 
     def run(self) -> None:
-        """Evaluate until the plan is completed or the evaluator stops."""
+        """Evaluate allocations until all planned evaluations are made or the evaluator stops."""
         if self.evaluates_all:
             self._evaluate_all()
         else:
@@ -278,13 +280,13 @@ class GeneticSearch:
             self._record(population, generation)
 
     def _evaluated(self, genomes: Sequence[Genome]) -> list[Individual]:
-        """Individuals of the genomes that have a schedule."""
+        """Individuals made from those of the genomes that have a schedule."""
         self.evaluator.evaluate(genomes)
         points = self.evaluator.points
         return [Individual(points[genome]) for genome in genomes if genome in points]
 
     def _first_population(self) -> list[Genome]:
-        """First population: at most half warm starts, the rest random."""
+        """First population. At most half of it are warm starts; the others are random."""
         count = self.options.nb_ga_individuals
         genomes = dict.fromkeys(warm_starts(self.space)[: (count + 1) // 2])
         while len(genomes) < count:  # this loop ends, because the space has more allocations than the population
@@ -303,8 +305,8 @@ class GeneticSearch:
         return list(children)
 
     def _neighbours_of_best(self, count: int) -> list[Genome]:
-        """New genomes that differ in one gene from the best evaluated genome by the objective. If these are too few,
-        genomes that differ in one gene from the next best genome follow, and so on.
+        """New genomes that differ in one gene from the best evaluated genome by the objective. If there are too few,
+        neighbours of the next best genomes follow.
         """
         found: dict[Genome, None] = {}
         for point in ranked(self.evaluator.points.values(), self.options.objective):
@@ -320,7 +322,7 @@ class GeneticSearch:
         return list(found)
 
     def _child(self, population: Sequence[Individual], mutated_genes: int) -> Genome:
-        """Child of one or two parents, mutated in about `mutated_genes` genes."""
+        """Child of one or two parents. On average, mutation changes `mutated_genes` genes."""
         choices = self.space.gene_choices
         if not population:
             return random_genome(choices, self.draw)
@@ -330,7 +332,7 @@ class GeneticSearch:
         return mutate(genome, choices, min(mutated_genes, len(choices)), self.draw)
 
     def _record(self, population: Sequence[Individual], generation: int) -> None:
-        """Add a row to the table of generations, if some allocation has a schedule."""
+        """Add a row to the table of generations. The row is left out if no allocation has a schedule yet."""
         points = list(self.evaluator.points.values())
         kept = [individual.point for individual in population] or points
         if not points:

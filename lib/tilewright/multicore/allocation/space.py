@@ -1,9 +1,10 @@
 """Space of allocations: the parts of layers that get a core, and the cores that can run each part.
 
-A core can run a CN if the cost table has a runtime, if the core has a memory for each operand that does not stream, if
-the data of the CN fit these memories while the CN runs, and if a path leads to the off-chip memory. The scheduler makes
-the same checks. Each check depends only on one CN and one core. Therefore all checks are made before the search, so
-that no evaluation is wasted.
+A core can run a CN under four conditions. The cost table has a runtime. The core has a memory for each operand that
+does not stream. The data of the CN fit these memories while the CN runs. A path leads to the off-chip memory.
+
+The scheduler makes the same checks. Each check depends only on one CN and one core. Therefore all checks are made
+before the search, so that no evaluation is wasted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,11 +23,11 @@ NO_COST = "no cost in the cost table"
 
 @dataclass(frozen=True)
 class Unfit:
-    """CNs that a core cannot run, all for the same kind of reason."""
+    """CNs that a core cannot run, all for one type of reason."""
 
     cns: Integers
     texts: tuple[str, ...]
-    """Text of the reason for each CN of `cns`"""
+    """[position in `cns`] Text of the reason for this CN"""
 
 
 def unfit_for_core(
@@ -34,7 +35,7 @@ def unfit_for_core(
 ) -> list[Unfit]:
     """All reasons why a core cannot run CNs, the simplest reason first.
 
-    `reasons` has the reasons why the cost table has no cost, by (row of the cost table, core).
+    `reasons` explains missing entries of the cost table, by (row of the cost table, core).
     """
     if core == problem.system.off_chip_core:
         cns = np.arange(problem.graph.node_count)
@@ -46,14 +47,14 @@ def unfit_for_core(
 
 
 def _streams(problem: SchedulingProblem, core: int) -> Booleans:
-    """[cn, operand] True where the operand streams from or to the off-chip memory."""
+    """[cn, operand] Whether the operand streams from or to the off-chip memory."""
     streams: Booleans = problem.costs.stream_bits[problem.graph.cost_row, core] > 0
     return streams
 
 
 def _without_path(problem: SchedulingProblem, core: int) -> list[Unfit]:
-    """CNs that read data, if the core has no path from the off-chip core, and CNs that write data, if the core has no
-    path to the off-chip core. Streams count as reads and writes.
+    """CNs that a missing path makes impossible on a core. CNs that read data need a path from the off-chip core, and
+    CNs that write data need a path to it. Streams count as reads and writes.
     """
     system, graph = problem.system, problem.graph
     found, streams = [], _streams(problem, core)
@@ -70,7 +71,7 @@ def _without_path(problem: SchedulingProblem, core: int) -> list[Unfit]:
 
 
 def _without_memory(problem: SchedulingProblem, core: int) -> list[Unfit]:
-    """CNs for which the core lacks a memory, and CNs whose data do not fit into a memory of the core."""
+    """CNs for which the core has no memory, and CNs whose data do not fit a memory of the core."""
     graph, system = problem.graph, problem.system
     memory_of, memories = system.core_memory[core], len(system.memory_capacity_bits)
     streams = _streams(problem, core)
@@ -111,18 +112,19 @@ Genome = tuple[int, ...]
 
 @dataclass(frozen=True)
 class LayerRequest:
-    """`core_allocation` of a mapping file for one layer."""
+    """Request for one layer, from `core_allocation` in a mapping file."""
 
     layer: int
     """Number of the layer, as in `NodeGraph.layer`."""
     cores: tuple[int, ...]
-    """Cores that are allowed for every group of the layer. If `is_fixed` is set, the core of each group."""
+    """Cores that are allowed for every group of the layer. If `is_fixed` is set, it is instead the core of each group.
+    """
     is_fixed: bool = False
 
 
 @dataclass(frozen=True)
 class Exclusion:
-    """Core that the request for a layer allows, but that cannot run a part of the layer."""
+    """Core that is excluded for a part: the request for the layer allows it, but it cannot run the part."""
 
     layer: int
     group: int
@@ -131,12 +133,12 @@ class Exclusion:
 
 
 _Stranded = tuple[int, int, Sequence[Exclusion]]
-"""(Layer, group, reason for each core) of a part that no core can run."""
+"""Triple (layer, group, reason for each core) of a part that no core can run."""
 
 
 @dataclass(frozen=True, eq=False)
 class AllocationSpace:
-    """Parts (layer, group) in rising order, with the allowed cores of each part; made by `allocation_space`."""
+    """Parts (layer, group) in rising order, with the allowed cores of each part. `allocation_space` makes it."""
 
     parts: tuple[tuple[int, int], ...]
     part_of_cn: Integers
@@ -144,20 +146,19 @@ class AllocationSpace:
     choices: tuple[tuple[int, ...], ...]
     """[part] Cores that are allowed for the part, at least one, in rising order"""
     runtime_cycles: Integers
-    """[part, core] Runtime in cycles, summed over the CNs of the part; -1 where the core cannot run some CN of the part
-    """
+    """[part, core] Total runtime of the part's CNs in cycles; -1 if the core cannot run some CN of the part"""
     on_core_energy_pj: Floats
-    """[part, core] Energy in pJ, summed over the CNs of the part"""
+    """[part, core] Total energy of the part's CNs in pJ"""
     exclusions: tuple[Exclusion, ...] = ()
 
     @cached_property
     def flexible(self) -> tuple[int, ...]:
-        """Parts with more than one allowed core: the genes."""
+        """Parts with more than one allowed core. Each of them is a gene."""
         return tuple(part for part, cores in enumerate(self.choices) if len(cores) > 1)
 
     @cached_property
     def gene_choices(self) -> tuple[tuple[int, ...], ...]:
-        """[gene] Cores that are allowed for the part."""
+        """[gene] Cores that are allowed for the part of the gene."""
         return tuple(self.choices[part] for part in self.flexible)
 
     @cached_property
@@ -166,18 +167,18 @@ class AllocationSpace:
         return prod(len(cores) for cores in self.gene_choices)
 
     def part_cores(self, genome: Genome) -> tuple[int, ...]:
-        """[part] Core of the part."""
+        """[part] Core of the part in the allocation of a genome."""
         cores = [choice[0] for choice in self.choices]
         for part, core in zip(self.flexible, genome, strict=True):
             cores[part] = core
         return tuple(cores)
 
     def allocation(self, genome: Genome) -> Integers:
-        """[cn] Core of the CN, in the form that the scheduler reads."""
+        """[cn] Core of the CN, as input of the scheduler."""
         return np.array(self.part_cores(genome), np.int64)[self.part_of_cn]
 
     def genome(self, part_cores: Sequence[int]) -> Genome:
-        """Genome of an allocation, from an array [part] of cores. Raises InputError for each part whose core is not
+        """Genome of an allocation, from an array [part] of cores. Raises InputError with each part whose core is not
         allowed.
         """
         if len(part_cores) != len(self.parts):
@@ -214,11 +215,10 @@ def allocation_space(
 ) -> AllocationSpace:
     """Space of allocations: the parts of `problem`, with the allowed cores of each part.
 
-    A core is allowed for a part if the core can run all CNs of the part, and if the request for the layer allows the
-    core. Cores that a request allows but that cannot run the part are listed in `exclusions`. Raises InputError with
-    every request for unknown layers or cores, every fixed core that cannot run its part, and every part without a core.
-
-    `names` has the names that messages use. `reasons` has the reasons why the cost table has no cost, by (row of the
+    A core is allowed for a part if it can run all CNs of the part, and if the request for the layer allows it.
+    `exclusions` of the result lists the cores that a request allows but that cannot run the part. Raises InputError
+    with every request for unknown layers or cores, every fixed core that cannot run its part, and every part without a
+    core. `names` has the names that messages use. `reasons` explains missing entries of the cost table, by (row of the
     cost table, core).
     """
     graph = problem.graph
@@ -248,7 +248,7 @@ def allocation_space(
 
 
 def _no_core(stranded: Sequence[_Stranded], names: SystemNames | None) -> list[Problem]:
-    """Problems of parts that no core can run. Parts with the same cause share one problem, which states the reason of
+    """Problems of parts that no core can run. Parts with the same cause share one problem, which gives the reason for
     the first part.
     """
     alike: dict[object, list[_Stranded]] = {}
@@ -268,7 +268,7 @@ def _no_core(stranded: Sequence[_Stranded], names: SystemNames | None) -> list[P
 
 
 def _reason(refused: Sequence[Exclusion], names: SystemNames | None) -> str:
-    """Reasons why no core can run a part; cores of one file with the same reason are named together."""
+    """Text with the reasons why no core can run a part. Cores of one file with the same reason are named together."""
     cores_of: dict[tuple[str, str], list[int]] = {}
     for exclusion in refused:
         file = "" if names is None else names.core_files[exclusion.core]
@@ -296,7 +296,7 @@ def _wanted_cores(problem: SchedulingProblem, request: LayerRequest | None, grou
 def _request_problems(
     problem: SchedulingProblem, parts: Sequence[tuple[int, int]], requests: Sequence[LayerRequest]
 ) -> list[Problem]:
-    """Problems of requests: unknown layers or cores, several requests for a layer, or the wrong number of cores."""
+    """Problems of requests: unknown layers, unknown cores, several requests for a layer, or a wrong number of cores."""
     groups = {layer: group + 1 for layer, group in parts}  # parts are in rising order, so the highest group is kept
     count, off_chip = problem.system.core_count, problem.system.off_chip_core
     allowed = ", ".join(str(core) for core in range(count) if core != off_chip)
@@ -324,8 +324,8 @@ def _request_problems(
 def _reasons(
     problem: SchedulingProblem, part_of_cn: Integers, parts: int, of_costs: Mapping[tuple[int, int], str] | None
 ) -> dict[tuple[int, int], str]:
-    """Reasons why a core cannot run a part, by (part, core). If a part has several reasons, the first reason of its
-    first CN is taken.
+    """Reason why a core cannot run a part, by (part, core). If there are several, it is the first reason of the part's
+    first CN.
     """
     reasons: dict[tuple[int, int], str] = {}
     for core in range(problem.system.core_count):
@@ -337,7 +337,7 @@ def _reasons(
 
 
 def _part_costs(problem: SchedulingProblem, part_of_cn: Integers, parts: int) -> tuple[Integers, Floats]:
-    """([part, core] runtime, [part, core] energy), summed over the CNs of the part."""
+    """Pair ([part, core] runtime in cycles, [part, core] energy in pJ), each summed over the CNs of the part."""
     rows = len(problem.costs.runtime_cycles)
     uses = np.bincount(part_of_cn * rows + problem.graph.cost_row, minlength=parts * rows).reshape(parts, rows)
     energy_pj: Floats = np.where(problem.costs.runtime_cycles < 1, 0.0, problem.costs.on_core_energy_pj)

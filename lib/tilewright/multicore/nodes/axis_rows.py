@@ -1,8 +1,8 @@
 """Join, axis by axis, of the tiles of a producer with the consumer tiles that need elements of the producer tiles.
 
-The axes of a tensor are cut independently. Therefore the needs of a consumer and the outputs of a producer are both
-products over the axes. A row is one range of indices along one axis, for one combination of tiles. Rows are joined
-along each axis, which takes little time. The pairs of CNs are the product of these joins.
+The axes of a tensor are cut independently. Therefore both the elements that a consumer needs and those that a producer
+makes are products of index sets, one set for each axis. A row is such a set along one axis, for one combination of
+tiles. Rows are joined along each axis, which takes little time. The pairs of CNs are the product of these joins.
 """
 
 import math
@@ -22,14 +22,18 @@ NOBODY = -1
 
 @dataclass(frozen=True, eq=False)
 class AxisOwners:
-    """Tile that makes each index of an axis. Consecutive indices that the same tile makes are stored as one run."""
+    """Owners of the indices of an axis. The owner of an index is the tile that makes the index.
+
+    An owner is stored as the contribution of the tile to the number of its CN. The number of a CN is the sum of the
+    contributions along all axes. Consecutive indices with the same owner are stored as one run.
+    """
 
     size: int
-    """Size of the axis."""
+    """Number of indices of the axis."""
     run_start: Integers
     """[run] First index of the run"""
     run_owner: Integers
-    """[run] Amount that the tile of the run adds to the number of a CN; NOBODY if no tile makes the run"""
+    """[run] Owner of the run; NOBODY if no tile makes the indices of the run"""
 
     @cached_property
     def only(self) -> int | None:
@@ -44,7 +48,7 @@ class AxisOwners:
 
 
 def owners_of_indices(owner: Integers) -> AxisOwners:
-    """Owners of an axis from an array [index] of owners."""
+    """Owners in the form of runs, from an array [index] of owners."""
     is_first = np.ones(len(owner), dtype=bool)
     np.not_equal(owner[1:], owner[:-1], out=is_first[1:])
     run_start = np.flatnonzero(is_first)
@@ -53,14 +57,14 @@ def owners_of_indices(owner: Integers) -> AxisOwners:
 
 @dataclass(frozen=True, eq=False)
 class AxisJoin:
-    """Owners of the indices that each row along an axis needs, as CSR over rows."""
+    """Join of rows along an axis with the owners of the indices that each row needs, in CSR format."""
 
     start: Integers
     """[row + 1] Position in `owner` and `count` where the row begins"""
     owner: Integers
-    """[entry] Owner of some needed indices, at most once in each row"""
+    """[entry] Owner; a row has at most one entry for each owner"""
     count: Integers
-    """[entry] Number of needed indices of the row that belong to the owner"""
+    """[entry] Number of indices that the row needs and that the owner makes"""
 
 
 class AxisNeeds(NamedTuple):
@@ -71,15 +75,15 @@ class AxisNeeds(NamedTuple):
     end: Integers
     """[row] Index after the last needed index"""
     gapped: tuple[Integers, Integers] | None
-    """(row, index) of all needed indices if some row has gaps; else None."""
+    """Arrays (row, index) with one entry for each needed index if some row has gaps; else None."""
     owners: AxisOwners
 
 
 def join_axes(needs: Sequence[AxisNeeds]) -> tuple[AxisJoin, list[int]]:
-    """Join of any number of axes, and the first row of each axis in this join. Row 0 is one element of owner 0.
+    """Join of any number of axes, and the position of each axis's first row in this join.
 
-    All axes are concatenated and joined as one axis, so that the time depends on the number of rows, not on the number
-    of axes.
+    Row 0 of the join is neutral: it has one element of owner 0. All axes are concatenated and joined as one axis, so
+    that the time depends on the number of rows, not on the number of axes.
     """
     whole = [place for place, need in enumerate(needs) if need.gapped is None]
     gapped = [place for place, need in enumerate(needs) if need.gapped is not None]
@@ -104,7 +108,7 @@ _ONE = AxisJoin(np.array([0, 1]), np.zeros(1, np.int64), np.ones(1, np.int64))
 
 
 def _join_intervals(needs: Sequence[AxisNeeds]) -> AxisJoin:
-    """Join of needs without gaps."""
+    """Join of needs whose rows have no gaps."""
     bases, base = [], 0
     for need in needs:
         bases.append(base)
@@ -126,8 +130,8 @@ def _join_intervals(needs: Sequence[AxisNeeds]) -> AxisJoin:
 
 
 def _join_indices(needs: Sequence[AxisNeeds]) -> AxisJoin:
-    """Join of needs that are lists of single indices. Each index occurs once in its row; indices outside the axis are
-    padding.
+    """Join of needs that are lists of single indices. Each index occurs once in its row. Indices outside the axis have
+    no owner, because they are padding.
     """
     rows, owners, row_count = [], [], 0
     for need in needs:
@@ -155,8 +159,8 @@ def _joined(row: Integers, owner: Integers, count: Integers, row_count: int) -> 
 
 
 def added_up(first: Integers, second: Integers, count: Integers) -> tuple[Integers, Integers, Integers]:
-    """(first number, second number, sum of counts) for each distinct pair of numbers. The pairs are sorted by the first
-    number, then by the second number.
+    """Arrays (first number, second number, sum of counts), with one element for each distinct pair of numbers. The
+    pairs are sorted by the first number, then by the second number.
     """
     if not len(first):
         return first, second, count
@@ -172,11 +176,12 @@ def added_up(first: Integers, second: Integers, count: Integers) -> tuple[Intege
 def product_of_joins(
     join: AxisJoin, rows: Iterable[Integers], need_count: int, owner: Integers, elements: Integers
 ) -> tuple[Integers, Integers, Integers]:
-    """(need, owner, number of elements) of all pairs of a need and an owner that makes some of the needed elements.
+    """Arrays (need, owner, number of elements), with one element for each pair of a need and an owner that makes some
+    of the needed elements.
 
-    `rows` has an array [need] for each axis: the row of the need in `join`. The owner of a pair is the sum of the
-    owners along all axes, and the number of elements is the product of the counts along all axes. The arguments `owner`
-    and `elements` have, for each need, this sum and this product over the axes that are not in `rows`.
+    `rows` has one array for each axis: [need] row of the need in `join`. The owner of a pair is the sum of its owners
+    along all axes. The number of elements is the product of the counts along all axes. For axes that are not in `rows`,
+    the arguments `owner` and `elements` have this sum and this product for each need.
     """
     need = np.arange(need_count, dtype=np.int64)
     for row_of_need in rows:
@@ -191,13 +196,13 @@ def product_of_joins(
 
 
 def spread(start: Integers, chosen: Integers) -> tuple[Integers, Integers]:
-    """(Position in `chosen`, entry) of every entry of the CSR rows `chosen`."""
+    """Arrays (position in `chosen`, entry), with one element for each entry of the CSR rows `chosen`."""
     first, entries = start[chosen], start[chosen + 1] - start[chosen]
     return np.arange(len(chosen)).repeat(entries), places(first, entries)
 
 
 def places(first: Integers, lengths: Integers) -> Integers:
-    """Concatenated ranges first, first + 1, ..., first + length - 1 of all rows."""
+    """Concatenation of the ranges first, first + 1, ..., first + length - 1, one range for each row."""
     ends: Integers = lengths.cumsum()
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total, dtype=np.int64) + (first - (ends - lengths)).repeat(lengths)
@@ -205,37 +210,40 @@ def places(first: Integers, lengths: Integers) -> Integers:
 
 _ONE_ROW = np.zeros(1, np.int64)
 _Term = tuple[str, DimensionTiles, int]
-"""(loop, tiles of the loop, coefficient of the loop) in an index map."""
+"""Triple (loop, tiles of the loop, coefficient of the loop), for one loop in an index map."""
 
 
 @dataclass(frozen=True, eq=False)
 class AxisRows:
-    """Indices along one axis, with a row for each combination of tiles of the dimensions on which the axis depends.
+    """Indices along one axis that a layer reads or writes, with one row for each combination of tiles.
 
-    In the numbering of the rows, the tile of the first dimension changes slowest.
+    Only tiles of the dimensions on which the axis depends are combined. In the numbering of the rows, the tile of the
+    first dimension changes slowest.
     """
 
     dimensions: tuple[str, ...]
-    """Dimensions of the axis with more than one tile."""
+    """Dimensions on which the axis depends and that have more than one tile."""
     size: int
-    """Size of the axis."""
+    """Number of indices of the axis."""
     first: Integers
-    """[row] Smallest index, clipped to the axis"""
+    """[row] Smallest index, limited to the axis"""
     end: Integers
-    """[row] Index after the largest index, clipped to the axis"""
+    """[row] Index after the largest index, limited to the axis"""
     number: Integers
-    """[row] Amount that the tiles of the row add to the number of a CN"""
+    """[row] Contribution of the row's tiles to the number of a CN"""
     gapped: tuple[Integers, Integers] | None
-    """(row, index) of all indices, clipped, if some row has gaps (strides larger than the window); else None."""
+    """Arrays (row, index) with all indices inside the axis if some row has gaps (strides larger than the window); else
+    None.
+    """
     only: tuple[int, int] | None
-    """(first index, index after the last one) of the only row; None if there are several rows or gaps."""
+    """Pair (first index, index after the last one) if there is one row without gaps; else None."""
     is_clipped: bool
-    """Whether some combination of loop values lies outside the axis."""
+    """Whether some combination of loop values gives an index outside the axis."""
     has_empty_rows: bool
     """Whether some row has no index inside the axis."""
 
     def indices(self) -> tuple[Integers, Integers]:
-        """(row, index) of all indices inside the axis. Each index occurs once in a row."""
+        """Arrays (row, index) with one entry for each index inside the axis. Each index occurs once in a row."""
         if self.gapped is not None:
             return self.gapped
         lengths = np.maximum(self.end - self.first, 0)
@@ -249,7 +257,7 @@ def access_rows(access: TensorAccess, shape: Shape, index_map: IndexMap, grid: L
 
 
 def _axis_rows(axis: AxisIndex, size: int, index_map: IndexMap, grid: LayerGrid) -> AxisRows:
-    """Rows of one axis."""
+    """Rows of one axis of an access."""
     low = high = axis.offset
     terms: list[_Term] = []
     for name, factor in axis.terms:
@@ -278,7 +286,7 @@ def _axis_rows(axis: AxisIndex, size: int, index_map: IndexMap, grid: LayerGrid)
 
 
 def whole_row(low: int, high: int, size: int) -> AxisRows:
-    """Single row, from `low` to before `high`, of an axis that does not depend on any cut dimension."""
+    """Rows of an axis that does not depend on any cut dimension: one row with the indices from `low` to `high` - 1."""
     first = min(max(low, 0), size)
     end = max(min(high, size), first)
     bounds = np.array([[first], [end], [0]])
@@ -287,10 +295,8 @@ def whole_row(low: int, high: int, size: int) -> AxisRows:
 
 
 def owners_along(rows: AxisRows) -> tuple[AxisOwners, bool]:
-    """(Owners of the axis, whether several tiles contribute to one index).
-
-    If several tiles add to one element (transposed convolution), the owner is the tile with the highest number, which
-    makes the final value.
+    """Pair (owners of the axis, whether several tiles contribute to one index). If several tiles add to one element
+    (transposed convolution), the owner is the tile with the highest number, which makes the final value.
     """
     first, end = rows.first, rows.end
     are_filled = rows.gapped is None and not rows.has_empty_rows
@@ -328,7 +334,7 @@ def shares_loops(access: TensorAccess, index_map: IndexMap) -> bool:
 
 
 def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integers, Integers] | None:
-    """(Row, index) of all indices if some row has gaps; None if the indices of every row are consecutive.
+    """Arrays (row, index) with all indices if some row has gaps; None if the indices of every row are consecutive.
 
     Rows whose tiles have equal lengths have the same indices relative to their first index.
     """
@@ -349,8 +355,8 @@ def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integer
 
 
 def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]:
-    """(distinct combinations of tile lengths, [row] position of the row's combination among them). In the numbering of
-    the rows, the tile of the first of `tiles` changes slowest.
+    """Pair (distinct combinations of tile lengths, [row] position of the row's combination among them). In the
+    numbering of the rows, the tile of the first of `tiles` changes slowest.
     """
     lengths: list[Integers] = []
     for of_term in tiles:
@@ -361,8 +367,8 @@ def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]
 
 
 def _has_no_gaps(terms: Sequence[_Term]) -> bool:
-    """Whether even the smallest tiles leave no gaps between steps of loops with larger coefficients. If so, larger
-    tiles leave no gaps either.
+    """Quick test whether the indices of every row are consecutive. It uses the smallest tiles: if they leave no gaps,
+    larger tiles leave none either. If the result is False, the rows can still have no gaps.
     """
     reach = 1
     for _, tiles, factor in sorted(terms, key=lambda term: abs(term[2])):
@@ -374,7 +380,7 @@ def _has_no_gaps(terms: Sequence[_Term]) -> bool:
 
 
 def _offsets(lengths: list[int], coefficients: list[int]) -> Integers:
-    """Distances of the indices from the smallest index, in rising order."""
+    """Distances of the indices from the smallest index, in rising order, for tiles with these lengths."""
     values = np.zeros(1, np.int64)
     for coefficient, length in sorted(zip(coefficients, lengths, strict=True)):
         values = np.unique(coefficient * np.arange(length, dtype=np.int64)[:, None] + values)
@@ -384,7 +390,7 @@ def _offsets(lengths: list[int], coefficients: list[int]) -> Integers:
 def row_of_contents(own: tuple[str, ...], dimensions: tuple[str, ...], counts: tuple[int, ...]) -> Integers:
     """[content] Row of an axis that the dimensions `own` cut.
 
-    Contents are the combinations of the tiles of `dimensions`. In their numbering, the tile of the first dimension
+    A content is a combination of tiles of `dimensions`. In the numbering of contents, the tile of the first dimension
     changes slowest.
     """
     content = np.arange(math.prod(counts), dtype=np.int64)

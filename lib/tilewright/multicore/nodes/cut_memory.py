@@ -1,4 +1,4 @@
-"""Cache of the cuts of one network: cut layers, the needs of their tiles, and the pieces of tensors."""
+"""Cache of the cuts of one network: cut layers, elements that their tiles need, and pieces of tensors."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -23,25 +23,25 @@ class TensorPieces:
     bits: Integers
     """[piece] Size of the piece in bits"""
     producer: Integers
-    """[piece] CN that produces the piece, as its number within the layer; OUTSIDE for tensors that no layer makes"""
+    """[piece] CN that produces the piece, as its number within the layer; OUTSIDE if no layer makes the tensor"""
     needs: tuple[tuple[Integers, Integers], ...]
-    """[reader] (CN of the reading layer, piece)"""
+    """[reader] Arrays (CN of the reading layer, piece) of the needs of the reader"""
 
     @property
     def entries(self) -> int:
-        """Number of pieces and needs."""
+        """Number of pieces and needs together."""
         return len(self.bits) + sum(len(cn) for cn, _ in self.needs)
 
 
 MOST_ENTRIES = 10_000_000
-"""Largest number of cached pieces and needs together, which take about 160 MB."""
+"""Largest total number of cached pieces and needs; they take about 160 MB."""
 
 
 Needs = dict[tuple[str, str], list[Demand]]
 
 
 class CutMemory:
-    """Cache of the cuts of one network, for one thread. The cache does not change the graphs that are built with it."""
+    """Cache of the cuts of one network, for use by one thread. Graphs are the same with and without the cache."""
 
     def __init__(self, workload: Workload, most_entries: int = MOST_ENTRIES) -> None:
         self.network: NetworkTensors = network_tensors(workload)
@@ -52,7 +52,7 @@ class CutMemory:
         self._pieces: OrderedDict[Hashable, TensorPieces] = OrderedDict()
 
     def needs(self, node: WorkloadNode, cut: LayerCut) -> Needs:
-        """Needs of the tiles of a layer. The same layer with the same cut gets the same object."""
+        """Elements that the tiles of a layer need. Equal layers with the same cut get the same object."""
         key = node.node_id, cut
         if key not in self._needs:
             self._needs[key] = needs_of_layer(node, cut.demands, self.network)

@@ -1,7 +1,7 @@
 """Edges of the CN graph along the links between layers, with the elements that flow, and the outputs of the network.
 
-Networks have many small links. To save time, the flows of several links are computed together. If a layer needs a
-tensor along several ways (through different nodes that move data), an element that is needed along more than one way
+Networks have many small links. To save time, the flows of several links are computed together. A layer can need a
+tensor along several paths, through different nodes that move data. An element that is needed along more than one path
 counts once.
 """
 
@@ -28,9 +28,7 @@ from tilewright.workload.dependencies import Boxes
 
 
 def _refined(demand: Demand, dimensions: tuple[str, ...], grid: LayerGrid) -> Demand:
-    """Demand for the same elements in the form of boxes, with one content for each combination of tiles of
-    `dimensions`.
-    """
+    """Copy of a demand in the form of boxes, with a separate content for each combination of tiles of `dimensions`."""
     content = np.zeros(1, np.int64)
     for dimension in dimensions:
         tiles = grid.tiles[dimension].count
@@ -45,9 +43,9 @@ def _refined(demand: Demand, dimensions: tuple[str, ...], grid: LayerGrid) -> De
 
 
 def disjoint_demands(demands: Sequence[Demand], dimensions: tuple[str, ...], grid: LayerGrid) -> list[Demand]:
-    """Demands for the same elements, but with boxes that do not overlap within a content.
+    """Demands that together need the same elements as `demands`, but whose boxes do not overlap within a content.
 
-    Contents are the combinations of tiles of `dimensions`, which must include the dimensions of every demand.
+    A content is a combination of tiles of `dimensions`, which must include the dimensions of every demand.
     """
     demands = [_refined(demand, dimensions, grid) for demand in demands]
     parts: list[Demand] = []
@@ -60,7 +58,9 @@ def disjoint_demands(demands: Sequence[Demand], dimensions: tuple[str, ...], gri
 
 
 def _without(content: Integers, boxes: Boxes, other: Demand) -> list[tuple[Integers, Boxes]]:
-    """Parts of boxes that another demand does not need for the same content, as disjoint boxes."""
+    """Parts of the boxes outside the boxes of demand `other`, as disjoint boxes. Boxes are compared only within the
+    same content.
+    """
     place = np.minimum(np.searchsorted(other.content, content), max(len(other.content) - 1, 0))
     if not len(other.content):
         return [(content, boxes)]
@@ -83,7 +83,7 @@ def _without(content: Integers, boxes: Boxes, other: Demand) -> list[tuple[Integ
 
 
 class NeedLink(NamedTuple):
-    """Link from an operand of a layer to a tensor that the operand needs, along one or several ways."""
+    """Link from an operand of a layer to a tensor that the operand needs, along one or several paths of the network."""
 
     demands: tuple[Demand, ...]
     producer: Producer
@@ -98,7 +98,7 @@ class NeedLink(NamedTuple):
         return tuple(dimension for dimension in self.grid.tiled_dimensions if dimension in used)
 
     def is_exact(self) -> bool:
-        """Whether each flow is the exact number of needed elements."""
+        """Whether each flow is exactly the number of needed elements."""
         if len(self.demands) == 1:
             return self.demands[0].is_exact and self.producer.is_exact
         demands_are_exact = all(demand.is_exact and not demand.is_gapped for demand in self.demands)
@@ -107,20 +107,22 @@ class NeedLink(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Flows:
-    """Flows along links, with each pair of CNs once per link, sorted by link, consumer CN and producer CN."""
+    """Flows along links, one entry for each link and pair of CNs. Entries are sorted by link, consumer CN and producer
+    CN.
+    """
 
     start: Integers
-    """[link + 1] Position in the columns where the entries of the link begin"""
+    """[link + 1] Position in the other columns at which the entries of the link begin"""
     target: Integers
     """[entry] Consuming CN, as its number within its layer"""
     source: Integers
     """[entry] Producing CN, as its number within its layer"""
     elements: Integers
-    """[entry] Number of elements"""
+    """[entry] Number of elements that flow"""
 
 
 def flows(links: Sequence[NeedLink]) -> Flows:
-    """Flows along links. An element that is needed along several ways of one link flows once."""
+    """Flows along links. If several paths of one link need an element, the element flows once."""
     columns = _PartColumns()
     contents_of_cns = []
     first_content = 0
@@ -144,20 +146,22 @@ def flows(links: Sequence[NeedLink]) -> Flows:
 
 @dataclass
 class _PartColumns:
-    """Parts of the needs of links, and the axes that must be joined for each part."""
+    """Parts of the links' needs, with the axes that must be joined for each part. A part is one demand of one link."""
 
     needs: list[AxisNeeds] = field(default_factory=list)
     links: list[int] = field(default_factory=list)
     """[part] Number of the link to which the part belongs"""
     contents: list[Integers] = field(default_factory=list)
-    """[part] [entry] Content of the entry, as its number within the link"""
+    """[part][entry] Content of the entry, as its number within the link"""
     axes: list[list[tuple[int, Integers]]] = field(default_factory=list)
     """[part] (position in `needs`, [entry] row) of each axis that the producer or the consumer cuts"""
     constants: list[tuple[int, int, int]] = field(default_factory=list)
-    """[part] (first content of the link, owner along all other axes, number of elements along all other axes)"""
+    """[part] (first content of the link, sum of owners, product of element counts); sum and product are over the axes
+    outside `axes`
+    """
 
     def add(self, link: int, demand: Demand, producer: Producer, first_content: int) -> None:
-        """Add a demand as a part, unless the producer makes none of the needed elements."""
+        """Add a demand as a part. A demand for elements that the producer does not make is left out."""
         owner, elements = producer.last_step, 1
         axes: list[tuple[int, Integers]] = []
         if demand.axes is None:
@@ -178,8 +182,8 @@ class _PartColumns:
             self.constants.append((first_content, owner, elements))
 
     def _boxes(self, spans: Integers, owners: AxisOwners) -> tuple[int, Integers]:
-        """Add the distinct ranges of boxes along an axis (`spans` [entry, 2]) as needs. Returns (position in `needs`,
-        [entry] row of the entry's range).
+        """Add the distinct ranges in `spans` [entry, 2] along an axis as needs. Returns (position in `needs`, [entry]
+        row of the entry's range).
         """
         size = owners.size + 1
         keys, row_of_entry = np.unique(spans[:, 0] * size + spans[:, 1], return_inverse=True)
@@ -187,7 +191,7 @@ class _PartColumns:
         return len(self.needs) - 1, row_of_entry.reshape(-1)
 
     def joined(self, links: Sequence[NeedLink]) -> tuple[Integers, Integers, Integers]:
-        """([entry] content, numbered over all links, [entry] CN within the producer's layer, [entry] number of
+        """Arrays ([entry] content, numbered over all links; [entry] CN within the producer's layer; [entry] number of
         elements).
         """
         if not self.links:
@@ -207,7 +211,7 @@ class _PartColumns:
         return content, source, elements
 
     def _rows(self, turn: int, first_rows: list[int], lengths: list[int]) -> Integers:
-        """[entry] Row of the entry in the join of axis number `turn` of its part; row 0 for parts with fewer axes."""
+        """[entry] Row of the entry in the join, for axis number `turn` of its part. Parts with fewer axes get row 0."""
         rows, shifts = [], []
         for axes, length in zip(self.axes, lengths, strict=True):
             if turn < len(axes):
@@ -222,24 +226,28 @@ class _PartColumns:
 
 
 def _cns(link: Integers, number: Integers, links: Sequence[NeedLink]) -> Integers:
-    """[entry] CN of the producing layer, from its number in the full grid. `link` [entry] is in rising order."""
+    """[entry] CN of the producing layer, from `number`, its number in the full grid. `link` is the link of each entry,
+    in rising order.
+    """
     bounds = link.searchsorted(np.arange(len(links) + 1))
     parts = [links[place].producer.grid.cn_of(number[bounds[place] : bounds[place + 1]]) for place in range(len(links))]
     return np.concatenate(parts)
 
 
 _MOST_CNS = 2**14
-"""Largest number of CNs of links that are computed together. A larger number would take memory and save no time."""
+"""Largest number of CNs at the links of one batch. A larger batch would take more memory and save no time."""
 
 
 class DataLink(NamedTuple):
-    """Link between two layers, or from a layer to the outside."""
+    """Link between two layers, or from a layer to data outside the graph."""
 
     link: NeedLink
     producer: int
     """Number of the layer in the graph."""
     consumer: int
-    """Number of the consuming layer; for a link to the outside, the column of `outside_bits` to which the link adds."""
+    """Number of the consuming layer. For a link to the outside, it is the column of `outside_bits` to which the link
+    adds.
+    """
     operand: str
     tensor: str
     bits: int
@@ -248,26 +256,26 @@ class DataLink(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DataEdges:
-    """Edges along links, sorted by link, target and source."""
+    """Edges along links, sorted by link, target CN and source CN."""
 
     source: Integers
     """[edge] Producing CN"""
     target: Integers
     """[edge] Consuming CN"""
     operand: SmallIntegers
-    """[edge] Position of the operand in the operands of the graph"""
+    """[edge] Position of the operand in the list of operands of the graph"""
     bits: Integers
     """[edge] Bits that flow"""
     links: tuple[CnLink, ...]
     """Links between layers."""
     outside_bits: Integers
-    """[column, cn] Bits that each CN adds to a column along links to the outside"""
+    """[column, cn] Bits that each CN sends along links to the outside"""
 
 
 def data_edges(
     between: Sequence[DataLink], outside: Sequence[DataLink], layers: Sequence[CnLayer], operands: Sequence[str]
 ) -> DataEdges:
-    """Edges along links between layers, and the bits along links to the two columns of the outside."""
+    """Edges along links between layers, and the bits along links to the outside (`outside_bits`)."""
     first_cn = [layer.first_cn for layer in layers]
     place_of = {operand: place for place, operand in enumerate(operands)}
     outside_bits = np.zeros((2, sum(layer.cn_count for layer in layers)), np.int64)
@@ -300,7 +308,7 @@ def data_edges(
 
 
 def _batches(between: Sequence[DataLink], outside: Sequence[DataLink]) -> Iterator[tuple[list[DataLink], int]]:
-    """Batches of links in their order, and the number of links between layers in each batch."""
+    """Batches of consecutive links, and the number of links between layers in each batch."""
     some: list[DataLink] = []
     internal = cns = 0
     for number, link in enumerate((*between, *outside)):

@@ -33,7 +33,7 @@ from tilewright.workload.layer import DimensionRelation, Layer
 
 
 class ReadColumns(TypedDict):
-    """Columns of a CN graph about reads of tensors that no layer makes."""
+    """Columns of a CN graph that describe reads of tensors that no layer makes."""
 
     sources: tuple[SourceTensor, ...]
     read_cn: Integers
@@ -46,7 +46,9 @@ class ReadColumns(TypedDict):
 
 
 class ReadTable:
-    """Table of the reads of CNs. A content is a box of a tensor; all CNs that read this box share the content."""
+    """Table of the CNs' reads of tensors that no layer makes. A content is a box of a tensor; all CNs that read this
+    box share the content.
+    """
 
     def __init__(self, workload: Workload, operands: tuple[str, ...]) -> None:
         self._workload = workload
@@ -57,17 +59,17 @@ class ReadTable:
         demand)"""
 
     def add(self, operand: str, tensor: str, demand: Demand, reading: tuple[Integers, Integers], first_cn: int) -> None:
-        """Record the needs of the CNs of a layer for one tensor; `reading` is the result of `reading_cns`."""
+        """Record what the CNs of a layer read from one tensor. `reading` is the result of `reading_cns`."""
         self._demands.setdefault(tensor, []).append(demand)
         self._reads.append((tensor, self._operands.index(operand), first_cn, *reading))
 
     def columns(self) -> ReadColumns:
-        """Columns with the reads in the order of CNs, and the contents sorted by tensor and box."""
+        """Columns of the graph. Reads are in the order of CNs, and contents are sorted by tensor and box."""
         none = np.zeros(0, np.int64)
         sources: list[SourceTensor] = []
         first_content: dict[str, int] = {}
         contents_of: dict[str, Iterator[Integers]] = {}
-        """Contents by tensor: for each demand an array [entry] of contents, numbered within the tensor"""
+        """Contents by tensor: one array [entry] for each demand. Contents are numbered within the tensor."""
         bounds: list[Integers] = [none.reshape(0, 2)]
         counts: list[int] = []
         """Number of contents of each tensor."""
@@ -110,7 +112,9 @@ class ReadTable:
 
 
 def reading_cns(demand: Demand, grid: LayerGrid) -> tuple[Integers, Integers]:
-    """CNs that read some entry of a demand: ([read] CN in the layer, [read] entry of the demand)."""
+    """Arrays ([read] CN in the layer, [read] entry of the demand), with one element for each CN and entry that the CN
+    reads.
+    """
     content_of_cn, _ = grid.combination_of(demand.dimensions)
     row = np.searchsorted(demand.content, content_of_cn)
     found = row < len(demand.content)
@@ -128,14 +132,16 @@ def _element_counts(bounds: Integers, start: Integers) -> Integers:
 
 
 def _distinct_contents(demands: Sequence[Demand]) -> tuple[Boxes, list[Integers]]:
-    """(Distinct boxes in lexicographic order, for each demand an array [entry] of the positions of its boxes)."""
+    """Pair (distinct boxes in lexicographic order, one array [entry] for each demand). The arrays have the positions of
+    the entries' boxes among the distinct boxes.
+    """
     boxes = [demand.boxes for demand in demands]
     distinct, number = _distinct(np.concatenate(boxes))
     return distinct, np.split(number, np.cumsum([len(part) for part in boxes[:-1]]))
 
 
 def _distinct(boxes: Boxes) -> tuple[Boxes, Integers]:
-    """(distinct boxes in lexicographic order, [box] position of the box among the distinct boxes)."""
+    """Pair (distinct boxes in lexicographic order, [box] position of the box among them)."""
     columns = boxes.reshape(len(boxes), -1)
     if not columns.shape[1] or len(boxes) < 2:
         return boxes[:1], np.zeros(len(boxes), np.int64)
@@ -152,15 +158,15 @@ def _distinct(boxes: Boxes) -> tuple[Boxes, Integers]:
 
 _FIELDS = tuple(field.name for field in fields(Layer) if field.name != "name")
 _KEPT = tuple(name for name in _FIELDS if name not in ("loop_sizes", "padding", "data_dimension_sizes"))
-"""Fields of a layer that have the same value for all CNs of the layer."""
+"""Names of fields that have the same value for a layer and for all its CNs."""
 
 
 def shape_classes(layer: Layer, grid: LayerGrid) -> tuple[Integers, list[Layer]]:
-    """([cn] class, layer of each class).
+    """Pair ([cn] class, layer of each class).
 
-    A tile at a border has a separate class if the tile is smaller, or if its window contains padding. The
-    `data_dimension_sizes` of the layer of a class are the sizes of the input that a CN reads, without padding. The
-    layers have no name.
+    A tile at a border has a separate class if the tile is smaller, or if its window contains padding. In the layer of a
+    class, `data_dimension_sizes` are the sizes of the input that a CN reads, without padding. The layers of classes
+    have no name.
     """
     loops = {name: _tile_sizes(name, tiles) for name, tiles in grid.cut_tiles.items()}
     windows = {item.data_dimension: _window_sizes(layer, item, grid) for item in layer.relations}
@@ -176,7 +182,7 @@ def shape_classes(layer: Layer, grid: LayerGrid) -> tuple[Integers, list[Layer]]
 
 
 def _sizes_in_class(number: int, classes: "_Classes", by_tile: Mapping[str, "_Sizes"]) -> dict[str, int]:
-    """Sizes of the CNs of a class, by dimension."""
+    """Sizes of one CN of a class, by dimension."""
     found = {}
     for dimension, sizes in by_tile.items():
         tiles = classes.tile.get(sizes)
@@ -186,30 +192,30 @@ def _sizes_in_class(number: int, classes: "_Classes", by_tile: Mapping[str, "_Si
 
 @dataclass(frozen=True, eq=False)
 class _Lengths:
-    """Sizes of a dimension, one for each tile of the dimension."""
+    """Size of a dimension in each of its tiles."""
 
     sizes: tuple[int, ...]
     kinds: Integers
-    """[tile] Number of the size among the distinct sizes"""
+    """[tile] Position of the tile's size among the distinct sizes"""
     kind_count: int
 
 
 _Sizes = tuple[_Lengths, tuple[str, ...]]
-"""(Sizes of a dimension, the loop dimensions whose tiles determine these sizes)."""
+"""Pair (size of a dimension in each tile, loop dimensions whose tiles determine these sizes)."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Classes:
-    """Classes of CNs with equal sizes."""
+    """Classes of a layer's CNs. CNs of a class have equal sizes."""
 
     of_cn: Integers
     count: int
     tile: dict[_Sizes, list[int]]
-    """Examples: for each dimension whose sizes vary, a list [class] with the tile of the first CN of the class"""
+    """Lists [class] for each dimension whose sizes vary: the tile of the class's first CN"""
 
 
 def _classes(grid: LayerGrid, varying: tuple[_Sizes, ...]) -> _Classes:
-    """Classes of the CNs of a grid, in the order of their first CN."""
+    """Classes of the CNs of a grid, ordered by their first CN."""
     if not varying:
         return _Classes(np.zeros(grid.cn_count, np.int64), 1, {})
     key = np.zeros(grid.cn_count, np.int64)
@@ -222,7 +228,7 @@ def _classes(grid: LayerGrid, varying: tuple[_Sizes, ...]) -> _Classes:
 
 
 def _first_of_each(key: Integers) -> tuple[Integers, Integers]:
-    """(First CN of each class, [cn] class); classes are in the order of their first CN."""
+    """Pair (first CN of each class, [cn] class). Classes are ordered by their first CN."""
     _, first, number = np.unique(key, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(first), np.int64)
@@ -240,7 +246,9 @@ def _lengths(values: Integers) -> _Lengths:
 
 
 def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid) -> _Sizes:
-    """Sizes of the data dimension without padding, by the tiles of the relation's loops."""
+    """Sizes of a data dimension, such as input rows, for each combination of tiles of the loops in `relation`. Padding
+    is not counted.
+    """
     whole = _whole_size(layer, relation)
     cut = grid.cut_tiles
     dimensions = tuple([name for name, _ in relation.terms if name in cut])
@@ -260,7 +268,7 @@ def _windows(terms: list[tuple[DimensionTiles, int]], low: int, high: int, whole
     """Sizes of windows without padding, for all combinations of tiles of the cut loops. The tile of the first loop
     changes slowest.
 
-    The loops that are not cut contribute indices from `low` to `high`.
+    `low` and `high` are the smallest and the largest index that the loops without a cut contribute.
     """
     first, last = np.array([low]), np.array([high])
     for tiles, coefficient in terms:
@@ -270,7 +278,9 @@ def _windows(terms: list[tuple[DimensionTiles, int]], low: int, high: int, whole
 
 
 def _whole_size(layer: Layer, relation: DimensionRelation) -> int:
-    """Size of the data dimension without padding: the size in the layer, else the size from loops and padding."""
+    """Size of the data dimension without padding. It comes from the layer or, if the layer does not have it, from loops
+    and padding.
+    """
     for data_dimension, size in layer.data_dimension_sizes:
         if data_dimension == relation.data_dimension:
             return size
@@ -280,7 +290,7 @@ def _whole_size(layer: Layer, relation: DimensionRelation) -> int:
 
 @dataclass
 class _Building:
-    """Graph under construction, layer by layer."""
+    """CN graph under construction. Layers are added one by one."""
 
     network: NetworkTensors
     layers: tuple[CnLayer, ...]
@@ -288,9 +298,9 @@ class _Building:
     """[layer] Cut of the layer"""
     operands: tuple[str, ...]
     producers: dict[str, tuple[int, Producer]]
-    """Number of the producing layer and its Producer, by tensor."""
+    """Pairs (number of the producing layer, producer), by tensor."""
     links: list[DataLink] = field(default_factory=list)
-    """Links into each layer, layer by layer."""
+    """Links into the layers, in the order of the consuming layers."""
 
     def bits(self, tensor: str) -> int:
         return self.network.workload.tensor_of[tensor].bits
@@ -338,7 +348,9 @@ def build_cn_graph(workload: Workload, tiling: Tiling, known: CutMemory | None =
 
 
 def _shapes(building: _Building) -> tuple[Integers, tuple[Layer, ...]]:
-    """([cn] number of the shape, layer of each shape). Shapes are in the order of their first layers."""
+    """Pair ([cn] number of the shape, layer of each shape). Shapes are numbered in the order in which layers first use
+    them.
+    """
     places: dict[Layer, int] = {}
     shape_of_cn: dict[LayerCut, Integers] = {}
     for cut in building.cuts:
@@ -393,7 +405,7 @@ def _start(nodes: list[WorkloadNode], tiling: Tiling, known: CutMemory) -> _Buil
 
 
 def _connect(building: _Building, number: int, needs: Needs, reads: ReadTable) -> None:
-    """Add the edges into the CNs of a layer, and the reads of these CNs from outside."""
+    """Add the edges into the CNs of a layer, and the CNs' reads of tensors that no layer makes."""
     layer, cut = building.layers[number], building.cuts[number]
     for (operand, tensor), demands in needs.items():
         made_by = building.producers.get(tensor)
@@ -406,7 +418,7 @@ def _connect(building: _Building, number: int, needs: Needs, reads: ReadTable) -
 
 
 def _ordering_edges(building: _Building, group: Integers) -> tuple[Integers, Integers]:
-    """(Source, target) of the edges from each CN to the next CN of its group in its layer."""
+    """Arrays (source, target) of ordering edges. An edge leads from a CN to the next CN of the same group and layer."""
     group_counts = np.array([cut.grid.tiling.group_count for cut in building.cuts])
     first_group = (group_counts.cumsum() - group_counts).repeat([layer.cn_count for layer in building.layers])
     # Groups use the smallest integer type that holds them, because 16-bit numbers are sorted in linear time.
@@ -417,8 +429,8 @@ def _ordering_edges(building: _Building, group: Integers) -> tuple[Integers, Int
 
 
 def _outputs(building: _Building) -> list[DataLink]:
-    """Links for the final output of each CN (column 0), and for the part of this output that leaves the network (column
-    1).
+    """Links that give two columns of bits, one entry per CN. Column 0 is the final output of the CN, and column 1 is
+    the part of this output that leaves the network.
     """
     outside = LayerGrid((), LayerTiling(-1))
     links = []

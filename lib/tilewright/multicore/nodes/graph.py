@@ -1,6 +1,6 @@
 """Graph of computation nodes (CNs) as columns over CNs, edges and outside data, with the two files of a graph.
 
-`cn_graph.npz` has the columns; `cn_graph.json` has the layers, stacks and shapes.
+`cn_graph.npz` has the columns. `cn_graph.json` has the layers, stacks and shapes.
 """
 
 from collections.abc import Callable
@@ -27,13 +27,13 @@ from tilewright.multicore.nodes.tiling import LayerTiling
 from tilewright.workload.layer import Layer
 
 ORDERING = -1
-"""Operand of an edge without data, which orders the CNs of a group one after the other."""
+"""Operand number of an edge without data. Such edges make the CNs of a group run one after another."""
 SmallIntegers = npt.NDArray[np.int16]
 
 
 @dataclass(frozen=True)
 class CnLayer:
-    """Layer of the network with its CNs, which are numbered consecutively."""
+    """Layer of the network, and its CNs. The CNs of a layer have consecutive numbers."""
 
     node_id: int
     name: str
@@ -49,12 +49,12 @@ class CnLayer:
 
     @cached_property
     def grid(self) -> LayerGrid:
-        """Grid that computes the ranges of the CNs."""
+        """Grid of the layer, which computes the index ranges of the CNs."""
         return LayerGrid(self.loop_sizes, self.tiling)
 
 
 class CnLink(NamedTuple):
-    """Data that flows between two layers for one operand, summed over their CNs."""
+    """Data that flow between two layers for one operand, summed over their CNs."""
 
     producer: int
     """Number of the producing layer in the graph."""
@@ -65,12 +65,11 @@ class CnLink(NamedTuple):
     edge_count: int
     bits: int
     is_exact: bool
-    """Whether the flow is exact. If not, all elements of the bounding box of the needed elements are counted, although
-    not all of these elements are needed."""
+    """Whether the flow is exact. If not, it counts all elements of the bounding box of the needed elements."""
 
 
 class SourceTensor(NamedTuple):
-    """Tensor that no layer makes."""
+    """Tensor that no layer makes: a network input or a constant."""
 
     name: str
     shape: tuple[int, ...]
@@ -85,10 +84,10 @@ R = TypeVar("R")
 
 
 def once_a_graph(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator that caches the last result of a function whose arguments are a CN graph and the inputs of the graph.
+    """Decorator that caches the last result of a function of a CN graph and further inputs.
 
-    The cache keeps the last result while the graph exists. The cache ignores keyword arguments, which therefore must
-    not change the result.
+    The result is kept as long as the graph exists. Keyword arguments are not compared, and therefore must not change
+    the result.
     """
     known: WeakKeyDictionary[CnGraph, tuple[tuple[Any, ...], R]] = WeakKeyDictionary()
 
@@ -106,22 +105,22 @@ def once_a_graph(function: Callable[P, R]) -> Callable[P, R]:
 
 @dataclass(frozen=True, eq=False)
 class _Described:
-    """Content of the JSON file: the fields of a graph that are not columns."""
+    """Content of the JSON file: all fields of a graph except the columns."""
 
     network: str
     layers: tuple[CnLayer, ...]
     stacks: tuple[tuple[int, ...], ...]
-    """Numbers of the layers of each stack."""
+    """[stack] Numbers of the stack's layers."""
     operands: tuple[str, ...]
-    """Names of the operands to which the columns `edge_operand` and `read_operand` point. The name '' stands for inputs
-    that are not an operand of the layer.
+    """Names of operands. The columns `edge_operand` and `read_operand` have positions in this list. The name '' stands
+    for an input that is not an operand of the layer.
     """
     shapes: tuple[Layer, ...]
-    """Layer of each class of CNs with equal cost, without a name."""
+    """Layer of each shape, without a name. A shape is a class of CNs with equal costs."""
     links: tuple[CnLink, ...]
     sources: tuple[SourceTensor, ...]
     notices: tuple[str, ...]
-    """Messages on input that is legal but was not applied as written."""
+    """Messages on legal input that was not applied as it was written."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,35 +130,36 @@ class CnGraph(_Described):
     group: Integers
     """[cn] Number of the group of the CN. A group is a part of a layer that runs on one core"""
     shape: Integers
-    """[cn] Position of the shape of the CN in `shapes`"""
+    """[cn] Position of the CN's shape in `shapes`"""
     output_bits: Integers
-    """[cn] Bits of final output that the CN produces; 0 for every step of a reduction except the last step"""
+    """[cn] Bits of final output that the CN produces. A reduction has such bits only in its last step"""
     network_output_bits: Integers
-    """[cn] Bits of the final output that leave the network"""
+    """[cn] Bits of the CN's final output that leave the network"""
     edge_source: Integers
-    """[edge] CN that makes the data"""
+    """[edge] CN that produces the data"""
     edge_target: Integers
-    """[edge] CN that reads the data, in ascending order"""
+    """[edge] CN that reads the data; the column is in ascending order"""
     edge_operand: SmallIntegers
-    """[edge] Operand of the target's layer to which the data belong, or ORDERING"""
+    """[edge] Position in `operands` of the operand for which the target reads the data, or ORDERING"""
     edge_bits: Integers
-    """[edge] Bits of the source's output that the target needs; 0 for ORDERING"""
+    """[edge] Bits that flow from the source to the target; 0 for ORDERING"""
     read_cn: Integers
-    """[read] CN that reads, in ascending order"""
+    """[read] CN that reads; the column is in ascending order"""
     read_operand: SmallIntegers
-    """[read] Operand of the CN's layer by which the CN reads"""
+    """[read] Position in `operands` of the operand for which the CN reads"""
     read_content: Integers
-    """[read] Number of the content (a box of a source tensor) that the CN reads"""
+    """[read] Content that the CN reads. A content is a box of a source tensor"""
     content_source: Integers
     """[content] Position of the source tensor in `sources`"""
     content_bits: Integers
     """[content] Size of the content in bits"""
     content_start: Integers
-    """[content + 1] Position in `content_bounds` where the bounds of the content begin, with one row for each axis of
-    the tensor"""
+    """[content + 1] Position in `content_bounds` at which the bounds of the content begin. A content has one row for
+    each axis of the tensor
+    """
     content_bounds: Integers
-    """[axis of a content, 2] First index and index after the last index, without padding. The bounds of all axes
-    identify a content
+    """[row of a content, 2] First index and index after the last index along one axis, without padding. The bounds
+    along all axes identify a content
     """
 
     def __repr__(self) -> str:
@@ -198,37 +198,39 @@ _TYPES = {"edge_operand": np.int16, "read_operand": np.int16}
 
 @dataclass(frozen=True, eq=False)
 class _Description(_Described):
-    """Content of the JSON file."""
+    """Fields of the JSON file."""
 
     columns: str
-    """Digest of the file with the columns."""
+    """Digest of `cn_graph.npz`, the file with the columns."""
 
 
 _FIELDS = tuple(one.name for one in fields(_Described))
 
 
 def write_cn_graph(graph: CnGraph, json_path: Path | str, npz_path: Path | str, provenance: JsonObject) -> str:
-    """Write both files, each atomically; equal graphs give the same bytes. Returns the digest of the payload."""
+    """Write both files of a graph, each atomically; equal graphs give the same bytes. Returns the digest of the
+    payload.
+    """
     payload, content = _files_of(graph)
     write_atomically(npz_path, content)
     return write_document(json_path, SCHEMA, payload, provenance)
 
 
 def cn_graph_digest(graph: CnGraph) -> str:
-    """Digest of the artifact of a graph. It is the same whether or not the artifact was written."""
+    """Digest of the artifact of a graph. The graph need not have been written."""
     return content_digest(_files_of(graph)[0])
 
 
 def _files_of(graph: CnGraph) -> tuple[Any, bytes]:
-    """Payload of the description, and the columns."""
+    """Pair (payload of the JSON file, columns)."""
     content = packed({name: getattr(graph, name).astype(_TYPES.get(name, np.int64)) for name in COLUMNS})
     fields = {name: getattr(graph, name) for name in _FIELDS}
     return encode(_Description(**fields, columns=digest_of_bytes(content))), content
 
 
 def read_cn_graph(json_path: Path | str, npz_path: Path | str) -> CnGraph:
-    """Graph from both files. Raises ArtifactError if a file is missing or damaged, or if the files belong to different
-    graphs.
+    """Graph that is read from its two files. Raises ArtifactError if a file is missing or damaged, or if the files
+    belong to different graphs.
     """
     description = read_object(_Description, Path(json_path), SCHEMA)
     try:

@@ -1,4 +1,6 @@
-"""Regular grid of a layer's computation nodes: ranges, numbers and groups are computed and not stored for each CN."""
+"""Regular grid of a layer's computation nodes, which computes ranges, numbers and groups instead of storing them for
+each CN.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,12 +17,12 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class DimensionTiles:
-    """Tiles of one loop dimension, in the order of their ranges: the range of tile t is [start[t], end[t])."""
+    """Tiles of one loop dimension, in the order of their ranges. The range of tile t is [start[t], end[t])."""
 
     start: Integers
     end: Integers
     number: Integers
-    """[tile] Amount that the tile adds to the number of a CN in the full grid."""
+    """[tile] Contribution of the tile to the number of a CN in the full grid."""
 
     @property
     def count(self) -> int:
@@ -51,20 +53,21 @@ def whole_tile(size: int) -> DimensionTiles:
 
 
 def sums(outer: Integers, inner: Integers) -> Integers:
-    """All sums of an element of `outer` and an element of `inner`. In the result, the element of `inner` changes
+    """Sums of every element of `outer` with every element of `inner`. In the result, the element of `inner` changes
     fastest.
     """
     return (outer[:, None] + inner).ravel()
 
 
 Cuts = tuple[tuple[int, int, int], ...]
-"""(count, tile size, stride) of the outer loops over one dimension, innermost first."""
+"""Triples (number of tiles, tile size, stride) of the outer loops over one dimension, innermost first."""
 
 
 def cut_dimension(size: int, cuts: Cuts) -> tuple[DimensionTiles, Integers | None]:
-    """(non-empty tiles, rank of the tile of every combination of loop values among the non-empty tiles).
+    """Pair (non-empty tiles, rank of each combination's tile).
 
-    The ranks are None if all combinations have a tile, so that each rank equals the number of the combination.
+    A combination has one value of each outer loop. The rank is the position among the non-empty tiles. The ranks are
+    None if every combination has a non-empty tile; each rank then equals the number of the combination.
     """
     *inner, (count, tile_size, stride) = cuts
     values = np.arange(count, dtype=np.int64)
@@ -84,9 +87,9 @@ def cut_dimension(size: int, cuts: Cuts) -> tuple[DimensionTiles, Integers | Non
 class LayerGrid:
     """Grid of all CNs of a layer.
 
-    The number of a CN in the full grid is `sum(value * stride)` over its outer loops, with stride 1 for loop 0. If
-    several loops cut a dimension and their tiles do not divide its size, some combinations are empty. Empty
-    combinations get no CN; the other CNs keep their order.
+    The full grid has one number for each combination of values of the outer loops: `sum(value * stride)`, with stride 1
+    for loop 0. If several loops cut a dimension and their tiles do not divide its size, some combinations are empty.
+    Empty combinations get no CN; the other CNs keep their order.
     """
 
     loop_sizes: tuple[tuple[str, int], ...]
@@ -99,13 +102,13 @@ class LayerGrid:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """Amount that one step of each outer loop adds to the number of a CN in the full grid."""
+        """Stride of each outer loop: the difference of the CN numbers in the full grid for one step of the loop."""
         counts = [loop.count for loop in self.loops]
         return tuple([math.prod(counts[:place]) for place in range(len(counts))])
 
     @cached_property
     def tiles(self) -> Mapping[str, DimensionTiles]:
-        """Tiles by loop dimension; a single tile for a dimension that is not cut."""
+        """Tiles of each loop dimension. A dimension that is not cut has a single tile."""
         return {dimension: tiles for dimension, (tiles, _) in self._tiles_and_ranks.items()}
 
     @cached_property
@@ -120,19 +123,17 @@ class LayerGrid:
 
     @cached_property
     def cut_tiles(self) -> Mapping[str, DimensionTiles]:
-        """Tiles of each dimension with more than one tile, in the order of the layer."""
+        """Tiles of each dimension that has more than one tile, in the dimension order of the layer."""
         return {dimension: tiles for dimension, tiles in self.tiles.items() if tiles.count > 1}
 
     @property
     def tiled_dimensions(self) -> tuple[str, ...]:
-        """Dimensions with more than one tile, in the order of the layer."""
+        """Dimensions that have more than one tile, in the dimension order of the layer."""
         return tuple(self.cut_tiles)
 
     @cached_property
     def full_numbers(self) -> Integers | None:
-        """[cn] Number of the CN in the full grid; None if every CN has the same number in the full grid as in this
-        grid.
-        """
+        """[cn] Number of the CN in the full grid; None if no combination is empty, so that all numbers are equal."""
         if math.prod([loop.count for loop in self.loops]) == self.cn_count:
             return None
         numbers = np.zeros(1, np.int64)
@@ -150,14 +151,14 @@ class LayerGrid:
         return full_number if self.full_numbers is None else np.searchsorted(self.full_numbers, full_number)
 
     def _sum_over_loops(self, weights: Sequence[int]) -> Integers:
-        """[cn] Sum of value times weight over the outer loops."""
+        """[cn] Weighted sum of the CN's loop values, with one weight for each outer loop."""
         total = np.zeros(1, np.int64)
         for loop, weight in zip(reversed(self.loops), reversed(weights), strict=True):
             total = sums(total, np.arange(loop.count, dtype=np.int64) * weight)
         return total if self.full_numbers is None else total[self.full_numbers]
 
     def tile_of(self, dimension: str) -> Integers:
-        """[cn] Number of the tile of the CN along a dimension."""
+        """[cn] Number of the CN's tile along a dimension."""
         weights = []
         scale = 1
         for loop in self.loops:
@@ -169,8 +170,8 @@ class LayerGrid:
         return position if rank is None else rank[position]
 
     def combination_of(self, dimensions: Sequence[str]) -> tuple[Integers, tuple[int, ...]]:
-        """([cn] number of the combination of the tiles of some dimensions, tile counts). In the numbering, the tile of
-        the first dimension changes slowest.
+        """Pair ([cn] number of the CN's combination of tiles along some dimensions, number of tiles along each of
+        them). In the numbering, the tile of the first dimension changes slowest.
         """
         combination = np.zeros(self.cn_count, np.int64)
         for dimension in dimensions:
@@ -180,15 +181,15 @@ class LayerGrid:
         return combination, tuple(self.tiles[dimension].count for dimension in dimensions)
 
     def ranges(self, dimension: str) -> tuple[Integers, Integers]:
-        """([cn] first value, [cn] value after the last value) of the CN's range along a dimension."""
+        """Pair ([cn] first value, [cn] value after the last value) of the CN's range along a dimension."""
         tiles = self.tiles[dimension]
         tile = self.tile_of(dimension)
         return tiles.start[tile], tiles.end[tile]
 
     @cached_property
     def groups(self) -> Integers:
-        """[cn] Number of the group: the number of the combination of the values of the group loops. The value of the
-        first loop changes fastest.
+        """[cn] Group of the CN. Groups are numbered by the values of the group loops; the value of the first loop
+        changes fastest.
         """
         weights = [0] * len(self.loops)
         scale = 1

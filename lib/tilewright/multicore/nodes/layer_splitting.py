@@ -1,7 +1,7 @@
 """Layer splitting (LayerSplittingStage): a layer whose weights exceed a memory is replaced by several layers.
 
-The result is an ONNX network that computes the same function. The parts of a layer are operators of the same kind; each
-part has the weights of some output channels. A Concat joins their outputs. Weights in the model file are sliced. If
+The result is an ONNX network that computes the same function. The parts of a layer are operators of the same type. Each
+part has the weights of some output channels, and a Concat joins the outputs. Weights in the model file are sliced. If
 weights are in other files or were left out, the parts have only a shape and, where possible, a position in the file.
 Mode 4 of `cn_define_mode` splits weights within a layer instead.
 """
@@ -43,30 +43,30 @@ from tilewright.workload.onnx.loading import LARGEST_DATA_BYTES, load_model
 from tilewright.workload.onnx.resolution.network import resolve_graph
 
 METADATA_KEY = "tilewright.split_layers"
-"""Key of the model's metadata: JSON that maps each split layer to the number of its parts."""
+"""Key of the model's metadata. Its value is JSON that maps each split layer to the number of its parts."""
 _MOST_NAMED = 6
 _LARGEST_KEPT_BYTES = 2**14
 
 
 @dataclass(frozen=True)
 class LayerSplit:
-    """Layer that is split, and the reason."""
+    """Layer that is split, and the memory that is too small for its weights."""
 
     layer: str
     operator_type: str
     weight_bits: int
     core_id: int
-    """Core with the smallest memory for weights among the allowed cores of the layer."""
+    """Core whose memory for weights is the smallest among the allowed cores of the layer."""
     memory: str
     memory_bits: int
     capacity_bits: int
-    """Bits of `memory` that the weights of a part can take."""
+    """Bits of `memory` that are available for the weights of a part."""
     parts: tuple[ChannelPart, ...]
     channels: int
 
     @property
     def part_names(self) -> tuple[str, ...]:
-        """Names of the layers that replace the layer."""
+        """Names of the layers that replace the split layer."""
         return tuple(part_name(self.layer, place, len(self.parts)) for place in range(len(self.parts)))
 
     @property
@@ -77,14 +77,13 @@ class LayerSplit:
 
 @dataclass(frozen=True, eq=False)
 class SplitNetwork:
-    """Network after splitting."""
+    """Network after splitting, with a record of the splits."""
 
     model: onnx.ModelProto
     splits: tuple[LayerSplit, ...]
-    """Splits in the order of the network."""
+    """Split layers in the order of the network."""
     notices: tuple[str, ...]
-    """Messages on layers that are not split although their weights are too large, and on data that are left out of the
-    model."""
+    """Messages on layers with too large weights that are not split, and on data that are left out of the model."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +98,13 @@ class _Excess:
 
     @property
     def text(self) -> str:
-        return f"{self.node.name}: {self.weight_bits:,} bits of weights exceed {self.capacity_bits:,} bits"
+        return (
+            f"{self.node.name}: {self.weight_bits:,} bits of weights exceed the capacity of {self.capacity_bits:,} bits"
+        )
 
 
 def open_model(path: Path, keep_weights: bool = False) -> onnx.ModelProto:
-    """Model to be split, from a file. Raises InputError if the file cannot be read.
+    """Model to be split, read from a file. Raises InputError if the file cannot be read.
 
     Files with weights are large. Without `keep_weights`, constants over 16 KiB in a file over 1 MiB keep only their
     shape and type. Data in other files are never opened.
@@ -128,12 +129,12 @@ def split_layers(
     options: SplitOptions,
     network_options: NetworkOptions | None = None,
 ) -> SplitNetwork:
-    """Copy of a model in which every layer is split whose weights exceed the limit of the layer.
+    """Copy of a model in which layers with too large weights are split.
 
-    `workload` is the network of the model. The limit of a layer is a share of the smallest top memory for weights among
-    the allowed cores of the layer (see `SplitOptions`). A layer gets the smallest number of parts with which every part
-    fits. Layers with fixed cores are not split, because their list of cores has one core for each group. Raises
-    InputError with every layer for which not even the weights of one output channel fit.
+    `workload` is the network of the model. The limit for a layer is a share of the smallest top memory for weights
+    among its allowed cores (see `SplitOptions`). A layer gets the smallest number of parts with which every part fits.
+    Layers with fixed cores are not split, because their list of cores has one core for each group. Raises InputError
+    with every layer for which not even the weights of one output channel fit.
     """
     result = onnx.ModelProto()
     result.CopyFrom(model)
@@ -154,7 +155,10 @@ def split_layers(
             notices.append(f"{excess.text}; not split, because a {node.origin_type} of this form cannot be split")
         elif excess.weight_bits // form.channels > excess.capacity_bits:
             of_channel = excess.weight_bits // form.channels
-            message = f"the weights of one output channel ({of_channel:,} bits) exceed {excess.capacity_bits:,} bits"
+            message = (
+                f"the weights of one output channel ({of_channel:,} bits) exceed the capacity of"
+                f" {excess.capacity_bits:,} bits"
+            )
             problems.append(Problem(message, path=node.name, allowed=f"a larger {excess.memory.name}"))
         else:
             found[node.outputs[0]] = (form, _layer_split(excess, form))
@@ -188,7 +192,7 @@ def _shapes_and_opset(model: onnx.ModelProto, options: NetworkOptions) -> tuple[
 
 
 def _weight_tensor(node: WorkloadNode, workload: Workload) -> str:
-    """Name of the tensor that holds the weights of a layer."""
+    """Name of the tensor that contains the weights of a layer."""
     assert node.layer is not None
     operand = weight_operand(node.layer, network_input_operands(node, workload))
     return next(index_map.input.tensor for index_map in node.index_maps if index_map.operand == operand)
@@ -212,7 +216,7 @@ def _layer_split(excess: _Excess, form: OperatorForm) -> LayerSplit:
 def _replace_operators(
     model: onnx.ModelProto, slicer: TensorSlicer, found: Table[str, tuple[OperatorForm, LayerSplit]]
 ) -> None:
-    """Replace each operator in `found` (by the name of its output) by its parts."""
+    """Replace each operator in `found` by its parts. `found` is keyed by the name of the operator's output."""
     nodes: list[onnx.NodeProto] = []
     for node in model.graph.node:
         if node.output and node.output[0] in found:
@@ -231,7 +235,7 @@ def _replace_operators(
 def _describe_outputs(
     graph: onnx.GraphProto, output: str, parts: Sequence[str], form: OperatorForm, split: LayerSplit
 ) -> None:
-    """Add type and shape of the outputs of the parts, if the model has type and shape of the whole output."""
+    """Add the type and shape of each part's output, if the model has those of the whole output."""
     described = next((value for value in (*graph.value_info, *graph.output) if value.name == output), None)
     if described is None or len(described.type.tensor_type.shape.dim) <= form.output_axis:
         return

@@ -1,7 +1,7 @@
 """Needs of the tiles of a layer: the elements of every tensor that each tile reads or makes.
 
-Tensors are made by layers, come from outside, or are constants. Nodes that only move data are traversed: needs of the
-outputs of such a node are converted to needs of its inputs, box by box.
+Tensors are made by layers, come from outside, or are constants. Nodes that only move data are traversed: needs of such
+a node's output are converted to needs of its inputs, box by box.
 """
 
 import math
@@ -36,26 +36,30 @@ _ONE_ROW = np.zeros(1, np.int64)
 
 @dataclass(frozen=True, eq=False)
 class Demand:
-    """Needs of all CNs of a layer for a tensor, without the name of the tensor. CNs with the same needs share a
-    *content*.
+    """Elements of one tensor that the CNs of a layer need. The name of the tensor is not part of it.
+
+    A *content* is the set of elements for one combination of tiles along `dimensions`. All CNs with this combination
+    share it.
     """
 
     dimensions: tuple[str, ...]
-    """Dimensions of the layer along which tiles have different contents; the first dimension counts slowest."""
+    """Dimensions of the layer along which tiles have different contents. In the numbering of contents, the tile of the
+    first dimension changes slowest.
+    """
     content: Integers
-    """[entry] Content, ascending; contents without an entry need nothing"""
+    """[entry] Content of the entry, ascending. A content without an entry has no elements"""
     is_exact: bool
-    """Whether the needs are known element by element; if not, they are bounding boxes."""
+    """Whether the elements are known exactly; if not, bounding boxes stand for them."""
     axes: tuple[tuple[AxisRows, Integers], ...] | None = None
-    """(rows, [entry] row) of each axis; these are exact even for boxes with gaps. None if a content has several boxes,
-    or if nodes that move data are between the layer and the tensor.
+    """[axis] Pair (rows, [entry] row). The rows are exact even for boxes with gaps. None if a content has several
+    boxes, or if nodes that move data are between the layer and the tensor.
     """
     moved_boxes: Boxes | None = None
-    """Boxes, if `axes` is None."""
+    """Boxes if `axes` is None; else None."""
 
     @cached_property
     def boxes(self) -> Boxes:
-        """[entry, axes, 2] Boxes of elements, clipped to the tensor"""
+        """[entry, axis, 2] Boxes of elements, limited to the tensor"""
         if self.moved_boxes is not None:
             return self.moved_boxes
         assert self.axes is not None
@@ -66,12 +70,12 @@ class Demand:
 
     @property
     def is_gapped(self) -> bool:
-        """Whether some boxes have gaps."""
+        """Whether some boxes have gaps: indices between the first and the last that are not needed."""
         return self.axes is not None and any(rows.gapped is not None for rows, _ in self.axes)
 
     def bounds(self, axis: int) -> tuple[Integers, Integers]:
-        """(First index, index after the last one) of each distinct extent of the boxes along an axis, in no particular
-        order.
+        """Arrays (first index, index after the last one) of the boxes along an axis. Each distinct range occurs once;
+        the order is arbitrary.
         """
         if self.moved_boxes is not None:
             return self.moved_boxes[:, axis, 0], self.moved_boxes[:, axis, 1]
@@ -94,9 +98,9 @@ class NetworkTensors:
 
     workload: Workload
     mover: dict[str, WorkloadNode]
-    """Node that moves the data, by tensor; tensors that are constants or outputs of layers are left out."""
+    """Node that moves the data, by tensor. Constants and outputs of layers have no key."""
     shape_of: dict[str, Shape]
-    """Shape by tensor."""
+    """Shape of each tensor, by its name."""
 
 
 def network_tensors(workload: Workload) -> NetworkTensors:
@@ -109,8 +113,8 @@ def network_tensors(workload: Workload) -> NetworkTensors:
 
 
 def unknown_dependencies(network: NetworkTensors) -> list[str]:
-    """Messages on tensors that are read or leave the network, but whose dependences are unknown. The graph has no edges
-    for these dependences.
+    """Messages on tensors with unknown dependences that are read or that leave the network. The graph has no edges for
+    these dependences.
     """
     tensors = network.workload.tensor_of
     told = []
@@ -123,7 +127,7 @@ def unknown_dependencies(network: NetworkTensors) -> list[str]:
             is_constant = name in tensors and tensors[name].is_constant
             if name in read and name not in mapped and not is_constant:
                 reason = f"{node.operator_type} is not modelled"
-                told.append(f"{node.name}: it is not known what {name} depends on, because {reason}")
+                told.append(f"{node.name}: the dependences of {name} are not known, because {reason}")
     told += [
         f"{name}: the size of this output is not known" for name in network.workload.outputs if name not in tensors
     ]
@@ -135,8 +139,8 @@ def needs_of_layer(
 ) -> dict[tuple[str, str], list[Demand]]:
     """Needs of the CNs of a layer, by (operand of the layer, source tensor).
 
-    `demands` has the needs of each index map of the layer. The operand is '' for an input that is not an operand of the
-    layer (a bias).
+    `demands` has the needs for each index map of the layer. The operand is '' for an input, such as a bias, that is not
+    an operand of the layer.
     """
     found: dict[tuple[str, str], list[Demand]] = {}
     for index_map, demand in zip(node.index_maps, demands, strict=True):
@@ -168,8 +172,10 @@ def whole_tensor(tensor: str, network: NetworkTensors) -> Demand:
 
 
 def sources_of(tensor: str, demand: Demand, network: NetworkTensors) -> Iterator[tuple[str, Demand]]:
-    """(source tensor, demand) pairs to which a demand for `tensor` is traced back. A source tensor is made by a layer,
-    comes from outside the network, or is constant.
+    """Source tensors behind `tensor`, as pairs (source tensor, demand). The demand for `tensor` is converted through
+    the nodes that move data.
+
+    A source tensor is made by a layer, comes from outside the network, or is constant.
     """
     if tensor not in network.mover:
         yield tensor, demand
@@ -183,7 +189,7 @@ def sources_of(tensor: str, demand: Demand, network: NetworkTensors) -> Iterator
 
 
 def _behind(index_map: IndexMap, demand: Demand, shape: Shape, input_shape: Shape) -> Demand:
-    """Demand for the input of a node that moves data, from a demand for its output."""
+    """Demand for the input of a node that moves data, computed from a demand for its output."""
     boxes, possible = input_boxes(index_map, demand.boxes, shape, input_shape)
     is_exact = (
         demand.is_exact
@@ -200,8 +206,8 @@ def _behind(index_map: IndexMap, demand: Demand, shape: Shape, input_shape: Shap
 
 
 def demand_of_map(index_map: IndexMap, shape: Shape, output_rows: Sequence[AxisRows], grid: LayerGrid) -> Demand:
-    """Needs of the CNs of a grid for the tensor that an index map reads. `output_rows` has the rows that the map
-    writes.
+    """Needs of the CNs of a grid for the tensor that an index map reads. `output_rows` has the rows of the tensor that
+    the map writes.
     """
     rows = access_rows(index_map.input, shape, index_map, grid)
     dimensions, content, row_of = _contents_of(grid, [row.dimensions for row in rows])
@@ -219,7 +225,7 @@ def demand_of_map(index_map: IndexMap, shape: Shape, output_rows: Sequence[AxisR
 def _contents_of(
     grid: LayerGrid, cut_by: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[str, ...], Integers, list[Integers]]:
-    """(dimensions along which tiles have different contents, all contents, one array [content] of rows for each axis).
+    """Triple (dimensions along which tiles have different contents, all contents, [axis][content] row of the axis).
 
     `cut_by` has the dimensions that cut each axis.
     """
@@ -233,10 +239,11 @@ def _contents_of(
 def _keeps_boxes(
     index_map: IndexMap, outputs: Boxes, inputs: Boxes, shape: Shape, possible: npt.NDArray[np.bool_]
 ) -> bool:
-    """Whether the boxes of inputs contain only elements on which the boxes of outputs depend.
+    """Whether a demand stays exact when boxes of outputs are converted to boxes of inputs. Then every element of an
+    input box is needed for the output box.
 
-    This holds if every axis follows one loop, step by step. It also holds if the input box has as many elements as the
-    output box and each output depends on a different input, as in a reshape that fits.
+    One case is that every axis follows one loop with step 1. The other case is that each output depends on a different
+    input and both boxes have the same number of elements, as in a reshape.
     """
     if not index_map.is_exact or shares_loops(index_map.input, index_map):
         return False
@@ -264,7 +271,7 @@ def _follows_one_loop(axis: AxisIndex, index_map: IndexMap) -> bool:
 
 
 def _is_one_to_one(index_map: IndexMap) -> bool:
-    """Whether every combination of loop values has a different output element and a different input element."""
+    """Whether each combination of loop values has its own output element and its own input element."""
     for access in (index_map.output, index_map.input):
         used = {name for axis in access.axes for name, factor in axis.terms if factor}
         if shares_loops(access, index_map) or any(size > 1 and name not in used for name, size in index_map.loops):
@@ -280,27 +287,27 @@ def _is_one_to_one(index_map: IndexMap) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Producer:
-    """Producer of a tensor: the CNs of a layer, and the elements that each CN makes."""
+    """CNs of a layer that make a tensor, and the elements that each CN makes."""
 
     grid: LayerGrid
     owners: tuple[AxisOwners, ...]
-    """Owners of the indices of each axis. Each tile adds an amount to the number of a CN. The owner of an index is the
-    amount of the tile that makes the index."""
+    """[axis] Owners of the indices. The owner of an index is the contribution of its tile to the number of a CN."""
     last_step: int = 0
-    """Amount that the last steps of all reductions add to the number of a CN. Only CNs of last steps have final values.
+    """Contribution of the last steps of all reductions to the number of a CN. Only CNs of these steps have final
+    values.
     """
     is_exact: bool = True
     """Whether no two tiles contribute to the same element."""
     unsplittable: tuple[str, ...] = ()
-    """Dimensions whose tiles contribute to the same elements, so that these tiles must be in one group."""
+    """Dimensions whose tiles contribute to the same elements. These tiles must be in one group."""
 
     def cns(self, owner: Integers) -> Integers:
-        """CNs that make given elements. `owner` has, for each element, the sum of its owners over all axes."""
+        """CNs that make certain elements. `owner` has the sum of the owners along all axes, for each element."""
         return self.grid.cn_of(owner + self.last_step)
 
 
 def producer_of(rows: Sequence[AxisRows], grid: LayerGrid) -> Producer:
-    """Producer of one output of a layer. `rows` has the rows of each axis of the output."""
+    """Producer of one output of a layer. `rows` has the rows along each axis of the output."""
     owners: list[AxisOwners] = []
     shared: list[str] = []
     written: list[str] = []
@@ -319,7 +326,7 @@ def producer_of(rows: Sequence[AxisRows], grid: LayerGrid) -> Producer:
 
 
 def split_reductions(name: str, index_map: IndexMap, producer: Producer) -> list[Problem]:
-    """Problems of loops over cores that would split a reduction. `name` is the name of the layer.
+    """Messages on loops over cores that would split a reduction, for the layer called `name`.
 
     A reduction must run on one core. Therefore its steps, and all tiles that contribute to the same elements, must be
     in one group.
@@ -347,16 +354,17 @@ _all_but_name = attrgetter(*[field.name for field in fields(Layer) if field.name
 
 @dataclass(frozen=True, eq=False)
 class LayerCut:
-    """Layer with its cut. Layers of a network that differ only in the names of tensors share one object."""
+    """Layer with its cut into CNs. Layers of a network that differ only in the names of tensors share one object."""
 
     node: WorkloadNode
-    """First of the layers that share this object."""
+    """First of the network's nodes that share this object."""
     grid: LayerGrid
     demands: tuple[Demand, ...]
     """[index map] Needs of the CNs for the tensor that the map reads"""
     producers: tuple[tuple[int, Producer], ...]
-    """(Number of an index map, producer of the tensor that the map writes), for the first map of each tensor that the
-    layer makes."""
+    """Pairs (number of an index map, producer of the tensor that the map writes). If several maps write a tensor, the
+    first one is listed.
+    """
 
 
 KnownCuts = dict[Hashable, list[LayerCut]]
@@ -369,8 +377,8 @@ def layer_cuts(
     network: NetworkTensors,
     with_sizes: KnownCuts | None = None,
 ) -> list[LayerCut]:
-    """Cut of the layer of each node by the outer loops of the layer. New cuts are added to `with_sizes`, a cache for
-    the same network.
+    """Cut of the layer of each node by the layer's outer loops. New cuts are added to `with_sizes`, a cache for the
+    same network.
     """
     # To save time, only the loop sizes, which distinguish most layers, are hashed; the other fields are compared.
     with_sizes = {} if with_sizes is None else with_sizes
@@ -393,11 +401,11 @@ def _is_cut_alike(cut: LayerCut, node: WorkloadNode, tiling: LayerTiling, shape_
 
 
 def _are_alike(node: WorkloadNode, other: WorkloadNode, shape_of: Mapping[str, Shape]) -> bool:
-    """Whether two layers differ only in names."""
+    """Whether two layers are equal except for names."""
     if len(node.index_maps) != len(other.index_maps) or _all_but_name(node.layer) != _all_but_name(other.layer):
         return False
     name_of: dict[str, str] = {}
-    """Output of the other layer, by the output of the first layer."""
+    """Output of the other layer that corresponds to each output of the first layer, by name."""
     for one, two in zip(node.index_maps, other.index_maps, strict=True):
         output, source = one.output, one.input
         if (

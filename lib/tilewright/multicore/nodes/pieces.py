@@ -1,13 +1,15 @@
 """Pieces of data that are moved and stored as a whole; no two pieces share an element.
 
 A tensor is cut along each axis wherever a tile of its producer ends, and wherever the needs of some CN begin or end.
-Halos are then pieces that several CNs need, and the data on an edge of the CN graph are a set of pieces. A piece moves
-as a whole, even if some of its elements are not needed. For example, if a CN needs only every second element of a line
-(a stride larger than the window), the CN gets the whole line. Lines without needed elements do not move.
+Halos are then pieces that several CNs need, and the data on an edge of the CN graph are a set of pieces.
 
-A tensor has one grid of pieces or several grids. If readers need disjoint parts of an axis (queries, keys and values in
-one tensor), the needs of one reader should not cut the part of another reader along the other axes. Each of these parts
-gets a separate grid if the separate grids together have at most half as many pieces as one common grid.
+A piece moves as a whole, even if some of its elements are not needed. For example, if a CN needs only every second
+element of a line (a stride larger than the window), the CN gets the whole line. Lines without needed elements do not
+move.
+
+A tensor has one grid of pieces or several grids. Readers can need disjoint parts of an axis, such as queries, keys and
+values in one tensor. The needs of one reader should then not cut the part of another reader along the other axes. Each
+part gets a separate grid if the separate grids together have at most half as many pieces as one common grid.
 """
 
 import math
@@ -29,7 +31,7 @@ from tilewright.workload.access import Shape
 from tilewright.workload.graph import Workload, WorkloadNode
 
 OUTSIDE = -1
-"""Producer of constants and network inputs."""
+"""Producer number of pieces of constants and network inputs, which no CN produces."""
 Flags = npt.NDArray[np.bool_]
 
 
@@ -40,15 +42,17 @@ class _Block:
     """
 
     starts: tuple[Integers, ...]
-    """[axis] First index of each segment."""
+    """[axis] First index of each segment of the axis."""
     sizes: Shape
     made_by: Producer | None
     """Producer of the tensor; None if the tensor comes from outside the network."""
     part: tuple[int, Flags] | None = None
-    """(axis, [index] True where the index belongs to this block); None: the block is the whole tensor."""
+    """Pair (axis, [index] whether the index belongs to this block); None if the block is the whole tensor."""
 
     def as_producer(self) -> Producer:
-        """Producer whose CNs are the pieces of this block. With this producer, `flows` computes the needs of pieces."""
+        """Producer with one CN for each piece of this block. With this producer, `flows` computes the pieces that
+        readers need.
+        """
         owners = []
         stride = 1
         for axis, (start, size) in reversed(list(enumerate(zip(self.starts, self.sizes, strict=True)))):
@@ -60,7 +64,7 @@ class _Block:
         return Producer(LayerGrid((), LayerTiling(-1)), tuple(reversed(owners)))
 
     def segments(self, piece: Integers) -> list[Integers]:
-        """[axis] Segment of each piece."""
+        """[axis][piece] Segment of the axis to which the piece belongs."""
         found = []
         for start in reversed(self.starts):
             found.append(piece % len(start))
@@ -68,7 +72,7 @@ class _Block:
         return found[::-1]
 
     def is_made(self, piece: Integers) -> Flags:
-        """[piece] True where some CN makes the piece. Parts of a tensor that no CN makes have no data."""
+        """[piece] Whether some CN makes the piece. Parts of a tensor that no CN makes have no data."""
         made = np.ones(len(piece), dtype=bool)
         if self.made_by is not None:
             for start, owners, segment in zip(self.starts, self.made_by.owners, self.segments(piece), strict=True):
@@ -77,7 +81,7 @@ class _Block:
         return made
 
     def bits_and_owner(self, piece: Integers, element_bits: int) -> tuple[Integers, Integers]:
-        """([piece] bits, [piece] CN within the producer's layer, or OUTSIDE)."""
+        """Pair ([piece] size in bits, [piece] CN within the producer's layer, or OUTSIDE)."""
         bits = np.full(len(piece), element_bits, np.int64)
         number = np.zeros(len(piece), np.int64)
         for axis, segment in enumerate(self.segments(piece)):
@@ -91,7 +95,7 @@ class _Block:
 
 
 def _lengths(start: Integers, size: int) -> Integers:
-    """[segment] Length of the segments of an axis."""
+    """[segment] Length of the segment, in elements."""
     return np.append(start[1:], size) - start
 
 
@@ -101,7 +105,7 @@ def cutting(
     readers: tuple[tuple[tuple[Demand, ...], LayerGrid], ...],
     made_by: Producer | None,
 ) -> TensorPieces:
-    """Pieces of a tensor that some reader needs."""
+    """Pieces of a tensor that some reader needs, and the needs of each reader."""
     bits: list[Integers] = []
     owner: list[Integers] = []
     needs: list[list[tuple[Integers, Integers]]] = [[] for _ in readers]
@@ -124,15 +128,15 @@ def cutting(
 
 
 def _in_order(parts: list[tuple[Integers, Integers]]) -> tuple[Integers, Integers]:
-    """(CN, piece) of all blocks, sorted by CN."""
+    """Arrays (CN, piece) of all blocks, joined and sorted by CN."""
     cn, piece = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     order = np.argsort(cn, kind="stable")
     return cn[order], piece[order]
 
 
 def _blocks(shape: Shape, demands: list[Demand], made_by: Producer | None) -> list[_Block]:
-    """Grid of the whole tensor, or one grid for each part of an axis if these grids together have at most half as many
-    pieces as the grid of the whole tensor.
+    """Blocks of a tensor: one grid of the whole tensor, or one grid for each part of an axis. Several grids are used if
+    they have at most half as many pieces as the single grid.
     """
     starts = tuple(_segments(axis, size, demands, made_by) for axis, size in enumerate(shape))
     best = [_Block(starts, shape, made_by)]
@@ -157,7 +161,7 @@ def _is_whole(demand: Demand, shape: Shape) -> bool:
 
 
 def _cell_count(blocks: list[_Block]) -> int:
-    """Number of cells in the grids of all blocks."""
+    """Total number of cells in the grids of blocks, including cells that no reader needs."""
     count = 0
     for block in blocks:
         lengths = [len(start) for start in block.starts]
@@ -204,7 +208,9 @@ def _add_part(
     demands: list[Demand],
     made_by: Producer | None,
 ) -> None:
-    """Add a part of an axis to the block with the same segments along the other axes, or else as a new block."""
+    """Add a part of an axis to the block with the same segments along the other axes. Without such a block, the part
+    becomes a new block.
+    """
     axis, inside = part
     own = tuple(
         starts[other] if other == axis else _segments(other, size, demands, made_by) for other, size in enumerate(shape)
@@ -217,9 +223,7 @@ def _add_part(
 
 
 def _segments(axis: int, size: int, demands: list[Demand], made_by: Producer | None) -> Integers:
-    """First index of each segment of an axis. A segment begins wherever a tile of the producer or a need begins or
-    ends.
-    """
+    """First index of each segment of an axis. Segments begin where a tile of the producer or a need begins or ends."""
     begins = np.zeros(size + 1, dtype=bool)
     begins[0] = True
     if made_by is not None:
@@ -239,23 +243,23 @@ class DataPieces:
     bits: Integers
     """[piece] Size of the piece in bits"""
     producer: Integers
-    """[piece] CN that makes the piece, or OUTSIDE"""
+    """[piece] CN that produces the piece, or OUTSIDE"""
     tensor: Integers
-    """[piece] Position of the tensor in `tensors`; the pieces of a tensor are consecutive"""
+    """[piece] Position of the piece's tensor in `tensors`; the pieces of a tensor are consecutive"""
     is_output: npt.NDArray[np.bool_]
-    """[piece] True where the piece leaves the network"""
+    """[piece] Whether the piece leaves the network"""
     need_cn: Integers
-    """[need] CN that needs the piece, in ascending order"""
+    """[need] CN that needs the piece; the column is in ascending order"""
     need_piece: Integers
     """[need] Piece that is needed"""
     need_operand: SmallIntegers
-    """[need] Position of the operand in the operands of the CN graph"""
+    """[need] Position of the operand in the list of operands of the CN graph"""
     tensors: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class _Reader:
-    """Reader of a tensor for an operand. The operand OUTSIDE stands for data that leave the network."""
+    """Reader of a tensor for one operand. The operand number OUTSIDE stands for data that leave the network."""
 
     operand: int
     first_cn: int
@@ -265,9 +269,8 @@ class _Reader:
 
 @once_a_graph
 def data_pieces(workload: Workload, graph: CnGraph, known: CutMemory | None = None) -> DataPieces:
-    """Pieces of the network of a CN graph that `build_cn_graph` made from the same workload.
-
-    `known` is a cache from other graphs of the workload, which saves time.
+    """Pieces of the network of a CN graph. `workload` must be the network from which `build_cn_graph` made the graph.
+    `known` is a cache from other graphs of the same network, which saves time.
     """
     known = known or CutMemory(workload)
     nodes = [node for node in workload.nodes if node.layer is not None]
@@ -326,7 +329,7 @@ def _readers(
 
 
 def _producers(nodes: list[WorkloadNode], cuts: list[LayerCut], graph: CnGraph) -> dict[str, tuple[Producer, int]]:
-    """Producer of each tensor, and the first CN of the producing layer, by tensor."""
+    """Pair (producer of each tensor, first CN of its producing layer), both keyed by tensor."""
     producers: dict[str, tuple[Producer, int]] = {}
     for node, cut, layer in zip(nodes, cuts, graph.layers, strict=True):
         for place_of_map, made_by in cut.producers:

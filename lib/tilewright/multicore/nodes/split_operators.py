@@ -1,6 +1,6 @@
 """Splits of ONNX operators over output channels: the inputs to cut, the axes to cut along, and the joined parts.
 
-Weights that are in other files or were left out are not read when constants are sliced.
+Constants are sliced without reading weights that are in other files or were left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,31 +14,33 @@ from tilewright.workload.layer import part_name
 from tilewright.workload.onnx.node import STANDARD_DOMAINS
 
 NOT_INCLUDED = "weights-not-included.bin"
-"""Name of a data file that does not exist. Tensors that refer to this file have only a shape and a type."""
+"""Name of a data file that does not exist. A tensor that refers to it has only a shape and a type."""
 _DATA_FIELDS = (
     *("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data"),
     "raw_data",
 )
 _PACKED = ("INT2", "UINT2", "INT4", "UINT4", "FLOAT4E2M1")
-"""Element types smaller than a byte."""
+"""Element types with several elements in a byte."""
 _FIRST_OPSET_WITH_SIZES_AS_INPUT = 13
 Ranges = Sequence[tuple[int, int]]
-"""(First index, index after the last one) of each slice; the slices are consecutive and cover the axis."""
+"""Pairs (first index, index after the last one) of consecutive slices that cover an axis."""
 
 
 @dataclass
 class TensorSlicer:
-    """Slicer of the tensors of a model. Equal slices are made only once."""
+    """Slicer of the tensors of a model. If a slice is requested again, the existing slice is used."""
 
     model: onnx.ModelProto
     opset: int
-    """Version of the standard operators that the model uses."""
+    """Version of the standard operator set that the model uses."""
     emptied: set[str] = field(default_factory=set)
-    """Names of tensors whose slices have only a shape, although a file contains the data of these tensors."""
+    """Names of tensors whose slices have only a shape. A file contains the data of these tensors, but the slices do not
+    refer to it.
+    """
     _made: dict[tuple[str, int, tuple[tuple[int, int], ...]], list[str]] = field(default_factory=dict)
     _initializers: dict[str, onnx.TensorProto] = field(init=False)
     _taken: set[str] = field(init=False)
-    """Names of all tensors."""
+    """Names that tensors of the model already have."""
 
     def __post_init__(self) -> None:
         graph = self.model.graph
@@ -63,8 +65,8 @@ class TensorSlicer:
         return self._made[key]
 
     def part_names(self, name: str, count: int) -> list[str]:
-        """New tensor names for the parts of a tensor. If the tensor is cut in several ways, the names have suffixes.
-        Afterwards the names are reserved.
+        """New tensor names for the parts of a tensor, which are reserved from then on. If the tensor is cut in several
+        ways, the names have suffixes.
         """
         names = [part_name(name, place, count) for place in range(count)]
         while not self._taken.isdisjoint(names):
@@ -113,7 +115,7 @@ class TensorSlicer:
         return helper.make_node("Split", [name, sizes_name], list(names), name=node_name, axis=axis)
 
     def remove_unread(self) -> None:
-        """Remove the initializers that no operator reads any more."""
+        """Remove the initializers that no operator reads after the split."""
         graph = self.model.graph
         cut = {name for name, _, _ in self._made} & set(self._initializers)
         unread = cut - _names_read(graph) - {value.name for value in graph.output}
@@ -140,7 +142,7 @@ def leave_out_data(tensor: onnx.TensorProto) -> None:
 
 
 def _names_read(graph: onnx.GraphProto) -> set[str]:
-    """Tensors that operators read, including operators of subgraphs."""
+    """Names of the tensors that operators read, including operators of subgraphs."""
     names: set[str] = set()
     for node in graph.node:
         names.update(node.input)
@@ -151,8 +153,8 @@ def _names_read(graph: onnx.GraphProto) -> set[str]:
 
 
 def _external_slice(tensor: onnx.TensorProto, start: int, end: int) -> dict[str, str] | None:
-    """Location of rows of a tensor in its data file, where rows are stored consecutively; None if the location cannot
-    be determined.
+    """Location of some rows of a tensor in its data file, where rows are stored consecutively. None if the location
+    cannot be determined.
     """
     given = {entry.key: entry.value for entry in tensor.external_data}
     rows = tensor.dims[0] if tensor.dims else 0
@@ -175,19 +177,19 @@ def _entries(values: dict[str, str]) -> list[onnx.StringStringEntryProto]:
 
 Shapes = Mapping[str, tuple[int, ...]]
 _DATA = 0
-"""Position of the data input, which is not constant, among the inputs of a convolution."""
+"""Position of the data input, which is not a constant, among the inputs of each convolution operator."""
 _BESIDE_OF_CONVOLUTION = {"Conv": (2,), "ConvInteger": (3,), "QLinearConv": (4, 5, 8)}
-"""Inputs of convolutions that can have a value for each output channel: bias, scales, zero points."""
+"""Positions of convolution inputs that can have one value per output channel: bias, scales, zero points."""
 _BESIDE_OF_COLUMNS = {"MatMul": (), "MatMulInteger": (3,), "QLinearMatMul": (4, 5)}
 _BESIDE_OF_ROWS = {"MatMul": (), "MatMulInteger": (2,), "QLinearMatMul": (1, 2, 6, 7)}
-"""Inputs of matrix products that can have a value for each row (if the weights are on the left) or for each column (if
-the weights are on the right).
+"""Positions of matrix-product inputs that can have one value per row or column. The rows count if the weights are on
+the left, the columns if they are on the right.
 """
 
 
 @dataclass(frozen=True)
 class OperatorForm:
-    """Form of an operator that can be split: the weights of the operator, and the axes of the output channels."""
+    """Form of an operator that can be split: its weights, and the axes of the output channels."""
 
     weight_input: int
     weight_axis: int
@@ -195,25 +197,26 @@ class OperatorForm:
     channels: int
     """Total number of output channels."""
     groups: int = 1
-    """Number of groups of a convolution. Output channels of a group read only the input channels of the same group."""
+    """Number of groups of a convolution. Output channels of a group read only the input channels of this group."""
     group_inputs: int = 0
     """Number of input channels in a group of a convolution."""
     is_of_rows: bool = False
-    """Whether the channels are the rows of a matrix product. If so, the weights are its left operand."""
+    """Whether the output channels are the rows of a matrix product. If so, the weights are its left operand."""
     beside: tuple[tuple[int, int], ...] = ()
-    """(input, axis) of each further input with one value for each output channel."""
+    """Pairs (input, axis) of the further inputs that have one value for each output channel."""
 
 
 @dataclass(frozen=True)
 class ChannelPart:
-    """Part of an operator: a range of output channels."""
+    """Part of a split operator: a range of output channels."""
 
     start: int
     end: int
-    """Channel after the last one."""
+    """End of the range: the channel after the last one."""
     first_group: int = 0
     group_count: int = 1
-    """Number of groups to which these channels belong. A part covers several whole groups, or a piece of one group."""
+    """Number of groups to which the channels of this part belong. A part covers whole groups, or a piece of one group.
+    """
 
 
 def operator_form(node: onnx.NodeProto, weights: str, shapes: Shapes) -> OperatorForm | None:
@@ -251,8 +254,8 @@ def operator_form(node: onnx.NodeProto, weights: str, shapes: Shapes) -> Operato
 
 
 def channel_parts(form: OperatorForm, most_channels: int) -> tuple[ChannelPart, ...]:
-    """Smallest number of parts with at most `most_channels` channels each. All parts except the last part have the same
-    size.
+    """Parts with at most `most_channels` channels each, as few as possible. All parts except the last part have the
+    same size.
 
     For a convolution with groups, each part has one or several whole groups, or every group is cut in the same way.
     Raises ValueError if `most_channels` is below 1.
@@ -283,9 +286,8 @@ def split_operator(
     parts: Sequence[ChannelPart],
     slicer: TensorSlicer,
 ) -> list[onnx.NodeProto]:
-    """Operators that replace an operator: its parts, whose names begin with `name`, and a Concat that makes its output.
-
-    The parts are in the order of their channels, so that the Concat has all channels in their original order.
+    """Operators that replace an operator: its parts, whose names begin with `name`, and a Concat of their outputs. The
+    Concat has the same output as the operator, because the parts are in the order of their channels.
     """
     nodes: list[onnx.NodeProto] = []
     ranges = [(part.start, part.end) for part in parts]
@@ -319,7 +321,7 @@ def _slice_data(
     nodes: list[onnx.NodeProto],
     inputs: list[list[str]],
 ) -> None:
-    """Give each part of a convolution with groups the input channels that belong to the groups of the part."""
+    """Restrict the data input of each part to the input channels of its groups, for a convolution with groups."""
     spans = list(dict.fromkeys((part.first_group, part.first_group + part.group_count) for part in parts))
     if len(spans) == 1:
         return
@@ -338,7 +340,9 @@ def _weight_place(operator_type: str) -> int:
 
 
 def _with_beside(form: OperatorForm, node: onnx.NodeProto, shapes: Shapes, places: Sequence[int]) -> OperatorForm:
-    """Form with the inputs in `places` that have a value for each output channel; all other inputs are shared."""
+    """Form that also lists the inputs in `places` with one value for each output channel. All parts share the other
+    inputs.
+    """
     found = []
     for place in places:
         shape = shapes.get(node.input[place], ()) if place < len(node.input) and node.input[place] else ()

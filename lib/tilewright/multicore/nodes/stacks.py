@@ -23,14 +23,16 @@ def layer_stacks(
     stack_cutoffs: Sequence[int] = (),
     weight_capacity_bits: int | None = None,
 ) -> Stacks:
-    """Stacks of a network as node ids of layers, in the order in which the stacks run.
+    """Stacks of a network in the order in which they run, as node ids of layers.
 
-    In mode `lbl` every layer is a stack. In mode `fused` there are three cases. If `stacks` is given, it lists the
-    stacks. If `stack_cutoffs` (node ids) are given, each stack has the consecutive layers up to and including a cutoff.
-    Otherwise the first layers form one stack. Without `stacks`, a stack ends early if the weights of its layers would
-    exceed `weight_capacity_bits` (capacity of all cores together; None: no limit); no further stack follows then. Every
-    layer that is in no stack becomes a separate stack. Ids of nodes without a layer are left out. Raises InputError if
-    the mode or the stacks are wrong.
+    In mode `lbl` every layer is a stack. In mode `fused` there are three cases. (1) If `stacks` is given, it lists the
+    stacks. (2) If `stack_cutoffs` (node ids) is given, each stack has the consecutive layers up to and including a
+    cutoff. (3) Otherwise the first layers form one stack.
+
+    In cases 2 and 3, a stack ends early if the weights of its layers would exceed `weight_capacity_bits`, and it is
+    then the last such stack. This limit is the capacity of all cores together; None means no limit. Every layer that is
+    in no stack becomes a separate stack. Ids of nodes without a layer are left out. Raises InputError if the mode or
+    the stacks are wrong.
     """
     if mode not in STACK_MODES:
         raise InputError([Problem("not a mode", path="mode", value=mode, allowed=", ".join(STACK_MODES))])

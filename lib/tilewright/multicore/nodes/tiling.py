@@ -1,8 +1,8 @@
 """Outer loops that cut layers into computation nodes, from `cn_define_mode` with hint loops or from mapping files.
 
-Layer stacks, which determine the fused layers, are the notation of Stream of 2025. Hint loops are the notation of
-Stream until 2024. This module reads both notations, because both give the same kind of tilings and need the same checks
-of loops.
+Hint loops are the notation of Stream until 2024. Since 2025, Stream uses mapping files and layer stacks, which say
+which layers are fused. This module reads both notations, because both give the same kind of tilings and need the same
+checks of loops.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.errors import InputError, Problem, count_of, nearest_name
 from tilewright.mapping.constraints import WILDCARD, MappingConstraints, TilingEntry
 from tilewright.mapping.words import ALL_TILES
 from tilewright.multicore.nodes.weights import network_input_operands, weight_operand, weight_tiles
@@ -20,11 +20,11 @@ from tilewright.workload.layer import OUTPUT, Layer
 
 @dataclass(frozen=True)
 class OuterLoop:
-    """Loop around computation nodes. The loop cuts a dimension, or a tile of an outer loop over the same dimension,
-    into `count` tiles.
+    """Loop around computation nodes. It cuts its range into `count` tiles. The range is a dimension, or a tile of an
+    outer loop over the same dimension.
 
-    Tile v begins `v * tile_size` after the start of the range of the loop. The last tile is smaller if `tile_size` does
-    not divide the range; the range is not padded.
+    Tile v begins `v * tile_size` after the start of the range. The last tile is smaller if `tile_size` does not divide
+    the range; the range is not padded.
     """
 
     dimension: str
@@ -38,8 +38,8 @@ class LayerTiling:
 
     node_id: int
     loops: tuple[OuterLoop, ...] = ()
-    """Loops, innermost first. The first loop counts fastest in the numbers of the CNs. If several loops cut one
-    dimension, the first of them has the smallest tiles.
+    """Loops, innermost first. In the numbers of the CNs, the first loop counts fastest. If several loops cut one
+    dimension, the innermost of them has the smallest tiles.
     """
     group_loops: tuple[int, ...] = ()
     """Positions in `loops` of the loops that separate groups. All CNs of a group run on one core."""
@@ -62,7 +62,7 @@ class Tiling:
     stacks: tuple[tuple[int, ...], ...]
     """Node ids of the layers of each stack. The layers of a stack are fused; stacks run one after the other."""
     notices: tuple[str, ...] = ()
-    """Messages on input that is legal but was not applied as written, such as fewer tiles than requested."""
+    """Messages on legal input that was not applied as it was written, such as fewer tiles than requested."""
 
     @cached_property
     def of_node(self) -> Mapping[int, LayerTiling]:
@@ -73,13 +73,12 @@ class Tiling:
 def counted_loops(
     layer: Layer, counts: Sequence[tuple[str, int | str]]
 ) -> tuple[tuple[OuterLoop | None, ...], list[str]]:
-    """Outer loops from pairs (dimension, number of tiles or "all"), innermost first, and messages on loops that differ
-    from the request.
+    """Pair (outer loops, messages on loops that differ from the request).
 
-    The tile size is the size of the dimension divided by the number of tiles, rounded up; the last tile is the
-    remainder. Therefore there can be fewer tiles than requested: a dimension of 6 in 4 tiles gives 3 tiles of 2. An
-    entry of the result is None if the loop has only one tile. If several loops cut one dimension, the outer loops cut
-    first.
+    `counts` has pairs (dimension, number of tiles or "all"), innermost first. The tile size is the size of the
+    dimension divided by the number of tiles, rounded up; the last tile is the remainder. Therefore there can be fewer
+    tiles than requested: a dimension of 6 in 4 tiles gives 3 tiles of 2. An entry of the result is None if the loop has
+    only one tile. If several loops cut one dimension, the outer loops cut first.
     """
     spans = dict(layer.loop_sizes)
     loops: list[OuterLoop | None] = []
@@ -99,7 +98,9 @@ def counted_loops(
 
 
 def layer_tiling(node_id: int, loops: Sequence[OuterLoop | None], in_group: Sequence[bool]) -> LayerTiling:
-    """Tiling with the loops that are not None. `in_group` has True for each entry of `loops` that separates groups."""
+    """Tiling with the loops that are not None. `in_group` has one entry for each of `loops`: whether the loop separates
+    groups.
+    """
     kept: list[OuterLoop] = []
     places = []
     for loop, tells_groups in zip(loops, in_group, strict=True):
@@ -111,19 +112,21 @@ def layer_tiling(node_id: int, loops: Sequence[OuterLoop | None], in_group: Sequ
 
 
 HintLoop = tuple[str, int | str]
-"""(Loop dimension, size or "all")."""
+"""Pair (loop dimension, number of iterations or "all")."""
 HintLoops = Sequence[HintLoop] | Sequence[Sequence[HintLoop]] | Mapping[tuple[int, ...], Sequence[HintLoop]]
 DefineMode = Literal[1, 2, 3, 4]
 OUTER, INNER, BY_LAYER, SPLIT_WEIGHTS = MODES = get_args(DefineMode)
-"""Values of `cn_define_mode`. OUTER: hint loops are outside of CNs. INNER: hint loops are inside of CNs. BY_LAYER: as
-OUTER, but with different loops for each group of layers. SPLIT_WEIGHTS: as OUTER, and weights that are too large are
+"""Values of `cn_define_mode`.
+
+OUTER: hint loops are outside of CNs. INNER: hint loops are inside of CNs. BY_LAYER: hint loops are outside of CNs, with
+different loops for each set of layers. SPLIT_WEIGHTS: hint loops are outside of CNs, and weights that are too large are
 split.
 """
 
 
 @dataclass(frozen=True)
 class HintLoopOptions:
-    """Options of `cn_define_mode` that cut a network."""
+    """Value of `cn_define_mode`, and the options that it uses."""
 
     cn_define_mode: int = OUTER
     hint_loops: HintLoops = ()
@@ -135,13 +138,12 @@ class HintLoopOptions:
     first list.
     """
     weight_capacity_bits: Mapping[int, int] | None = None
-    """Mode 4: bits that the weights of a CN can take, by node id. Layers that are missing are not split."""
+    """Mode 4: bits that are available for the weights of a CN, by node id. Layers without an entry are not split."""
 
 
 def hint_loop_tiling(workload: "Workload", options: HintLoopOptions) -> Tiling:
-    """Tiling of every layer of a network; all layers are one stack. Raises InputError with all problems.
-
-    A group has the CNs that use the same weights.
+    """Tiling of every layer of a network. All layers form one stack, and CNs that use the same weights form a group.
+    Raises InputError with all problems.
     """
     nodes = [node for node in workload.nodes if node.layer is not None]
     problems = hint_loop_problems(options, nodes)
@@ -164,7 +166,7 @@ def hint_loop_tiling(workload: "Workload", options: HintLoopOptions) -> Tiling:
 def _layer_tiling(
     node: "WorkloadNode", options: HintLoopOptions, inputs: frozenset[str]
 ) -> tuple[LayerTiling, list[str]]:
-    """Tiling of a layer, and messages; `inputs` are the operands that read inputs of the network."""
+    """Pair (tiling of a layer, messages). `inputs` has the operands that read inputs of the network."""
     layer = node.layer
     assert layer is not None
     hints = [(name.upper(), size) for name, size in hints_for(node, options) if name.upper() in layer.size_of]
@@ -189,14 +191,14 @@ def _loop_of_tiles(name: str, span: int, size: int) -> OuterLoop | None:
 
 
 def _dimensions_of_weights(layer: Layer, inputs: frozenset[str]) -> set[str]:
-    """Dimensions along which different tiles have different weights and different outputs."""
+    """Dimensions along which tiles differ both in their weights and in their outputs."""
     dimensions = dict(layer.operand_dimensions)
     operand = weight_operand(layer, inputs)
     return set() if operand is None else set(dimensions[operand]) & set(dimensions[OUTPUT])
 
 
 def hints_for(node: "WorkloadNode", options: HintLoopOptions) -> Sequence[HintLoop]:
-    """Hint loops of a layer, including loops over dimensions that the layer does not have."""
+    """Hint loops that the options give a layer, including loops over dimensions that the layer does not have."""
     hints = options.hint_loops
     if options.cn_define_mode != BY_LAYER:
         return hints  # type: ignore[return-value]
@@ -211,7 +213,7 @@ def _inner_size(size: int | str, span: int) -> int:
 
 
 def hint_loop_problems(options: HintLoopOptions, nodes: "list[WorkloadNode] | None" = None) -> list[Problem]:
-    """Problems of the form of the options. If `nodes` is given, unknown layers and dimensions are problems, too."""
+    """Problems of the values of the options. If `nodes` is given, unknown layers and dimensions are also reported."""
     if options.cn_define_mode not in MODES:
         allowed = ", ".join(str(mode) for mode in MODES)
         return [
@@ -297,7 +299,7 @@ def mapped_tiling(
     notices: list[str] = []
     problems: list[Problem] = []
     known: dict[Hashable, LayerTiling] = {}
-    """Cache of tilings without messages; it saves time, because networks repeat their layers."""
+    """Cache of the tilings that have no messages. It saves time, because networks repeat their layers."""
     for node in workload.nodes:
         if node.layer is None:
             continue
@@ -321,7 +323,7 @@ def mapped_tiling(
 def _mapped_layer_tiling(
     node: WorkloadNode, entry: MappingConstraints, is_fused: bool, problems: list[Problem]
 ) -> tuple[LayerTiling, list[str]]:
-    """Tiling of a layer by its entry, and messages."""
+    """Pair (tiling of a layer by its mapping entry, messages)."""
     assert node.layer is not None
     names = dimension_names(node.layer, entry)
     split, left_out = loops_over_cores(node.layer, entry)
@@ -337,10 +339,11 @@ def _mapped_layer_tiling(
 
 
 def loops_over_cores(layer: Layer, entry: MappingConstraints) -> tuple[tuple[TilingEntry, ...], list[str]]:
-    """Loops over cores for a layer, from the mapping entry of the layer, and messages on loops that are left out.
+    """Pair (loops over cores for a layer, messages on loops that are left out). The loops come from the mapping entry
+    of the layer.
 
-    If the entry does not name the layer, loops that would split a reduction of the layer are left out, because the
-    entry can be meant for other layers. For example, a maximum over K still runs on one core.
+    An entry that does not name the layer can be meant for other layers. Its loops are left out where they would split a
+    reduction of this layer. For example, a maximum over K still runs on one core.
     """
     if entry.name == layer.name:
         return entry.inter_core_tiling, []
@@ -358,11 +361,11 @@ def loops_over_cores(layer: Layer, entry: MappingConstraints) -> tuple[tuple[Til
 
 
 def dimension_names(layer: Layer, entry: MappingConstraints) -> dict[str, str]:
-    """Dimensions of a layer by their names in the mapping file.
+    """Dimensions of a layer, by the names that the mapping file can use for them.
 
-    If the entry has `layer_dimension_names`, these are accepted, too. Elementwise layers with a four-dimensional output
-    also accept H and D for axes 1 and 2, because Stream names the axes of every such tensor B, H, D, K. They do not
-    accept K for the last axis, because K means the channels in tilewright.
+    If the entry has `layer_dimension_names`, these names are also accepted. Elementwise layers with a four-dimensional
+    output also accept H and D for axes 1 and 2, because Stream names the axes of every such tensor B, H, D, K. They do
+    not accept K for the last axis, because K means the channels in tilewright.
     """
     names = {name: name for name, _ in layer.loop_sizes}
     output = layer.operand_dimensions[0][1]
@@ -386,9 +389,8 @@ def _tiles(
     written: Sequence[TilingEntry],
     problems: list[Problem],
 ) -> tuple[list[tuple[str, int | str]], list[str]]:
-    """(dimension, number of tiles) of each tiling entry for a dimension that the layer has, and messages.
-
-    `names` is the result of `dimension_names`.
+    """Pair (loops, messages). A loop is a pair (dimension, number of tiles), made from each tiling entry for a
+    dimension that the layer has. `names` is the result of `dimension_names`.
     """
     found: list[tuple[str, int | str]] = []
     remarks = []
@@ -409,8 +411,8 @@ def _tiles(
 
 
 def _default_tiles(layer: Layer) -> list[tuple[str, int | str]]:
-    """Default loop: two tiles of image rows, else of matrix rows, else of channels, else of the first dimension except
-    B and G.
+    """Default loop with two tiles. It cuts the first dimension that exists: image rows, matrix rows, channels, or the
+    first dimension except B and G.
     """
     others = [dimension for dimension in layer.size_of if dimension not in ("B", "G")]
     for dimension in (_IMAGE_ROWS, _MATRIX_ROWS, _CHANNELS, *others):
@@ -420,13 +422,11 @@ def _default_tiles(layer: Layer) -> list[tuple[str, int | str]]:
 
 
 def fixed_cores_mismatch(node: WorkloadNode, entry: MappingConstraints, group_count: int) -> str:
-    """Message that the number of fixed cores is neither 1 nor the number of groups; '' if the number is 1 or the number
-    of groups.
-    """
+    """Message that the number of fixed cores is neither 1 nor the number of groups; '' if it is one of the two."""
     listed = len(entry.core_allocation)
     if not entry.core_allocation_is_fixed or listed in (1, group_count):
         return ""
-    return f"fixes {listed} cores for the {group_count} groups of {node.name}"
+    return f"fixes {listed} cores, but {node.name} has {count_of(group_count, 'group')}"
 
 
 def _core_problems(node: WorkloadNode, entry: MappingConstraints, tiling: LayerTiling) -> list[Problem]:

@@ -1,4 +1,4 @@
-"""Options by which a run cuts its network into computation nodes (CNs), and the resulting tiling.
+"""Options that decide how a run cuts its network into computation nodes (CNs), and the resulting tiling.
 
 Both notations of Stream are supported: `cn_define_mode` with `hint_loops` (until 2024), and the tilings of the mapping
 file with layer stacks (2025). This module imports no module that is slow to import, because the check of a
@@ -63,7 +63,7 @@ _LOOPS_FORM = "a list of [DIMENSION, size], with cn_define_mode 3 a list of such
 
 
 def _read_loops(value: Any, name: str) -> HintLoops | None:
-    """Loops as nested tuples, or a table from tuples of node ids to such loops; invalid values are returned unchanged,
+    """Loops as nested tuples, or a table from tuples of node ids to such loops. Invalid values are returned unchanged,
     and a later check reports them.
     """
     if isinstance(value, Table):
@@ -84,7 +84,9 @@ def _read_loops(value: Any, name: str) -> HintLoops | None:
 
 
 def _members(key: Any) -> tuple[int, ...]:
-    """Node ids in a key: a number, numbers, or text such as `0, 1` (also in brackets); () for other keys."""
+    """Node ids in a key of a table. A key is a number, several numbers, or text such as `0, 1`, also in brackets; ()
+    for other keys.
+    """
     if isinstance(key, str):
         parts = key.strip().strip("()[]").rstrip(",").split(",")
         numbers: list[Any] = [int(part) if part.strip().isdecimal() else None for part in parts]
@@ -130,7 +132,7 @@ NodeIds = Annotated[tuple[int, ...], Read(_read_node_ids)]
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Cutting(Parameters):
-    """Options for the loops that cut layers into computation nodes, and for the layers that are fused."""
+    """Options for the loops that cut layers into computation nodes, and for the fusion of layers."""
 
     cn_define_mode: Annotated[DefineMode, Told("not a way to define CNs")] | None = None
     """Way to cut layers into CNs. 1: `hint_loops` are outside of the CNs of every layer; 2: `hint_loops` are inside of
@@ -152,7 +154,7 @@ class Cutting(Parameters):
 @dataclass(frozen=True, eq=False, repr=False)
 class TilingOptions(WeightShare, Cutting):
     """Options that cut a network into computation nodes. Lists are accepted in place of tuples. Raises InputError with
-    all wrong values.
+    all invalid values.
     """
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
@@ -168,8 +170,8 @@ class TilingOptions(WeightShare, Cutting):
             yield Problem("must rise", path="stack_cutoffs", value=str(list(self.stack_cutoffs)))
 
     def without_effect(self) -> dict[str, str]:
-        """Reasons why options have no effect, by name of the option. Includes the share of a memory for weights if the
-        mode does not use this share.
+        """Reasons why options have no effect, by name of the option. The share of a memory for weights is also listed
+        if the mode does not use it.
         """
         found = super().without_effect()
         if self.cn_define_mode != SPLIT_WEIGHTS:
@@ -177,7 +179,7 @@ class TilingOptions(WeightShare, Cutting):
         return found
 
     def hints(self, weight_capacity_bits: dict[int, int] | None = None) -> HintLoopOptions:
-        """Options of the hint loops with their mode. Requires `cn_define_mode`."""
+        """Mode and options of the hint loops. Requires `cn_define_mode`."""
         assert self.cn_define_mode is not None
         loops = self.hint_loops or ()
         if self.cn_define_mode == BY_LAYER and not loops and not isinstance(loops, Table):
@@ -229,7 +231,7 @@ def _network_stacks(
 def _weight_capacities(
     workload: "Workload", mapping: "Mapping", accelerator: "MultiCoreAccelerator", options: TilingOptions
 ) -> dict[int, int] | None:
-    """Bits that the weights of a CN can take in mode 4, by node id.
+    """Bits that are available for the weights of a CN in mode 4, by node id.
 
     A layer with fixed cores is split into as many groups as its list has cores. Therefore a mapping file with the fixed
     cores of a search result cuts the layer in the same way as the search.
@@ -254,7 +256,7 @@ def _weight_capacities(
 
 
 CUTTING = ("cn_define_mode", "hint_loops", "layer_cutoffs")
-"""Names of the options that determine the cut of a layer."""
+"""Names of the options that determine into which CNs a layer is cut."""
 
 
 def _cutting_problems(options: TilingOptions, wrong: set[str]) -> Iterator[Problem]:

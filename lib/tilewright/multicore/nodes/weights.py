@@ -17,10 +17,10 @@ _SPLIT_FIRST = ("K", "G", "H")
 
 
 def weight_operand(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> str | None:
-    """Operand of a layer that holds the weights of the layer: W, else the last constant operand; None if there is none.
+    """Operand that holds the weights of a layer: W, else the last constant operand; None without such an operand.
 
-    A workload that is a list of layers marks inputs of the network as constant, too. `network_inputs` has the operands
-    that read inputs of the network; these operands do not count as weights.
+    `network_inputs` has the operands that read inputs of the network. They do not count as weights. A workload that is
+    a list of layers also marks them as constant.
     """
     constants = [operand for operand in layer.constant_operands if operand not in network_inputs]
     if not constants:
@@ -44,8 +44,8 @@ def weight_bits(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> i
 
 
 def split_dimension(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> str | None:
-    """Dimension that splits both weights and outputs: K, else G, else H, else the largest such dimension; None if there
-    is none.
+    """Dimension whose tiles divide both weights and outputs: K, else G, else H, else the largest such dimension; None
+    if there is none.
     """
     operand = weight_operand(layer, network_inputs)
     operands = dict(layer.operand_dimensions)
@@ -58,7 +58,7 @@ def split_dimension(layer: Layer, network_inputs: frozenset[str] = frozenset()) 
 def weight_tiles(
     layer: Layer, capacity_bits: int, network_inputs: frozenset[str] = frozenset()
 ) -> tuple[str, int] | None:
-    """(Dimension, number of tiles) such that the weights of each tile fit into a memory; None if the weights fit
+    """Pair (dimension, number of tiles) with which the weights of each tile fit a memory; None if the weights fit
     without a split.
 
     The dimension is the result of `split_dimension`. The number of tiles is the smallest with which the largest tile
@@ -69,20 +69,22 @@ def weight_tiles(
         return None
     dimension = split_dimension(layer, network_inputs)
     if dimension is None:
-        message = f"the weights ({bits} bits) exceed {capacity_bits} bits, and no dimension splits weights and outputs"
+        message = (
+            f"the weights ({bits} bits) exceed the capacity of {capacity_bits} bits,"
+            " and no dimension splits both weights and outputs"
+        )
         raise InputError([Problem(message, path=layer.name)])
     size = layer.size_of[dimension]
     largest = capacity_bits // (bits // size)
     if largest < 1:
-        message = f"the weights of one {dimension} ({bits // size} bits) exceed {capacity_bits} bits"
+        message = f"the weights of one {dimension} ({bits // size} bits) exceed the capacity of {capacity_bits} bits"
         raise InputError([Problem(message, path=layer.name)])
     return dimension, -(-size // largest)
 
 
 def capacity_for_tiles(layer: Layer, count: int, network_inputs: frozenset[str] = frozenset()) -> int | None:
-    """Bits of the largest of `count` tiles of weights; None if no dimension splits the weights.
-
-    With this capacity `weight_tiles` returns the same number of tiles.
+    """Size in bits of the largest tile if the weights are cut into `count` tiles; None if no dimension splits the
+    weights. If this size is the capacity, `weight_tiles` returns the same number of tiles.
     """
     dimension = split_dimension(layer, network_inputs)
     if dimension is None:
@@ -98,10 +100,8 @@ _WEIGHT_OPERAND = "I2"
 def weight_capacity_bits(
     node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCoreAccelerator, share: float = 1.0
 ) -> int | None:
-    """Bits that weights can take on each core that is allowed for a layer, rounded down.
-
-    The result is the share `share` of the smallest top memory for weights of these cores; None if there is no such
-    memory.
+    """Bits that weights can take on every core that is allowed for a layer, rounded down. It is the share `share` of
+    the smallest top memory for weights among these cores; None if there is no such memory.
     """
     found = smallest_weight_memory(node, entry, accelerator)
     return None if found is None else int(Fraction(repr(share)) * found[1].size_bits)
@@ -110,8 +110,8 @@ def weight_capacity_bits(
 def smallest_weight_memory(
     node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCoreAccelerator
 ) -> tuple[int, Memory] | None:
-    """(Core id, memory) of the smallest top memory for weights among the allowed cores of a layer; None if there is no
-    such memory.
+    """Pair (core id, memory) of the smallest top memory for weights among the allowed cores of a layer; None if there
+    is none.
     """
     assert node.layer is not None
     memory_operand = weight_memory_operand(node.layer, entry)
@@ -128,10 +128,8 @@ def smallest_weight_memory(
 def total_weight_capacity_bits(
     workload: Workload, entry_of: Mapping[int, MappingConstraints], accelerator: MultiCoreAccelerator
 ) -> int:
-    """Bits of all top memories for weights, without the memories of the off-chip core; a memory that cores share counts
-    once.
-
-    `entry_of` has the mapping entry of each layer, by node id.
+    """Total bits of all top memories for weights, without the memories of the off-chip core. A memory that cores share
+    counts once. `entry_of` has the mapping entry of each layer, by node id.
     """
     used = {
         _memory_operand(operand, entry_of[node.node_id])

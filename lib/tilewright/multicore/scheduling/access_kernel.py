@@ -1,8 +1,10 @@
 """Compiled access to records of the scheduler by their numbers, for example `at.copy(s, copy)`.
 
-`q` is the problem (`INPUTS`), `s` is the state (`STATE`). Only this module computes addresses and places in tables. A
-function that returns a record or a CELL returns a reference, so the caller can write the fields. In the other kernels,
-`c` is a copy, `room` the state of a memory, `where` the state of a piece, and `state` the state of a core or a link.
+`q` is the problem (`INPUTS`), and `s` is the state (`STATE`). Only this module computes addresses and positions in
+tables. A function that returns a record or a CELL returns a reference, so the caller can write the fields.
+
+Other kernels use fixed names for references: `c` is a copy, `room` the state of a memory, `where` the state of a piece,
+and `state` the state of a core or a link.
 """
 
 from tilewright.base.compiled import kernel
@@ -32,7 +34,7 @@ from tilewright.multicore.scheduling.state_record import (
 )
 
 cell = RecordPointer(CELL)
-"""Entry of an array of CELL, found by the address of the array. Functions below access all other arrays."""
+"""Entry of an array of CELL at a known address. The functions below access all other arrays."""
 _node = RecordPointer(NODE)
 _need = RecordPointer(NEED)
 _piece = RecordPointer(PIECE)
@@ -63,25 +65,25 @@ def node(q, cn):
 
 @kernel
 def needs_of(q, cn):
-    """Range of the numbers of the needs of a CN."""
+    """Range of numbers of the needs of a CN."""
     return range(_node(q.nodes, cn).need_start, _node(q.nodes, cn + 1).need_start)
 
 
 @kernel
 def outputs_of(q, cn):
-    """Range of the numbers with which `output_piece` returns the pieces that a CN produces."""
+    """Range of numbers for `output_piece`: one number for each piece that a CN produces."""
     return range(_node(q.nodes, cn).output_start, _node(q.nodes, cn + 1).output_start)
 
 
 @kernel
 def output_piece(q, number):
-    """Number of a piece that a CN produces; `number` is in the range that `outputs_of` returns."""
+    """Piece that a CN produces; `number` is in the range that `outputs_of` returns."""
     return cell(q.output_piece, number).value
 
 
 @kernel
 def successors_of(q, cn):
-    """Range of the numbers with which `successor` returns the successors of a CN."""
+    """Range of numbers for `successor`: one number for each successor of a CN."""
     return range(_node(q.nodes, cn).successor_start, _node(q.nodes, cn + 1).successor_start)
 
 
@@ -99,25 +101,25 @@ def core_of(q, cn):
 
 @kernel
 def stack_of(q, cn):
-    """Number of the stack of a CN, if each stack waits for the previous stack."""
+    """Number of the CN's stack, for schedules in which each stack waits for the previous stack."""
     return cell(q.stack, cn).value
 
 
 @kernel
 def places_of_stack(q, stack):
-    """Range of the places with which `stack_cn` returns the CNs of a stack."""
+    """Range of positions for `stack_cn`: one position for each CN of a stack."""
     return range(cell(q.stack_start, stack).value, cell(q.stack_start, stack + 1).value)
 
 
 @kernel
 def stack_cn(q, place):
-    """Number of a CN of a stack; `place` is in the range that `places_of_stack` returns."""
+    """CN of a stack; `place` is in the range that `places_of_stack` returns."""
     return cell(q.stack_cn, place).value
 
 
 @kernel
 def need(q, number):
-    """Record of a need: the CN, the operand, and the piece that the CN needs for this operand."""
+    """Record of a need. It says which CN needs which piece for which operand."""
     return _need(q.needs, number)
 
 
@@ -129,13 +131,13 @@ def piece(q, number):
 
 @kernel
 def needs_for(q, number):
-    """Range of the numbers with which `piece_need` returns the needs for a piece."""
+    """Range of numbers for `piece_need`: one number for each need of a piece."""
     return range(_piece(q.pieces, number).need_start, _piece(q.pieces, number + 1).need_start)
 
 
 @kernel
 def piece_need(q, number):
-    """Number of a need for a piece; `number` is in the range that `needs_for` returns."""
+    """Number of a need of a piece; `number` is in the range that `needs_for` returns."""
     return cell(q.piece_need, number).value
 
 
@@ -147,7 +149,7 @@ def memory(q, number):
 
 @kernel
 def memory_of(q, core_number, operand):
-    """Number of the memory that holds an operand on a core; -1 if no memory does."""
+    """Number of the memory that holds an operand on a core; -1 if there is none."""
     return cell(q.core_memory, core_number * q.operand_count + operand).value
 
 
@@ -159,19 +161,19 @@ def link(q, number):
 
 @kernel
 def pair_of(q, source, target):
-    """Number of the pair of a source core and a target core."""
+    """Number of a pair of cores, from the source core to the target core."""
     return source * q.core_count + target
 
 
 @kernel
 def source_core(q, pair):
-    """Number of the first core of a pair."""
+    """Source core of a pair."""
     return pair // q.core_count
 
 
 @kernel
 def target_core(q, pair):
-    """Number of the second core of a pair."""
+    """Target core of a pair."""
     return pair % q.core_count
 
 
@@ -183,13 +185,13 @@ def has_path(q, source, target):
 
 @kernel
 def hops_of(q, pair):
-    """Range of the numbers with which `link_of` returns the links from the first core of a pair to the second core."""
+    """Range of positions for `link_of`: one position for each link on the path of a pair of cores."""
     return range(_pair(q.pairs, pair).start, _pair(q.pairs, pair + 1).start)
 
 
 @kernel
 def link_of(q, hop):
-    """Number of a link on the path of a pair of cores; `hop` is in the range that `hops_of` returns."""
+    """Link on the path of a pair of cores; `hop` is in the range that `hops_of` returns."""
     return cell(q.path_link, hop).value
 
 
@@ -201,7 +203,7 @@ def cost(q, cn, core_number):
 
 @kernel
 def stream(q, cn, core_number, operand):
-    """Stream of an operand of a CN on a core; the stream has 0 bits if the operand does not stream."""
+    """Stream of an operand of a CN on a core. It has 0 bits if the operand does not stream."""
     entry_number = _node(q.nodes, cn).cost_row * q.core_count + core_number
     return _stream(q.streams, entry_number * q.operand_count + operand)
 
@@ -244,7 +246,7 @@ def memory_state(s, number):
 
 @kernel
 def entry(s, number):
-    """Entry of the heaps of copies that can be evicted."""
+    """Entry of the heaps that hold the copies that can be evicted."""
     return _entry(s.entries, number)
 
 
@@ -262,7 +264,7 @@ def link_state(s, number):
 
 @kernel
 def flight(s, number):
-    """Record of a flight, which is a transfer that has not ended."""
+    """Record of a flight. A flight is a transfer that has not ended."""
     return _flight(s.flights, number)
 
 
@@ -280,7 +282,7 @@ def request(s, place):
 
 @kernel
 def stream_share(q, s, core_number, link_number):
-    """CELL with the bits per cycle of a link that the CN on a core uses for its streams."""
+    """CELL with the bandwidth of a link, in bits per cycle, that the CN on a core uses for its streams."""
     return cell(s.stream_share, core_number * q.link_count + link_number)
 
 
@@ -322,15 +324,14 @@ def change_row(s, row):
 
 @kernel
 def bits_of(q, s, copy_number):
-    """Number of bits of the piece of a copy."""
+    """Size in bits of the piece of a copy."""
     return _piece(q.pieces, _copy(s.copies, copy_number).piece).bits
 
 
 @kernel
 def home_of_output(q, s, number):
-    """Number of the home copy of a piece that a CN produces; NONE if the piece streams out.
-
-    `number` is in the range that `outputs_of` returns.
+    """Number of the home copy of a piece that a CN produces; NONE if the piece streams out. `number` is in the range
+    that `outputs_of` returns.
     """
     return _piece_state(s.pieces, output_piece(q, number)).home
 
@@ -345,5 +346,7 @@ def fits(q, s, memory_number, bits):
 
 @kernel
 def words(bits, width):
-    """Number of words of `width` bits that hold the bits, or number of cycles for a rate of `width` bits per cycle."""
+    """Number of words of `width` bits that hold these bits. For a rate of `width` bits per cycle, it is the number of
+    cycles.
+    """
     return (bits + width - 1) // width

@@ -8,24 +8,26 @@ from tilewright.multicore.scheduling.cost_classes import CostClasses
 from tilewright.multicore.scheduling.problem import SchedulingProblem
 
 WEIGHT, INPUT, ACTIVATION, PARTIAL_SUM = "weight", "input", "activation", "partial_sum"
-"""Kinds of tensors by the origin of their pieces: constants, inputs of the network, results of layers, and partial
-sums of a layer's reduction.
+"""Kinds of tensors. WEIGHT: constants. INPUT: inputs of the network. ACTIVATION: results of layers. PARTIAL_SUM:
+partial sums of a layer's reduction.
 """
 
 
 @dataclass(frozen=True)
 class SystemNames:
-    """Names of the numbered items of a scheduling problem, for users. Each tuple is in the order of the numbers."""
+    """Names of the numbered items of a scheduling problem, for output to users. The position in a tuple is the number
+    of the item.
+    """
 
     network: str
     accelerator: str
     core_ids: tuple[int, ...]
     core_names: tuple[str, ...]
-    """Core id and name of the core file for each core, as `0: FILE`."""
+    """Core id and name of the core file for each core, in the form `0: FILE`."""
     core_files: tuple[str, ...]
     core_roles: tuple[str, ...]
     memory_names: tuple[str, ...]
-    """Text for each memory: the ids of the cores that use the memory, and its name in the core files."""
+    """Text for each memory: the ids of the cores that use it, and its name in the core files."""
     link_names: tuple[str, ...]
     link_kinds: tuple[str, ...]
     operand_names: tuple[str, ...]
@@ -39,13 +41,13 @@ class SystemNames:
 
 @dataclass(frozen=True, eq=False)
 class AssembledProblem:
-    """Scheduling problem, its names, and the data from which the problem was made."""
+    """Scheduling problem with the names of its items and the data from which it was made."""
 
     problem: SchedulingProblem
     names: SystemNames
     pieces: DataPieces
     """Pieces of the problem, including partial sums."""
     classes: CostClasses
-    """Cost class of each row of the cost table."""
+    """[row] Cost class of the row of the cost table."""
     reasons: Table[tuple[int, int], str] = field(default_factory=dict)
     """Reasons why a core cannot run a cost class, by (row of the cost table, core)."""

@@ -59,7 +59,7 @@ _Column = tuple[Integers, Floats, Integers, Integers]
 
 def place_can_run(place: CorePlace, core: Core, node: WorkloadNode) -> bool:
     """Whether the accelerator allows a core to run the layer of a node. A core without a list of operator types can run
-    any layer.
+    every layer.
     """
     return place.operator_types is None or can_run_listed(core, place.operator_types, node)
 
@@ -75,8 +75,8 @@ def cost_table(
     """Cost table with a row for each cost class and a column for each core of `accelerator.core_ids`.
 
     The off-chip core runs no CN. Cores with the same core file have equal costs, but the accelerator can allow
-    different operators on each of these cores. A CN takes at least one cycle. Raises InputError if `runtime` is not in
-    RUNTIMES, and for each core file whose table is missing or belongs to another graph.
+    different operators on them. A CN takes at least one cycle. Raises InputError if `runtime` is not in RUNTIMES, and
+    for each core file whose table is missing or belongs to another graph.
     """
     _check(accelerator, classes, costs, runtime)
     shape = len(classes.classes), len(accelerator.core_ids)
@@ -103,7 +103,7 @@ def cost_table(
 
 
 def _reads_gaps(workload: Workload, graph: CnGraph, classes: CostClasses) -> Booleans:
-    """[row, memory operand] True where a CN of the class can skip elements between those that it reads."""
+    """[row, memory operand] Whether a CN of the class can skip elements inside the range of data that it reads."""
     found = np.zeros((len(classes.classes), len(MEMORY_OPERANDS)), np.bool_)
     node_of = {node.node_id: node for node in workload.nodes}
     for row, one in enumerate(classes.classes):
@@ -167,8 +167,8 @@ def _runs(
 
 
 def _column(rows: Sequence[CoreCostRow], runtime: str) -> _Column:
-    """Columns that are equal for all cores with the same core file: ([row] cycles, [row] energy, [row, operand] bits
-    that stream, [row, operand] bandwidth of the stream).
+    """Columns of the cost table for all cores with the same core file. They are [row] cycles, [row] energy, [row,
+    operand] streamed bits, and [row, operand] bandwidth of the stream.
     """
     cycles = np.array(
         [max(getattr(row, f"{runtime}_cycles"), 1) if row.can_run else _CANNOT_RUN for row in rows], np.int64
@@ -186,7 +186,7 @@ def _column(rows: Sequence[CoreCostRow], runtime: str) -> _Column:
 
 @dataclass(frozen=True, eq=False)
 class PartialSums:
-    """Pieces of partial sums. Each field is an array [piece]."""
+    """Pieces of partial sums. Each field is an array with one entry per piece."""
 
     bits: Integers
     producer: Integers
@@ -194,11 +194,13 @@ class PartialSums:
     reader: Integers
     """[piece] CN that adds to the partial sums"""
     layer: Integers
-    """[piece] Number of the layer in the CN graph"""
+    """[piece] Number of the piece's layer in the CN graph"""
 
 
 def partial_sums(workload: Workload, graph: CnGraph) -> PartialSums:
-    """The partial sums of all layers whose reduction is cut into steps, ordered by layer, then by output tile."""
+    """Pieces of partial sums of all layers whose reduction is cut into steps. They are ordered by layer, then by output
+    tile.
+    """
     none = np.zeros(0, np.int64)
     columns: list[tuple[Integers, ...]] = [(none,) * 4]
     nodes = [node for node in workload.nodes if node.layer is not None]
@@ -221,8 +223,8 @@ def _reduced_dimensions(node: WorkloadNode, layer: CnLayer) -> tuple[str, ...]:
 
 
 def _steps(node: WorkloadNode, layer: CnLayer) -> tuple[Integers, Integers]:
-    """(CN, next CN that adds to the same output tile) as two arrays, for all CNs except the last CN of each output
-    tile.
+    """Arrays (CN, next CN), for all CNs except the last CN of each output tile. The next CN adds to the partial sums of
+    the same output tile.
     """
     reduced = _reduced_dimensions(node, layer)
     tile, _ = layer.grid.combination_of([name for name in layer.grid.tiled_dimensions if name not in reduced])
@@ -239,7 +241,7 @@ def scheduling_problem(
     costs: Table[str, Sequence[CoreCostRow]],
     runtime: str = "total1",
 ) -> AssembledProblem:
-    """The problem of scheduling the CN graph `graph` of `workload` (see `build_cn_graph`) on an accelerator.
+    """Problem of scheduling the CN graph `graph` of `workload` (see `build_cn_graph`) on an accelerator.
 
     For each distinct core file of the accelerator, `costs` has one row for each cost class. `runtime` is one of
     RUNTIMES. Raises InputError with all inputs that are missing or do not fit together.
@@ -277,10 +279,10 @@ def model_problem(
     costs: Table[str, Sequence[CoreCostRow]],
     settings: ScheduleSettings,
 ) -> AssembledProblem:
-    """The scheduling problem of a run, in the form that the schedule model of the run needs.
+    """Scheduling problem in the form that the schedule model of the run needs.
 
-    The arguments are the same as in `scheduling_problem`, but with all settings of the schedule in place of the
-    runtime. Raises the same errors.
+    The arguments are those of `scheduling_problem`, but all settings of the schedule take the place of `runtime`. It
+    raises the same errors.
     """
     assembled = scheduling_problem(workload, graph, accelerator, mapping, costs, settings.cn_runtime)
     if settings.schedule_model == CAUSAL:
@@ -289,7 +291,7 @@ def model_problem(
 
 
 def _all_pieces(workload: Workload, graph: CnGraph) -> tuple[DataPieces, tuple[str, ...]]:
-    """(Pieces of the network followed by the pieces of partial sums, kind of each tensor)."""
+    """Pair (pieces of the network followed by the pieces of partial sums, kind of each tensor)."""
     pieces = data_pieces(workload, graph)
     made = {tensor for layer in graph.layers for tensor in layer.outputs}
     kinds = [
@@ -319,7 +321,7 @@ def _all_pieces(workload: Workload, graph: CnGraph) -> tuple[DataPieces, tuple[s
 
 
 _PARTIAL = -1
-"""Operand number of a need of partial sums, which are held in the memory of the output operand."""
+"""Operand number for needs of partial sums. Partial sums are held in the memory of the output operand."""
 
 
 def _node_graph(
@@ -347,7 +349,7 @@ def _node_graph(
 
 
 def _memory_operands(workload: Workload, graph: CnGraph, mapping: Mapping) -> Integers:
-    """[layer, operand of the CN graph] Number of the memory operand; the last column is for partial sums."""
+    """[layer, operand of the CN graph] Number of the memory operand. The last column is for partial sums."""
     table = np.full((len(graph.layers), len(graph.operands) + 1), MEMORY_OPERANDS.index(OTHER), np.int64)
     table[:, _PARTIAL] = MEMORY_OPERANDS.index(OUTPUT)
     node_of = {node.node_id: node for node in workload.nodes}

@@ -8,7 +8,7 @@ from tilewright.multicore.scheduling.state_record import CHOSEN, CLAIMED, EMPTY,
 
 @kernel
 def add_event(s, cycles, what):
-    """Add an event at the time `cycles`. Events of the same time keep the order in which they were added."""
+    """Add an event at the time `cycles`. Events at the same time keep the order in which they were added."""
     order = s.event_number
     s.event_number = order + 1
     place = s.events_count
@@ -27,7 +27,7 @@ def add_event(s, cycles, what):
 
 @kernel
 def move_event(s, source, target):
-    """Copy an entry of the heap of events from place `source` to place `target`."""
+    """Copy an event in the heap from place `source` to place `target`."""
     event = at.event(s, target)
     event.cycles = at.event(s, source).cycles
     event.order = at.event(s, source).order
@@ -44,7 +44,7 @@ def is_earlier(s, first, second):
 
 @kernel
 def pop_event(s):
-    """Remove the earliest event from the heap. Returns its `what`, which names the core or the flight that ends."""
+    """Remove the earliest event from the heap. Returns its `what`, the number of the core or the flight that ends."""
     what = at.event(s, 0).what
     last = s.events_count - 1
     s.events_count = last
@@ -63,7 +63,7 @@ def pop_event(s):
 
 @kernel
 def add_candidate(q, s, cn):
-    """Make a CN, all of whose predecessors have started, a candidate of its core."""
+    """Make a CN a candidate of its core. All its predecessors must have started."""
     state = at.core(s, at.core_of(q, cn))
     push(q, s, s.future, state.heap_start, state.future_count, cn, False)
     state.future_count += 1
@@ -74,8 +74,8 @@ def add_candidate(q, s, cn):
 def comes_before(q, s, first, second, by_rank):
     """Whether CN `first` comes before CN `second`.
 
-    With `by_rank`, the CN with the lower rank comes first. Else the CN that is ready earlier comes first, and ties are
-    decided by the number of the CN.
+    With `by_rank`, the CN with the lower rank comes first. Otherwise the CN that is ready earlier comes first, and the
+    smaller CN number breaks ties.
     """
     if by_rank:
         return at.node(q, first).rank < at.node(q, second).rank
@@ -86,7 +86,7 @@ def comes_before(q, s, first, second, by_rank):
 
 @kernel
 def push(q, s, heap, start, count, cn, by_rank):
-    """Insert a CN into the heap whose `count` entries begin at place `start`."""
+    """Insert a CN into a heap of `count` entries that begins at place `start`."""
     place = count
     while place > 0:
         parent = (place - 1) // 2
@@ -99,7 +99,7 @@ def push(q, s, heap, start, count, cn, by_rank):
 
 @kernel
 def pop(q, s, heap, start, count, by_rank):
-    """Remove the first CN from the heap whose `count` entries begin at place `start`. Returns this CN."""
+    """Remove the first CN from a heap of `count` entries that begins at place `start`. Returns this CN."""
     first = at.cell(heap, start).value
     last = count - 1
     cn = at.cell(heap, start + last).value
@@ -120,15 +120,15 @@ def pop(q, s, heap, start, count, by_rank):
 
 @kernel
 def horizon(s, core):
-    """Earliest time in cycles at which the core can start another CN."""
+    """Earliest time in cycles at which a core can start another CN."""
     return max(s.now, at.core(s, core).busy_until)
 
 
 @kernel
 def choose(q, s, core):
-    """Remove the best candidate of a core from its heap. Returns this CN.
+    """Remove the best candidate of a core from its heap, and return it.
 
-    The choice is marked as tentative if the CN is not ready by the horizon, the time at which the core can start it.
+    The choice is marked as tentative if the CN is not ready when the core can start it (`horizon`).
     """
     state = at.core(s, core)
     start = state.heap_start
@@ -151,7 +151,7 @@ def choose(q, s, core):
 def prepare_next(q, s, core):
     """Choose the CN that the core prepares. Returns True if the prepared CN has changed.
 
-    If the core already prepares a CN, a better candidate replaces this CN only if the earlier choice was tentative.
+    If the core already prepares a CN, a better candidate replaces it only if the earlier choice was tentative.
     """
     state = at.core(s, core)
     if state.slot_state == EMPTY:
@@ -180,7 +180,7 @@ def prepare_next(q, s, core):
 
 @kernel
 def take(q, s, core, cn):
-    """Put a CN into the slot of the core, so that the core prepares this CN."""
+    """Put a CN into the slot of a core. The core then prepares this CN."""
     state = at.core(s, core)
     state.slot = cn
     state.slot_state = CHOSEN
@@ -192,7 +192,7 @@ def take(q, s, core, cn):
 
 @kernel
 def claim_next(q, s, core):
-    """Claim space for the CN in the slot of the core, if it has no claim yet. Returns True if the claim succeeds."""
+    """Claim space for the CN in the slot of a core, if it has no claim yet. Returns True if the claim succeeds."""
     state = at.core(s, core)
     if state.slot_state != CHOSEN or state.failed_at == changes_of(q, s, core):
         return False

@@ -1,6 +1,4 @@
-"""Rows of `cost/{core}.jsonl`: for each cost class, the cost of a CN on one core, or the reason why the core cannot run
-the CN.
-"""
+"""Rows of `cost/{core}.jsonl`: for each cost class, the cost of a CN on one core, or why the core cannot run it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,19 +16,21 @@ SCHEMA = "tilewright/core-costs"
 
 @dataclass(frozen=True)
 class Stream:
-    """Operand that does not fit the core. It stays in the off-chip memory and is streamed while the CN runs."""
+    """Stream of an operand that does not fit the core. The operand stays in the off-chip memory, and its data move
+    while the CN runs.
+    """
 
     operand: str
     """Memory operand: O, I1 or I2."""
     bits: int
-    """Bits that one CN reads from the off-chip memory; for O, bits that the CN writes to this memory and reads back."""
+    """Bits that one CN reads from the off-chip memory. For O, bits that the CN writes to this memory and reads back."""
     bits_per_cycle: int
-    """Least bandwidth of the stream with which the CN is not slowed down."""
+    """Smallest bandwidth in bits per cycle at which the stream does not slow down the CN."""
 
 
 @dataclass(frozen=True)
 class CoreCostRow:
-    """Cost of one CN of a class on a core, or the reason why the core cannot run the CN.
+    """Cost of one CN of a class on a core, or the reason why the core cannot run it.
 
     Cycles are whole numbers of at least 1. If the core cannot run the class, all numbers are 0.
     """
@@ -38,37 +38,37 @@ class CoreCostRow:
     cost_class: int
     """Position of the cost class in `CostClasses.classes`."""
     reason: str = ""
-    """Reason why the core cannot run the class; '' if the core can run the class."""
+    """Reason why the core cannot run the class; '' if it can."""
     ideal_cycles: int = 0
-    """Cycles if all units of the array were always busy."""
+    """Cycles of the CN if every unit of the array works in every cycle."""
     total0_cycles: int = 0
-    """Cycles with idle units and stalls."""
+    """Cycles of the CN, including stalls and the effect of idle units."""
     total1_cycles: int = 0
-    """Cycles of total0, and the cycles to bring the first tiles to the array."""
+    """Sum of total0 and the cycles to bring the first tiles to the array."""
     total2_cycles: int = 0
-    """Cycles of total1, and the cycles to take the last outputs from the array."""
+    """Sum of total1 and the cycles to take the last outputs from the array."""
     on_core_energy_pj: float = 0.0
-    """Energy of the array and the memories of the core, without the off-chip memory: the sum of the next three fields.
+    """Energy in pJ of the array and the memories of the core, without the off-chip memory. It is the sum of the next
+    three fields.
     """
     operational_energy_pj: float = 0.0
-    """Energy of the array alone."""
+    """Energy of the array alone, in pJ."""
     memory_energy_pj: tuple[tuple[str, float], ...] = ()
-    """(name of a memory, energy in pJ) for each memory of the core, from the array outwards."""
+    """Pairs (name of a memory, energy in pJ) for the memories of the core, from the array outwards."""
     term_energy_pj: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
-    """(name of a further energy term, energy in pJ)."""
+    """Pairs (name of a further energy term, energy in pJ)."""
     spatial_utilisation: float = 0.0
-    """Share of the array's units that work while the array computes."""
+    """Share of the array's units that work while the array computes, from 0 to 1."""
     streams: tuple[Stream, ...] = ()
-    """Operands that do not fit the core."""
+    """Streams of the operands that do not fit the core."""
     spatial_stall_cycles: int | None = field(default=None, metadata=LEFT_OUT)
-    """Part of total0 that is lost because the CN does not fill the array and some units are idle; None if this part is
-    not known."""
+    """Part of total0 that is lost because the CN does not fill the array; None if this part is not known."""
     ended_by_time: bool = field(default=False, metadata=LEFT_OUT)
-    """Whether a time budget ended the search for a mapping of the CN. If so, another run can choose another mapping."""
+    """Whether a time budget ended the mapping search for the CN. If so, another run can choose another mapping."""
     mapping: Any = None
-    """The chosen mapping as plain data for readers: loops by operand and memory; None if there is no mapping."""
+    """Chosen mapping as plain data for output: loops by operand and memory; None if there is no mapping."""
     what: str = ""
-    """Loops of a CN as text for readers, such as: Conv K 64, OX 56, C 64, FX 3, FY 3."""
+    """Loops of a CN as text for output, such as: Conv K 64, OX 56, C 64, FX 3, FY 3."""
     layers: tuple[int, ...] = ()
     """Numbers of the layers in the CN graph that have CNs of this class."""
     cn_count: int = 0
@@ -86,21 +86,21 @@ class CoreCostRow:
 
 
 CoreCosts = Mapping[str, Sequence[CoreCostRow]]
-"""Cost table of each core file."""
+"""Cost tables, keyed by core file."""
 
 
 def write_core_costs(path: Path | str, rows: Sequence[CoreCostRow], provenance: JsonObject) -> str:
-    """Write the table of one core atomically, one row for each class. Returns the digest of the rows."""
+    """Write the table of one core atomically, with one row for each class. Returns the digest of the rows."""
     return write_rows(path, SCHEMA, [encode(row) for row in rows], provenance)
 
 
 def core_costs_digest(rows: Sequence[CoreCostRow]) -> str:
-    """Digest of the artifact of a table. It is the same whether or not the artifact was written."""
+    """Digest of the artifact of a table. The table need not have been written."""
     return rows_digest(encode(row) for row in rows)
 
 
 def read_core_costs(path: Path | str) -> tuple[CoreCostRow, ...]:
-    """The table of one core. Raises ArtifactError if the file is missing or damaged, or if rows are not in order."""
+    """Cost table of one core. Raises ArtifactError if the file is missing or damaged, or if rows are not in order."""
     try:
         rows = tuple(decode(CoreCostRow, row) for row in read_artifact(path, SCHEMA).payload)
     except ValueError as error:

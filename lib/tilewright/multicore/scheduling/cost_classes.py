@@ -10,8 +10,9 @@ from tilewright.multicore.nodes.grid import Integers, LayerGrid
 from tilewright.workload.graph import Workload, WorkloadNode
 
 _STEPS = 4
-"""Number of kinds of steps of a reduction: a step takes partial sums from an earlier step or not, and leaves partial
-sums for a later step or not."""
+"""Number of kinds of reduction steps. A step takes partial sums from an earlier step or not, and leaves partial sums
+for a later step or not.
+"""
 
 
 @dataclass(frozen=True)
@@ -21,32 +22,33 @@ class CostClass:
     shape: int
     """Position of the shape in `CnGraph.shapes`."""
     constraints: MappingConstraints
-    """Constraints of the mapping file that matter within one core, without a name."""
+    """Constraints from the mapping file that affect the mapping within one core. The entry has no name."""
     takes_partial_sums: bool
-    """Whether an earlier CN began the reduction, so that a CN of this class continues with partial sums."""
+    """Whether a CN of this class continues a reduction that an earlier CN began, and so takes partial sums."""
     leaves_partial_sums: bool
-    """Whether a later CN continues the reduction, so that the results of a CN of this class are partial sums."""
+    """Whether a later CN continues the reduction, so that a CN of this class leaves partial sums as results."""
     layers: tuple[int, ...]
-    """Numbers of the layers in the graph that have CNs of this class. A core can run either all of these layers or
-    none, because they have the same operator type."""
+    """Numbers of the layers in the graph that have CNs of this class. They have the same operator type, so a core can
+    run either all of them or none.
+    """
     cn_count: int
 
 
 @dataclass(frozen=True, eq=False)
 class CostClasses:
-    """All classes of a graph, in the order of their first CNs."""
+    """All cost classes of a graph, in the order of their first CNs."""
 
     classes: tuple[CostClass, ...]
     of_cn: Integers
-    """[cn] Position of the cost class of the CN in `classes`"""
+    """[cn] Position of the CN's cost class in `classes`"""
 
 
 @once_a_graph
 def cost_classes(graph: CnGraph, workload: Workload, mapping: Mapping) -> CostClasses:
-    """The classes of a graph.
+    """Cost classes of a graph.
 
-    Two CNs belong to one class if they have the same shape, the same constraints in the mapping file, the same kind of
-    step of a reduction, and layers that the same cores can run.
+    Two CNs belong to one class if they agree in four properties: the shape, the constraints in the mapping file, the
+    kind of reduction step, and the cores that can run the layer.
     """
     node_of = {node.node_id: node for node in workload.nodes}
     kinds: dict[tuple[MappingConstraints, tuple[str, ...]], int] = {}
@@ -85,7 +87,7 @@ def cost_classes(graph: CnGraph, workload: Workload, mapping: Mapping) -> CostCl
 
 
 def on_one_core(entry: MappingConstraints) -> MappingConstraints:
-    """An entry of a mapping file without its name and without the keys that matter only between cores."""
+    """Copy of a mapping entry without its name and without the keys that matter only between cores."""
     plain = MappingConstraints("")
     return replace(
         plain,
@@ -100,7 +102,7 @@ def on_one_core(entry: MappingConstraints) -> MappingConstraints:
 
 
 def _reduction_steps(node: WorkloadNode, grid: LayerGrid) -> Integers:
-    """[cn] Kind of the reduction step: 1 if the CN takes partial sums, plus 2 if the CN leaves partial sums."""
+    """[cn] Kind of the reduction step: 1 if the CN takes partial sums, else 0, plus 2 if the CN leaves partial sums."""
     written = {name for index_map in node.index_maps for axis in index_map.output.axes for name, _ in axis.terms}
     steps = np.zeros(grid.cn_count, np.int64)
     for dimension in grid.tiled_dimensions:

@@ -1,7 +1,7 @@
 """Ledger of the energy of a schedule: ordered, named terms that sum to the total, and their labels.
 
 Code that adds, checks, tabulates or draws the energy of schedules iterates over all terms. Only the code that computes
-a term (`energy_terms`) uses its name. The module `cost.ledger` is the ledger of a layer.
+a term (`energy_terms`) uses its name. `cost.ledger` is the corresponding ledger of a layer.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 from tilewright.cost.ledger import term_words
 
 CAUSES = ("off_chip_fetch", "off_chip_stream", "eviction", "sink_output", "core_to_core")
-"""Causes of data movement. Logs and counts store a cause as its position in this tuple; `state_record` has constants
-for these positions.
+"""Causes of data movement. Logs and counts store a cause as its position in this tuple; `state_record` has a constant
+for each position.
 """
 
 
 ON_CORE = "on_core"
-"""Name of the energy term for the work of all computation nodes on their cores. The energy comes from the cost
-table."""
+"""Name of the energy term of computation: the energy of all computation nodes on their cores. It comes from the cost
+table.
+"""
 
 
 _WORDS = {
@@ -31,7 +32,7 @@ _WORDS = {
 
 
 READING_ORDER = tuple(_WORDS)
-"""Order in which terms are shown to users; further terms come last."""
+"""Order of terms in output for users; further terms come last."""
 
 
 class CauseEnergy(NamedTuple):
@@ -45,16 +46,16 @@ TermEnergy = float | CauseEnergy
 
 
 EnergyTerms = dict[str, TermEnergy]
-"""Energy by name of the term, in the order in which terms are added: ON_CORE, the terms of CAUSES, further terms."""
+"""Energy by name of the term, in the order of addition: ON_CORE, the terms of CAUSES, further terms."""
 
 
 def term_pj(energy: TermEnergy) -> float:
-    """Energy of a term in pJ; for a cause, the sum of links and memories."""
+    """Energy of a term in pJ. For a cause of movement, it is the sum of links and memories."""
     return sum(energy) if isinstance(energy, CauseEnergy) else energy
 
 
 def total_pj(terms: EnergyTerms) -> float:
-    """The sum of all terms."""
+    """Energy of all terms together, in pJ."""
     first, *others = map(term_pj, terms.values())
     return first + sum(others)
 
@@ -65,14 +66,14 @@ def moved_pj(terms: EnergyTerms) -> float:
 
 
 def further_terms(terms: EnergyTerms) -> dict[str, float]:
-    """Further terms: all terms except ON_CORE and the terms of CAUSES."""
+    """Further terms: all terms except ON_CORE and the causes of movement."""
     singles = {name: energy for name, energy in terms.items() if not isinstance(energy, CauseEnergy)}
     return {name: energy for name, energy in singles.items() if name != ON_CORE}
 
 
 def term_parts(terms: EnergyTerms) -> Iterator[tuple[str, str, float]]:
-    """(term, part, energy in pJ) for each number in the terms. The part is `link` or `memory` for a cause of movement,
-    else ''.
+    """Triples (term, part, energy in pJ), one for each number in the terms. The part is `link` or `memory` for a cause
+    of movement, else ''.
     """
     for name, energy in terms.items():
         if isinstance(energy, CauseEnergy):
@@ -82,23 +83,23 @@ def term_parts(terms: EnergyTerms) -> Iterator[tuple[str, str, float]]:
 
 
 def words_of(term: str) -> str:
-    """Label of a term for users."""
+    """Label of an energy term in output for users."""
     return _WORDS.get(term, term_words(term))
 
 
 def in_reading_order(terms: EnergyTerms) -> EnergyTerms:
-    """The terms in the order of READING_ORDER."""
+    """Energy terms in READING_ORDER."""
     return {name: terms[name] for name in dict.fromkeys((*READING_ORDER, *terms)) if name in terms}
 
 
 def terms_of_summary(energy: Mapping[str, Any]) -> EnergyTerms:
-    """Energy terms from the table `energy` of a summary."""
+    """Energy terms from the table `energy` of a run's summary."""
     return terms_of_parts({ON_CORE: energy["on_core_pj"], **energy["causes"], **energy.get("terms_pj", {})})
 
 
 def terms_of_parts(parts: Mapping[str, Any]) -> EnergyTerms:
-    """Energy terms from their form in a file. In a file, a term is a number, or for a cause of movement an object with
-    two numbers.
+    """Energy terms from their form in files. There, a term is a number; a cause of movement is an object with two
+    numbers.
     """
     return {
         name: CauseEnergy(energy["link_pj"], energy["memory_pj"]) if isinstance(energy, Mapping) else energy

@@ -1,7 +1,7 @@
 """Computation of the energy terms of a schedule: cores, data movement by cause, static power, and registered terms.
 
 A further term is an object with the methods of `ScheduleTerm`. It is registered in `SCHEDULE_TERMS` under a name that
-no term of cost tables has. The module `energy_ledger` handles the computed terms.
+no term of cost tables has. `energy_ledger` stores and sums the computed terms.
 """
 
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from tilewright.multicore.scheduling.schedule import Schedule
 
 
 class ScheduleTerm(Protocol):
-    """Term of the energy of schedules in addition to the terms of cores and of data movement."""
+    """Further energy term of schedules, in addition to computation and data movement."""
 
     def concerns(self, problem: SchedulingProblem) -> bool:
-        """Whether schedules of the problem have the term. If not, the term is left out of their energy."""
+        """Whether schedules of this problem have the term."""
 
     def energy_pj(self, problem: SchedulingProblem, schedule: Schedule) -> float:
-        """Energy of the term in pJ, from the times and counts of a schedule. The energy must not be negative, because
-        the lower bounds of the energy do not include the term.
+        """Energy of the term in pJ, from the times and counts of a schedule. It must not be negative, because the lower
+        bounds of the energy do not include it.
         """
 
 
@@ -37,32 +37,32 @@ SCHEDULE_TERMS: Registry[ScheduleTerm] = Registry(__name__, _fault)
 
 @dataclass(frozen=True)
 class PowerOfCores:
-    """Energy term of the static power of all cores during a schedule. The cost of CNs does not include static power."""
+    """Energy term of the static power of all cores in a schedule. The cost of CNs does not include static power."""
 
     pj_a_cycle: float
 
     def concerns(self, problem: SchedulingProblem) -> bool:
-        """Whether the cores have static power."""
+        """Whether some core has static power."""
         return self.pj_a_cycle > 0
 
     def energy_pj(self, problem: SchedulingProblem, schedule: Schedule) -> float:
-        """Static energy of all cores in a cycle, whether the cores run or wait, times the latency."""
+        """Static energy in pJ: energy of all cores per cycle, working or waiting, times the latency in cycles."""
         return self.pj_a_cycle * schedule.latency_cycles
 
 
 def further_schedule_terms(problem: SchedulingProblem) -> dict[str, ScheduleTerm]:
-    """The terms of static power and the registered terms that schedules of the problem have, by name."""
+    """Terms of static power and registered terms that schedules of the problem have, by name."""
     known: dict[str, ScheduleTerm] = {name: PowerOfCores(rate) for name, rate in problem.system.rates_pj_a_cycle}
     known |= {name: SCHEDULE_TERMS[name] for name in SCHEDULE_TERMS.names}
     found = {name: term for name, term in known.items() if term.concerns(problem)}
     if both := [name for name in (ON_CORE, *CAUSES) if name in found]:
-        message = "names a term of static power, but is already a term of the energy of schedules"
+        message = "this name of a static power is already the name of another energy term"
         raise InputError([Problem(message, "attributes of hardware", value=name) for name in both])
     return found
 
 
 def energy_terms_of(problem: SchedulingProblem, schedule: Schedule) -> EnergyTerms:
-    """All energy terms of a schedule, computed from its allocation, times and counts."""
+    """Energy terms of a schedule, computed from its allocation, times and counts."""
     system = problem.system
     on_core = problem.costs.on_core_energy_pj[problem.graph.cost_row, schedule.allocation]
     read_pj = schedule.words_read @ system.memory_read_energy_pj

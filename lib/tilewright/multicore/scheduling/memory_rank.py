@@ -9,26 +9,28 @@ from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
 
 @dataclass(frozen=True, eq=False)
 class MemoryRank:
-    """Data from which the priority order of each allocation follows. The order depends on the cores that run a layer
-    in the allocation, not on all cores that are allowed for the layer.
+    """Data that determine the priority order for each allocation.
+
+    The order depends on the cores that run a layer in the allocation, not on all cores that are allowed for the layer.
     """
 
     by_turn: Integers
-    """[cn] Position of the CN in the order in which the groups of every layer take turns"""
+    """[cn] Position of the CN if the groups of every layer take turns"""
     by_group: Integers
-    """[cn] Position of the CN in the order in which each group of a layer runs to its end before the next group
-    begins"""
+    """[cn] Position of the CN if each group of a layer runs to its end before the next group begins"""
     shared_bits: Integers
-    """[layer, operand] Bits of the constants that more than one CN of the layer needs"""
+    """[layer, operand] Total bits of the constants that several CNs of the layer need"""
 
     def of(self, problem: SchedulingProblem, allocation: Integers) -> Integers:
-        """[cn] Position in the priority order. CNs are sorted by stack (earliest first), by layer (deepest first), then
-        in one of two orders of the groups.
+        """[cn] Position in the priority order.
 
-        Several CNs of a layer can need the same constants. If these constants fit into the memories of the cores that
-        run the layer, the groups take turns: all groups run their first CN, then all groups run their second CN. The
-        tiles for which the next layers wait are then complete as early as possible. Otherwise each group runs to its
-        end before the next group begins, so that the constants of a group are fetched only once.
+        CNs are sorted by stack (earliest first), then by layer (deepest first), then in one of two orders of the
+        layer's groups. The constants that several CNs of the layer need decide between the two orders.
+
+        If these constants fit the memories of the cores that run the layer, the groups take turns: all groups run their
+        first CN, then all groups run their second CN. The tiles for which the next layers wait are then complete as
+        early as possible. Otherwise each group runs to its end before the next group begins, so that its constants are
+        fetched only once.
         """
         fits = np.all(self.shared_bits <= _smallest_memory(problem, allocation, len(self.shared_bits)), axis=1)
         # In both orders, the CNs of a layer occupy the same set of positions among all CNs.
@@ -47,8 +49,8 @@ def memory_rank(problem: SchedulingProblem) -> MemoryRank:
 
 
 def _ranks(problem: SchedulingProblem, first: Integers, second: Integers) -> Integers:
-    """[cn] Position of the CN if CNs are sorted by stack, then layer (last layer first), then `first`, `second`, and
-    number.
+    """[cn] Position of the CN in a sorted list. The sort keys are stack, layer (last layer first), `first`, `second`,
+    and number.
     """
     graph = problem.graph
     number = np.arange(graph.node_count)
@@ -58,7 +60,7 @@ def _ranks(problem: SchedulingProblem, first: Integers, second: Integers) -> Int
 
 
 def _place_in_group(layer: Integers, group: Integers) -> Integers:
-    """[cn] Count of the CNs that are in the same group and have a smaller number."""
+    """[cn] Number of CNs with smaller numbers in the same group."""
     count = len(layer)
     order = np.lexsort((np.arange(count), group, layer))
     is_first = np.append(True, (np.diff(layer[order]) != 0) | (np.diff(group[order]) != 0))[:count]
@@ -69,7 +71,7 @@ def _place_in_group(layer: Integers, group: Integers) -> Integers:
 
 
 def _shared_constants(problem: SchedulingProblem) -> Integers:
-    """[layer, operand] Bits of the constants that more than one CN of the layer needs."""
+    """[layer, operand] Total bits of the constants that several CNs of the layer need."""
     graph = problem.graph
     layers = int(graph.layer.max(initial=-1)) + 1
     constant = graph.piece_producer[graph.need_piece] < 0
@@ -87,7 +89,7 @@ def _shared_constants(problem: SchedulingProblem) -> Integers:
 
 
 def _smallest_memory(problem: SchedulingProblem, allocation: Integers, layers: int) -> Integers:
-    """[layer, operand] Bits of the smallest memory for the operand on a core that runs a CN of the layer."""
+    """[layer, operand] Capacity in bits of the smallest memory for the operand on a core that runs the layer."""
     system = problem.system
     huge = np.iinfo(np.int64).max
     memory = system.core_memory

@@ -1,4 +1,4 @@
-"""Options of a schedule: the schedule model, the order of candidates, fetching ahead, and the sharing of links.
+"""Options of a schedule: the schedule model, the order of candidates, prefetching, and the sharing of links.
 
 `ScheduleOptions` is for the scheduler, `ScheduleSettings` for a configuration. This module imports no other module
 that is slow to import.
@@ -23,19 +23,20 @@ if TYPE_CHECKING:
     from tilewright.workload.graph import Workload
 
 CAUSAL = "causal"
-"""The event-driven model of docs/multi-core-model.md#scheduling, for which bounds and checks hold."""
+"""Name of the event-driven model of docs/multi-core-model.md#scheduling. Bounds and checks are for this model."""
 
 
 class ScheduleModel(NamedTuple):
-    """Schedule model that can replace the causal model."""
+    """Schedule model that replaces the causal model."""
 
     problem: "Callable[[AssembledProblem, Workload, CnGraph], AssembledProblem]"
-    """Function that changes the scheduling problem of the causal model into the scheduling problem of this model."""
+    """Function that converts the scheduling problem from the form of the causal model to the form of this model."""
     simulate: "Callable[[SchedulingProblem, Integers, ScheduleOptions], Schedule]"
     """Function that returns the schedule of an allocation, an array [cn] of cores. It raises the same errors as
-    `scheduling.simulate`."""
+    `scheduling.simulate`.
+    """
     without_use: tuple[str, ...] = ()
-    """Names of the schedule settings that have no effect with this model."""
+    """Names of the schedule settings that this model ignores."""
 
 
 OTHER_MODELS: Registry[ScheduleModel] = Registry(__name__)
@@ -49,7 +50,7 @@ StackOrder = Literal["priority", "barrier"]
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class SchedulerParameters(Parameters):
-    """Parameters with the same names in the scheduler and in a configuration."""
+    """Parameters that have the same names in the scheduler and in a configuration."""
 
     scheduler_candidate_selection: CandidateSelection = "latency"
     """Rule for the node that a core runs next. latency: the node that is ready first; memory: the node that is deepest
@@ -68,8 +69,8 @@ class SchedulerParameters(Parameters):
     4: a quarter of the full width; 1: a transfer waits until the full width is free."""
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
-        """Problems of values that exclude each other. Parameters named in `wrong` are already reported for another
-        reason.
+        """Problems of values that exclude each other. `wrong` has the parameters that already have a problem of another
+        type.
         """
         if self.has_barriers and self.schedule_model != CAUSAL:
             allowed = f"priority, or schedule_model: {CAUSAL}"
@@ -81,8 +82,8 @@ class SchedulerParameters(Parameters):
             )
 
     def without_effect(self) -> dict[str, str]:
-        """Reasons why options have no effect, by name of the option. Includes the options that the schedule model does
-        not use.
+        """Reasons why options have no effect, by name of the option. Options that the schedule model ignores are
+        included.
         """
         found = super().without_effect()
         if self.schedule_model == CAUSAL:
@@ -93,13 +94,13 @@ class SchedulerParameters(Parameters):
 
     @property
     def has_barriers(self) -> bool:
-        """Whether a stack waits for the end of all earlier stacks."""
+        """Whether each stack waits for the end of all earlier stacks."""
         return self.stack_order == "barrier"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScheduleOptions(SchedulerParameters):
-    """Options of `simulate`; raises InputError with every value that is not allowed."""
+    """Options of `simulate`. Raises InputError with every value that is not allowed."""
 
     operands_to_prefetch: tuple[Count, ...] = ()
     """Memory operands (columns of `CoreSystem.core_memory`) whose constants are fetched ahead if links are free."""
@@ -109,8 +110,9 @@ class ScheduleOptions(SchedulerParameters):
     record: bool = True
     """Whether to record the transfers and the memory use over time. A search evaluates faster without these logs."""
     model_repairs: tuple[str, ...] = ()
-    """Names of corrected rules that replace rules of the schedule model `stream-2023`. The names have no effect on the
-    causal model."""
+    """Names of the rules of the schedule model `stream-2023` that are replaced by corrected rules. The causal model
+    ignores them.
+    """
 
 
 Runtime = Literal["total0", "total1", "total2"]
@@ -119,7 +121,7 @@ RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScheduleSettings(SchedulerParameters):
-    """Settings of schedules; raises InputError with every value that is not allowed."""
+    """Settings of schedules. Raises InputError with every value that is not allowed."""
 
     operands_to_prefetch: Annotated[tuple[str, ...], Told(allowed="a list of layer operands, as [W]")] = ()
     """Layer operands whose constants are fetched ahead, such as W."""
@@ -130,23 +132,23 @@ class ScheduleSettings(SchedulerParameters):
     """Ids of the layers whose results reach other memories through the off-chip memory, to relieve full links."""
 
     def stated(self) -> JsonObject:
-        """The settings as plain data for provenance and results."""
+        """Settings as plain data for provenance and results."""
         values = {parameter.name: getattr(self, parameter.name) for parameter in parameters_of(ScheduleSettings)}
         return {name: [*value] if isinstance(value, tuple) else value for name, value in values.items()}
 
     @classmethod
     def of(cls, stated: Table[str, Any]) -> "ScheduleSettings":
-        """The settings from a table that the method `stated` returned. Raises InputError with every value that is not
+        """Settings from a table that the method `stated` returned. Raises InputError with every value that is not
         allowed.
         """
         names = (parameter.name for parameter in parameters_of(ScheduleSettings))
         return ScheduleSettings(**{name: stated[name] for name in names if name in stated})
 
     def options(self, workload: "Workload", mapping: "Mapping", memory_operands: Sequence[str]) -> ScheduleOptions:
-        """The options of the scheduler for these settings.
+        """Options of the scheduler for these settings.
 
-        A layer operand is replaced by all memory operands to which some layer links this operand. A layer id is
-        replaced by the number of the layer. Raises InputError for operands and layers that do not exist.
+        A layer operand is replaced by all memory operands to which layers link it. A layer id is replaced by the number
+        of the layer. Raises InputError for operands and layers that do not exist.
         """
         layers = [node.layer for node in workload.nodes if node.layer is not None]
         known = list(dict.fromkeys(operand for layer in layers for operand in layer.input_operands))

@@ -1,4 +1,4 @@
-"""Compiled start of a simulation, which lists the copies of all pieces and checks that the allocation can run."""
+"""Compiled start of a simulation: lists the copies of all pieces, and checks that the allocation can run."""
 
 from tilewright.base.compiled import kernel
 from tilewright.multicore.scheduling import access_kernel as at
@@ -17,7 +17,7 @@ from tilewright.multicore.scheduling.state_record import (
 
 @kernel
 def prepare(q, s):
-    """Write the state at time 0. If the allocation cannot run, `s.status` is set to the reason, else it stays DONE."""
+    """Write the state at time 0. If the allocation cannot run, `s.status` gets the reason; otherwise it stays DONE."""
     for core in range(q.core_count):
         state = at.core(s, core)
         state.slot = NONE
@@ -73,9 +73,8 @@ def check_streams(q, s, cn, core):
 
 @kernel
 def make_copies(q, s):
-    """Create one copy of each piece for each memory in which the piece is produced or needed, the home first.
-
-    Returns False if a memory or a path is missing.
+    """Create one copy of each piece for each memory in which the piece is produced or needed. The home copy comes
+    first. Returns False if a memory or a path is missing.
     """
     count = 0
     for piece in range(q.piece_count):
@@ -126,7 +125,7 @@ def make_copies(q, s):
 
 @kernel
 def is_detour(q, piece, source, core):
-    """Whether a piece takes a detour: it has a home, but the core `core` gets it through the off-chip memory.
+    """Whether a piece with a home reaches `core` by a detour through the off-chip memory.
 
     A detour is needed if the piece must go off-chip, if no path leads from the producing core to `core`, or if no path
     leads from `core` to the off-chip core. A constant, or a piece that streams out, never takes a detour.
@@ -139,9 +138,8 @@ def is_detour(q, piece, source, core):
 
 @kernel
 def add_off_chip_use(s, piece, copy):
-    """Count a CN that gets the copy by a detour.
-
-    The piece of the copy must then also be written off-chip, and its home need not be kept until the copy is present.
+    """Count a CN that gets a copy by a detour. The piece of the copy must then also be written off-chip, and its home
+    need not be kept for this copy.
     """
     where = at.piece_state(s, piece)
     where.off_chip_uses += 1
@@ -152,7 +150,7 @@ def add_off_chip_use(s, piece, copy):
 
 @kernel
 def add_copy(s, copy, piece, memory, core):
-    """Create a copy that is not yet in its memory. Returns the number of copies."""
+    """Create a copy that is not yet in its memory. Returns the new number of copies."""
     c = at.copy(s, copy)
     c.piece = piece
     c.memory = memory
@@ -168,7 +166,7 @@ def add_copy(s, copy, piece, memory, core):
 
 @kernel
 def check_path(q, s, source, target):
-    """Whether a path leads from the source core to the target core. A missing path is recorded in the state."""
+    """Whether a path leads from the source core to the target core. If not, the state records the failure."""
     if at.has_path(q, source, target):
         return True
     return fail(s, NO_PATH, NONE, source, target)
@@ -176,7 +174,9 @@ def check_path(q, s, source, target):
 
 @kernel
 def check_room(q, s):
-    """Whether each CN has a core whose empty memories can hold all pieces that the CN needs and produces."""
+    """Whether the core of each CN has enough memory: its empty memories can hold all pieces that the CN needs and
+    produces.
+    """
     for cn in range(q.node_count):
         core = at.core_of(q, cn)
         for operand in range(q.operand_count):
@@ -202,7 +202,7 @@ def check_room(q, s):
 
 @kernel
 def place_heaps(q, s):
-    """Reserve room for two kinds of heaps: candidates of each core, and copies that can be evicted from each memory."""
+    """Reserve positions for two types of heaps: candidates of each core, and evictable copies of each memory."""
     for core in range(q.core_count + 1):
         at.core(s, core).heap_start = 0
     for cn in range(q.node_count):
@@ -219,7 +219,7 @@ def place_heaps(q, s):
 
 @kernel
 def list_prefetches(q, s):
-    """List for each core the copies of constants to prefetch, each copy once, in the order of the CNs."""
+    """List the copies of constants that each core prefetches. Each copy is listed once, in the order of the CNs."""
     for core in range(q.core_count + 1):
         at.core(s, core).prefetch_start = 0
     wanted = False
@@ -249,7 +249,7 @@ def list_prefetches(q, s):
 
 @kernel
 def place_forwards(q, s):
-    """Reserve room for a list of the results that each core can prefetch, in the order in which they are produced."""
+    """Reserve positions for the list of results that each core can prefetch, in their order of production."""
     for core in range(q.core_count + 1):
         at.core(s, core).forward_start = 0
     if q.prefetches_results == 0:
@@ -266,7 +266,7 @@ def place_forwards(q, s):
 
 @kernel
 def is_to_prefetch(q, s, need):
-    """Whether the copy of a need is a constant to prefetch that is not yet marked."""
+    """Whether the copy of a need holds a constant that is to be prefetched and is not yet marked."""
     copy = at.need_copy(s, need)
     if copy < 0 or at.copy(s, copy).mark >= 0 or at.piece(q, at.need(q, need).piece).producer >= 0:
         return False

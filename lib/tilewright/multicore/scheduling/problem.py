@@ -25,32 +25,32 @@ OUTPUT_OPERAND = 0
 
 @dataclass(frozen=True, eq=False)
 class NodeGraph:
-    """CNs, pieces, and the needs: which CN reads which piece."""
+    """CNs, pieces, and needs. A need says that a CN reads a piece."""
 
     layer: Integers
-    """[cn] Number of the layer of the CN; layers are numbered in the order of the network"""
+    """[cn] Number of the CN's layer; layers are numbered in the order of the network"""
     group: Integers
-    """[cn] Number of the group of the CN. A group is a part of a layer that one core runs"""
+    """[cn] Number of the CN's group. A group is a part of a layer that one core runs"""
     stack: Integers
-    """[cn] Number of the layer stack of the CN; earlier stacks have smaller numbers"""
+    """[cn] Number of the CN's layer stack; earlier stacks have smaller numbers"""
     cost_row: Integers
-    """[cn] Row of the cost table for the CN"""
+    """[cn] Row of the CN in the cost table"""
     piece_bits: Integers
     """[piece] Size of the piece in bits, at least 1"""
     piece_producer: Integers
-    """[piece] CN that produces the piece, or -1 for a constant, which starts in the off-chip memory"""
+    """[piece] CN that produces the piece; -1 for a constant, which starts in the off-chip memory"""
     piece_is_output: Booleans
-    """[piece] True where the piece is a result of the network. Such a piece is written off-chip when it is produced"""
+    """[piece] Whether the piece is a result of the network. A result is written off-chip when it is produced"""
     need_start: Integers
-    """[cn + 1] Position in need_piece where the needs of the CN begin"""
+    """[cn + 1] Position in need_piece at which the needs of the CN begin"""
     need_piece: Integers
     """[need] Piece that the CN reads"""
     need_operand: Integers
     """[need] Memory operand by which the CN reads the piece"""
     order_start: Integers
-    """[cn + 1] Position in order_predecessor where the predecessors of the CN begin"""
+    """[cn + 1] Position in order_predecessor at which the predecessors of the CN begin"""
     order_predecessor: Integers
-    """[edge] CN that must end before the other CN of the edge starts, although no data flow between the two CNs"""
+    """[edge] CN that must end before the other CN of the edge starts, although no data flow between them"""
 
     @property
     def node_count(self) -> int:
@@ -60,52 +60,57 @@ class NodeGraph:
 
 @dataclass(frozen=True, eq=False)
 class CostTable:
-    """Cost of a CN on each core; CNs with the same cost share a row."""
+    """Cost of a CN on each core. CNs with the same cost share a row."""
 
     runtime_cycles: Integers
-    """[row, core] Runtime in cycles, by default including the time to bring the first tiles to the array; -1 where the
-    core cannot run the CN"""
+    """[row, core] Runtime in cycles; -1 where the core cannot run the CN. By default, it includes the time to bring the
+    first tiles to the array
+    """
     on_core_energy_pj: Floats
     """[row, core] Energy in pJ of the array and the memories of the core, without the off-chip memory and the links"""
     stream_bits: Integers
-    """[row, core, operand] Bits that the CN reads from (operand 0: writes to) the off-chip memory while it runs; 0
-    where the operand fits the core"""
+    """[row, core, operand] Bits that the CN reads from the off-chip memory while it runs (writes to it for operand 0);
+    0 where the operand fits the core
+    """
     stream_bits_per_cycle: Integers
-    """[row, core, operand] Bandwidth at which the operand streams if no other data use the links"""
+    """[row, core, operand] Bandwidth in bits per cycle of the operand's stream if no other data use the links"""
     reads_gaps: Booleans
-    """[row, operand] True where a CN can skip elements between those that it reads by the operand, so that a stream can
-    have fewer bits than the pieces"""
+    """[row, operand] Whether a CN can skip elements inside the range that it reads by the operand. A stream can then
+    have fewer bits than the pieces
+    """
 
 
 @dataclass(frozen=True, eq=False)
 class CoreSystem:
-    """Cores, the memories in which transfers end, the links, and the path between every pair of cores."""
+    """Cores, memories, links, and the path between every pair of cores. Transfers end in these memories."""
 
     off_chip_core: int
     core_memory: Integers
-    """[core, operand] Memory that holds the operand of a CN on the core; -1 where the core has no memory for the
-    operand"""
+    """[core, operand] Memory that holds the operand of a CN on the core; -1 where there is no such memory"""
     memory_capacity_bits: Integers
     """[memory] Capacity in bits"""
     memory_read_bits: Integers
-    """[memory] Width in bits of a word that is read; a memory reads one word a cycle"""
+    """[memory] Width in bits of a word that is read; a memory reads one word per cycle"""
     memory_write_bits: Integers
-    """[memory] Width in bits of a word that is written; a memory writes one word a cycle"""
+    """[memory] Width in bits of a word that is written; a memory writes one word per cycle"""
     memory_read_energy_pj: Floats
     """[memory] Energy in pJ to read a word"""
     memory_write_energy_pj: Floats
     """[memory] Energy in pJ to write a word"""
     link_bits_per_cycle: Integers
-    """[link] Bandwidth that all transfers over the link share, in both directions; a memory port can be a link, too"""
+    """[link] Bandwidth in bits per cycle that all transfers over the link share, in both directions. A memory port can
+    also be a link
+    """
     link_energy_pj_per_bit: Floats
     """[link] Energy in pJ to move a bit over the link"""
     link_is_broadcast: Booleans
     """[link] True for a bus: data on the bus reach every core that is connected to the bus"""
     path_exists: Booleans
-    """[source * core_count + target] True where there is a path from the source core to the target core"""
+    """[source * core_count + target] Whether there is a path from the source core to the target core"""
     path_start: Integers
-    """[source * core_count + target, and the end] Position in path_link where the path from the source core to the
-    target core begins"""
+    """[source * core_count + target, and one end entry] Position in path_link at which the path from the source core to
+    the target core begins
+    """
     path_link: Integers
     """[hop] Link of one step of a path"""
     rates_pj_a_cycle: tuple[tuple[str, float], ...] = ()
@@ -132,7 +137,7 @@ class CoreSystem:
 class SchedulingProblem:
     """Checked input of the scheduler. Raises InputError with every fault of the arrays.
 
-    A CN fetches the pieces that it needs in a fixed order: first constants, then produced pieces, both in the order of
+    A CN fetches the pieces that it needs in a fixed order: first constants, then produced pieces, each in the order of
     their numbers.
     """
 
@@ -155,12 +160,14 @@ class SchedulingProblem:
 
     @cached_property
     def need_cn(self) -> Integers:
-        """[need] CN that reads the piece of the need."""
+        """[need] CN that reads the piece."""
         return np.repeat(np.arange(self.graph.node_count), np.diff(self.graph.need_start))
 
     @cached_property
     def fetch_order(self) -> tuple[Integers, Integers]:
-        """(need_piece, need_operand) with the needs of each CN in the order in which the CN fetches the pieces."""
+        """Columns (need_piece, need_operand), with the needs of each CN in the order in which the CN fetches the
+        pieces.
+        """
         piece, operand = self.graph.need_piece, self.graph.need_operand
         key = piece + len(self.graph.piece_bits) * (self.graph.piece_producer[piece] >= 0)
         same_cn = self.need_cn[1:] == self.need_cn[:-1]
@@ -171,7 +178,7 @@ class SchedulingProblem:
 
     @cached_property
     def piece_needs(self) -> tuple[Integers, Integers]:
-        """CSR (start, need) of the needs of each piece, in fetch order."""
+        """CSR (start, need) of the needs of each piece. Needs are numbered in fetch order."""
         return _group(self.fetch_order[0], len(self.graph.piece_bits))
 
     @cached_property
@@ -183,7 +190,7 @@ class SchedulingProblem:
 
     @cached_property
     def edges(self) -> tuple[Integers, Integers]:
-        """CSR (start, successor): for each CN, the distinct CNs that wait for its data or for its end."""
+        """CSR (start, successor) of the distinct CNs that wait for the data or for the end of each CN."""
         count = self.graph.node_count
         producer = self.graph.piece_producer[self.fetch_order[0]]
         order_node = np.repeat(np.arange(count), np.diff(self.graph.order_start))
@@ -200,8 +207,8 @@ class SchedulingProblem:
 
     @cached_property
     def topological_order(self) -> Integers:
-        """CNs in an order in which each CN follows all its predecessors. If the graph has a cycle, the order lacks some
-        CNs.
+        """CNs in an order in which each CN follows all its predecessors. If the graph has a cycle, some CNs are
+        missing.
         """
         start, successor = self.edges
         waiting = self.predecessor_count.copy()
@@ -215,21 +222,19 @@ class SchedulingProblem:
 
 
 def _group(owner: Integers, count: int) -> tuple[Integers, Integers]:
-    """CSR (start, position): for each owner, the positions of its entries in `owner`, in rising order."""
+    """CSR (start, position): the positions in `owner` of each owner's entries, in rising order."""
     return starts_of(owner, count), np.argsort(owner, kind="stable").astype(np.int64)
 
 
 def starts_of(owner: Integers, count: int) -> Integers:
-    """CSR starts of `count` owners: for each owner the position of its first entry, and finally the number of all
-    entries.
-    """
+    """CSR start array: position of the first entry of each of `count` owners, and finally the number of all entries."""
     start = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=count), out=start[1:])
     return start
 
 
 def graph_problems(graph: NodeGraph) -> list[Problem]:
-    """Faults of CNs, pieces and needs, without regard to the cost table and the system."""
+    """Faults of CNs, pieces and needs that can be found without the cost table and the system."""
     nodes, pieces = len(graph.layer), len(graph.piece_bits)
     problems = [
         Problem(f"must have {nodes} entries, one for each CN", path=name, value=str(len(getattr(graph, name))))
@@ -255,7 +260,7 @@ def graph_problems(graph: NodeGraph) -> list[Problem]:
 
 
 def cost_table_problems(costs: CostTable, cores: int, operands: int) -> list[Problem]:
-    """Faults of a cost table for the given numbers of cores and operands."""
+    """Faults of a cost table, for these numbers of cores and operands."""
     rows = len(costs.runtime_cycles)
     problems = []
     for name, shape in (
@@ -312,24 +317,24 @@ def system_problems(system: CoreSystem) -> list[Problem]:
 
 
 def _off_chip_problems(system: CoreSystem) -> list[Problem]:
-    """Faults of the off-chip memory: the off-chip core must have exactly one memory, which no other core uses."""
+    """Faults of the off-chip memory. The off-chip core must have exactly one memory, which no other core uses."""
     own = system.core_memory[system.off_chip_core]
     others = np.delete(system.core_memory, system.off_chip_core, axis=0)
     if len(set(own.tolist())) != 1 or own[0] < 0:
         return [Problem("must be the same memory for every operand of the off-chip core", path="core_memory")]
     if bool(np.any(others == own[0])):
-        return [Problem("gives the off-chip memory to another core, too", path="core_memory")]
+        return [Problem("the memory of the off-chip core is also a memory of another core", path="core_memory")]
     return []
 
 
 def _csr_problems(name: str, start: Integers, count: int, total: int) -> list[Problem]:
     if len(start) != count + 1 or start[0] != 0 or start[-1] != total or bool(np.any(np.diff(start) < 0)):
-        return [Problem(f"must rise from 0 to {total} in {count + 1} entries", path=name)]
+        return [Problem(f"must have {count + 1} entries that begin at 0, never fall, and end at {total}", path=name)]
     return []
 
 
 def _range_problems(name: str, values: Integers, low: int, high: int) -> list[Problem]:
-    """Fault of an array that has values below `low` or values of at least `high`."""
+    """Fault of an array with values below `low`, or values of at least `high`."""
     wrong = np.flatnonzero((values < low) | (values >= high))
     if len(wrong) == 0:
         return []

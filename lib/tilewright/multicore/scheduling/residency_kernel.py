@@ -2,7 +2,7 @@
 
 Each memory has two counts of bits. `claimed` counts the data in the memory and the data for which space is promised,
 without the data that are leaving. `stored` counts the data that the memory physically holds. The claimed bits decide
-which copies get space. The stored bits decide when the copies can use the space.
+which copies are promised space. The stored bits decide when the copies can use the space.
 """
 
 from tilewright.base.compiled import kernel
@@ -21,7 +21,7 @@ from tilewright.multicore.scheduling.state_record import (
 
 @kernel
 def store(q, s, memory, bits):
-    """Physically take `bits` bits of space in a memory, or free space if `bits` is negative."""
+    """Take `bits` bits of physical space in a memory. A negative number frees space."""
     at.memory_state(s, memory).stored_bits += bits
     if q.record:
         row = s.changes_count
@@ -35,9 +35,8 @@ def store(q, s, memory, bits):
 
 @kernel
 def remaining_uses(s, copy):
-    """Number of remaining uses of a copy.
-
-    These are the needs that the copy still serves in its memory. For a home, each pending copy counts as one more use.
+    """Number of remaining uses of a copy: the needs that it still serves in its memory. For a home, each pending copy
+    counts as one more use.
     """
     c = at.copy(s, copy)
     where = at.piece_state(s, c.piece)
@@ -46,9 +45,9 @@ def remaining_uses(s, copy):
 
 @kernel
 def settle_copy(q, s, copy):
-    """Drop a present copy without pins if it has no remaining uses, else enter it among the copies that can be evicted.
+    """Drop a present copy without pins if it has no remaining uses; otherwise make it evictable.
 
-    Call this when a copy becomes present, when its last pin is removed, and when its number of uses changes.
+    This must be called when a copy becomes present, when its last pin is removed, and when its number of uses changes.
     """
     uses = remaining_uses(s, copy)
     if uses == 0:
@@ -59,7 +58,7 @@ def settle_copy(q, s, copy):
 
 @kernel
 def pin(q, s, copy):
-    """Add a pin, which keeps the copy in its memory until the pin is removed."""
+    """Add a pin to a copy. A copy with pins stays in its memory."""
     c = at.copy(s, copy)
     if c.state == PRESENT and c.pins == 0:
         at.memory_state(s, c.memory).evictable_bits -= at.bits_of(q, s, copy)
@@ -68,7 +67,9 @@ def pin(q, s, copy):
 
 @kernel
 def unpin(q, s, copy):
-    """Remove one pin of a copy. If it was the last pin, the copy can be evicted or its promised space is given back."""
+    """Remove one pin of a copy. After the last pin, a present copy can be evicted, and a promise of space for a missing
+    copy is cancelled.
+    """
     c = at.copy(s, copy)
     c.pins -= 1
     if c.pins > 0:
@@ -86,7 +87,7 @@ def unpin(q, s, copy):
 
 @kernel
 def become_present(q, s, copy):
-    """Mark a copy as present, because all its data have arrived."""
+    """Mark a copy as present after all its data have arrived."""
     c = at.copy(s, copy)
     c.state = PRESENT
     where = at.piece_state(s, c.piece)
@@ -102,7 +103,9 @@ def become_present(q, s, copy):
 
 @kernel
 def touch_home(q, s, piece):
-    """Settle the home of a piece after a change of its number of uses, if the home is present and has no pin."""
+    """Settle the home of a piece after a change of its number of uses. This has no effect if the home is not present or
+    has a pin.
+    """
     home = at.piece_state(s, piece).home
     if home >= 0 and at.copy(s, home).state == PRESENT and at.copy(s, home).pins == 0:
         settle_copy(q, s, home)
@@ -110,13 +113,13 @@ def touch_home(q, s, piece):
 
 @kernel
 def is_sent_by_home(s, copy):
-    """Whether the home of the piece, if any, stays until the copy is present. A copy with a detour needs no home."""
+    """Whether the home of the piece must stay until the copy is present. A copy with a detour needs no home."""
     return not at.copy(s, copy).takes_detour
 
 
 @kernel
 def drop(q, s, copy):
-    """Remove a present copy that has no pin, and free its space immediately."""
+    """Remove a present copy without pins, and free its space immediately."""
     c = at.copy(s, copy)
     room = at.memory_state(s, c.memory)
     bits = at.bits_of(q, s, copy)
@@ -153,7 +156,7 @@ def evict(q, s, copy):
 
 @kernel
 def request_write(q, s, copy, cause):
-    """Add a copy to the queue of copies to be written off-chip. Each memory writes one copy after the other."""
+    """Add a copy to its memory's queue of writes to the off-chip memory. A memory writes one copy after another."""
     c = at.copy(s, copy)
     room = at.memory_state(s, c.memory)
     at.piece_state(s, c.piece).off_chip = BEING_WRITTEN
@@ -169,14 +172,18 @@ def request_write(q, s, copy, cause):
 
 @kernel
 def add_request(s, who):
-    """Add a request to the queue. `who` is the number of a core, or the number of cores plus the number of a memory."""
+    """Add a request to the queue of requests. `who` is the number of a core, or the number of cores plus the number of
+    a memory.
+    """
     at.request(s, s.requests_count).value = who
     s.requests_count += 1
 
 
 @kernel
 def claim(q, s, core, cn):
-    """Promise space for all missing copies of a CN, in all memories or in none. Returns True if the claim succeeds."""
+    """Promise space for all missing copies of a CN. Either all memories have the space, or no promise is made. Returns
+    True if the claim succeeds.
+    """
     for operand in range(q.operand_count):
         if at.memory_of(q, core, operand) >= 0:
             room = at.memory_state(s, at.memory_of(q, core, operand))
@@ -212,7 +219,7 @@ def claim(q, s, core, cn):
 
 @kernel
 def reserve(q, s, copy):
-    """Pin a copy, and promise space for the copy if it has none."""
+    """Pin a copy, and promise space for it if it has none."""
     pin(q, s, copy)
     c = at.copy(s, copy)
     if c.state == ABSENT:
@@ -222,7 +229,7 @@ def reserve(q, s, copy):
 
 @kernel
 def release_claim(q, s, cn):
-    """Undo the promises and pins of `claim`. Copies that have arrived or are on their way stay."""
+    """Undo the promises and pins of `claim`. Copies that have arrived or are arriving stay."""
     for need in at.needs_of(q, cn):
         copy = at.need_copy(s, need)
         if copy >= 0:
@@ -235,7 +242,7 @@ def release_claim(q, s, cn):
 
 @kernel
 def changes_of(q, s, core):
-    """Sum of the change counters of the memories of a core. A failed claim can only succeed after this sum changes."""
+    """Sum of the change counters of a core's memories. A failed claim can succeed only after this sum changes."""
     total = 0
     for operand in range(q.operand_count):
         memory = at.memory_of(q, core, operand)
@@ -246,14 +253,14 @@ def changes_of(q, s, core):
 
 @kernel
 def is_valid(s, copy, version):
-    """Whether an entry in the heap of copies that can be evicted is still valid."""
+    """Whether an entry in the heap of evictable copies is still valid."""
     c = at.copy(s, copy)
     return c.version == version and c.state == PRESENT and c.pins == 0
 
 
 @kernel
 def push_evictable(s, copy, key):
-    """Add a copy with its current key to the heap of copies that can be evicted. Its older entries become invalid."""
+    """Add a copy with its current key to the heap of evictable copies. Its older entries become invalid."""
     c = at.copy(s, copy)
     room = at.memory_state(s, c.memory)
     if room.evict_start + room.evict_count == at.memory_state(s, c.memory + 1).evict_start:
@@ -265,7 +272,9 @@ def push_evictable(s, copy, key):
 
 @kernel
 def pop_evictable(s, memory):
-    """Remove the copy with the smallest key (ties: smallest number) from the heap, which must have a valid entry."""
+    """Remove the copy with the smallest key from the heap; the smallest number breaks ties. The heap must have a valid
+    entry.
+    """
     room = at.memory_state(s, memory)
     start = room.evict_start
     while True:
@@ -280,7 +289,9 @@ def pop_evictable(s, memory):
 
 @kernel
 def compact(s, memory):
-    """Remove invalid entries from a heap. A copy has at most one valid entry; the heap has room for two per copy."""
+    """Remove invalid entries from a heap. A copy has at most one valid entry, and the heap has positions for two
+    entries per copy.
+    """
     room = at.memory_state(s, memory)
     start = room.evict_start
     kept = 0
@@ -294,7 +305,7 @@ def compact(s, memory):
 
 @kernel
 def sift_up(s, start, place, key, copy, version):
-    """Insert an entry into a heap whose last place, `place`, is free."""
+    """Insert an entry into a heap whose last position `place` is free."""
     while place > 0:
         parent = (place - 1) // 2
         above = at.entry(s, start + parent)
@@ -307,7 +318,7 @@ def sift_up(s, start, place, key, copy, version):
 
 @kernel
 def sift_down(s, start, count, key, copy, version):
-    """Insert an entry into a heap whose first place is free."""
+    """Insert an entry into a heap whose first position is free."""
     place = 0
     while 2 * place + 1 < count:
         child = 2 * place + 1

@@ -39,7 +39,7 @@ from tilewright.multicore.scheduling.state_record import CHANGE_LOG, STREAM_LOG,
 
 
 def with_energy(problem: SchedulingProblem, schedule: Schedule) -> Schedule:
-    """The schedule with computed energy terms; earlier terms are replaced."""
+    """Copy of the schedule with computed energy terms, which replace earlier terms."""
     return replace(schedule, energy_terms_pj=energy_terms_of(problem, schedule))
 
 
@@ -52,7 +52,7 @@ _Part = TypeVar("_Part", NodeGraph, CostTable, CoreSystem)
 
 @dataclass(frozen=True)
 class _Description:
-    """Content of the column `description`: all data of the artifact that are not arrays."""
+    """Content of the column `description`: all data of the artifact except arrays."""
 
     schema: str
     version: int
@@ -66,25 +66,26 @@ class _Description:
     terms_pj: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
     rates_pj_a_cycle: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
     leakage_pj_a_cycle: float = field(default=0.0, metadata=LEFT_OUT)
-    """Leakage of all cores in pJ per cycle. Only older files have this field; these files had no other energy term per
-    cycle."""
+    """Leakage of all cores in pJ per cycle. Only older files have this field; they had no other energy term per cycle.
+    """
     operands_to_prefetch: tuple[int, ...] = field(default=(), metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScheduleArtifact:
-    """Content of a schedule file."""
+    """Content of a schedule file, `schedule.npz`."""
 
     problem: SchedulingProblem
     schedule: Schedule
     names: SystemNames
     piece_tensor: Integers
-    """[piece] Position of the tensor of the piece in `names.tensor_names`"""
+    """[piece] Position of the piece's tensor in `names.tensor_names`"""
     schedule_model: str = "causal"
     provenance: Any = None
     operands_to_prefetch: tuple[int, ...] = ()
-    """Memory operands (columns of `CoreSystem.core_memory`) whose constants were prefetched; () in older files, which
-    do not have this field."""
+    """Memory operands (columns of `CoreSystem.core_memory`) whose constants were prefetched. Older files do not have
+    this field, and give ().
+    """
 
     def __repr__(self) -> str:
         names, found = self.names, self.schedule
@@ -95,23 +96,25 @@ class ScheduleArtifact:
 
     @property
     def system(self) -> CoreSystem:
-        """Cores, memories, links and paths."""
+        """Cores, memories, links and paths of the scheduled problem."""
         return self.problem.system
 
     @property
     def graph(self) -> NodeGraph:
-        """CNs and pieces."""
+        """CNs and pieces of the scheduled problem."""
         return self.problem.graph
 
     @cached_property
     def cn_energy_pj(self) -> Floats:
-        """[cn] Energy of the CN on its core, in pJ"""
+        """[cn] Energy in pJ of the CN on its core"""
         energy: Floats = self.problem.costs.on_core_energy_pj[self.graph.cost_row, self.schedule.allocation]
         return energy
 
     @cached_property
     def piece_layer(self) -> Integers:
-        """[piece] Layer of the producer; for a constant or an input, the layer of the first CN that needs the piece"""
+        """[piece] Layer of the producer. For a constant or a network input, it is the layer of the first CN that needs
+        the piece
+        """
         reader = np.full(len(self.graph.piece_bits), self.graph.node_count, np.int64)
         np.minimum.at(reader, self.problem.fetch_order[0], self.problem.need_cn)
         producer = self.graph.piece_producer
@@ -121,7 +124,9 @@ class ScheduleArtifact:
 
     @cached_property
     def edges(self) -> tuple[Integers, Integers, Integers]:
-        """(source CN, target CN, bits) of all pairs of CNs between which data flow, in rising order of the source"""
+        """Arrays (source CN, target CN, bits), one entry for each pair of CNs between which data flow. Source CNs are
+        in rising order.
+        """
         piece = self.problem.fetch_order[0]
         flows = np.flatnonzero(self.graph.piece_producer[piece] >= 0)
         count = max(self.graph.node_count, 1)
@@ -151,7 +156,7 @@ def schedule_artifact(
 
 
 def write_schedule(path: Path | str, artifact: ScheduleArtifact) -> None:
-    """Write a schedule file atomically. Equal schedules give files with equal bytes."""
+    """Write a schedule file atomically. Equal schedules give the same bytes."""
     schedule, problem = artifact.schedule, artifact.problem
     terms = schedule.energy_terms_pj
     description = _Description(
@@ -177,7 +182,7 @@ def write_schedule(path: Path | str, artifact: ScheduleArtifact) -> None:
 
 
 def read_schedule(path: Path | str) -> ScheduleArtifact:
-    """Read a schedule file. Raises ArtifactError if the file is missing, damaged, or of another version."""
+    """Schedule file as an object. Raises ArtifactError if the file is missing, damaged, or of another version."""
     arrays = read_columns(path)
     try:
         data = json.loads(arrays[_DESCRIPTION].tobytes())

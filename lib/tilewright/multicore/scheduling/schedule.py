@@ -12,7 +12,9 @@ Records = np.ndarray[tuple[int], np.dtype[np.void]]
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """Result of `simulate`. The three logs (transfers, streams, memory changes) are empty if they were not recorded."""
+    """Result of `simulate`: a schedule. The three logs (transfers, streams, memory changes) are empty if they were not
+    recorded.
+    """
 
     allocation: Integers
     """[cn] Core that runs the CN"""
@@ -21,34 +23,36 @@ class Schedule:
     end_cycles: Integers
     """[cn] First cycle after the end of the CN"""
     latency_cycles: int
-    """End of the last CN or transfer, in cycles"""
+    """Number of cycles until the last CN or transfer ends"""
     transfers: Records
     """Transfers in the order of their start, as records of `state_record.TRANSFER_LOG`. `cause` is a position in
     CAUSES. `broadcast_of` is -1 if the transfer loads all its links itself. Otherwise it is a pair of cores (source *
     core_count + target): a transfer between these cores started in the same cycle and carries the data over all links
     that both paths share."""
     streams: Records
-    """Bandwidth in bits per cycle that a CN uses on a link for its streams, as records of STREAM_LOG"""
+    """Streams of CNs over links, as records of STREAM_LOG. A record has the bandwidth in bits per cycle that the CN
+    uses on the link
+    """
     memory_changes: Records
-    """Changes of the number of bits stored in a memory, in the order of time, as records of CHANGE_LOG"""
+    """Changes of the number of bits stored in a memory, as records of CHANGE_LOG in the order of time"""
     peak_bits: Integers
-    """[memory] Largest number of bits stored at any time"""
+    """[memory] Largest number of bits that the memory held at any time"""
     link_bits: Integers
-    """[cause, link] Bits that moved over the link"""
+    """[cause, link] Bits that moved over the link for the cause"""
     words_read: Integers
-    """[cause, memory] Words that transfers and streams read"""
+    """[cause, memory] Words that transfers and streams read for the cause"""
     words_written: Integers
-    """[cause, memory] Words that transfers and streams wrote"""
+    """[cause, memory] Words that transfers and streams wrote for the cause"""
     energy_terms_pj: EnergyTerms = field(default_factory=dict)
     """Energy terms in pJ; empty until `with_energy` computes them"""
 
     @property
     def energy_pj(self) -> float:
-        """Energy in pJ: the sum of all terms."""
+        """Sum of all energy terms, in pJ."""
         return total_pj(self.energy_terms_pj)
 
     def memory_use(self, memory: int) -> tuple[Integers, Integers]:
-        """(times, bits stored from each time on) of one memory; the times are distinct and in rising order."""
+        """Pair (times, bits stored from each time on) for one memory. The times are distinct and in rising order."""
         rows = self.memory_changes[self.memory_changes["memory"] == memory]
         times, last = _distinct(rows["time_cycles"])
         return times, np.cumsum(rows["change_bits"])[last]
@@ -78,7 +82,7 @@ def own_hops(schedule: Schedule, system: CoreSystem) -> tuple[Integers, Integers
 
 
 def link_use(schedule: Schedule, system: CoreSystem) -> list[tuple[Integers, Integers]]:
-    """[link] (times, bits per cycle in use from each time on), for figures and checks."""
+    """[link] Pair (times, bits per cycle in use from each time on), for figures and checks."""
     transfer, link = own_hops(schedule, system)
     moves, streams = schedule.transfers[transfer], schedule.streams
     links = np.concatenate((link, streams["link"]))
@@ -97,6 +101,6 @@ def link_use(schedule: Schedule, system: CoreSystem) -> list[tuple[Integers, Int
 
 
 def _distinct(times: Integers) -> tuple[Integers, Integers]:
-    """(distinct times, position of the last entry with each time). `times` are in rising order."""
+    """Pair (distinct times, position of the last entry with each time). `times` must be in rising order."""
     last = np.flatnonzero(np.append(times[1:] != times[:-1], True)) if len(times) else np.zeros(0, np.int64)
     return times[last], last

@@ -1,4 +1,4 @@
-"""Call of the compiled scheduler: passes a problem and an allocation as records and arrays, returns a `Schedule`."""
+"""Call of the compiled scheduler: converts a problem and an allocation to records, and returns a `Schedule`."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -51,13 +51,12 @@ from tilewright.multicore.scheduling.state_record import (
 Array = np.ndarray[Any, Any]
 
 RECORDS = (INPUTS, STATE)
-"""Types of the two records that the compiled scheduler takes: the input that it reads, and the state that it changes.
-"""
+"""Types of the two records of the compiled scheduler: the input, which it reads, and the state, which it changes."""
 
 
 @dataclass(frozen=True, eq=False)
 class KernelRecord:
-    """Record for the kernel. Its fields are addresses of arrays; `arrays` has these arrays by field name."""
+    """Record for the kernel. Its fields are addresses of arrays, and `arrays` has these arrays by field name."""
 
     record: np.record
     arrays: dict[str, Array]
@@ -73,7 +72,7 @@ def _block(dtype: np.dtype, arrays: dict[str, Array], numbers: dict[str, int]) -
 
 
 def _table(dtype: np.dtype, count: int, **columns: Any) -> Array:
-    """Records with the given columns. A column can be shorter than the table; the rest of the column is 0."""
+    """Table of records with these columns. A column can be shorter than the table; its missing entries are 0."""
     table = np.zeros(count, dtype)
     for name, values in columns.items():
         table[name][: len(values)] = values
@@ -81,7 +80,7 @@ def _table(dtype: np.dtype, count: int, **columns: Any) -> Array:
 
 
 def problem_arrays(problem: SchedulingProblem) -> dict[str, Array]:
-    """The arrays of `INPUTS` that depend neither on the allocation nor on the options."""
+    """Arrays of `INPUTS` that depend neither on the allocation nor on the options."""
     graph, costs, system = problem.graph, problem.costs, problem.system
     need_piece, need_operand = problem.fetch_order
     return {
@@ -148,8 +147,8 @@ def inputs_block(
     options: ScheduleOptions,
     barriers: StackBarriers | None = None,
 ) -> KernelRecord:
-    """Record `INPUTS` for an allocation. `arrays` is the result of `problem_arrays`. `rank` is needed only for the
-    candidate selection `memory`.
+    """Record `INPUTS` for an allocation. `arrays` is the result of `problem_arrays`. Only the candidate selection
+    `memory` needs `rank`.
     """
     system = problem.system
     prefetches = np.zeros(system.core_memory.shape[1], np.int64)
@@ -184,7 +183,7 @@ def inputs_block(
 
 
 def goes_off_chip(problem: SchedulingProblem, layers: Collection[int]) -> Booleans:
-    """[piece] True where a CN of one of the layers produces the piece."""
+    """[piece] Whether a CN of one of the layers produces the piece."""
     is_of_layer = np.isin(problem.graph.layer, list(layers))
     producer = problem.graph.piece_producer
     return (producer >= 0) & is_of_layer[producer]
@@ -195,9 +194,9 @@ def state_block(
 ) -> KernelRecord:
     """Record `STATE` at the beginning of a run.
 
-    Arrays that the kernel expects to be zero are zero. All other arrays are not initialised, because memory that is
-    never touched takes no time. `room` is the number of rows of the logs: transfers, streams, memory changes. With
-    barriers, the stack before the stack of a CN counts as one more predecessor of the CN.
+    Arrays that the kernel expects to be zero are zero. All other arrays are not initialised, because untouched memory
+    takes no time. `room` is the number of rows of each log: transfers, streams, memory changes. With barriers, a CN has
+    one more predecessor: the previous stack.
     """
     nodes, pieces, needs = problem.graph.node_count, len(problem.graph.piece_bits), len(problem.graph.need_piece)
     cores, memories = problem.system.core_count, len(problem.system.memory_capacity_bits)
@@ -236,11 +235,10 @@ def state_block(
 
 
 class Scheduler:
-    """Function that schedules allocations of one problem. Data that do not depend on the allocation are computed only
-    once.
+    """Scheduler for the allocations of one problem, which is called like a function.
 
-    Several threads can call one scheduler at the same time: each call has its own state, and the kernel releases the
-    lock of the interpreter.
+    Data that do not depend on the allocation are computed only once. Several threads can call one scheduler at the same
+    time. Each call has its own state, and the kernel releases the lock of the interpreter.
     """
 
     def __init__(self, problem: SchedulingProblem, options: ScheduleOptions | None = None) -> None:
@@ -257,9 +255,8 @@ class Scheduler:
     def __call__(
         self, allocation: Integers, layers_by_off_chip: tuple[int, ...] | None = None, record: bool | None = None
     ) -> Schedule:
-        """The schedule in which CN i runs on core `allocation[i]`. Raises the same errors as `simulate`.
-
-        If `layers_by_off_chip` or `record` are given, they replace the values of the options.
+        """Schedule in which CN i runs on core `allocation[i]`. Raises the same errors as `simulate`.
+        `layers_by_off_chip` and `record` replace the values of the options, unless they are None.
         """
         count = self.problem.graph.node_count
         if len(allocation) != count:
@@ -292,7 +289,9 @@ class Scheduler:
         return _schedule(self.problem, inputs, state)
 
     def _log_room(self) -> tuple[int, int, int]:
-        """Numbers of rows of the logs (transfers, streams, memory changes) that suffice if few pieces are evicted."""
+        """Numbers of rows for the three logs (transfers, streams, memory changes). They suffice if few pieces are
+        evicted.
+        """
         problem = self.problem
         moves = len(problem.graph.piece_bits) + len(problem.graph.need_piece)
         streams = len(problem.system.link_bits_per_cycle) * problem.graph.node_count
@@ -300,20 +299,18 @@ class Scheduler:
 
 
 def simulate(problem: SchedulingProblem, allocation: Integers, options: ScheduleOptions | None = None) -> Schedule:
-    """Schedule of `problem` in which CN i runs on core `allocation[i]`.
+    """Schedule of `problem` in which CN i runs on core `allocation[i]`. The rules are in
+    docs/multi-core-model.md#scheduling.
 
-    The rules are in docs/multi-core-model.md#scheduling. Raises MappingError if a CN cannot run on its core, if its
-    data do not fit the memories of the core, if there is no path for data, or if the off-chip memory is too small.
-    Raises InputError if the dependences of CNs form a cycle. To schedule many allocations of a problem, keep a
-    `Scheduler`.
+    Raises MappingError if a CN cannot run on its core, if its data do not fit the memories of the core, if there is no
+    path for data, or if the off-chip memory is too small. Raises InputError if the dependences of CNs form a cycle. To
+    schedule many allocations of a problem, keep a `Scheduler`.
     """
     return Scheduler(problem, options)(allocation)
 
 
 def _check_off_chip(problem: SchedulingProblem, bits: int, what: str) -> None:
-    """Raise MappingError if the off-chip memory cannot hold the bits. This memory keeps all data that are written to
-    it.
-    """
+    """Raise MappingError if the off-chip memory cannot hold these bits. It keeps all data that are written to it."""
     capacity = int(problem.system.memory_capacity_bits[problem.system.off_chip_memory])
     if bits > capacity:
         raise MappingError(f"the off-chip memory is too small: it has {capacity:,} bits, but {what} {bits:,} bits")
@@ -325,7 +322,7 @@ def _rows_needed(state: KernelRecord) -> tuple[int, int, int]:
 
 
 def _failure(problem: SchedulingProblem, state: KernelRecord) -> Exception:
-    """Error that says why there is no schedule."""
+    """Error with the reason why there is no schedule."""
     record: Any = state.record
     status, cn, core, other = int(record.status), int(record.place), int(record.place_core), int(record.place_other)
     if status == NO_PATH:

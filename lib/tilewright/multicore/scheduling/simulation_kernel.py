@@ -1,4 +1,4 @@
-"""Compiled event loop of the scheduler, whose rules are in docs/multi-core-model.md#scheduling."""
+"""Compiled event loop of the scheduler (rules: docs/multi-core-model.md#scheduling)."""
 
 from tilewright.base.compiled import kernel
 from tilewright.multicore.scheduling import access_kernel as at
@@ -37,7 +37,7 @@ from tilewright.multicore.scheduling.transfer_kernel import (
 def run(q, s, _count):
     """Simulate from time 0 until no event is left, and write the outcome to `s.status`.
 
-    Every entry point of compiled code takes a count. This entry point does not use the count.
+    All entry points of compiled code take a count; this one ignores it.
     """
     prepare(q, s)
     if s.status != DONE:
@@ -61,9 +61,8 @@ def run(q, s, _count):
 
 @kernel
 def act(q, s):
-    """Perform all actions that are possible at the current time.
-
-    These are choices of CNs and claims, then requests from the oldest to the newest, and finally prefetches.
+    """Perform all actions that are possible at the current time. First come choices of CNs and claims, then requests
+    from the oldest to the newest, and finally prefetches.
     """
     changed = True
     while changed:
@@ -87,7 +86,7 @@ def act(q, s):
 def serve_requests(q, s):
     """Try to serve each request once, from the oldest to the newest. Returns True if any request is served.
 
-    A request that is served moves to the end of the queue if its core or memory still waits, else it is removed.
+    A served request moves to the end of the queue if its core or memory still waits. Otherwise it is removed.
     """
     count = s.requests_count
     kept = 0
@@ -109,7 +108,8 @@ def serve_requests(q, s):
 
 @kernel
 def serve(q, s, who):
-    """Start one fetch or the prepared CN of a core, or one write of a memory. Returns True if it starts.
+    """Start one action of a requester: a fetch or the prepared CN of a core, or a write of a memory. Returns True if it
+    starts.
 
     `who` is the number of a core, or the number of cores plus the number of a memory.
     """
@@ -136,7 +136,8 @@ def is_waiting(q, s, who):
 def can_start(q, s, core):
     """Whether the prepared CN of a core can start.
 
-    The core must be idle, all predecessors must have ended, all inputs must be present, and the outputs need space.
+    The core must be idle, all predecessors must have ended, all inputs must be present, and the outputs must have
+    space.
     """
     state = at.core(s, core)
     cn = state.slot
@@ -158,7 +159,7 @@ def can_start(q, s, core):
 
 @kernel
 def start_node(q, s, core):
-    """Start the prepared CN if all links of its streams have enough free width. Returns True if the CN starts."""
+    """Start the prepared CN if all links of its streams have enough free bandwidth. Returns True if the CN starts."""
     state = at.core(s, core)
     cn = state.slot
     cycles = start_streams(q, s, core, cn)
@@ -186,7 +187,9 @@ def start_node(q, s, core):
 
 @kernel
 def predecessor_started(q, s, cn, end):
-    """Count a started predecessor that ends at `end`. The CN becomes a candidate when all predecessors have started."""
+    """Count a predecessor that has started and ends at `end`. The CN becomes a candidate when all its predecessors have
+    started.
+    """
     after = at.node_state(s, cn)
     after.ready_cycles = max(after.ready_cycles, end)
     after.unstarted -= 1
@@ -196,7 +199,7 @@ def predecessor_started(q, s, cn, end):
 
 @kernel
 def pass_barrier(q, s, cn, end):
-    """Count a started CN of a stack. The CNs of the next stack wait until all CNs of this stack have been counted."""
+    """Count a CN of a stack that has started. CNs of the next stack wait until all CNs of this stack are counted."""
     s.stacks_end = max(s.stacks_end, end)
     stack = at.stack_of(q, cn)
     left = at.cell(s.stack_left, stack)
@@ -208,11 +211,12 @@ def pass_barrier(q, s, cn, end):
 
 @kernel
 def start_streams(q, s, core, cn):
-    """Reserve bandwidth of the links for the streams of a CN that starts now. Returns the cycles that the CN takes.
+    """Reserve bandwidth of the links for the streams of a CN that starts now. Returns the number of cycles that the CN
+    takes.
 
-    On each link, the CN asks for the sum of the bandwidths of its streams, at most the bandwidth of the link. The CN
-    gets this sum or the free bandwidth, whichever is less. If a link has too little free bandwidth, the CN must wait:
-    nothing is reserved, and the function returns 0.
+    On each link, the CN asks for the sum of the bandwidths of its streams, at most the bandwidth of the link. It gets
+    this sum or the free bandwidth, whichever is less. If a link has too little free bandwidth, the CN must wait. The
+    function then reserves nothing and returns 0.
     """
     cycles = at.cost(q, cn, core).runtime_cycles
     if not at.cost(q, cn, core).has_streams:
@@ -262,13 +266,13 @@ def count_stream_words(q, s, cn, core):
 
 @kernel
 def stream_pair(q, core, operand):
-    """Number of the pair of cores between which an operand streams."""
+    """Number of the pair of cores between which an operand's stream flows."""
     return at.pair_of(q, core, q.off_chip_core) if operand == 0 else at.pair_of(q, q.off_chip_core, core)
 
 
 @kernel
 def log_stream(s, cn, link, end):
-    """Add a row to the log of streams. If the log is full, the row is only counted."""
+    """Add a row to the log of streams. If the log is full, only the number of rows rises."""
     row = s.streams_count
     s.streams_count = row + 1
     if row < s.stream_room:
@@ -283,7 +287,7 @@ def log_stream(s, cn, link, end):
 
 @kernel
 def end_node(q, s, core):
-    """End the CN on a core: free its links, make its outputs present, and remove one use of each needed copy."""
+    """End a CN on a core: free its links, make its outputs present, and remove one use of each copy that it needed."""
     cn = at.core(s, core).running
     at.core(s, core).running = NONE
     s.finished += 1

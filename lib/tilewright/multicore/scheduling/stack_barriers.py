@@ -1,7 +1,7 @@
 """Stacks as barriers: no CN of a stack starts before all CNs of the earlier stacks have ended.
 
-The effect is the same as if every CN of a stack were a predecessor of every CN of the next stack. Because these would
-be too many edges, the scheduler counts the CNs of a stack that have not ended.
+The effect is the same as edges from every CN of a stack to every CN of the next stack. There would be too many such
+edges. Therefore the scheduler counts the CNs of a stack that have not ended.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
 
 @dataclass(frozen=True, eq=False)
 class StackBarriers:
-    """Stacks of a problem; each stack waits for the end of the stacks before it."""
+    """Stacks of a problem. Each stack waits for the end of the previous stacks."""
 
     of_cn: Integers
     """[cn] Number of the stack of the CN, from 0 without gaps"""
@@ -25,15 +25,13 @@ class StackBarriers:
         return np.bincount(self.of_cn)
 
     def lists(self) -> dict[str, Integers]:
-        """Arrays for the compiled scheduler, by name of the field in `INPUTS`."""
+        """Arrays for the compiled scheduler, by field name in `INPUTS`."""
         start = np.concatenate(([0], np.cumsum(self.sizes)))
         return {"stack": self.of_cn, "stack_start": start, "stack_cn": np.argsort(self.of_cn, kind="stable")}
 
 
 def stack_barriers(problem: SchedulingProblem) -> StackBarriers:
-    """The stacks of a problem. Raises InputError if a CN needs data of a CN in a later stack, or waits for the end of
-    such a CN.
-    """
+    """Stacks of a problem as barriers. Raises InputError if a CN depends on a CN in a later stack."""
     graph = problem.graph
     first, successor = problem.edges
     source = np.repeat(np.arange(graph.node_count), np.diff(first))

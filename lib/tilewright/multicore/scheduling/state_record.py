@@ -1,7 +1,8 @@
 """Records that the compiled scheduler reads and writes, and the integer codes of states, causes and outcomes.
 
-A field with a plural name, such as `nodes`, holds the address of an array of records. Copies, needs, pieces, detours
-and other terms of the scheduler are defined in docs/multi-core-model.md#scheduling. A CELL is a record of one number.
+A field with a plural name, such as `nodes`, holds the address of an array of records.
+docs/multi-core-model.md#scheduling defines copies, needs, pieces, detours and other terms of the scheduler. A CELL is a
+record of one number.
 """
 
 import numpy as np
@@ -21,7 +22,9 @@ NONE = -1
 
 
 def _record(text: str, kind: type = np.int64) -> np.dtype:
-    """Type of a record whose fields have the type `kind`, or the type after a colon in `text`, as in `state:i1`."""
+    """Type of a record with the fields in `text`. A field has the type `kind`, or the type after its colon, as in
+    `state:i1`.
+    """
     names = [field.split(":") for field in text.split()]
     return np.dtype([(name[0], name[1] if len(name) > 1 else kind) for name in names], align=True)
 
@@ -31,37 +34,42 @@ CELL = _record("value")
 NODE = _record("cost_row rank need_start output_start successor_start")
 NEED = _record("piece cn operand")
 PIECE = _record("bits producer need_start is_output goes_off_chip")
-"""Record of a piece. goes_off_chip: not 0 if other cores get the piece only through the off-chip memory."""
+"""Record of a piece. goes_off_chip: not 0 if other cores can get the piece only through the off-chip memory."""
 MEMORY = _record("capacity_bits read_bits write_bits")
 LINK = _record("bits_per_cycle is_broadcast")
 PAIR = _record("start exists")
-"""Record of a pair of cores. start: number of the first hop on the path of the pair; exists: not 0 if it has a path."""
+"""Record of a pair of cores. start: number of the first hop on the path of the pair. exists: not 0 if there is a path.
+"""
 COST = _record("runtime_cycles has_streams")
 STREAM = _record("bits bits_per_cycle")
 
 # State.
 NODE_STATE = _record("ready_cycles start_cycles end_cycles unstarted")
-"""State of a CN. ready_cycles: latest end of the predecessors that have started, in cycles; unstarted: number of
-predecessors that have not started."""
+"""State of a CN. ready_cycles: latest end, in cycles, of the predecessors that have started. unstarted: number of
+predecessors that have not started.
+"""
 PIECE_STATE = _record("home pending off_chip_uses off_chip first_copy copies_stop", np.int32)
-"""State of a piece. home: copy in the memory where the piece is produced, NONE for a constant and for a piece that
-streams out; pending: number of copies, without the home, that are needed, are not present and take no detour;
-off_chip_uses: number of needs for which the piece is written off-chip when it is produced; first_copy, copies_stop:
-range of the numbers of all copies of the piece, with the home."""
+"""State of a piece. home: copy in the memory where the piece is produced; NONE for a constant and for a piece that
+streams out. pending: number of copies, without the home, that are needed, are not present and take no detour.
+off_chip_uses: number of needs for which the piece is written off-chip when it is produced. first_copy, copies_stop:
+range of the numbers of all copies of the piece, including the home.
+"""
 COPY = _record("piece memory core pins uses version mark write_next state:i1 write_cause:i1 takes_detour:i1", np.int32)
-"""State of a copy. pins: number of reasons why the copy must stay in its memory; uses: number of needs that the copy
-serves and whose CNs have not ended; version: version of the valid entry of the copy in the heap of copies that can be
-evicted; write_next: next copy that is written off-chip from the same memory; takes_detour: True if the copy takes a
-detour for at least one CN that needs it."""
+"""State of a copy. pins: number of reasons why the copy must stay in its memory. uses: number of needs that the copy
+serves and whose CNs have not ended. version: version of the copy's valid entry in the heap of evictable copies.
+write_next: next copy that the same memory writes off-chip. takes_detour: True if the copy takes a detour for at least
+one CN that needs it.
+"""
 MEMORY_STATE = _record(
     "claimed_bits stored_bits peak_bits evictable_bits changes changes_before required_bits write_first write_last"
     " evict_start evict_count"
 )
 """State of a memory. claimed_bits: bits of the data that are in the memory or for which space is promised, without the
-data that are leaving; stored_bits: bits that the memory physically holds; changes: counter of the events after which a
-failed claim can succeed."""
+data that are leaving. stored_bits: bits that the memory physically holds. changes: counter of the events after which a
+failed claim can succeed.
+"""
 ENTRY = _record("key copy version")
-"""Entry of the heap of copies that can be evicted."""
+"""Entry of the heap of evictable copies."""
 CORE = _record(
     "slot slot_state tentative new_candidate failed_at issued arrived running busy_until heap_start future_count"
     " ready_count prefetch_start prefetch_next prefetching forward_start forward_next forward_stop forwarding"
@@ -78,8 +86,9 @@ FLIGHT = _record("copy source cause rate path shared")
 memory is read; rate: bits per cycle; path: pair of cores between which the data move; shared: pair of cores whose links
 already carry the same data for another transfer (a broadcast), or NONE."""
 EVENT = _record("cycles order what")
-"""Record of an event, at which a CN or a flight ends. what: number of the core of the CN, or the number of cores plus
-the number of the flight."""
+"""Record of an event: the end of a CN or a flight. what: number of the core of the CN, or the number of cores plus the
+number of the flight.
+"""
 
 # Logs.
 TRANSFER_LOG = _record(
@@ -114,4 +123,4 @@ that have not started). stacks_end: latest end in cycles of all started CNs, if 
 stack."""
 
 GRAPH = _record("node_count finished latency head runtime tail waiting queue mark start successor delay")
-"""Record of the CN graph for longest paths. Its arrays of CELL have one entry for each CN or for each edge."""
+"""Record of the CN graph for longest paths. Its arrays of CELL have one entry for each CN or each edge."""

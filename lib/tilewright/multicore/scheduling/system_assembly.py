@@ -1,4 +1,4 @@
-"""The system of a scheduling problem from an accelerator of several cores: memories, links, paths, and their names.
+"""System of a scheduling problem, made from an accelerator of several cores: memories, links, paths, and their names.
 
 Cores are in the order of `MultiCoreAccelerator.core_ids`, links in the order of `MultiCoreAccelerator.links`, and
 memories in the order of `MultiCoreAccelerator.memory_instances`. The off-chip core keeps only its memory for outputs.
@@ -19,31 +19,30 @@ from tilewright.hardware.system_paths import path_table
 from tilewright.multicore.scheduling.problem import CoreSystem, Integers
 
 OTHER = "other"
-"""Memory operand for data, such as a bias, that are not an operand of the layer. They are kept in the memory of the
-weights and never stream.
+"""Memory operand of data that are not an operand of the layer, such as a bias. These data are kept in the memory of the
+weights, and never stream.
 """
 MEMORY_OPERANDS = ("O", "I1", "I2", OTHER)
-"""Names of the memory operands, in the order of the operand numbers of a scheduling problem."""
+"""Names of the memory operands. The position of a name is the operand number in a scheduling problem."""
 UNLIMITED_BITS_PER_CYCLE = 2**61
-"""Width of a link with unlimited bandwidth: more bits than any memory reads or writes in a cycle."""
+"""Width in bits per cycle that stands for unlimited bandwidth. It is above the word width of every memory."""
 
 
 @dataclass(frozen=True)
 class AssembledSystem:
-    """System of cores with the names of its memories."""
+    """System of cores, and the names of its memories."""
 
     system: CoreSystem
     memory_names: tuple[str, ...]
 
 
 def core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
-    """The system of an accelerator.
+    """System of an accelerator. Raises InputError if there is no off-chip core.
 
-    A memory reads and writes one word a cycle. A word that is read is as wide as the widest access of the port that
+    A memory reads and writes one word per cycle. A word that is read is as wide as the widest access of the port that
     sends outputs to other memories. A word that is written is as wide as the widest access of the port that receives
     inputs. A port that several cores share is already a link of the paths. Data of the operand OTHER are kept in the
-    core's memory of I2; if there is none, in the memory of I1, else of O. Raises InputError if there is no off-chip
-    core.
+    core's memory of I2; without it, in the memory of I1, else of O.
     """
     off_chip_id = accelerator.offchip_core_id
     if off_chip_id is None:
@@ -84,7 +83,7 @@ def core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
 
 
 def scheduled_memories(accelerator: MultiCoreAccelerator) -> list[MemoryInstance]:
-    """Memories of the system in order: the top memories of the cores, and the output memory of the off-chip core."""
+    """Memories of the system, in order: the top memories of the cores, and the output memory of the off-chip core."""
     return [
         instance
         for instance in accelerator.memory_instances
@@ -97,7 +96,7 @@ def _integers(values: Sequence[int]) -> Integers:
 
 
 def _core_memory(accelerator: MultiCoreAccelerator, instances: Sequence[MemoryInstance]) -> Integers:
-    """[core, operand] Memory that holds the operand on the core; -1 where the core has no memory for the operand."""
+    """[core, operand] Memory that holds the operand on the core; -1 where there is no such memory."""
     table = np.full((len(accelerator.core_ids), len(MEMORY_OPERANDS)), -1, np.int64)
     for memory, instance in enumerate(instances):
         for core_id, operands in instance.users:
@@ -111,8 +110,8 @@ def _core_memory(accelerator: MultiCoreAccelerator, instances: Sequence[MemoryIn
 
 
 def _word_bits(accelerator: MultiCoreAccelerator, instance: MemoryInstance, off_chip_id: int) -> tuple[int, int]:
-    """(Bits of a word that is read, bits of a word that is written) in transfers between memories. If a memory has
-    several ports for such transfers, the narrowest port counts.
+    """Pair (bits of a word that is read, bits of a word that is written) for transfers between memories. If a memory
+    has several ports for such transfers, the narrowest port counts.
     """
     if instance.core_ids == (off_chip_id,):
         read, write, _ = offchip_ports(accelerator.core_of[off_chip_id])
@@ -142,7 +141,7 @@ def _widest(memory: Memory, kinds: tuple[str, ...]) -> int:
 
 
 def _paths(accelerator: MultiCoreAccelerator) -> tuple[np.ndarray, Integers, Integers]:
-    """(path_exists, path_start, path_link) of all pairs of cores, as in `CoreSystem`."""
+    """Triple (path_exists, path_start, path_link) of all pairs of cores, as in `CoreSystem`."""
     table = path_table(accelerator)
     pairs = [(source, target) for source in accelerator.core_ids for target in accelerator.core_ids]
     links = [table.path(*pair).links if table.has_path(*pair) else () for pair in pairs]

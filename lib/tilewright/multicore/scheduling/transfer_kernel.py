@@ -22,7 +22,7 @@ from tilewright.multicore.scheduling.state_record import (
 
 @kernel
 def share_of(q, s, pair, source_memory, target_memory, bits):
-    """Bits per cycle of a transfer between a pair of cores if the transfer starts now; 0 if the transfer must wait."""
+    """Bandwidth in bits per cycle that a transfer between a pair of cores gets if it starts now; 0 if it must wait."""
     full = min(bits, at.memory(q, source_memory).read_bits, at.memory(q, target_memory).write_bits)
     for hop in at.hops_of(q, pair):
         full = min(full, at.link(q, at.link_of(q, hop)).bits_per_cycle)
@@ -84,7 +84,7 @@ def start_flight(q, s, copy, source, cause, pair, shared, rate):
 
 @kernel
 def new_flight(s):
-    """Number for a new flight: a number that an ended flight has given back, else the next number."""
+    """Number for a new flight. It is the number of an ended flight, else the next unused number."""
     if s.free_flights > 0:
         s.free_flights -= 1
         return at.cell(s.flight_free, s.free_flights).value
@@ -94,7 +94,7 @@ def new_flight(s):
 
 @kernel
 def log_transfer(q, s, flight, source_memory, target_memory, end):
-    """Add a row to the log of transfers. If the log is full, the row is only counted."""
+    """Add a row to the log of transfers. If the log is full, only the number of rows rises."""
     row = s.transfers_count
     s.transfers_count = row + 1
     if row < s.transfer_room:
@@ -189,7 +189,7 @@ def overhear(q, s, piece, source, cause, pair, rate):
 
 @kernel
 def can_take(q, s, copy):
-    """Whether a copy is still needed but not yet on its way, and its memory has room for the copy now."""
+    """Whether a copy is still needed, is not yet arriving, and fits its memory now."""
     c = at.copy(s, copy)
     if c.state == RESERVED:
         return has_room(q, s, copy)
@@ -198,7 +198,7 @@ def can_take(q, s, copy):
 
 @kernel
 def has_unclaimed_room(q, s, copy):
-    """Whether the memory of a copy has enough space for the copy that is neither occupied nor claimed."""
+    """Whether the memory of a copy has enough space for it that is neither occupied nor claimed."""
     c = at.copy(s, copy)
     room = at.memory_state(s, c.memory)
     bits = at.bits_of(q, s, copy)
@@ -207,7 +207,7 @@ def has_unclaimed_room(q, s, copy):
 
 @kernel
 def begin_arrival(q, s, copy, source):
-    """Take physical space for a copy that starts to arrive, and pin the copy from which it is read."""
+    """Take physical space for a copy that starts to arrive, and pin its source copy."""
     c = at.copy(s, copy)
     c.state = ARRIVING
     store(q, s, c.memory, at.bits_of(q, s, copy))
@@ -253,7 +253,7 @@ def can_listen(q, s, own, pair, rate):
 
 @kernel
 def skip_served(q, s, core):
-    """Advance `issued` of a core to the next need of the prepared CN that must still be fetched."""
+    """Advance `issued` of a core to the next need of the prepared CN whose piece must still be fetched."""
     state = at.core(s, core)
     end = at.needs_of(q, state.slot).stop
     while state.issued < end:
@@ -303,7 +303,9 @@ def end_flight(q, s, number):
 
 @kernel
 def end_write(q, s, copy):
-    """End the off-chip write of a copy. If the copy is leaving, its space is freed, else its pin is removed."""
+    """End the write of a copy to the off-chip memory. If the copy is leaving, its space becomes free; otherwise its pin
+    is removed.
+    """
     c = at.copy(s, copy)
     bits = at.bits_of(q, s, copy)
     at.piece_state(s, c.piece).off_chip = OFF_CHIP
@@ -318,7 +320,7 @@ def end_write(q, s, copy):
 
 @kernel
 def produce(q, s, piece):
-    """Make a piece present at its home, or off-chip if it streams out, when the CN that produces it ends."""
+    """Make a piece present after its producing CN has ended: at its home, or off-chip if it streams out."""
     where = at.piece_state(s, piece)
     copy = where.home
     if copy == NONE:
@@ -371,7 +373,7 @@ def prefetch(q, s, core):
 
 @kernel
 def offer(q, s, piece):
-    """Add a produced piece to the prefetch list of each core that needs the piece in another memory than its home."""
+    """Add a produced piece to the prefetch list of each core that needs it in another memory than its home."""
     where = at.piece_state(s, piece)
     for copy in range(where.first_copy, where.copies_stop):
         if copy != where.home:

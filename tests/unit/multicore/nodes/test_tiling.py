@@ -189,7 +189,7 @@ def test_fixed_cores_must_be_as_many_as_groups() -> None:
         "core_allocation": [0, 1, 2],
         "core_allocation_is_fixed": True,
     }
-    with pytest.raises(InputError, match="fixes 3 cores for the 2 groups of a"):
+    with pytest.raises(InputError, match="fixes 3 cores, but a has 2 groups"):
         mapped(three_layers(), entry)
     entry["core_allocation"] = [1]
     assert mapped(three_layers(), entry).of_node[0].group_count == 2

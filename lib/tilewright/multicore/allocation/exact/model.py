@@ -1,7 +1,7 @@
 """Constraint program of the relaxation for CP-SAT of OR-Tools (Perron, Didier and Gay, "The CP-SAT-LP solver", 2023).
 
-All numbers are integers. The program is never stricter than the relaxation: cycles and bits are integers in both, and
-energies are counted in quanta, with each term rounded down.
+All numbers of the program are integers. This never makes it stricter than the relaxation. Cycles and bits are integers
+in both. Energies are counted in quanta, and each energy term is rounded down.
 """
 
 import math
@@ -18,17 +18,20 @@ from tilewright.multicore.allocation.exact.moves import Condition, ConditionalSu
 from tilewright.multicore.allocation.exact.relaxation import LinkLoad, Relaxation
 
 TOLERANCE = 1e-9
-"""Relative amount by which an energy must be lower to count as better."""
+"""Smallest relative difference of two energies at which the lower one counts as better."""
 _ROUNDING = 1e-11
 """Relative error of sums of floating-point numbers."""
 _QUANTA = 2**43
-"""Number of energy quanta in the largest energy that still counts as better. Rounding a term down to whole quanta loses
-less than 10⁻¹² of this energy.
+"""Number of energy quanta in the energy limit, the largest energy that still counts as better. Rounding a term down to
+whole quanta loses less than 10⁻¹² of this energy.
 """
 _MOST_PRODUCT = 2**61
-"""Upper limit of products of widths and cycles; links with larger products are left out."""
+"""Largest product of link width and cycles that the program can express. Links with a larger product get no constraint.
+"""
 _SLICES = 48
-"""Number of intervals into which the range of latencies is divided if the objective depends on energy and latency."""
+"""Number of intervals into which the latency range is divided. They are used if the objective depends on both energy
+and latency.
+"""
 FOUND, NOTHING, UNDECIDED = "found", "nothing", "undecided"
 Quantity = Literal["latency", "energy"]
 LATENCY: Quantity = "latency"
@@ -36,36 +39,37 @@ ENERGY: Quantity = "energy"
 
 
 class Wanted(NamedTuple):
-    """Requirement that an allocation is better than the best known allocation."""
+    """Requirement that an allocation is better than the best known allocation, with bounds that follow from it."""
 
     powers: Powers
     value: float
     least_latency_cycles: int
-    """Lower bound of the latency of all allocations"""
+    """Lower bound of the latency of every allocation"""
     least_energy_pj: float
-    """Lower bound of the energy of all allocations"""
+    """Lower bound of the energy of every allocation"""
     most_latency_cycles: int
-    """Upper bound of the latency of all schedules that are better"""
+    """Upper bound of the latency of every schedule that meets the requirement"""
 
 
 class SolverAnswer(NamedTuple):
-    """Answer of the solver."""
+    """Answer of the solver to a constraint program."""
 
     status: str
-    """FOUND (an allocation), NOTHING (no allocation exists, proven) or UNDECIDED"""
+    """FOUND (an allocation exists), NOTHING (proof that no allocation exists) or UNDECIDED"""
     part_cores: tuple[int, ...] = ()
     effort: float = 0.0
-    """Deterministic time that the solver used."""
+    """Effort of the solver, in its deterministic time units."""
 
 
 _HORIZON = 2**40
-"""Upper limit of the cycles of a schedule if the requirement gives no limit."""
+"""Upper limit of the makespan in cycles if the requirement gives no limit."""
 
 
 def wanted(powers: Powers, value: float, latency_bound: int, energy_bound: float) -> Wanted:
-    """Requirement that the objective is better than `value`, from lower bounds of all allocations.
+    """Requirement that the objective is below `value`. `latency_bound` and `energy_bound` are lower bounds of all
+    allocations.
 
-    A schedule with a latency above `most_latency_cycles` cannot be better, whatever its energy is.
+    A schedule with a latency above `most_latency_cycles` of the result cannot be better, whatever its energy is.
     """
     most = _HORIZON
     if powers.latency:
@@ -79,16 +83,17 @@ def wanted(powers: Powers, value: float, latency_bound: int, energy_bound: float
 
 @dataclass(frozen=True)
 class _Literals:
-    """Boolean variables of a program."""
+    """Boolean variables of a constraint program."""
 
     model: Any
     of_core: dict[OnCore, Any]
-    """Variable that is 1 if the part runs on the core, by (part, core); the constant 1 if the part has no other allowed
-    core"""
+    """Variable that is 1 if the part runs on the core, by (part, core). It is the constant 1 if the part has no other
+    allowed core
+    """
     of_condition: dict[Condition, Any]
 
     def holds(self, condition: Condition) -> Any:
-        """Variable that is 1 if a condition holds. It can also be 1 if the condition does not hold."""
+        """Variable that must be 1 if a condition holds. If the condition does not hold, the variable can be 0 or 1."""
         if condition not in self.of_condition:
             self.of_condition[condition] = self._made(condition)
         return self.of_condition[condition]
@@ -108,12 +113,12 @@ class _Literals:
         return made
 
     def total(self, terms: ConditionalSum, scale: float = 1.0) -> Any:
-        """Sum of terms; each term is rounded down."""
+        """Sum of the amounts whose conditions hold. Each amount is multiplied by `scale` and rounded down."""
         return sum(math.floor(amount * scale) * self.holds(condition) for condition, amount in terms.terms.items())
 
 
 class RelaxationProgram:
-    """Constraint program of a relaxation with a requirement, and with excluded allocations."""
+    """Constraint program: constraints of a relaxation, a requirement, and excluded allocations."""
 
     def __init__(self, relaxation: Relaxation, aim: Wanted) -> None:
         self.model = cp_model.CpModel()
@@ -137,7 +142,7 @@ class RelaxationProgram:
             self._energy(relaxation, latency, aim)
 
     def name_cores_in_turn(self, classes: Sequence[Sequence[int]]) -> None:
-        """Break the symmetry of interchangeable cores. For two consecutive cores of a class: the second core runs a
+        """Break the symmetry of interchangeable cores. For two consecutive cores of a class, the second core may run a
         part only if the first core runs an earlier part.
         """
         for one in classes:
@@ -149,12 +154,14 @@ class RelaxationProgram:
                         earlier.append(self.literals.of_core[OnCore(part, first)])
 
     def exclude(self, part_cores: dict[int, int]) -> None:
-        """Exclude all allocations that agree with `part_cores` (core by part) in all of these parts."""
+        """Exclude all allocations with these cores. `part_cores` maps some parts to cores; other parts can run on any
+        core.
+        """
         self.model.add(sum(self.literals.of_core[OnCore(*pair)] for pair in part_cores.items()) <= len(part_cores) - 1)
 
     def solve(self, effort: float, seed: int, seconds: float | None = None, stop: "Stop | None" = None) -> SolverAnswer:
-        """Answer of the solver. If some allocation satisfies all constraints, the answer has such an allocation.
-        `effort` limits the deterministic time, `seconds` the wall-clock time.
+        """Answer of the solver, with an allocation if some allocation is known to satisfy all constraints. `effort`
+        limits the deterministic time, and `seconds` the wall-clock time.
         """
         solver, status, took = self._solved(effort, seed, seconds, stop)
         if status == cp_model.INFEASIBLE:
@@ -171,8 +178,8 @@ class RelaxationProgram:
     def least(
         self, what: Quantity, effort: float, seed: int, seconds: float | None = None, stop: "Stop | None" = None
     ) -> float:
-        """Lower bound in cycles or pJ over all allocations that satisfy the constraints; infinite if it is proven that
-        there is no such allocation. Afterwards the program still has this objective.
+        """Lower bound in cycles or pJ over all allocations that satisfy the constraints. It is infinite if the solver
+        proves that there is no such allocation. The program keeps the quantity as its objective afterwards.
         """
         self.model.minimize(self._latency if what == LATENCY else self._quanta)
         solver, status, _ = self._solved(effort, seed, seconds, stop)
@@ -186,7 +193,7 @@ class RelaxationProgram:
     def _solved(
         self, effort: float, seed: int, seconds: float | None, stop: "Stop | None"
     ) -> tuple[cp_model.CpSolver, Any, float]:
-        """(Solver, its status, its deterministic time)"""
+        """Triple (solver, its status, its deterministic time)."""
         solver = cp_model.CpSolver()
         parameters = solver.parameters
         parameters.num_workers = 1
@@ -273,18 +280,20 @@ class RelaxationProgram:
 
 
 def _energy_limit(aim: Wanted, latency_cycles: int) -> float:
-    """Energy in pJ at which a schedule with this latency is exactly as good as the best known schedule."""
+    """Energy limit in pJ for schedules with this latency. At this energy, a schedule is exactly as good as the best
+    known schedule.
+    """
     rest = aim.value / float(latency_cycles) ** aim.powers.latency
     return float(rest ** (1 / aim.powers.energy))
 
 
 def _energy_quanta(limit_pj: float, scale: float) -> int:
-    """Upper limit, in energy quanta, for all energies that are below `limit_pj` by more than the tolerance."""
+    """Upper limit in energy quanta. It covers all energies that are below `limit_pj` by more than the tolerance."""
     return math.ceil(limit_pj * scale * (1 - TOLERANCE) * (1 + _ROUNDING))
 
 
 class Stop:
-    """Signal by which another thread ends a running solver and all later runs."""
+    """Signal from one thread that ends a solver in another thread, and all later solvers."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -299,7 +308,7 @@ class Stop:
                 self._solver.stop_search()
 
     def watching(self, solver: Any) -> "Stop":
-        """Context in which a solver runs and can be ended."""
+        """Context in which `solver` runs. Inside the context, `ask` can end the solver."""
         self._next = solver
         return self
 

@@ -1,9 +1,9 @@
 """Lower bounds of the data movement that an allocation causes: loads of links, and energy.
 
-Each rule below is proven in docs/proofs.md#exact-allocation. Pieces are of one kind if they have the same producer and
-the same readers, and if all or none of them are outputs of the network. A link counts for a move if every path of the
-move uses the link. The results are sums; whether a term of a sum counts depends on the cores of some parts. The
-relaxation bounds links and energy by these sums.
+Pieces are of one kind if they have the same producer and the same readers, and if all or none of them are outputs of
+the network. A link counts for a move if every possible path of the move uses the link. The bounds are sums. Whether a
+term of a sum counts depends on the cores of some parts. The relaxation limits links and energy by these sums.
+docs/proofs.md#exact-allocation proves each rule in this module.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ _NONE: Links = frozenset()
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """Paths of a system between cores and memories. A path is the set of its links (`Links`)."""
+    """Paths of a system between cores and memories. A path is represented by the set of its links (`Links`)."""
 
     system: CoreSystem
 
@@ -35,8 +35,8 @@ class Ways:
         return tuple(tuple(np.flatnonzero((self.system.core_memory == m).any(axis=1)).tolist()) for m in memories)
 
     def path(self, source: int, target: int) -> Links | None:
-        """Links of the path from a core to another core; no links if both cores are the same; None if there is no
-        path.
+        """Links of the path from a core to another core. The set is empty if both cores are the same; None if there is
+        no path.
         """
         if source == target:
             return _NONE
@@ -45,7 +45,7 @@ class Ways:
         return frozenset(self.system.path(source, target).tolist())
 
     def written(self, core: int) -> Links:
-        """Links of the path on which a core writes a piece off-chip."""
+        """Links of the path on which a core writes a piece to the off-chip memory."""
         return self.path(core, self.system.off_chip_core) or _NONE
 
     def home(self, core: int) -> int:
@@ -53,12 +53,12 @@ class Ways:
         return int(self.system.core_memory[core, OUTPUT_OPERAND])
 
     def into(self, source: int, memory: int) -> list[Links]:
-        """Paths on which a piece can move from a core into a memory."""
+        """Possible paths of a piece from a core into a memory."""
         found = (self.path(source, core) for core in self.fetchers[memory])
         return [path for path in found if path is not None]
 
     def fetched(self, memory: int) -> list[Links]:
-        """Paths on which a piece can move from the off-chip memory into a memory."""
+        """Possible paths of a piece from the off-chip memory into a memory."""
         return self.into(self.system.off_chip_core, memory)
 
     def has_bus(self, core: int) -> bool:
@@ -70,30 +70,32 @@ class Ways:
         return any(bool(self.system.link_is_broadcast[link]) for path in paths for link in path)
 
     def link_pj(self, links: Links) -> float:
-        """Energy in pJ to move a bit over links."""
+        """Energy in pJ to move one bit over all of these links."""
         return float(sum(self.system.link_energy_pj_per_bit[link] for link in sorted(links)))
 
 
 def common(paths: list[Links]) -> Links:
-    """Links that all paths share; empty if there is no path."""
+    """Links that all paths have in common; empty if there is no path."""
     return frozenset.intersection(*paths) if paths else _NONE
 
 
 class OnCore(NamedTuple):
-    """Condition that a part runs on a core."""
+    """Literal: the condition that a part runs on a core."""
 
     part: int
     core: int
 
 
 class Condition(NamedTuple):
-    """Condition of a term: `owner` holds (None: always), and at least one of `any_of` holds (None: always)."""
+    """Condition of a term. It holds if `owner` holds and at least one literal of `any_of` holds. None stands for a
+    condition that always holds.
+    """
 
     owner: OnCore | None = None
     any_of: frozenset[OnCore] | None = None
 
     def holds(self, part_cores: Sequence[int]) -> bool:
-        """Whether the condition holds for an allocation, [part] core."""
+        """Whether the condition holds for an allocation, given as [part] core."""
         owned = self.owner is None or part_cores[self.owner.part] == self.owner.core
         return owned and (self.any_of is None or any(part_cores[part] == core for part, core in self.any_of))
 
@@ -108,23 +110,23 @@ class ConditionalSum:
     terms: dict[Condition, float] = field(default_factory=dict)
 
     def add(self, amount: float, owner: OnCore | None = None, any_of: Iterable[OnCore] | None = None) -> None:
-        """Add a term. A term whose condition cannot hold is left out."""
+        """Add a term. The term is left out if `any_of` is empty, because its condition then never holds."""
         found = None if any_of is None else frozenset(any_of)
         if amount and (found is None or found):
             condition = Condition(owner, found)
             self.terms[condition] = self.terms.get(condition, 0) + amount
 
     def add_sum(self, other: "ConditionalSum", factor: float = 1) -> None:
-        """Add all terms of another sum, times a factor."""
+        """Add all terms of another sum. Each term is multiplied by `factor`."""
         for condition, amount in other.terms.items():
             self.add(amount * factor, *condition)
 
     def value(self, part_cores: Sequence[int]) -> float:
-        """Value of the sum for an allocation, [part] core."""
+        """Value of the sum for an allocation, given as [part] core."""
         return sum(amount for condition, amount in self.terms.items() if condition.holds(part_cores))
 
     def simplified(self, space: AllocationSpace) -> "ConditionalSum":
-        """Equal sum without conditions that every allocation of the space satisfies."""
+        """Sum with the same values, but without conditions that hold for every allocation of the space."""
         found = ConditionalSum()
         for (owner, any_of), amount in self.terms.items():
             if any_of is not None and _is_certain(any_of, owner, space):
@@ -136,7 +138,7 @@ class ConditionalSum:
 
 
 def _is_certain(any_of: frozenset[OnCore], owner: OnCore | None, space: AllocationSpace) -> bool:
-    """Whether at least one of the literals holds in every allocation in which the owner holds."""
+    """Whether every allocation of the space satisfies a literal of `any_of` if it satisfies `owner`."""
     if owner in any_of:
         return True
     cores_of: dict[int, set[int]] = {}
@@ -147,7 +149,7 @@ def _is_certain(any_of: frozenset[OnCore], owner: OnCore | None, space: Allocati
 
 @dataclass(frozen=True)
 class _Kind:
-    """Kind of pieces: all pieces with the same producer, the same readers, and the same `is_output`."""
+    """Pieces with the same producer, the same readers, and the same value of `is_output`."""
 
     maker: int
     """Part that produces the pieces; -1 for constants."""
@@ -155,30 +157,30 @@ class _Kind:
     """Row of the producer in the cost table; -1 for constants."""
     is_output: bool
     readers: frozenset[tuple[int, int, int]]
-    """(Part, row of the cost table, operand) of each reader"""
+    """Triples (part, row of the cost table, operand), one for each reader"""
 
 
 @dataclass
 class Moves:
-    """Lower bounds of the loads and energy of all moves."""
+    """Lower bounds of the traffic on links and of the movement energy."""
 
     links: dict[int, ConditionalSum] = field(default_factory=dict)
-    """Bits that move over each link, by number of the link"""
+    """Bits that move over each link, keyed by the number of the link"""
     memory_pj: ConditionalSum = field(default_factory=ConditionalSum)
-    """Energy in pJ of memory words, and of links that are on only some of the possible paths"""
+    """Energy in pJ of memory accesses. It also has the energy of links that are not on all possible paths of a move."""
 
     def load(self, link: int) -> ConditionalSum:
-        """Bits that move over a link."""
+        """Bits that move over a link. Terms can be added to the result."""
         return self.links.setdefault(link, ConditionalSum())
 
 
 def moves_of(
     problem: SchedulingProblem, space: AllocationSpace, needs: Booleans, results: Booleans, made: Booleans
 ) -> Moves:
-    """Lower bounds of the moves for a selection of needs and pieces.
+    """Lower bounds of the moves of selected data.
 
     `needs` [need, in fetch order] selects needs, `results` [piece] selects outputs of the network, and `made` [piece]
-    selects produced pieces. Produced pieces that are not selected are counted as pieces that do not move.
+    selects produced pieces. Produced pieces that are not selected count as pieces that do not move.
     """
     builder = _Builder(problem, space, Ways(problem.system))
     for kind, pieces in _kinds(problem, space, needs, results, made).items():
@@ -231,7 +233,9 @@ class _Builder:
         self._fetches(None, arrivals, bits, self.ways.has_bus(off))
 
     def produced(self, kind: _Kind, core: int, bits: Integers) -> None:
-        """Add the moves of the results of a part on a core: to the off-chip memory if required, and to readers."""
+        """Add the moves of the results of a part, if the part runs on `core`. The results move to readers and, if
+        required, to the off-chip memory.
+        """
         owner = OnCore(kind.maker, core)
         streams_out = self._streams(kind.row, core, OUTPUT_OPERAND)
         home = self.ways.home(core)
@@ -257,7 +261,9 @@ class _Builder:
         self._direct(owner, core, arrivals, written, bits, shared)
 
     def _readers(self, kind: _Kind) -> Iterable[tuple[OnCore, int, bool]]:
-        """(part on a core, operand, whether the operand streams on this core) of all readers of a kind of pieces."""
+        """Triples (reading part on a core, operand, whether the operand streams on this core) for all readers of a kind
+        of pieces.
+        """
         for part, row, operand in sorted(kind.readers):
             for core in self.space.choices[part]:
                 yield OnCore(part, core), operand, self._streams(row, core, operand)
@@ -290,8 +296,8 @@ class _Builder:
     ) -> None:
         """Add the moves of pieces directly from their home memory, or through the off-chip memory.
 
-        `written` has the readers for which the pieces are certainly written off-chip. None: the pieces are always
-        written off-chip.
+        `written` has the readers that force the pieces to be written off-chip. None: the pieces are always written
+        off-chip.
         """
         total, off = int(bits.sum()), self.ways.system.off_chip_memory
         out, home = self.ways.written(core), self.ways.home(core)
@@ -322,8 +328,8 @@ class _Builder:
     def _count(
         into: ConditionalSum, amount: float, owner: OnCore | None, arrivals: list[set[OnCore]], shared: bool
     ) -> None:
-        """Add an amount for each memory. If one transfer can serve several memories, add the amount only once for all
-        memories.
+        """Add an amount once for each memory in `arrivals`. If `shared`, one transfer can serve several memories, and
+        the amount is added only once for all of them.
         """
         if shared:
             into.add(amount, owner, set().union(*arrivals))

@@ -17,12 +17,12 @@ from tilewright.multicore.scheduling.bounds.paths import LongestPaths, latest_of
 from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, SchedulingProblem
 
 MOST_SPLITS = 6
-"""Largest number of CNs for which the relaxation has a `Split`."""
+"""Largest number of CNs at which the relaxation splits a schedule (`Split`)."""
 
 
 @dataclass(frozen=True)
 class LinkLoad:
-    """Bits that a link carries in a period."""
+    """Bits that a link must carry in a certain period, and the width of the link."""
 
     bits_per_cycle: int
     bits: ConditionalSum
@@ -30,13 +30,13 @@ class LinkLoad:
 
 @dataclass(frozen=True)
 class Split:
-    """Work that is done before a CN starts, and work that begins after its end."""
+    """Division of a schedule at one CN: work that is done before the CN starts, and work that begins after it ends."""
 
     cn: int
     before: tuple[LinkLoad, ...]
     after: tuple[LinkLoad, ...]
     work_before: tuple[ConditionalSum, ...]
-    """Work of each core before the start of the CN, in cycles."""
+    """[core] Cycles of work before the start of the CN."""
     work_after: tuple[ConditionalSum, ...]
 
 
@@ -47,7 +47,7 @@ class Precedence:
     first: int
     second: int
     delays: dict[tuple[int, int], int]
-    """Least number of cycles between the two CNs, by (core of the first CN, core of the second CN)"""
+    """Smallest number of cycles between the two CNs, by (core of the first CN, core of the second CN)"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,15 +56,17 @@ class Relaxation:
 
     space: AllocationSpace
     runtime_cycles: tuple[dict[int, int], ...]
-    """[cn] Least runtime in cycles, by core"""
+    """[cn] Smallest runtime in cycles, by core"""
     release_cycles: tuple[dict[int, int], ...]
-    """[cn] Earliest start in cycles, by core"""
+    """[cn] Earliest start time in cycles, by core"""
     tail_cycles: tuple[dict[int, int], ...]
-    """[cn] Least time in cycles from the CN's end to the end of the schedule, by core"""
+    """[cn] Smallest number of cycles from the end of the CN to the end of the schedule, by core"""
     precedences: tuple[Precedence, ...]
     links: tuple[LinkLoad, ...]
     core_work: tuple[ConditionalSum, ...]
-    """Work of each core in cycles, plus the least idle time before its first CN and after its last CN."""
+    """[core] Cycles of work, plus the smallest possible idle time before the first CN and after the last CN of the
+    core.
+    """
     splits: tuple[Split, ...]
     energy_pj: ConditionalSum
 
@@ -110,7 +112,9 @@ def _runtime(classes: CnClasses) -> tuple[dict[int, int], ...]:
 def _ends(
     problem: SchedulingProblem, space: AllocationSpace, limits: SystemLimits
 ) -> tuple[tuple[dict[int, int], ...], tuple[dict[int, int], ...]]:
-    """([cn] earliest start by core, [cn] least time after the end by core), from the data transfers of this CN only."""
+    """Pair ([cn] earliest start by core, [cn] smallest number of cycles after the end by core). Only the data transfers
+    of this CN are considered.
+    """
     graph, ways, costs = problem.graph, Ways(problem.system), problem.costs
     release: list[dict[int, int]] = []
     tail: list[dict[int, int]] = []
@@ -144,8 +148,8 @@ def _ends(
 def _cycles(
     problem: SchedulingProblem, loads: list[tuple[int, frozenset[int]]], single: list[tuple[int, float]]
 ) -> int:
-    """Least number of cycles of some transfers. `loads` bounds the cycles of each link. `single` bounds the cycles of
-    each single transfer.
+    """Lower bound of the cycles of some transfers. `loads` has pairs (bits, links) for transfers that share links.
+    `single` has pairs (bits, rate) for transfers that are bounded one by one.
     """
     bits_of: dict[int, int] = {}
     for bits, links in loads:
@@ -181,7 +185,7 @@ def _precedences(problem: SchedulingProblem, classes: CnClasses, limits: SystemL
 
 
 def _add_streams(problem: SchedulingProblem, space: AllocationSpace, moves: Moves, cns: Booleans) -> None:
-    """Add the streams of some CNs [cn] to the loads of links."""
+    """Add the streams of the selected CNs to the traffic on links."""
     ways, off = Ways(problem.system), problem.system.off_chip_core
     bits = problem.costs.stream_bits
     for part, choices in enumerate(space.choices):
@@ -208,8 +212,8 @@ def _work(
     release: tuple[dict[int, int], ...] | None,
     tail: tuple[dict[int, int], ...] | None,
 ) -> ConditionalSum:
-    """Cycles of the selected CNs on a core, plus the least idle time of the core before the first and after the last of
-    these CNs.
+    """Cycles of the selected CNs on a core, plus the smallest possible idle time of this core. The idle time is before
+    the first and after the last of these CNs.
     """
     found = ConditionalSum()
     able = [cn for cn in np.flatnonzero(cns).tolist() if core in space.choices[int(space.part_of_cn[cn])]]
@@ -221,7 +225,9 @@ def _work(
 
 
 def _split_cns(problem: SchedulingProblem, paths: LongestPaths) -> list[int]:
-    """CNs of at most MOST_SPLITS layers, spread evenly over the network: for each layer the CN that can start last."""
+    """CNs at which the relaxation splits a schedule, one for each of at most MOST_SPLITS layers. It is the CN of the
+    layer with the largest earliest start time. The layers are spread evenly over the network.
+    """
     last = latest_of_layers(problem.graph.layer, paths.head)
     if len(last) <= MOST_SPLITS:
         return [int(cn) for cn in last]
@@ -260,7 +266,7 @@ def _split(
 
 
 def _energy(problem: SchedulingProblem, space: AllocationSpace, moves: Moves) -> ConditionalSum:
-    """Energy of all moves, and of each part on its core with its streams."""
+    """Energy of all moves, and energy of each part on its core, including its streams."""
     found, costs, system = ConditionalSum(), problem.costs, problem.system
     off = system.off_chip_memory
     outward = np.arange(costs.stream_bits.shape[2]) == OUTPUT_OPERAND

@@ -2,8 +2,8 @@
 
 The method is a logic-based Benders decomposition (J. N. Hooker, G. Ottosson, "Logic-based Benders decomposition",
 Mathematical Programming 96, 2003). The constraint program proposes an allocation that could be better than the best
-known one. The scheduler evaluates this allocation and all allocations that differ from it only in the least important
-parts. All of these allocations are then excluded.
+known one. The scheduler evaluates this allocation together with a block of similar allocations. They differ from it
+only in the parts with the shortest runtimes. The block is then excluded.
 
 Two cores are interchangeable if an exchange of the cores, with their memories and links, changes neither the system nor
 the costs nor the allowed cores (docs/proofs.md#exact-allocation).
@@ -55,13 +55,14 @@ from tilewright.multicore.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.multicore.scheduling.problem import SchedulingProblem
 
 MOST_IMAGES = 24
-"""Largest number of renamings of cores. If there are more, fewer cores are treated as interchangeable."""
+"""Largest number of renamings of interchangeable cores. If there are more, fewer cores are treated as interchangeable.
+"""
 Renaming = dict[int, int]
-"""New number of each core, by old number; cores that are not in the table keep their number."""
+"""New number of each core, by its old number. A core without an entry keeps its number."""
 
 
 def interchangeable_cores(problem: SchedulingProblem, space: AllocationSpace) -> tuple[tuple[int, ...], ...]:
-    """Sets of at least two interchangeable cores, in rising order."""
+    """Classes of interchangeable cores. A class has at least two cores, in rising order."""
     cores = sorted({core for choices in space.choices for core in choices})
     classes: list[list[int]] = []
     for core in cores:
@@ -75,7 +76,7 @@ def interchangeable_cores(problem: SchedulingProblem, space: AllocationSpace) ->
 
 
 def limited(classes: Sequence[Sequence[int]], most: int = MOST_IMAGES) -> tuple[tuple[int, ...], ...]:
-    """Classes of cores, from which cores are removed until all classes together have at most `most` renamings."""
+    """Classes without some of their cores, so that all classes together have at most `most` renamings."""
     found, count = [], 1
     for one in classes:
         size = 1
@@ -88,7 +89,7 @@ def limited(classes: Sequence[Sequence[int]], most: int = MOST_IMAGES) -> tuple[
 
 
 def renamings(classes: Sequence[Sequence[int]]) -> Iterator[Renaming]:
-    """All renamings of cores within their classes. The first renaming changes nothing."""
+    """All renamings of cores within their classes. The first renaming leaves every core unchanged."""
     for orders in itertools.product(*(itertools.permutations(one) for one in classes)):
         pairs = zip(classes, orders, strict=True)
         yield {core: other for one, order in pairs for core, other in zip(one, order, strict=True)}
@@ -105,7 +106,7 @@ def _can_exchange(problem: SchedulingProblem, space: AllocationSpace, one: int, 
 
 
 def _is_symmetric(problem: SchedulingProblem, one: int, other: int) -> bool:
-    """Whether memories and links can be renamed such that exchanging the two cores changes nothing."""
+    """Whether two cores can be exchanged without changing the system, if memories and links are renamed accordingly."""
     system = problem.system
     core_of = {core: core for core in range(system.core_count)} | {one: other, other: one}
     memories: list[tuple[int, int]] = []
@@ -128,9 +129,7 @@ def _is_symmetric(problem: SchedulingProblem, one: int, other: int) -> bool:
 
 
 def _renames(pairs: Iterable[tuple[int, int]], columns: Sequence[np.ndarray]) -> bool:
-    """Whether pairs (number, new number) are a consistent renaming, and both items of each pair have equal values in
-    all columns.
-    """
+    """Whether `pairs` (number, new number) are a one-to-one renaming that keeps the values in all columns."""
     there: dict[int, int] = {}
     back: dict[int, int] = {}
     for number, renamed in pairs:
@@ -144,13 +143,13 @@ def _renames(pairs: Iterable[tuple[int, int]], columns: Sequence[np.ndarray]) ->
 
 Found = TypeVar("Found")
 SHARE_OF_BOUNDS, SHARE_WHERE_PROVEN = 0.1, 0.001
-"""Share of the effort for bounds of all schedules. The second value applies if the best allocation is already proven
-optimal, because these bounds then matter less.
+"""Share of the solver's effort for lower bounds over all schedules. First: while the best allocation is not proven
+optimal. Second: after it is proven optimal, because the bounds then matter less.
 """
 PROVEN = "proven"
-"""Reason why a search ends: it is proven that no other allocation is better."""
+"""Reason why a search ends: a proof that no other allocation is better."""
 BLOCK = 256
-"""Largest number of allocations in a block. The allocations of a block are scheduled and excluded together."""
+"""Largest number of allocations in a block. The allocations of a block are scheduled and then excluded together."""
 
 
 def search_exactly(
@@ -163,11 +162,12 @@ def search_exactly(
     clock: Callable[[], float] = time.monotonic,
     block: int = BLOCK,
 ) -> AllocationResult:
-    """Best allocation by `judge`, with a proof or lower bounds.
+    """Best allocation by `judge`, with a proof of optimality or with lower bounds.
 
-    `bounds` are lower bounds of the problem over the space. At most `block` allocations are excluded together. The
-    result does not depend on the number of threads, unless the time budget or Ctrl-C ends the search early. Raises
-    MappingError if no evaluated allocation has a schedule. Ctrl-C before the first schedule raises KeyboardInterrupt.
+    `bounds` are lower bounds of the problem over the space. A block has at most `block` allocations, which are excluded
+    together. The result does not depend on the number of threads, unless the time budget or Ctrl-C ends the search
+    early. Raises MappingError if no evaluated allocation has a schedule, and KeyboardInterrupt for Ctrl-C before the
+    first schedule.
     """
     options = options or AllocationOptions()
     with Evaluator(space, judge, options.job_count, options.ga_time_budget_s, clock) as evaluator:
@@ -189,7 +189,7 @@ def search_exactly(
 
 
 class _ExactSearch:
-    """State of the search: the excluded allocations and the bounds."""
+    """State of the search: best allocation, excluded allocations and bounds."""
 
     def __init__(
         self,
@@ -208,14 +208,16 @@ class _ExactSearch:
         self.evaluator = evaluator
         self.powers = OBJECTIVES[options.objective]
         self.excluded: list[tuple[dict[int, int], float | None]] = []
-        """Excluded blocks of allocations: (cores by part that all allocations of the block share, best value of the
-        block, or None if none of them has a schedule)"""
+        """Pairs (cores by part that all allocations of the excluded block share, best objective value in the block).
+        The value is None if no allocation of the block has a schedule.
+        """
         self.rule = ""
         self.tightened = 0.0
         """Lower bound of the objective from the relaxation."""
         self.effort = 0.0
-        """Deterministic time of the solver. The last digit differs between runs; therefore the time is used only to
-        decide when to end."""
+        """Deterministic time that the solver has used. Its last digit differs between runs. Therefore it only decides
+        when to end.
+        """
 
     def run(self) -> None:
         """Propose and exclude allocations until none is left, or a limit is reached."""
@@ -246,8 +248,8 @@ class _ExactSearch:
                 newest = self._exclude(program, self.space.genome(answer.part_cores))
 
     def tighten(self) -> None:
-        """Compute lower bounds of all schedules of all allocations from the relaxation, unless they cannot improve the
-        known bound.
+        """Compute lower bounds over all allocations and all their schedules from the relaxation. If they cannot improve
+        the known bound, nothing is computed.
         """
         if self.rule in (EXHAUSTION, BOUND, RELAXATION) or self.evaluator.stopped_by:
             return
@@ -263,7 +265,7 @@ class _ExactSearch:
         self.tightened = float(self.powers.value(least[ENERGY], least[LATENCY]))
 
     def proof(self) -> AllocationProof:
-        """Proof of the best allocation."""
+        """Proof that the best allocation is optimal, or the bounds that are known for it."""
         best = choose(self.evaluator.points.values(), self.options.objective)
         if self.evaluator.count == self.space.size:
             self.rule = EXHAUSTION
@@ -297,8 +299,8 @@ class _ExactSearch:
         return TOLERANCE if self.powers.energy else 0.0
 
     def _program(self, best: Evaluation, all_of_it: bool = False) -> RelaxationProgram:
-        """Constraint program of all allocations that can be better than `best`. Without `all_of_it`, the program does
-        not allow the excluded blocks.
+        """Constraint program of all allocations that can be better than `best`. It excludes the excluded blocks, unless
+        `all_of_it` is set.
         """
         aim = wanted(self.powers, self._value(best), self.bounds.if_copied.latency_cycles, self.bounds.energy_pj)
         program = RelaxationProgram(self._relaxation, aim)
@@ -316,7 +318,7 @@ class _ExactSearch:
         return left is not None and left <= 0.01
 
     def _in_thread(self, thread: ThreadPoolExecutor, solve: Callable[[int, float | None, Stop], Found]) -> Found:
-        """Answer of the solver, which runs in another thread so that Ctrl-C is handled."""
+        """Answer of the solver. The solver runs in another thread, so that this thread can handle Ctrl-C."""
         stop = Stop()
         running = thread.submit(solve, self.options.seed, self._seconds_left(), stop)
         try:
@@ -334,10 +336,11 @@ class _ExactSearch:
         return answer
 
     def _exclude(self, program: RelaxationProgram, genome: Genome) -> list[Genome]:
-        """Schedule and exclude an allocation and all allocations that differ from it only in the light genes.
+        """Schedule and exclude a block: an allocation, and all allocations that differ from it only in the light genes.
+        Returns the scheduled genomes.
 
-        Copies of these allocations with renamed interchangeable cores are scheduled and excluded, too. Copies can
-        differ in cost, because the scheduler breaks ties by core number.
+        Copies of the block with renamed interchangeable cores are treated in the same way. The costs of copies can
+        differ, because the scheduler breaks ties by core number.
         """
         scheduled: list[Genome] = []
         blocks = []
@@ -371,9 +374,8 @@ class _ExactSearch:
 
     @cached_property
     def _light_genes(self) -> frozenset[int]:
-        """Light genes: the genes that take all their values within a block of allocations.
-
-        These are the genes whose parts have the shortest runtimes. All other genes are fixed within a block.
+        """Genes whose parts have the shortest runtimes. Within a block, these genes take all their values, and all
+        other genes are fixed.
         """
         runtime = self.space.runtime_cycles
         spread = [max(runtime[part, core] for core in self.space.choices[part]) for part in self.space.flexible]

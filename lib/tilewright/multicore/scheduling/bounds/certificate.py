@@ -1,4 +1,4 @@
-"""Certificate of lower bounds: the bounds with their weights, for the check in `scheduling.check.bound_certificate`."""
+"""Certificate of lower bounds: the bounds and their weights, for the check in `scheduling.check.bound_certificate`."""
 
 from typing import Any
 
@@ -14,8 +14,7 @@ from tilewright.multicore.scheduling.bounds.work import fetched_pieces, possible
 from tilewright.multicore.scheduling.problem import Booleans, Floats, SchedulingProblem
 
 _UNITS = 2**40
-"""Number of units into which the sum of all weights is divided. Each weight is rounded to an integer number of
-units."""
+"""Number of units that the weights of a bound sum to. Each weight is rounded to an integer number of units."""
 
 
 def bound_certificate(problem: SchedulingProblem, allowed: Booleans, bounds: LowerBounds) -> JsonObject:

@@ -1,6 +1,7 @@
 """Chains of CNs that divide a schedule into phases (docs/proofs.md#bounds, "Phases").
 
-Each CN of a chain waits for the CN before it. Phases are the runs of these CNs and the times between them.
+Each CN of a chain waits for the previous CN of the chain. Phases are the runs of these CNs and the times between the
+runs.
 """
 
 from dataclasses import dataclass
@@ -12,37 +13,43 @@ from tilewright.multicore.scheduling.bounds.paths import LongestPaths
 from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
 
 _ALL_OF = 64
-"""Largest number of CNs in a graph whose CNs are all candidates for the chain."""
+"""Largest number of CNs in a graph in which every CN is a candidate for the chain."""
 _PARTS_OF_LAYER = 8
-"""Number of parts into which the candidates divide each layer of a larger graph. The candidates of a layer are the CN
-that can start first, the CN that can start last, and CNs between them at equal distances."""
+"""Number of parts into which the candidates divide each layer of a larger graph. The candidates of a layer are its CN
+with the earliest possible start, its CN with the latest, and CNs at equal distances between them.
+"""
 _MOST_LOOKED_AT = 1000
-"""Largest number of candidates."""
+"""Largest number of candidates for a chain."""
 _MOST_EDGES = 2 * 10**7
-"""Upper limit of the number of edges of a graph times the number of candidates; large graphs get fewer candidates."""
+"""Upper limit of the number of edges of a graph times the number of candidates. Large graphs therefore get fewer
+candidates.
+"""
 _WORTH_OF_CN = 1 / 32
-"""Share of all cycles that counts as the runtime of a CN of the chain, in place of the actual runtime of this CN; found
-by experiments."""
+"""Fictitious runtime of a CN of the chain, as a share of all cycles. It replaces the actual runtime when chains are
+compared; the value was found by experiments.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class NodeChain:
-    """Chain of CNs, and the phases in which all other CNs can run."""
+    """Chain of CNs, and the phases in which every CN can run."""
 
     cns: Integers
-    """CNs of the chain. CN i of the chain runs in phase 2 i + 1; the even phases are the times before, between and
-    after these runs"""
+    """CNs of the chain. CN i of the chain runs in phase 2 i + 1. The even phases are the times before, between and
+    after these runs
+    """
     first: Integers
     """[cn] First phase in which the CN can start"""
     last: Integers
     """[cn] Last phase in which the CN can end"""
     arrives: Integers
-    """[cn] Last phase in which the inputs of the CN can arrive. For a CN of the chain, the phase before its run, or its
-    run if data that fit may stream"""
+    """[cn] Last phase in which the inputs of the CN can arrive. For a CN of the chain, it is the phase before its run;
+    if data that fit the core may stream, it is the run itself
+    """
 
 
 def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> NodeChain:
-    """Chain of up to `count` candidates that separates the most pairs of other CNs."""
+    """Chain of up to `count` candidates that separates the most pairs of other CNs, weighted by runtime."""
     first = np.zeros(problem.graph.node_count, np.int64)
     kept = _best_row(problem, paths, count)
     last = np.full(problem.graph.node_count, 2 * len(kept), np.int64)
@@ -59,14 +66,16 @@ def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> Nod
 
 
 def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> list[int]:
-    """Chain of up to `count` CNs that separates the most pairs of CNs.
+    """Chain of up to `count` CNs that separates the most pairs of CNs, weighted by runtime.
 
-    A chain separates two CNs if some CN of the chain waits for one of them and the other one waits for the CN of the
-    chain. A pair counts as the product of the runtimes of its CNs. The predecessors of a CN of the chain include all
-    predecessors of the CN before it. Therefore each CN adds only the pairs of its new predecessors. A CN of the chain
-    itself counts as a fixed share of all cycles, so that it adds value even next to another CN of the chain. If several
-    chains are equally good, the chain whose last CN has the fewest predecessors is taken, then the chain with the
-    fewest CNs.
+    A chain separates two CNs if some CN of the chain must run between them: it waits for one of them, and the other one
+    waits for it. The weight of a pair is the product of its runtimes.
+
+    The predecessors of a CN of the chain include all predecessors of the previous CN of the chain. Therefore each CN
+    adds only the pairs of its new predecessors. A CN of the chain itself counts with a fixed share of all cycles, so
+    that it adds value even next to another CN of the chain.
+
+    Ties are broken by the fewest predecessors of the last CN, then by the fewest CNs.
     """
     looked_at = _looked_at(problem, paths)
     before = np.zeros((len(looked_at), len(looked_at)), np.bool_)
@@ -99,8 +108,8 @@ def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> li
 
 
 def _looked_at(problem: SchedulingProblem, paths: LongestPaths) -> Integers:
-    """Candidates for the chain: all CNs of a small graph, else some CNs of each layer. If this gives too many
-    candidates, only some of the candidates are kept, evenly over the network.
+    """Candidates for the chain: all CNs of a small graph, else some CNs of each layer. If there are too many
+    candidates, a subset is taken at equal distances over the network.
     """
     layer, head = problem.graph.layer, paths.head
     if len(layer) <= _ALL_OF:

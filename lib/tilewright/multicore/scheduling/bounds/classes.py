@@ -1,4 +1,4 @@
-"""Classes of CNs with the same row of the cost table and the same allowed cores (docs/proofs.md#bounds)."""
+"""Classes of CNs with equal rows of the cost table and equal allowed cores (docs/proofs.md#bounds)."""
 
 from dataclasses import dataclass
 
@@ -15,31 +15,32 @@ class CnClasses:
     of_cn: Integers
     """[cn] Class of the CN"""
     count: Integers
-    """[class] Number of CNs"""
+    """[class] Number of CNs in the class"""
     row: Integers
     """[class] Row of the cost table for the CNs of the class"""
     allowed: Booleans
-    """[class, core] True where the core is allowed for the CNs of the class"""
+    """[class, core] Whether the core is allowed for the CNs of the class"""
     runtime: Floats
-    """[class, core] Least runtime in cycles; infinite where the core is not allowed"""
+    """[class, core] Smallest runtime in cycles; infinite where the core is not allowed"""
     stream_bits: Integers
     """[class, core, operand] Bits that the CN streams"""
     never_streams: Booleans
-    """[class, operand] True where the operand does not stream on any allowed core. If data may stream, True where each
-    piece of the operand moves as a whole in any case"""
+    """[class, operand] Whether the operand streams on no allowed core. If `may_stream`, whether each piece of the
+    operand must move as a whole
+    """
     always_streams: Booleans
-    """[class, operand] True where the operand streams on every allowed core; False everywhere if data may stream"""
+    """[class, operand] Whether the operand streams on every allowed core; False everywhere if `may_stream`"""
     may_stream: bool
-    """Whether data can move while a CN runs, even if they fit its core"""
+    """Whether the model lets data move while a CN runs, even if the data fit the core of the CN"""
 
 
 def cn_classes(problem: SchedulingProblem, allowed: Booleans | None, may_stream: bool = False) -> CnClasses:
-    """The classes of the CNs of a problem.
+    """Classes of the CNs of a problem.
 
     `allowed` [cn, core] says which cores are allowed; None: all cores that the cost table allows. With `may_stream`,
-    bounds from the classes hold whether data that fit a core are copied before use or streamed: a CN takes the runtime
-    of the cost table, and each of its pieces moves at least once, at any time before its end. Raises MappingError if a
-    CN has no allowed core.
+    bounds from the classes hold for both treatments of data that fit a core: a copy before use, and streaming. A CN
+    then takes the runtime of the cost table. Each of its pieces moves at least once, at any time before the end of the
+    CN. Raises MappingError if a CN has no allowed core.
     """
     graph, costs = problem.graph, problem.costs
     runs = costs.runtime_cycles >= 1
@@ -77,7 +78,9 @@ def cn_classes(problem: SchedulingProblem, allowed: Booleans | None, may_stream:
 
 
 def _own_bits(problem: SchedulingProblem, of_cn: Integers) -> Integers:
-    """[class, operand] Most bits of the pieces that a CN of the class reads by the operand, or makes."""
+    """[class, operand] Largest total size in bits of the pieces that a CN of the class reads by the operand, or
+    produces.
+    """
     graph, (piece, operand) = problem.graph, problem.fetch_order
     of_each = np.zeros((graph.node_count, problem.system.core_memory.shape[1]), np.int64)
     np.add.at(of_each, (problem.need_cn, operand), graph.piece_bits[piece])
@@ -89,7 +92,7 @@ def _own_bits(problem: SchedulingProblem, of_cn: Integers) -> Integers:
 
 
 def _streaming_runtime(problem: SchedulingProblem) -> Floats:
-    """[row, core] Runtime in cycles if all streams get the full width of their links."""
+    """[row, core] Runtime in cycles if the streams of the CN share the full width of their links with no other data."""
     costs, system = problem.costs, problem.system
     runtime = costs.runtime_cycles.astype(np.float64)
     for row, core in np.argwhere(np.any(costs.stream_bits > 0, axis=2)).tolist():

@@ -11,15 +11,16 @@ from tilewright.multicore.scheduling.bounds.weights import Weighted, best_by_wei
 from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Floats, SchedulingProblem
 
 ROUNDS = 400
-"""Steps of the search for weights."""
+"""Number of steps of the search for weights."""
 
 
 TrafficLoad = tuple[Floats, float]
-"""([class, core] cycles that the streams of a CN take, cycles of the traffic that is necessary in every schedule)."""
+"""Pair ([class, core] cycles that the streams of a CN take, cycles of the traffic that is necessary in every schedule).
+"""
 
 
 def core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS) -> int:
-    """The lower bound of `weighted_core_work` in cycles. This function also works if there are no CNs."""
+    """Lower bound in cycles that `weighted_core_work` finds. This function also works if there are no CNs."""
     if not classes.count.any():
         return math.ceil(max((cycles for _, cycles in traffic), default=0.0) * (1 - SLACK))
     return weighted_core_work(classes, traffic, ends, rounds, cycles_only=True).cycles
@@ -28,11 +29,11 @@ def core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rou
 def weighted_core_work(
     classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS, cycles_only: bool = False
 ) -> Weighted:
-    """The best lower bound by weights of cores and traffic, with its weights. There must be CNs.
+    """Best lower bound that a search over weights of cores and traffic finds, with these weights. There must be CNs.
 
-    The first weights belong to the cores that are allowed for some CN, by number of the core; the other weights belong
-    to the kinds of traffic. `ends` is the number of cycles before the first CN and after the last CN; `rounds` is the
-    number of steps of the search for weights, which ends earlier with `cycles_only` (`best_by_weights`).
+    The first weights belong to the cores that are allowed for some CN, by core number. The other weights belong to the
+    entries of `traffic`. `ends` is the number of cycles before the first CN and after the last CN. `rounds` is the
+    number of steps of the search. With `cycles_only`, the search can end earlier (`best_by_weights`).
     """
     present = np.flatnonzero(classes.count)
     used = np.flatnonzero(classes.allowed[present].any(axis=0))
@@ -42,7 +43,7 @@ def weighted_core_work(
     taken = np.array([cycles[np.ix_(present, used)] for cycles, _ in traffic]).reshape(len(traffic), runtime.size)
     fixed = np.array([float(ends)] * len(used) + [cycles for _, cycles in traffic])
     cells = np.arange(len(present)) * len(used)
-    """[class] Position of the first core of the class in flat tables"""
+    """[class] Position of the class's first core in flattened [class, core] tables"""
 
     def bound(weight: Floats) -> tuple[float, Floats]:
         on_cores, on_traffic = weight[: len(used)], weight[len(used) :]
@@ -61,9 +62,9 @@ def weighted_core_work(
 def traffic_loads(
     problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, fetched_bits: int, written_bits: int
 ) -> list[TrafficLoad]:
-    """Loads of three kinds of off-chip traffic: data that are read, data that are written, and both together.
+    """Loads of three kinds of off-chip traffic: reads, writes, and reads and writes together.
 
-    `fetched_bits` and `written_bits` are the numbers of bits that must be fetched or written in every schedule.
+    `fetched_bits` and `written_bits` are the numbers of bits that every schedule must fetch or write.
     """
     bits = classes.stream_bits.astype(np.float64)
     inward, outward = bits[:, :, 1:].sum(axis=2), bits[:, :, OUTPUT_OPERAND]

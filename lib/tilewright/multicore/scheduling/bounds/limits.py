@@ -1,4 +1,4 @@
-"""Limits from which lower bounds follow: rates of a system and least energy of moves, and their rounding."""
+"""Limits from which lower bounds follow: largest rates of a system, smallest energies of moves, and rounding."""
 
 import math
 from dataclasses import dataclass
@@ -10,42 +10,44 @@ from tilewright.multicore.scheduling.problem import Booleans, CoreSystem, Floats
 
 @dataclass(frozen=True, eq=False)
 class SystemLimits:
-    """Largest rates in bits per cycle, and least energies. A rate is infinite if no link and no memory limits the rate,
-    and 0 if there is no path.
+    """Largest rates in bits per cycle, and smallest energies in pJ. A rate is infinite if no link and no memory limits
+    it, and 0 if there is no path.
     """
 
     read_bits_per_cycle: float
-    """Largest total rate of the data that leave the off-chip memory"""
+    """Largest total rate of data from the off-chip memory"""
     write_bits_per_cycle: float
-    """Largest total rate of the data that enter the off-chip memory"""
+    """Largest total rate of data to the off-chip memory"""
     both_bits_per_cycle: float
-    """Largest total rate of the data that leave or enter the off-chip memory"""
+    """Largest total rate of data from and to the off-chip memory together"""
     fetch_rate: Floats
-    """[memory] Largest rate of one piece from the off-chip memory into the memory"""
+    """[memory] Largest rate of one piece from the off-chip memory to the memory"""
     direct_rate: Floats
-    """[core, memory] Largest rate of one piece from the output memory of the core into the memory"""
+    """[core, memory] Largest rate of one piece from the output memory of the core to the memory"""
     write_rate: Floats
-    """[core] Largest rate of one piece from the output memory of the core into the off-chip memory"""
+    """[core] Largest rate of one piece from the output memory of the core to the off-chip memory"""
     read_link_pj: Floats
-    """[core] Energy in pJ of the links that a bit uses from the off-chip memory to the core"""
+    """[core] Energy in pJ per bit of all links from the off-chip memory to the core"""
     write_link_pj: Floats
-    """[core] Energy in pJ of the links that a bit uses from the core to the off-chip memory"""
+    """[core] Energy in pJ per bit of all links from the core to the off-chip memory"""
 
     def detour_rate(self, core: int, memory: int) -> float:
-        """Bits per cycle of a piece that is written off-chip from the output memory of a core, and then fetched."""
+        """Rate in bits per cycle of a piece with a detour. The piece is written off-chip from the output memory of a
+        core, and then fetched into a memory.
+        """
         rates = self.write_rate[core], self.fetch_rate[memory]
         return 1.0 / sum(1.0 / float(rate) for rate in rates) if min(rates) > 0 else 0.0
 
     def cheapest_fetch_pj(self, system: CoreSystem, bits: Integers) -> float:
-        """Least energy of fetching pieces from the off-chip memory, each once."""
+        """Smallest energy in pJ to fetch pieces with these sizes from the off-chip memory, each once."""
         return float(np.sum(self.fetch_pj(system, bits)))
 
     def cheapest_write_pj(self, system: CoreSystem, bits: Integers) -> float:
-        """Least energy of writing pieces to the off-chip memory, each once."""
+        """Smallest energy in pJ to write pieces with these sizes to the off-chip memory, each once."""
         return float(np.sum(self.write_pj(system, bits)))
 
     def fetch_pj(self, system: CoreSystem, bits: Integers) -> Floats:
-        """[piece] Least energy to fetch the piece from the off-chip memory, in pJ."""
+        """[piece] Smallest energy in pJ to fetch the piece from the off-chip memory."""
         off = system.off_chip_memory
         words = -(-bits // system.memory_read_bits[off]) * system.memory_read_energy_pj[off]
         found: Floats = (
@@ -54,7 +56,7 @@ class SystemLimits:
         return found
 
     def write_pj(self, system: CoreSystem, bits: Integers) -> Floats:
-        """[piece] Least energy to write the piece to the off-chip memory, in pJ."""
+        """[piece] Smallest energy in pJ to write the piece to the off-chip memory."""
         off = system.off_chip_memory
         words = -(-bits // system.memory_write_bits[off]) * system.memory_write_energy_pj[off]
         found: Floats = (
@@ -63,8 +65,9 @@ class SystemLimits:
         return found
 
     def _over_links(self, system: CoreSystem, link_pj: Floats, bits: Integers) -> Floats:
-        """[piece] Least energy to move the piece over links, in pJ. A system without any path is allowed if there are
-        no pieces."""
+        """[piece] Smallest energy in pJ to move the piece over links. Without pieces, the system need not have any
+        path.
+        """
         least = float(np.min(_compute(system, link_pj), initial=math.inf))
         found: Floats = np.zeros(len(bits))
         if len(bits):
@@ -73,13 +76,13 @@ class SystemLimits:
 
 
 def _compute(system: CoreSystem, values: Floats) -> Floats:
-    """Values of all cores except the off-chip core."""
+    """Values of all cores except the off-chip core, from an array [core]."""
     compute: Floats = values[np.arange(len(values)) != system.off_chip_core]
     return compute
 
 
 def _cheapest(bits: Integers, system: CoreSystem, writing: bool) -> Floats:
-    """[piece] Least energy to read or write the piece in a memory on chip, in pJ."""
+    """[piece] Smallest energy in pJ to read or write the piece in an on-chip memory."""
     width = system.memory_write_bits if writing else system.memory_read_bits
     energy = system.memory_write_energy_pj if writing else system.memory_read_energy_pj
     on_chip = [memory for memory in range(len(width)) if memory != system.off_chip_memory]
@@ -88,7 +91,7 @@ def _cheapest(bits: Integers, system: CoreSystem, writing: bool) -> Floats:
 
 
 def system_limits(system: CoreSystem) -> SystemLimits:
-    """The limits that follow from links, paths and words."""
+    """Limits of a system that follow from its links, paths and memory words."""
     off, cores, memories = system.off_chip_core, system.core_count, len(system.memory_capacity_bits)
     reading = [system.path(off, core).tolist() for core in range(cores) if core != off and _reaches(system, off, core)]
     writing = [system.path(core, off).tolist() for core in range(cores) if core != off and _reaches(system, core, off)]
@@ -128,11 +131,11 @@ def _rate(system: CoreSystem, source: int, target: int, read: int, written: int)
 
 
 def _cut(directions: list[list[list[int]]], system: CoreSystem) -> float:
-    """Largest total rate over paths in bits per cycle.
+    """Largest total rate over paths, in bits per cycle.
 
-    The rate is the width of a link that all paths share, or the total width of all links at one end of the paths,
-    whichever is smaller. The first list has paths from the off-chip core; a second list has paths to the off-chip core.
-    If there is only one list, its paths can have either direction.
+    The rate is the smaller of two widths: a link that all paths share, and the total of all links at one end of the
+    paths. The first list has paths from the off-chip core, and a second list has paths to it. If there is only one
+    list, its paths can have either direction.
     """
     paths = [path for direction in directions for path in direction]
     if not paths or any(len(path) == 0 for path in paths):
@@ -146,17 +149,17 @@ def _cut(directions: list[list[list[int]]], system: CoreSystem) -> float:
 
 
 SLACK = 1e-9
-"""Share by which sums of floating-point numbers are lowered before they are used as lower bounds, because such sums are
-not exact."""
+"""Share by which a sum of floating-point numbers is lowered before it serves as a lower bound. Such sums are not exact.
+"""
 
 
 def changes(values: Integers) -> Booleans:
-    """[position] True where the value differs from the value before; True for the first value."""
+    """[position] Whether the value differs from the previous value; True for the first value."""
     found: Booleans = np.ones(len(values), np.bool_)
     found[1:] = values[1:] != values[:-1]
     return found
 
 
 def whole_cycles(values: Floats) -> Integers:
-    """Lower bounds on numbers of cycles, rounded up."""
+    """Whole numbers of cycles, rounded up from lower bounds. Each bound is lowered by SLACK first."""
     return np.ceil(values * (1 - SLACK)).astype(np.int64)

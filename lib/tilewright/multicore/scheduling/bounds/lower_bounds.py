@@ -18,22 +18,24 @@ from tilewright.multicore.scheduling.problem import Booleans, SchedulingProblem
 
 @dataclass(frozen=True)
 class LatencyBounds:
-    """Lower bounds on the latency in cycles, each by another argument. The largest of them is the bound."""
+    """Lower bounds on the latency in cycles, each by a different argument. The largest of them is the bound of the
+    problem.
+    """
 
     critical_path_cycles: int
     core_work_cycles: int
     off_chip_traffic_cycles: int
     link_traffic_cycles: int
     before_and_after_cycles: int
-    """Bound from one CN: the work that must end before the CN starts, its runtime, and the work after its end."""
+    """Bound from one CN: work that must end before the CN starts, runtime of the CN, and work after its end."""
     phases_cycles: int
-    """Bound from the work that must be done between the starts of some CNs, with the capacity of memories."""
+    """Bound from phases: work that must be done between the starts of some CNs, and the capacity of memories."""
     ordered_phases_cycles: int
-    """Bound from phases that also respects the order of dependent work; 0 if it was not computed."""
+    """Bound from phases that also follows the order of dependent work; 0 if it was not computed."""
 
     @property
     def latency_cycles(self) -> int:
-        """The largest bound on the latency."""
+        """Largest of the bounds on the latency, in cycles."""
         return max(
             self.critical_path_cycles,
             self.core_work_cycles,
@@ -45,21 +47,23 @@ class LatencyBounds:
         )
 
     def latency_gap(self, latency_cycles: int) -> float:
-        """Largest share of a found latency by which the optimum can be smaller."""
+        """Largest possible distance of a found latency from the optimum, as a share of the found latency."""
         return gap_to(self.latency_cycles, latency_cycles)
 
 
 @dataclass(frozen=True)
 class LowerBounds(LatencyBounds):
-    """Lower bounds of all schedules of a problem with an allowed allocation. Its own terms hold whether data that fit a
-    core are copied before use or streamed. Larger memories do not make their bound larger.
+    """Lower bounds of all schedules of a problem whose allocations are allowed.
+
+    The fields of this class hold for both treatments of data that fit a core: a copy before use, and streaming. Their
+    bound does not become larger if memories become larger.
     """
 
     energy_pj: float
     if_copied: LatencyBounds
-    """Terms that hold for schedules that copy data before use if the data fit the core, as the scheduler does."""
+    """Bounds for schedules that copy data before use if the data fit the core. The scheduler makes such schedules."""
     scope: Schedules = field(default_factory=Schedules)
-    """Schedules for which the bounds hold."""
+    """Set of schedules for which the bounds hold."""
 
 
 def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) -> LowerBounds:
@@ -79,7 +83,7 @@ def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) ->
 
 
 def _latency_bounds(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> LatencyBounds:
-    """Bounds on the latency that follow from the classes of the CNs, whose rules on streams they obey."""
+    """Bounds on the latency for these classes of CNs. The classes decide whether data that fit a core may stream."""
     paths, moves = paths_through(problem, classes, limits), possible_moves(problem, classes)
     with_streamed = possible_moves(problem, classes, with_streamed=True)
     ends = int(paths.release.min()) + int(paths.writing.min()) if len(paths.release) else 0
@@ -99,7 +103,9 @@ def _latency_bounds(problem: SchedulingProblem, classes: CnClasses, limits: Syst
 
 
 def _energy(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> float:
-    """Least energy in pJ: each CN with its streams on the cheapest core, and the cheapest necessary moves."""
+    """Smallest energy in pJ: each CN with its streams on the cheapest core, and the necessary moves in the cheapest
+    way.
+    """
     moves, fetched = possible_moves(problem, classes), fetched_pieces(problem, classes)
     total = 0.0
     if len(classes.count):

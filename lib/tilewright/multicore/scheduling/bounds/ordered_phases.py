@@ -1,7 +1,7 @@
-"""Lower bound by phases that also respects the order of dependent work (docs/proofs.md#bounds, "Phases in order").
+"""Lower bound by phases that also follows the order of dependent work (docs/proofs.md#bounds, "Phases in order").
 
-Neighbouring CNs of a layer form one item. The pieces that these CNs produce form another item. At the end of each
-phase, the share of an item that is done is compared with the shares of the items that wait for it.
+Neighbouring CNs of a layer form one item, and the pieces that they produce form another item. Constraints compare items
+at the end of each phase. The finished share of an item limits the started shares of the items that wait for it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,27 +26,30 @@ from tilewright.multicore.scheduling.bounds.work import PossibleMoves
 from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
 
 MOST_CNS = 16
-"""Largest number of CNs whose runs are phases. Experiments with more CNs hardly ever gave larger bounds."""
+"""Largest number of CNs whose runs are phases. In experiments, more CNs hardly ever gave larger bounds."""
 MOST_CHOICES = 40_000
-"""Largest number of choices (ways times phases, summed over all items), which takes about ten seconds. If there are
-more, fewer phases are used."""
+"""Largest number of choices (ways times phases, summed over all items); it takes about ten seconds. If there are more,
+fewer phases are used.
+"""
 MOST_EDGES = 100_000
-"""Largest number of edges of the graph. For a larger graph this bound is not computed."""
+"""Largest number of edges of a graph for which this bound is computed."""
 MOST_PLACES = 28
-"""Largest number of items along a layer and group. If there are more CNs, neighbouring CNs share an item."""
+"""Largest number of items in a group of a layer. If there are more CNs, neighbouring CNs share an item."""
 Pairs = list[tuple[int, int]]
 
 
 @dataclass(eq=False)
 class Members:
-    """Members (CNs or pieces) of items, with their weights. The members of an item are in order."""
+    """Members of items, with their weights. A member is a CN with weight 1, or a piece with its bits. The members of an
+    item have an order.
+    """
 
     item_of: dict[int, int] = field(default_factory=dict)
     weight: dict[int, int] = field(default_factory=dict)
     of_item: dict[int, list[int]] = field(default_factory=dict)
 
     def add(self, item: int, members: Iterable[int], weights: Iterable[int]) -> None:
-        """Add members to an item, in order."""
+        """Add members to an item, behind those that it has."""
         for member, weight in zip(members, weights, strict=True):
             self.item_of[member], self.weight[member] = item, weight
             self.of_item.setdefault(item, []).append(member)
@@ -55,7 +58,7 @@ class Members:
 def ordered_phases_latency_cycles(
     problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves
 ) -> int:
-    """The best lower bound in cycles that is found with ordered phases; 0 if the linear program would be too large."""
+    """Best lower bound in cycles that ordered phases give; 0 if the linear program would be too large."""
     if not len(paths.head) or len(problem.edges[1]) > MOST_EDGES:
         return 0
     program = longest_program(
@@ -71,12 +74,12 @@ def ordered_phases_latency_cycles(
 def ordered_phase_problem(
     problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves, chain: NodeChain
 ) -> PhaseProblem:
-    """Problem of the work that must be done in the phases of a chain, with the order of dependent work."""
+    """Problem of the work in the phases of a chain, with constraints for the order of dependent work."""
     return OrderedPhases(problem, classes, moves, chain).program(paths)
 
 
 class OrderedPhases:
-    """Items of a chain's phases, and which items wait for which."""
+    """Items for the phases of a chain, and the waits between items."""
 
     def __init__(self, problem: SchedulingProblem, classes: CnClasses, moves: PossibleMoves, chain: NodeChain) -> None:
         self.problem, self.classes, self.moves, self.chain = problem, classes, moves, chain
@@ -87,17 +90,18 @@ class OrderedPhases:
         self.runs, self.moved, self.fetched = Members(), Members(), Members()
         self.place = _places(problem)
         self.waits: dict[tuple[int, int], Pairs] = {}
-        """Pairs of members, by (first item, second item): the member of the second item waits for the member of the
-        first item"""
+        """Pairs of members, by (first item, second item). In each pair, the member of the second item waits for the
+        member of the first item
+        """
         self.reader_of: dict[int, tuple[int, int]] = {}
-        """Reader (CN, operand) for which a fetched piece counts, by piece"""
+        """Reader (CN, operand) to which a fetched piece is assigned, by piece"""
         self.kind_of: dict[int, int] = {}
-        """Kind of the first move, by piece, for pieces that are produced on chip and move"""
+        """Kind of the first move of each piece that is produced on chip and must move, by piece"""
         self.sets: dict[int, int] = {}
-        """Number of the set of memories that hold fetched pieces, by item"""
+        """Number of the set of memories that can hold the item's fetched pieces, by item"""
 
     def program(self, paths: LongestPaths) -> PhaseProblem:
-        """Problem with all items, orders and stays."""
+        """Problem with all items, their orders, and their stays in memories."""
         self._add_runs()
         self._add_fetches(paths)
         by_move = self._add_moves()
@@ -132,8 +136,8 @@ class OrderedPhases:
             self.items.append(Item(float(len(members)), loads[number], first, last, free))
 
     def _add_fetches(self, paths: LongestPaths) -> None:
-        """Add items for pieces from the off-chip memory. A piece counts for the reader for which the piece stays in
-        memory longest.
+        """Add items for pieces from the off-chip memory. A piece is assigned to the reader for which it stays in memory
+        longest.
         """
         moves, chain = self.moves, self.chain
         chosen = np.flatnonzero(moves.fetched)
@@ -159,8 +163,7 @@ class OrderedPhases:
                     self.waits.setdefault((self.runs.item_of[maker], number), []).append((maker, piece))
 
     def _add_moves(self) -> set[tuple[int, int]]:
-        """Add items for pieces that are produced on chip and move; only the first kind of move of a piece counts.
-
+        """Add items for pieces that are produced on chip and must move. Only the first kind of move of a piece counts.
         Returns the pairs (piece, reader) in which the reader waits for the move.
         """
         moves, chain = self.moves, self.chain
@@ -192,7 +195,9 @@ class OrderedPhases:
         return waiting
 
     def _readers(self, place: Integers, reader: Integers) -> Integers:
-        """[piece] Number of the set of items that wait for the piece. `place` [reader] is the position of the piece."""
+        """[piece] Number of the set of items that wait for the piece. `place` has the position of the piece that each
+        entry of `reader` reads.
+        """
         found: list[set[int]] = [set() for _ in range(int(place.max(initial=-1)) + 1)]
         for piece, cn in zip(place.tolist(), reader.tolist(), strict=True):
             if cn >= 0:
@@ -201,7 +206,7 @@ class OrderedPhases:
         return np.array([numbers.setdefault(frozenset(one), len(numbers)) for one in found], np.int64)
 
     def _add_item(self, kind: int, first: int, last: int, pieces: list[int], members: Members) -> int | None:
-        """Number of a new item of pieces with a kind of move; None if the move has no ways."""
+        """Number of a new item of pieces with this kind of move; None if no link needs to carry them."""
         links = len(self.problem.system.link_bits_per_cycle)
         loads, _ = ways_of(self.moves, kind, len(self.on_chip), links)
         if not len(loads):
@@ -212,8 +217,8 @@ class OrderedPhases:
         return len(self.items) - 1
 
     def _wait_for_edges(self, by_move: set[tuple[int, int]]) -> None:
-        """Add waits of CNs for their predecessors, except for CNs that already wait for the move of a piece of the
-        predecessor.
+        """Add waits of CNs for their predecessors. A wait is left out if the CN already waits for the move of a piece
+        of the predecessor.
         """
         problem = self.problem
         producer = problem.graph.piece_producer
@@ -232,15 +237,17 @@ class OrderedPhases:
                 self.waits.setdefault(pair, []).append((before, after))
 
     def _is_even(self, before: int, after: int, pairs: Pairs) -> bool:
-        """Whether the shares of both items can be matched: each share of the second item gets an equal share of the
-        first item for which it must wait. Shares are matched in order, or by dividing shares.
+        """Whether waits pair the two items evenly: each share of the second item can be assigned an equal share of the
+        first item for which it must wait.
+
+        Two assignments are tried: members in order, and an equal division among all members for which a member waits.
         """
         first, second = self._members(before), self._members(after)
         known = set(pairs)
         return all(pair in known for pair in _spread(first, second)) or _is_even_by_shares(first, second, known)
 
     def _members(self, item: int) -> list[tuple[int, int]]:
-        """(member, weight) pairs of an item."""
+        """Pairs (member, weight) of an item, in order."""
         for members in (self.runs, self.moved, self.fetched):
             if item in members.of_item:
                 return [(one, members.weight[one]) for one in members.of_item[item]]
@@ -250,8 +257,8 @@ class OrderedPhases:
 def _is_even_by_shares(
     first: list[tuple[int, int]], second: list[tuple[int, int]], pairs: set[tuple[int, int]]
 ) -> bool:
-    """Whether the shares match if each member of the second item divides its share among all members of the first item
-    for which it waits.
+    """Whether waits pair the items evenly if each member of the second item divides its weight. The weight is divided
+    among all members of the first item for which the member waits, in proportion to their weights.
     """
     of_second: dict[int, list[int]] = {}
     for one, other in pairs:
@@ -269,7 +276,7 @@ def _is_even_by_shares(
 
 
 def _spread(first: list[tuple[int, int]], second: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Pairs (one member of each list) that overlap if the members of each list are laid end to end along a line.
+    """Pairs (member of the first list, member of the second list) that overlap if both lists are laid along a line.
 
     The length of a member is its weight. Both lists are scaled to the same total length.
     """
@@ -294,7 +301,7 @@ def _spread(first: list[tuple[int, int]], second: list[tuple[int, int]]) -> Iter
 
 
 def _places(problem: SchedulingProblem) -> Integers:
-    """[cn] Position of the CN among the CNs of its layer and group, scaled to at most `MOST_PLACES` positions."""
+    """[cn] Position of the CN within its layer and group, scaled to less than `MOST_PLACES` if there are more CNs."""
     graph = problem.graph
     order = np.lexsort((np.arange(graph.node_count), graph.group, graph.layer))
     begin = np.flatnonzero(changes(graph.layer[order]) | changes(graph.group[order]))
@@ -306,7 +313,7 @@ def _places(problem: SchedulingProblem) -> Integers:
 
 
 def _grouped(keys: Integers, order: Integers) -> Iterator[tuple[list[int], list[int]]]:
-    """(key, members) of each distinct row of `keys`; the members are in the order of `order`."""
+    """Pairs (key, members), one for each distinct row of `keys`. The members of a pair follow `order`."""
     if not len(keys):
         return
     distinct, of_row = np.unique(keys[order], axis=0, return_inverse=True)

@@ -1,6 +1,6 @@
 """Lower bounds on latency from longest paths through the CN graph, and from the work before and after one CN.
 
-On a path each CN runs on its fastest core. The proofs are in docs/proofs.md#bounds.
+On a path, each CN runs on its fastest core. The proofs are in docs/proofs.md#bounds.
 """
 
 import math
@@ -20,35 +20,37 @@ from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, In
 from tilewright.multicore.scheduling.state_record import GRAPH
 
 RECORDS = (GRAPH,)
-"""Types of the records on which the compiled functions work."""
+"""Types of the records that the compiled functions take."""
 
 
 @dataclass(frozen=True, eq=False)
 class LongestPaths:
-    """Lower bounds of the times of each CN in every schedule, and of the latency."""
+    """Lower bounds in cycles for the times of each CN in every schedule, and for the latency."""
 
     latency_cycles: int
     head: Integers
-    """[cn] Least number of cycles before the CN starts"""
+    """[cn] Smallest number of cycles before the CN starts"""
     runtime: Integers
-    """[cn] Least runtime of the CN in cycles"""
+    """[cn] Smallest runtime of the CN in cycles"""
     tail: Integers
-    """[cn] Least number of cycles from the end of the CN to the end of the schedule"""
+    """[cn] Smallest number of cycles from the end of the CN to the end of the schedule"""
     release: Integers
-    """[cn] Least number of cycles until the constants that the CN never streams have left the off-chip memory; 0 if
-    data that fit may stream"""
+    """[cn] Smallest number of cycles until the constants that the CN never streams have left the off-chip memory. It is
+    0 if data that fit a core may stream
+    """
     writing: Integers
-    """[cn] Least number of cycles from the end of the CN until the results that it never streams are off-chip; 0 if
-    data that fit may stream"""
+    """[cn] Smallest number of cycles from the end of the CN until the results that it never streams are off-chip. It is
+    0 if data that fit a core may stream
+    """
     may_stream: bool
-    """Whether the times also hold for schedules that stream data that fit a core"""
+    """Whether the bounds also hold for schedules that stream data although the data fit a core"""
     _record: np.record
     _arrays: dict[str, Integers]
-    """Arrays to which the addresses in the record point, by field."""
+    """Arrays behind the addresses in the record, by field name."""
 
     def around(self, cn: int) -> tuple[Booleans, Booleans]:
-        """CNs whose order relative to `cn` is the same in every schedule: ([cn] ends before CN `cn` starts, [cn] starts
-        after CN `cn` ends).
+        """Pair ([cn] whether it ends before CN `cn` starts, [cn] whether it starts after CN `cn` ends). True means that
+        this holds in every schedule.
         """
         native_function(cns_around, RECORDS)(self._record, cn)
         mark = self._arrays["mark"]
@@ -56,10 +58,10 @@ class LongestPaths:
 
 
 def paths_through(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> LongestPaths:
-    """The longest paths of a problem. Raises InputError if the dependences of CNs form a cycle.
+    """Longest paths of a problem. Raises InputError if the dependences of CNs form a cycle.
 
-    If data that fit may stream, all data of a CN can move while the CN runs, on a core that can be slower than the
-    fastest one; therefore only runtimes count.
+    If data that fit a core may stream, all data of a CN can move while it runs on a core that need not be the fastest.
+    Therefore only runtimes count in this case.
     """
     runtime = whole_cycles(classes.runtime.min(axis=1))[classes.of_cn]
     start, successor = problem.edges
@@ -92,13 +94,13 @@ def paths_through(problem: SchedulingProblem, classes: CnClasses, limits: System
 
 
 def _first_of_piece(problem: SchedulingProblem) -> Booleans:
-    """[need] True for the first need of each CN for each piece. All needs of one CN for the same piece are adjacent."""
+    """[need] Whether it is the first need of its CN for its piece. Needs of a CN for the same piece are adjacent."""
     piece = problem.fetch_order[0]
     return changes(piece) | changes(problem.need_cn)
 
 
 def _release(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
-    """[cn] Least number of cycles until the constants that the CN never streams have left the off-chip memory."""
+    """[cn] Smallest number of cycles until the constants that the CN never streams have left the off-chip memory."""
     piece, operand = problem.fetch_order
     counts = (problem.graph.piece_producer[piece] < 0) & classes.never_streams[classes.of_cn[problem.need_cn], operand]
     counts &= _first_of_piece(problem)
@@ -107,7 +109,7 @@ def _release(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimit
 
 
 def _writing(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
-    """[cn] Least number of cycles from the end of the CN until the results that it never streams are off-chip."""
+    """[cn] Smallest number of cycles from the end of the CN until the results that it never streams are off-chip."""
     pieces = np.flatnonzero(problem.graph.piece_is_output)
     pieces = pieces[classes.never_streams[classes.of_cn[problem.graph.piece_producer[pieces]], OUTPUT_OPERAND]]
     producer = problem.graph.piece_producer[pieces]
@@ -116,7 +118,7 @@ def _writing(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimit
 
 
 def _edge_delays(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
-    """[edge] Cycles that the data of the edge need from the first CN to the second CN, for the best pair of allowed
+    """[edge] Cycles to move the data of the edge from the first CN to the second CN, with the fastest pair of allowed
     cores.
     """
     start, successor = problem.edges
@@ -143,8 +145,8 @@ def _edge_delays(problem: SchedulingProblem, classes: CnClasses, limits: SystemL
 def _best_rate(
     problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, source: int, target: int, operand: int
 ) -> float:
-    """Largest bits per cycle of a piece from a CN of class `source` to a CN of class `target`; infinite if the piece
-    need not move.
+    """Largest rate in bits per cycle of a piece from a CN of class `source` to a CN of class `target`; infinite if the
+    piece need not move.
     """
     rows, best = (int(classes.row[source]), int(classes.row[target])), 0.0
     for producer in np.flatnonzero(classes.allowed[source]).tolist():
@@ -158,10 +160,10 @@ def _best_rate(
 def pair_rate(
     problem: SchedulingProblem, limits: SystemLimits, rows: tuple[int, int], cores: tuple[int, int], operand: int
 ) -> float:
-    """Largest bits per cycle of a piece from its producer to a CN that reads the piece by `operand`.
+    """Largest rate in bits per cycle of a piece from its producer to a CN that reads it by `operand`.
 
-    `rows` has two rows of the cost table, and `cores` two cores: the first belongs to the producer, the second to the
-    reader. The result is infinite if the piece need not move, and 0 if the piece cannot move.
+    `rows` has the rows of producer and reader in the cost table, and `cores` has their cores. The rate is infinite if
+    the piece need not move, and 0 if it cannot move.
     """
     memory, streams = problem.system.core_memory, problem.costs.stream_bits > 0
     producer, consumer = cores
@@ -180,21 +182,20 @@ def pair_rate(
 
 
 _MOST_TRIED, _LEAST_TRIED = 16, 2
-"""Largest and smallest number of CNs, one per layer, for which bounds are computed in a round."""
+"""Largest and smallest number of CNs for which bounds are computed in a round; at most one CN of each layer."""
 _MOST_NEEDS = 10**7
-"""Upper limit of the needs of a graph times the number of CNs in a round; large graphs get fewer CNs."""
+"""Upper limit of the needs of a graph times the number of CNs in a round. Large graphs therefore get fewer CNs."""
 _FEW_ROUNDS = 40
-"""Number of steps of the search for weights for each of these CNs. The best CN gets more steps."""
+"""Number of steps of the search for weights, for each CN except the best one, which gets more steps."""
 
 
 def split_latency_cycles(
     problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, paths: LongestPaths, moves: PossibleMoves
 ) -> int:
-    """The best of the lower bounds that follow from single CNs: the work before a CN starts, and the work after the CN
-    ends.
+    """Best lower bound in cycles that follows from single CNs: the work before a CN starts, and the work after it ends.
 
-    Every CN gives a bound. The candidates are the last CNs of layers, because these CNs wait for almost all earlier
-    layers. Candidates spread evenly over the network are tried first, then candidates near the best candidate.
+    The candidates are the last CNs of layers, because these CNs wait for almost all earlier layers. Candidates at equal
+    distances over the network are tried first, then candidates near the best one.
     """
     if not len(paths.head):
         return 0
@@ -215,9 +216,7 @@ def split_latency_cycles(
 
 @dataclass(frozen=True, eq=False)
 class SplitBounds:
-    """Lower bounds on latency that follow from single CNs of a problem, and the data from which the bounds are
-    computed.
-    """
+    """Lower bounds on latency that follow from single CNs, and the data from which they are computed."""
 
     problem: SchedulingProblem
     classes: CnClasses
@@ -233,8 +232,8 @@ class SplitBounds:
         return head + int(self.paths.runtime[cn]) + tail
 
     def cycles_before(self, cn: int, before: Booleans, rounds: int) -> int:
-        """Least cycles before a CN starts. All predecessors of the CN have run by then, and all data that the
-        predecessors read have arrived, and the data of the CN unless they may stream.
+        """Smallest number of cycles before a CN starts. All its predecessors have run by then, and the data that they
+        read have arrived. The data of the CN itself have also arrived, unless they may stream.
         """
         reads = _are_among(self.moves.reader, before, self._with_own_data(cn))
         fetched = self.moves.bits(reads & self.moves.fetched)
@@ -243,15 +242,15 @@ class SplitBounds:
         return max(work, self.moves.compulsory(reads).latency_cycles(rounds))
 
     def _with_own_data(self, cn: int) -> int:
-        """The CN if all its data move before or after its run; -1 if they may stream."""
+        """CN `cn` if all its data move before or after its run; -1 if its data may move during the run."""
         return -1 if self.classes.may_stream else cn
 
     def cycles_after(self, cn: int, after: Booleans, rounds: int) -> int:
-        """Least cycles after a CN ends. All successors of the CN run after it, and the results of the successors move,
-        and those of the CN unless they may stream.
+        """Smallest number of cycles after a CN ends. All its successors run in this time, and their results move. The
+        results of the CN itself also move, unless they may stream.
 
-        The constants that the successors need are fetched, except as many as can be stored on chip before the end of
-        the CN.
+        The constants that the successors need are fetched in this time, except as many as fit on chip before the CN
+        ends.
         """
         makes = _are_among(self.moves.producer, after, self._with_own_data(cn))
         reads = _are_among(self.moves.reader, after) & (self.moves.producer < 0)
@@ -262,8 +261,8 @@ class SplitBounds:
         return max(work, self.moves.compulsory(makes).latency_cycles(rounds))
 
     def _room_bits(self, reads: Booleans) -> int:
-        """Capacity in bits of all on-chip memories from which CNs can read constants. `reads` selects the reads of
-        constants.
+        """Total capacity in bits of all on-chip memories from which CNs can read constants. `reads` [need] selects the
+        needs that read constants.
         """
         system, operands = self.problem.system, self.classes.never_streams.shape[1]
         pairs = np.unique(self.classes.of_cn[self.moves.reader[reads]] * operands + self.moves.operand[reads])
@@ -283,14 +282,16 @@ class SplitBounds:
 
 
 def _are_among(cns: Integers, chosen: Booleans, more: int = -1) -> Booleans:
-    """[entry] True where the entry of `cns` is a CN (not -1) that is in `chosen` or equal to `more`."""
+    """[entry] Whether the CN in this entry of `cns` is in `chosen` or equal to `more`. The entry -1 stands for no CN,
+    and gives False.
+    """
     among: Booleans = (cns >= 0) & (chosen[np.maximum(cns, 0)] | (cns == more))
     return among
 
 
 def latest_cns(layer: Integers, head: Integers) -> Integers:
-    """Candidates for `SplitBounds`, by earliest start: all CNs of a small graph, else the CNs that `latest_of_layers`
-    returns.
+    """Candidates for `SplitBounds`, sorted by earliest start: all CNs of a small graph, else the CNs that
+    `latest_of_layers` returns.
     """
     if len(layer) > _MOST_TRIED:
         return latest_of_layers(layer, head)
@@ -299,8 +300,8 @@ def latest_cns(layer: Integers, head: Integers) -> Integers:
 
 
 def latest_of_layers(layer: Integers, head: Integers) -> Integers:
-    """Last CN of each layer: the CN with the largest `head`, or the first of several such CNs. The result is sorted by
-    rising `head`.
+    """CN of each layer with the largest `head`, the earliest possible start. The first of several such CNs is taken.
+    The result is sorted by rising `head`.
     """
     order = np.lexsort((np.arange(len(layer)), -head, layer))
     latest: Integers = order[np.append(True, layer[order][1:] != layer[order][:-1])]

@@ -8,8 +8,8 @@ from tilewright.multicore.scheduling.access_kernel import cell
 def longest_paths(g, _count):
     """Compute lower bounds in cycles: the start of each CN (`head`), the time after its end (`tail`), and the latency.
 
-    `g.queue` receives the CNs in topological order. `g.finished` is their number. It is smaller than the number of all
-    CNs if the graph has a cycle, because CNs on the cycle or behind it are left out.
+    `g.queue` receives the CNs in topological order, and `g.finished` their number. If the graph has a cycle, the CNs on
+    the cycle and behind it are left out, so that `g.finished` is smaller than the number of CNs.
     """
     last = 0
     for cn in range(g.node_count):
@@ -43,9 +43,10 @@ def longest_paths(g, _count):
 
 @kernel
 def cns_around(g, chosen):
-    """Set `g.mark` to 1 for the CNs from which a path leads to `chosen`, and to 2 for the CNs on paths from `chosen`.
+    """Set `g.mark` to 1 for the CNs from which a path leads to `chosen`, to 2 for the CNs on paths from `chosen`, and
+    to 0 for all others.
 
-    The mark of all other CNs is 0. The function needs the order of CNs from `longest_paths`, which must run first.
+    `longest_paths` must run first, because this function uses its order of CNs.
     """
     for cn in range(g.node_count):
         cell(g.mark, cn).value = 0

@@ -1,8 +1,8 @@
 """Linear program of the phases of a schedule, and the lower bound on latency that follows from its dual.
 
-The program chooses the best ways and phases (docs/proofs.md#bounds, "Phases"). OR-Tools solves the program; the dual
-values of the solution are the weights of the bound. Any weights give a valid bound, so the bound does not depend on the
-accuracy of the solver.
+The program chooses the best ways and phases for all work (docs/proofs.md#bounds, "Phases"). OR-Tools solves the
+program. The dual values of the solution are the weights of the bound. Any weights give a valid bound, so the bound does
+not depend on the accuracy of the solver.
 """
 
 import math
@@ -19,60 +19,63 @@ from tilewright.multicore.scheduling.problem import Booleans, Floats, Integers
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """Equal units of work (runs of CNs, or bits that move) that must be done in a range of phases. There are several
-    ways to do a unit.
+    """Equal units of work that must be done in a range of phases. A unit is the run of a CN, or a bit that moves. It
+    can be done in one of several ways.
     """
 
     count: float
     """Number of units of work"""
     loads: Floats
-    """[way, leg, resource] Cycles for which a unit occupies the resource; a second leg is in the same phase or later"""
+    """[way, leg, resource] Cycles for which a unit occupies the resource. The second leg of a way is in the same phase
+    as the first leg or later
+    """
     first: int
-    """First phase in which the work can be done."""
+    """First phase in which a unit can be done."""
     last: int
-    """Last phase in which the work can be done."""
+    """Last phase in which a unit can be done."""
     holds: Booleans
-    """[way] True where the units are stored at the beginnings of phases"""
+    """[way] Whether the units occupy memory at the beginnings of phases"""
     memories: int = -1
-    """Number of the set of memories in which the units are stored."""
+    """Number of the set of memories that the units occupy."""
     since: int | None = None
-    """First phase at whose beginning the units are stored; None: the phase after the phase in which the units are
-    done."""
+    """First phase at whose beginning the units occupy memory. None: the phase after the one in which they are done."""
     until: int = 0
-    """Last phase at whose beginning the units are stored."""
+    """Last phase at whose beginning the units occupy memory."""
 
     @cached_property
     def legs(self) -> tuple[tuple[int, int], ...]:
-        """(way, leg) of all first legs, and of the second legs that load some resource."""
+        """Pairs (way, leg): the first leg of each way, and each second leg that loads some resource."""
         used = self.loads.any(axis=2)
         first = np.zeros(used.shape, np.bool_)
         first[:, 0] = True
         return tuple((int(way), int(leg)) for way, leg in np.argwhere(used | first))
 
     def is_last(self, way: int, leg: int) -> bool:
-        """Whether the leg completes the way."""
+        """Whether the leg is the last leg of the way."""
         return (way, leg + 1) not in self.legs
 
 
 @dataclass(frozen=True, eq=False)
 class PhaseProblem:
-    """Work that must be done in the phases, and the limits of the phases."""
+    """Work that must be done in the phases, and the capacity of each phase."""
 
     items: tuple[Item, ...]
     least_cycles: Integers
-    """[phase] Least length of the phase in cycles"""
+    """[phase] Smallest length of the phase in cycles"""
     idle_cycles: Floats
-    """[phase, resource] Cycles in which the resource does not work on any item"""
+    """[phase, resource] Cycles of the phase in which the resource cannot work on any item"""
     room_bits: Floats
-    """[set of memories] Total capacity of the memories in bits"""
+    """[set of memories] Total capacity in bits"""
     inside: Booleans
-    """[set, set] True where the first set is a subset of the second"""
+    """[set, other set] Whether the set is a subset of the other set"""
     orders: Integers
-    """[order, (before, after)] Pairs of items: at any time, the share of `after` that has begun is at most the share of
-    `before` that is done"""
+    """[order] Pair of items (before, after). At any time, the started share of `after` is at most the finished share of
+    `before`
+    """
     stays: Integers
-    """[stay, (bits, reader, set)] Two items and a set of memories: bits of the first item that have arrived occupy the
-    memories until the corresponding share of the second item has run"""
+    """[stay] Triple (item of bits, item of reader runs, set of memories). A share of the bits that has arrived occupies
+    the memories until the same share of the runs has begun
+    """
 
     @property
     def phases(self) -> int:
@@ -81,38 +84,40 @@ class PhaseProblem:
 
     @property
     def choices(self) -> int:
-        """Number of choices: legs of ways times phases, summed over all items."""
+        """Number of choices of the program: legs times phases, summed over all items."""
         return sum(len(item.legs) * (item.last - item.first + 1) for item in self.items)
 
     def order_phases(self, order: int) -> range:
-        """Phases at whose end an order is a constraint."""
+        """Phases at whose end the program compares the two items of an order."""
         before, after = self.orders[order].tolist()
         return range(self.items[after].first, self.items[before].last)
 
     def stay_phases(self, stay: int) -> range:
-        """Phases at whose beginning a stay is a constraint."""
+        """Phases at whose beginning the program counts the bits of a stay."""
         bits, reader, _ = self.stays[stay].tolist()
         return range(self.items[bits].first + 1, self.items[reader].last + 1)
 
 
 @dataclass(frozen=True, eq=False)
 class PhaseWeights:
-    """Weights of the constraints of the phases. Any weights give a valid bound."""
+    """Weights of the constraints of the phases. After `normal`, any weights give a valid bound."""
 
     resource: Floats
-    """[phase, resource] Weight of a cycle of the resource"""
+    """[phase, resource] Weight of one cycle of the resource"""
     least: Floats
-    """[phase] Weight of a cycle of the least length of the phase"""
+    """[phase] Weight of one cycle of the smallest length of the phase"""
     room: Floats
-    """[set of memories, phase] Weight of a bit that is stored at the beginning of the phase"""
+    """[set of memories, phase] Weight of one bit in the memories at the beginning of the phase"""
     order: Floats
-    """[order, phase] Weight of the constraint of an order at the end of the phase, for the whole item"""
+    """[order, phase] Weight of the constraint of the order at the end of the phase; its unit is the whole item"""
     stay: Floats
-    """[stay, phase] Weight of a bit that a stay keeps in memory at the beginning of the phase"""
+    """[stay, phase] Weight of one bit that the stay keeps in memory at the beginning of the phase"""
 
     def normal(self, program: PhaseProblem) -> "PhaseWeights":
-        """Weights that are changed so that they give a valid bound. No weight is negative, the weights of each phase
-        sum to at most 1, and the weight of a bit of a stay is at most the price of its memories.
+        """Weights that are changed so that they give a valid bound.
+
+        No weight is negative, and the weights of each phase sum to at most 1. The weight of a bit of a stay is at most
+        the price of its memories.
         """
         resource, least = np.maximum(self.resource, 0.0), np.maximum(self.least, 0.0)
         scale = np.maximum(1.0, resource.sum(axis=1) + least)
@@ -123,14 +128,16 @@ class PhaseWeights:
 
 
 def covering_prices(program: PhaseProblem, room: Floats) -> Floats:
-    """[set, phase] Price of a bit in a memory of the set: the sum of the weights of all sets that contain this set."""
+    """[set, phase] Price of a bit in the memories of the set. It is the sum of the weights of all sets that contain
+    this set.
+    """
     covering: Floats = program.inside.astype(np.float64) @ room
     return covering
 
 
 def bound_cycles(program: PhaseProblem, weights: PhaseWeights) -> int:
-    """Lower bound in cycles that follows from weights: the cheapest price of all items, minus the price of the memory
-    capacity.
+    """Lower bound in cycles that follows from weights. It is the price of the fixed cycles of phases, plus the cheapest
+    prices of all items, minus the price of the memory capacity.
     """
     weights = weights.normal(program)
     total = float(weights.least @ program.least_cycles + np.sum(weights.resource * program.idle_cycles))
@@ -155,8 +162,8 @@ def bound_cycles(program: PhaseProblem, weights: PhaseWeights) -> int:
 
 
 def _prices_of_order(program: PhaseProblem, weights: PhaseWeights) -> tuple[Floats, Floats]:
-    """Prices from orders and stays: ([item, phase] price to begin a unit in the phase, [item, phase] price to end a
-    unit in the phase).
+    """Pair of arrays [item, phase]: price of a unit that begins in the phase, and price of a unit that ends in the
+    phase. These prices come from orders and stays.
     """
     begun, done = (np.zeros((len(program.items), program.phases)) for _ in range(2))
     counts = np.array([item.count for item in program.items])
@@ -173,14 +180,12 @@ def _prices_of_order(program: PhaseProblem, weights: PhaseWeights) -> tuple[Floa
 
 
 def best_weights(program: PhaseProblem) -> PhaseWeights:
-    """Weights of the best bound that the solver finds; zeros if the solver finds no bound."""
+    """Weights of the best bound that the solver finds; zeros if it finds no bound."""
     return _Primal(program).weights()
 
 
 class _Primal:
-    """Linear program that decides which share of each item is done in which way and phase. Its dual values are the
-    weights.
-    """
+    """Linear program for the share of each item that is done in each way and phase. Its dual values are the weights."""
 
     def __init__(self, program: PhaseProblem) -> None:
         from ortools.linear_solver import pywraplp  # it takes a while to import
@@ -220,7 +225,7 @@ class _Primal:
         return self.solver.NumVar(0.0, self.no_limit, "")
 
     def _add(self, number: int, item: Item, is_ordered: bool) -> None:
-        """Add an item, whose shares can be done in any of its ways and phases."""
+        """Add an item with variables for its share in each leg and phase, and with its loads."""
         parts = {leg: [self._part() for _ in range(item.first, item.last + 1)] for leg in item.legs}
         all_of_it = self._equal(1.0)
         for (way, leg), of_phase in parts.items():
@@ -264,8 +269,10 @@ class _Primal:
         return sums
 
     def _put(self, constraint: Any, sums: list[Any], first: int, phase: int, factor: float) -> float:
-        """Add `factor` times the sum at the end of a phase to a constraint, and return 0. If the sum is known to be 0
-        or 1, return `factor` times the sum instead.
+        """Add `factor` times the sum at the end of `phase` to a constraint, and return 0.
+
+        Before the first phase of the item and after its last one, the sum is 0 or 1. The constraint then stays
+        unchanged, and `factor` times the sum is returned.
         """
         if phase < first:
             return 0.0
@@ -297,7 +304,7 @@ class _Primal:
             yield phase, constraint
 
     def weights(self) -> PhaseWeights:
-        """Weights of the bound: the prices (dual values) of the solved program."""
+        """Weights of the bound, read from the dual values of the solved program."""
         program, phases = self.program, self.program.phases
         rooms, orders, stays = len(self.rooms), len(self.orders), len(self.stays)
         order, stay = np.zeros((orders, phases)), np.zeros((stays, phases))

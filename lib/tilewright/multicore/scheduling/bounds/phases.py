@@ -1,8 +1,8 @@
 """Lower bound on latency from the phases of a schedule (docs/proofs.md#bounds, "Phases").
 
-The phases belong to a chain of CNs, in which each CN waits for the CN before it. Phases are the runs of these CNs and
-the times between them. On every core and link, the work of a phase must fit the length of the phase. Data that stay on
-chip from one phase to the next must fit the memories.
+In a chain of CNs, each CN waits for the previous one. Phases are the runs of these CNs and the times between the runs.
+On every core and link, the work of a phase must fit the length of the phase. Data that stay on chip from one phase to
+the next must fit the memories.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,16 +18,15 @@ from tilewright.multicore.scheduling.bounds.work import PossibleMoves
 from tilewright.multicore.scheduling.problem import Booleans, Floats, Integers, SchedulingProblem
 
 MOST_CNS = 32
-"""Largest number of CNs whose runs are phases."""
+"""Largest number of CNs in a chain."""
 MOST_CHOICES = 40_000
-"""Largest number of choices (ways times phases, summed over all items). If there are more choices, fewer phases are
-used."""
+"""Largest number of choices (ways times phases, summed over all items). If there are more, fewer phases are used."""
 
 
 def phases_latency_cycles(
     problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves
 ) -> int:
-    """The best lower bound in cycles that is found with phases."""
+    """Best lower bound in cycles that phases give."""
     if not len(paths.head):
         return 0
     program = longest_program(
@@ -40,7 +39,7 @@ def longest_program(
     make: Callable[[NodeChain], PhaseProblem], problem: SchedulingProblem, paths: LongestPaths, cns: int, choices: int
 ) -> PhaseProblem:
     """Program of the longest chain with at most `cns` CNs and at most `choices` choices. If every chain has more
-    choices, the program of a chain of one CN.
+    choices, it is the program of a chain of one CN.
     """
     while True:
         program = make(chain_of(problem, paths, cns))
@@ -64,7 +63,7 @@ def phase_problem(
 def limits_of_phases(
     problem: SchedulingProblem, paths: LongestPaths, chain: NodeChain, cores: int
 ) -> tuple[Integers, Floats]:
-    """([phase] least length in cycles, [phase, resource] cycles in which the resource is idle)."""
+    """Pair ([phase] smallest length in cycles, [phase, resource] cycles in which the resource is idle)."""
     last = 2 * len(chain.cns)
     least = np.zeros(last + 1, np.int64)
     least[1::2] = paths.runtime[chain.cns]
@@ -89,7 +88,9 @@ def _runs(problem: SchedulingProblem, classes: CnClasses, chain: NodeChain, on_c
 
 
 def run_loads(problem: SchedulingProblem, classes: CnClasses, on_chip: Integers, number: int) -> Floats:
-    """[allowed core, 1, resource] Cycles for which a CN of a class occupies the resource, including its streams."""
+    """[allowed core, 1, resource] Cycles for which one CN of a class occupies the resource, including its streams. The
+    core is the way, and there is one leg.
+    """
     system = problem.system
     rows = []
     for place in np.flatnonzero(classes.allowed[number][on_chip]).tolist():
@@ -112,8 +113,8 @@ class MemorySets:
         self._known: dict[tuple[int, int, int], int] = {}
 
     def of(self, producer: int, reader: int, operand: int) -> int:
-        """Number of the set of memories that can hold a piece between its producer (-1 for a constant) and the CN
-        `reader`, which reads the piece by `operand`.
+        """Number of the set of memories that can hold a piece from its producer to a reader. `producer` is -1 for a
+        constant, and the CN `reader` reads the piece by `operand`.
         """
         of_cn = self._classes.of_cn
         key = (int(of_cn[producer]) if producer >= 0 else -1, int(of_cn[reader]), operand)
@@ -127,7 +128,7 @@ class MemorySets:
         return self._known[key]
 
     def limits(self) -> tuple[Floats, Booleans]:
-        """([set] capacity in bits, [set, set] True where the first set is a subset of the second)."""
+        """Pair ([set] capacity in bits, [set, other set] whether the set is a subset of the other set)."""
         sets = list(self._numbers)
         capacity = self._system.memory_capacity_bits
         room = np.array([float(sum(int(capacity[memory]) for memory in one)) for one in sets])
@@ -175,7 +176,7 @@ def _moves(
 
 
 def ways_of(moves: PossibleMoves, kind: int, cores: int, links: int) -> tuple[Floats, Booleans]:
-    """([way, leg, resource] cycles for which a bit occupies the resource, [way] True where the bit stays on chip)."""
+    """Pair ([way, leg, resource] cycles for which a bit occupies the resource, [way] whether the bit stays on chip)."""
     evicting = moves.evicting[kind]
     legs = evicting.shape[1]
     direct: Sequence[Floats] = [np.zeros((legs, links))] if moves.stays[kind] else list(moves.ways[kind])

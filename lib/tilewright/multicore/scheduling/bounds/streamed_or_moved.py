@@ -1,4 +1,6 @@
-"""Lower bounds for data that stream on some allowed cores of a CN and must move on others (docs/proofs.md#bounds)."""
+"""Lower bounds for data that stream on some allowed cores of a CN and must move on its other cores
+(docs/proofs.md#bounds).
+"""
 
 import math
 from collections.abc import Sequence
@@ -14,8 +16,8 @@ from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, Fl
 
 @dataclass(frozen=True, eq=False)
 class StreamedOrMoved:
-    """Pieces that must be fetched or written if the CN that reads or produces them runs on a core on which the operand
-    does not stream.
+    """Pieces that are either streamed or moved, depending on the core of a CN. They must be fetched or written if the
+    operand does not stream on this core.
     """
 
     piece: Integers
@@ -30,9 +32,9 @@ class StreamedOrMoved:
     ) -> float:
         """Amount by which the selected entries raise a lower bound.
 
-        The lower bound is a sum over CNs of the least value over their allowed cores. `of_class` [class, core] is the
-        value without the entries. `amount` [entry] is added on the cores on which the piece must move. `own` [entry] is
-        True for the selected entries.
+        The lower bound is a sum over CNs, each on its cheapest allowed core. `of_class` [class, core] is the value of a
+        CN without the entries. `amount` [entry] is added to it on the cores on which the piece must move. `own` [entry]
+        selects entries.
         """
         cns, place = np.unique(self.cn[own], return_inverse=True)
         if not len(cns):
@@ -45,7 +47,7 @@ class StreamedOrMoved:
         return float(np.sum(with_moves.min(axis=1) - taken.min(axis=1)))
 
     def energy_pj(self, problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> float:
-        """Energy in pJ that the pieces add to the least energy of the CNs."""
+        """Energy in pJ that these pieces add to the smallest energy of the CNs."""
         if not len(self.piece):
             return 0.0
         bits, out = problem.graph.piece_bits[self.piece], self.operand == OUTPUT_OPERAND
@@ -57,10 +59,10 @@ class StreamedOrMoved:
 
 
 def streamed_or_moved(problem: SchedulingProblem, classes: CnClasses, fetched: Booleans) -> StreamedOrMoved:
-    """Pieces that either stream or move: constants that are not in `fetched`, and results that can stream. No pieces if
-    data that fit may stream.
+    """Pieces that are either streamed or moved: constants that are not in `fetched`, and results that can stream. The
+    result is empty if data that fit a core may stream.
 
-    A constant counts only for the first CN that reads this constant and can fetch it.
+    A constant counts only for the first CN that reads it and can fetch it.
     """
     if classes.may_stream:
         return StreamedOrMoved(*(np.zeros(0, np.int64) for _ in range(3)))
@@ -79,7 +81,7 @@ def streamed_or_moved(problem: SchedulingProblem, classes: CnClasses, fetched: B
 
 
 def cn_energy_pj(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Floats:
-    """[class, core] Energy of a CN on the core, including the energy of its streams, in pJ."""
+    """[class, core] Energy in pJ of a CN on the core, including the energy of its streams."""
     costs, system = problem.costs, problem.system
     off = system.off_chip_memory
     bits = costs.stream_bits[classes.row]
@@ -99,8 +101,8 @@ def off_chip_traffic(
     traffic: Sequence[TrafficLoad],
     either: StreamedOrMoved,
 ) -> int:
-    """Lower bound in cycles from the necessary off-chip traffic. Each CN counts with the core on which it has the least
-    traffic.
+    """Lower bound in cycles from the necessary off-chip traffic. Each CN counts with the core on which its traffic is
+    smallest.
     """
     if len(classes.count) == 0:
         return 0

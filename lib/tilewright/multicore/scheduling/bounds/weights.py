@@ -1,4 +1,4 @@
-"""Search for the weights of resources from which the largest lower bound follows."""
+"""Search for the weights of resources that give the largest lower bound."""
 
 import math
 from collections.abc import Callable
@@ -13,11 +13,11 @@ Choice = TypeVar("Choice")
 
 
 class Weighted(NamedTuple):
-    """Lower bound, and the weights of resources from which the bound follows."""
+    """Lower bound, and the weights of resources that give it."""
 
     cycles: int
     weights: Floats
-    """[resource] Weights that sum to 1"""
+    """[resource] Weight; the weights sum to 1"""
 
 
 def best_by_weights(
@@ -27,12 +27,14 @@ def best_by_weights(
     load: Callable[[Choice], Floats],
     cycles_only: bool = False,
 ) -> Weighted:
-    """Largest lower bound in cycles that a search over weights finds, rounded up. The weights of a bound sum to 1.
+    """Largest lower bound in cycles that a search over weights finds, rounded up.
 
-    `bound` returns the bound that follows from weights, and the choice that is cheapest at these weights. `load`
-    returns the load that a choice puts on each resource. Any weights give a valid bound. The search makes `rounds`
-    steps; each step raises the weights of the most loaded resources. With `cycles_only`, the search ends when no
-    weights give another cycle: the cycles are the same as those of all steps, but the weights can differ.
+    `bound` takes weights that sum to 1. It returns the bound that they give, and the choice that is cheapest at these
+    weights. `load` returns the load that a choice puts on each resource. Any weights give a valid bound.
+
+    The search makes `rounds` steps. Each step raises the weights of the most loaded resources. With `cycles_only`, the
+    search ends when no weights can give one more cycle. The cycles are then the same as after all steps, but the
+    weights can differ.
     """
     logarithm, average, best = np.zeros(resources), np.zeros(resources), 0.0
     weights: Floats = np.full(resources, 1.0 / max(resources, 1))
@@ -53,20 +55,22 @@ def best_by_weights(
 
 
 class _Ceiling:
-    """Upper limit of all bounds by weights, from the loads of choices.
+    """Upper limit of all bounds that any weights give, computed from the loads of choices.
 
-    A bound is at most the weighted load of any choice, thus at most the largest load of any mix of choices.
+    A bound is at most the weighted load of any choice. Therefore it is at most the largest load in any mix of choices.
     """
 
     def __init__(self, resources: int) -> None:
         self._mixes = np.zeros((2, resources))
-        """[mix, resource] Sum of the loads so far: each load once, and each load times the number of its step"""
+        """[mix, resource] Sum of the loads so far. The first mix has each load once, and the second has each load times
+        its step number
+        """
         self._shares = np.zeros((2, 1))
-        """[mix] Number of loads in the sum"""
+        """[mix] Sum of the weights with which the mix has counted loads"""
         self._least = math.inf
 
     def cycles_with(self, loads: Floats) -> int:
-        """The limit in cycles, rounded up as bounds are, with the loads of one more choice."""
+        """Limit in cycles after one more choice with these loads, rounded up in the same way as bounds."""
         share = np.array([[1.0], [float(self._shares[0, 0]) + 1]])
         self._mixes += share * loads
         self._shares += share
@@ -75,5 +79,5 @@ class _Ceiling:
 
 
 def _cycles(bound: float) -> int:
-    """A bound by weights, rounded up to whole cycles."""
+    """Bound that is rounded up to whole cycles."""
     return math.ceil(bound * (1 - SLACK))

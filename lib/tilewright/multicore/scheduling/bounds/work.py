@@ -1,4 +1,4 @@
-"""Lower bounds on the load of links, from the pieces that must move (docs/proofs.md#bounds)."""
+"""Lower bounds on the traffic of links, from the pieces that must move (docs/proofs.md#bounds)."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from tilewright.multicore.scheduling.problem import (
 
 
 def fetched_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
-    """[piece] True for a constant that must be fetched, because some CN never streams this constant."""
+    """[piece] Whether the piece is a constant that must be fetched, because some CN never streams it."""
     piece, operand = problem.fetch_order
     fetched = np.zeros(len(problem.graph.piece_bits), np.bool_)
     fetched[piece[classes.never_streams[classes.of_cn[problem.need_cn], operand]]] = True
@@ -28,8 +28,8 @@ def fetched_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
 
 
 def written_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
-    """[piece] True for a result that must be written off-chip from a memory on chip, because the producer never streams
-    this result.
+    """[piece] Whether the piece is a result that must be written off-chip from an on-chip memory, because its producer
+    never streams it.
     """
     graph = problem.graph
     written = graph.piece_is_output.copy()
@@ -40,29 +40,32 @@ def written_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
 
 _ROUNDS = 300
 Way = tuple[tuple[int, ...], ...]
-"""Links over which a piece moves, one tuple for each leg, each link once. A direct way has one leg. A way through the
-off-chip memory has two legs: the piece is written, and is fetched at any later time.
+"""Links over which a piece moves (its way), one tuple for each leg, each link once.
+
+A direct way has one leg. A way through the off-chip memory has two legs: the write, and a fetch at any later time.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class CompulsoryMoves:
-    """Kinds of moves that are necessary in every schedule, with all possible ways of each kind."""
+    """Kinds of moves that every schedule must make, with all possible ways of each kind."""
 
     bits: Integers
-    """[move] Total bits of the pieces with this kind of move, each piece counted once"""
+    """[move] Total bits of the pieces with this kind of move; each piece counts once"""
     start: Integers
     """[move + 1] Position of the first way of the move; the last entry is the number of ways"""
     cycles_per_bit: Floats
     """[way, link] Cycles for which a bit occupies the link"""
 
     def latency_cycles(self, rounds: int = _ROUNDS) -> int:
-        """The best lower bound on latency by weights of links, in cycles: no link carries more than its width."""
+        """Best lower bound on latency in cycles that weights of links give. It holds because no link carries more than
+        its width.
+        """
         return self.weighted(rounds, cycles_only=True).cycles if len(self.bits) else 0
 
     def weighted(self, rounds: int = _ROUNDS, cycles_only: bool = False) -> Weighted:
-        """The best lower bound, and its weight for each link. There must be at least one move. The search for weights
-        ends earlier with `cycles_only` (`best_by_weights`).
+        """Best lower bound, and its weight for each link. There must be at least one move. With `cycles_only`, the
+        search for weights can end earlier (`best_by_weights`).
         """
         move_of_way = np.repeat(np.arange(len(self.bits)), np.diff(self.start))
 
@@ -81,11 +84,14 @@ class CompulsoryMoves:
 
 @dataclass(frozen=True, eq=False)
 class PossibleMoves:
-    """Reasons why pieces move: a CN reads the piece, or the piece is a result of the network."""
+    """Reasons why pieces move: a CN reads the piece, or the piece is a result of the network. Each reason is one entry
+    of the columns.
+    """
 
     piece: Integers
-    """[reason] Piece, in rising order. The first reason of a piece has the kind of move that takes most time on idle
-    links"""
+    """[reason] Piece, in rising order. The first reason of a piece has the kind of move that takes the longest on idle
+    links
+    """
     piece_bits: Integers
     """[piece] Size of the piece in bits"""
     reader: Integers
@@ -93,35 +99,39 @@ class PossibleMoves:
     producer: Integers
     """[reason] CN that produces the piece; -1 for a constant"""
     fetched: Booleans
-    """[reason] True where the piece comes from the off-chip memory: a constant, or data that its producer streams out
+    """[reason] Whether the piece comes from the off-chip memory. This holds for constants and for data that their
+    producer streams out
     """
     operand: Integers
-    """[reason] Memory operand by which the piece is read, or written if the piece is a result"""
+    """[reason] Memory operand by which the piece is read, or written if it is a result"""
     kind: Integers
-    """[reason] Number of the kind of move"""
+    """[reason] Number of the kind of move, an index of the following columns"""
     ways: tuple[Floats, ...]
-    """[kind] Array [way, leg, link] of the cycles for which a bit occupies the link; a second leg is at the same time
-    or later. The array has no ways if no data have to move over a link"""
+    """[kind] Array [way, leg, link] of the cycles for which a bit occupies the link. A second leg is at the same time
+    or later. The array has no ways if data need not move over a link
+    """
     evicting: tuple[Floats, ...]
-    """[kind] Array like those of `ways`, but with the ways through the off-chip memory only. These ways exist even for
-    data that could stay on chip"""
+    """[kind] Array in the form of `ways`, with only the ways through the off-chip memory. It has such ways also for
+    data that could stay on chip
+    """
     stays: Booleans
-    """[kind] True where no data have to move, because the piece can be read where it was produced"""
+    """[kind] Whether data need not move, because the piece can be read where it was produced"""
     energy_pj: Floats
-    """[kind] Least energy in pJ to move a bit, over links and in the memories at both ends; 0 for fetches and
-    results"""
+    """[kind] Smallest energy in pJ to move a bit, over links and in the memories at both ends; 0 for fetches and
+    results
+    """
 
     def once(self, kept: Booleans) -> Integers:
-        """Position of the first kept reason of each piece. `kept` [reason] selects the kept reasons."""
+        """Position of the first selected reason of each piece. `kept` [reason] selects reasons."""
         chosen = np.flatnonzero(kept)
         return chosen[changes(self.piece[chosen])]
 
     def bits(self, kept: Booleans) -> int:
-        """Total bits of the pieces that have a kept reason."""
+        """Total bits of the pieces that have a selected reason. `kept` [reason] selects reasons."""
         return int(self.piece_bits[self.piece[self.once(kept)]].sum())
 
     def compulsory(self, kept: Booleans) -> CompulsoryMoves:
-        """Moves that are necessary for the kept reasons."""
+        """Moves that are necessary for the selected reasons. `kept` [reason] selects reasons."""
         chosen = self.once(kept)
         bits = np.zeros(len(self.ways), np.int64)
         np.add.at(bits, self.kind[chosen], self.piece_bits[self.piece[chosen]])
@@ -132,19 +142,19 @@ class PossibleMoves:
         return CompulsoryMoves(bits[used], start, np.concatenate(tables) if tables else np.zeros((0, 0)))
 
     def core_to_core_energy_pj(self) -> float:
-        """Least energy of all moves from core to core in pJ. For each piece, only the most expensive move counts."""
+        """Smallest energy in pJ of all moves from core to core. For each piece, only the most expensive move counts."""
         most = np.zeros(len(self.piece_bits))
         np.maximum.at(most, self.piece, self.energy_pj[self.kind])
         return float(self.piece_bits @ most)
 
 
 def possible_moves(problem: SchedulingProblem, classes: CnClasses, with_streamed: bool = False) -> PossibleMoves:
-    """The possible moves of a problem.
+    """Possible moves of a problem.
 
-    A constant must reach a memory from which some CN reads this constant. A result must leave the memory of its
-    producer. Data from one CN to another must move unless the two CNs have allowed cores that share the memory. Data
-    that can stream are left out. With `with_streamed`, data that always stream at one end and never at the other end
-    are included, because these data must be fetched or written.
+    A constant must reach a memory from which some CN reads it. A result must leave the memory of its producer. Data
+    between CNs must move unless allowed cores of the two CNs share the memory. Data that can stream are left out. With
+    `with_streamed`, data that stream always at one end and never at the other end are included, because they must be
+    fetched or written.
     """
     graph, of_cn, never_streams = problem.graph, classes.of_cn, classes.never_streams
     sets, set_of_class = np.unique(classes.allowed, axis=0, return_inverse=True)
@@ -201,11 +211,12 @@ def possible_moves(problem: SchedulingProblem, classes: CnClasses, with_streamed
 
 _LEGS = 2
 """Largest number of legs of a way. A way through the off-chip memory has two legs, because the fetch can be much later
-than the write."""
+than the write.
+"""
 
 
 def _load(way: Way, widths: Integers) -> Floats:
-    """[leg, link] Cycles for which a bit occupies the link. Two legs over the same links are joined into one leg."""
+    """[leg, link] Cycles for which a bit occupies the link. Two legs over the same links become one leg."""
     loads = np.zeros((_LEGS, len(widths)))
     for load, links in zip(loads, way, strict=False):
         load[list(links)] = 1.0 / widths[list(links)]
@@ -215,15 +226,16 @@ def _load(way: Way, widths: Integers) -> Floats:
 
 
 class _Kind(NamedTuple):
-    """Possible senders and destinations of the pieces of one kind."""
+    """Possible senders and destinations of the pieces with one kind of move."""
 
     senders: list[int]
     """Cores that can send the piece; the off-chip core for constants."""
     wanted: list[int]
     """Memories from which the piece can be read; the off-chip memory for results."""
     stays: bool
-    """Whether the piece need not move over a link: some sender produces the piece in a memory from which the piece is
-    read, or some path has no links."""
+    """Whether the piece need not move over a link. Some sender produces it in a memory from which it is read, or some
+    path has no links.
+    """
 
 
 def _kind(system: CoreSystem, sets: Booleans, outside: int, kind: int, operands: int) -> _Kind:
@@ -242,7 +254,9 @@ def _kind(system: CoreSystem, sets: Booleans, outside: int, kind: int, operands:
 
 
 def _ends(system: CoreSystem, kind: _Kind) -> list[tuple[int, int, int]]:
-    """(sender, fetcher, memory) of all possible transfers. If several cores share a memory, each of them can fetch."""
+    """Triples (sender, fetching core, memory) of all possible transfers. If several cores share a memory, each of them
+    can fetch.
+    """
     fetchers = {memory: np.flatnonzero(np.any(system.core_memory == memory, axis=1)).tolist() for memory in kind.wanted}
     return [
         (sender, fetcher, memory) for sender in kind.senders for memory in kind.wanted for fetcher in fetchers[memory]
@@ -250,7 +264,7 @@ def _ends(system: CoreSystem, kind: _Kind) -> list[tuple[int, int, int]]:
 
 
 def _ways(system: CoreSystem, kind: _Kind) -> dict[Way, float]:
-    """Least energy per bit of each way; {} if no way exists."""
+    """Smallest energy in pJ per bit of each way; {} if there is no way."""
     found: dict[Way, float] = {}
     for sender, fetcher, memory in _ends(system, kind):
         for path, off_chip_pj in _paths(system, sender, fetcher):
@@ -261,14 +275,16 @@ def _ways(system: CoreSystem, kind: _Kind) -> dict[Way, float]:
 
 
 def _ways_by_off_chip(system: CoreSystem, kind: _Kind) -> dict[Way, None]:
-    """Ways on which data are written off-chip and fetched again, even if the data need not move."""
+    """Ways through the off-chip memory: the data are written and fetched again, even if they need not move."""
     ways = (_by_off_chip(system, sender, fetcher) for sender, fetcher, _ in _ends(system, kind))
     return dict.fromkeys(way for way in ways if way is not None)
 
 
 def _paths(system: CoreSystem, sender: int, receiver: int) -> list[tuple[Way, float]]:
-    """Ways from a sender to a receiver, each with the energy of a bit in the off-chip memory: the direct path, and the
-    way through the off-chip memory. Within a core there is also a way without links.
+    """Pairs (way, energy in pJ per bit of accesses to the off-chip memory) from a sender to a receiver.
+
+    The ways are the direct path and the way through the off-chip memory. Within a core there is also a way without
+    links.
     """
     memory = system.off_chip_memory
     paths: list[tuple[Way, float]] = [((), 0.0)] if sender == receiver else []
@@ -284,7 +300,9 @@ def _paths(system: CoreSystem, sender: int, receiver: int) -> list[tuple[Way, fl
 
 
 def _by_off_chip(system: CoreSystem, sender: int, receiver: int) -> Way | None:
-    """Way on which the sender writes data off-chip and the receiver fetches them; None if there is no such way."""
+    """Way through the off-chip memory: the sender writes the data, and the receiver fetches them. None if there is no
+    such way.
+    """
     off, cores = system.off_chip_core, system.core_count
     if off in (sender, receiver):
         return None
@@ -294,15 +312,15 @@ def _by_off_chip(system: CoreSystem, sender: int, receiver: int) -> Way | None:
 
 
 def _links(system: CoreSystem, sender: int, receiver: int) -> tuple[int, ...]:
-    """Links of a path, each once. A transfer occupies a link for bits / rate cycles, even if the link occurs twice in
-    the path.
+    """Links of a path, each once. A transfer occupies a link for bits / rate cycles, even if the path contains the link
+    twice.
     """
     return tuple(dict.fromkeys(system.path(sender, receiver).tolist()))
 
 
 def _energy(system: CoreSystem, path: list[int], home: int, wanted: int) -> float:
-    """Least energy in pJ to move a bit: the energy of the links, and the share of a word in the memories at both
-    ends.
+    """Smallest energy in pJ to move a bit. It is the energy of the links, and a bit's share of a word in the memories
+    at both ends.
     """
     links = float(system.link_energy_pj_per_bit[path].sum())
     read = float(system.memory_read_energy_pj[home] / system.memory_read_bits[home])

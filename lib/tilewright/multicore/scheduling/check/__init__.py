@@ -1,1 +1,1 @@
-"""Checks of a schedule and of lower bounds, which compute all results again from the problem and the logs."""
+"""Checks that compute the results of a schedule and the lower bounds again, from the problem and the logs."""

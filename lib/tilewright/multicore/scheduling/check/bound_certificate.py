@@ -13,16 +13,16 @@ from typing import Any
 from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, SchedulingProblem
 
 _ROUNDING = Fraction(1, 10**9)
-"""Share by which a claimed bound of the energy can exceed the exact sum, because floating-point sums are not exact."""
+"""Share by which a claimed energy bound may exceed the exact sum, because floating-point sums are not exact."""
 Path = tuple[int, ...] | None
-"""Links of a path, each link once; None if there is no path."""
+"""Links of a path, each once; None if there is no path."""
 
 
 def certificate_faults(problem: SchedulingProblem, allowed: Booleans, certificate: Mapping[str, Any]) -> list[str]:
-    """Messages on claims of a certificate that do not follow from the weights in the certificate.
+    """Messages on claims of a certificate that do not follow from its weights.
 
-    The claims are about all allocations that `allowed` [cn, core] permits. The certificate has the bound and its
-    weights for each rule.
+    A claim is a lower bound over all allocations that `allowed` [cn, core] permits. The certificate has the bound and
+    its weights for each rule.
     """
     return list(_faults(_Exact(problem, allowed), certificate))
 
@@ -32,7 +32,7 @@ def _faults(exact: "_Exact", certificate: Mapping[str, Any]) -> Iterator[str]:
         if rule == "energy":
             found = exact.energy_pj()
             if Fraction(claim["pj"]) > found * (1 + _ROUNDING):
-                yield f"energy: {claim['pj']} pJ are claimed, but only {float(found)} pJ follow"
+                yield f"energy: {claim['pj']} pJ are claimed, but the computed bound is only {float(found)} pJ"
             continue
         if any(weight < 0 for pair in claim.get("cores", claim.get("links", ())) for weight in pair[1:]):
             yield f"{rule}: a weight is negative"
@@ -49,11 +49,11 @@ def _faults(exact: "_Exact", certificate: Mapping[str, Any]) -> Iterator[str]:
             yield f"{rule}: is not a known rule"
             continue
         if claim["cycles"] > math.ceil(cycles):
-            yield f"{rule}: {claim['cycles']} cycles are claimed, but only {float(cycles)} follow"
+            yield f"{rule}: {claim['cycles']} cycles are claimed, but the computed bound is only {float(cycles)} cycles"
 
 
 class _Exact:
-    """Exact bounds of a problem, computed from integers."""
+    """Exact bounds of a problem, computed with integers and fractions."""
 
     def __init__(self, problem: SchedulingProblem, allowed: Booleans) -> None:
         self.graph, self.costs, self.system = problem.graph, problem.costs, problem.system
@@ -80,7 +80,7 @@ class _Exact:
         return bits
 
     def never_streams(self, cn: int, operand: int) -> bool:
-        """Whether an operand streams on no allowed core."""
+        """Whether the operand of the CN streams on no allowed core."""
         return all(self.streamed(cn, core)[operand] == 0 for core in self.cores_of[cn])
 
     def path(self, source: int, target: int) -> Path:
@@ -92,7 +92,7 @@ class _Exact:
         return tuple(dict.fromkeys(self.system.path(source, target).tolist()))
 
     def runtime(self, cn: int, core: int) -> int:
-        """Runtime of a CN in cycles; at least the cycles that its streams take at full width."""
+        """Runtime of a CN in cycles. It is at least the number of cycles that its streams take at full width."""
         load: dict[int, int] = {}
         for operand, bits in enumerate(self.streamed(cn, core)):
             ends = (core, self.off) if operand == OUTPUT_OPERAND else (self.off, core)
@@ -104,8 +104,8 @@ class _Exact:
 
     @cached_property
     def rates(self) -> list[Fraction | None]:
-        """Largest bits per cycle of three kinds of traffic: data that leave the off-chip memory, data that enter the
-        off-chip memory, and both together. None: no link and no memory limits the traffic.
+        """Largest rates in bits per cycle: data from the off-chip memory, data to it, and both together. None: no link
+        and no memory limits the rate.
         """
         others = [core for core in range(self.system.core_count) if core != self.off]
         reading = [path for core in others if (path := self.path(self.off, core)) is not None]
@@ -125,30 +125,31 @@ class _Exact:
         return Fraction(0) if rate is None else bits / rate
 
     def release(self, cn: int) -> int:
-        """Least cycles until the constants of a CN are on chip."""
+        """Smallest number of cycles until the constants of a CN are on chip."""
         pieces = {p for p, o in self.needs[cn] if self.producer[p] < 0 and self.never_streams(cn, o)}
         return math.ceil(self._over(sum(self.bits[piece] for piece in pieces), self.rates[0]))
 
     def tail(self, cn: int) -> int:
-        """Least cycles from the end of a CN until its results are off-chip."""
+        """Smallest number of cycles from the end of a CN until its results are off-chip."""
         bits = sum(self.bits[piece] for piece in self.results if self.producer[piece] == cn)
         return math.ceil(self._over(bits, self.rates[1]))
 
     @cached_property
     def results(self) -> list[int]:
-        """Results of the network that are written off-chip in every schedule."""
+        """Results of the network that every schedule writes off-chip."""
         outputs = [piece for piece, is_one in enumerate(self.graph.piece_is_output.tolist()) if is_one]
         return [piece for piece in outputs if self.never_streams(self.producer[piece], OUTPUT_OPERAND)]
 
     @cached_property
     def fetched(self) -> list[int]:
-        """Constants that are fetched in every schedule."""
+        """Constants that every schedule fetches."""
         needs = ((cn, *need) for cn, found in enumerate(self.needs) for need in found)
         return sorted({p for cn, p, o in needs if self.producer[p] < 0 and self.never_streams(cn, o)})
 
     @cached_property
     def either(self) -> dict[int, list[tuple[int, int]]]:
-        """Pieces that a CN streams on some cores and that must move on its other cores, as (piece, operand), by CN.
+        """Pairs (piece, operand), by CN, for pieces that stream on some cores of the CN and must move on its other
+        cores.
 
         These pieces are results and constants. A constant counts only for the first CN that can fetch it.
         """
@@ -167,13 +168,13 @@ class _Exact:
         return found
 
     def _moved(self, cn: int, core: int) -> list[tuple[int, int]]:
-        """(piece, operand) of the pieces of `either` that must move if a CN is on a core."""
+        """Pairs (piece, operand) from `either` that must move if the CN runs on the core."""
         streams = self.streamed(cn, core)
         return [(piece, operand) for piece, operand in self.either.get(cn, ()) if streams[operand] == 0]
 
     def work(self, on_cores: Mapping[int, int], on_traffic: Sequence[int]) -> Fraction:
-        """Bound from weights on cores and on three amounts of off-chip traffic: data that are read, data that are
-        written, and both together.
+        """Bound in cycles from weights on cores and on three amounts of off-chip traffic: reads, writes, and both
+        together.
         """
         total = sum(on_cores.values()) + sum(on_traffic)
         if not self.cores_of or total <= 0 or min(on_traffic) < 0:
@@ -197,14 +198,14 @@ class _Exact:
         return weight * self.runtime(cn, core) + streams
 
     def _rate(self, source: int, target: int, home: int, wanted: int) -> int:
-        """Largest bits per cycle of a transfer; 0 if there is no path."""
+        """Largest rate of a transfer in bits per cycle; 0 if there is no path."""
         path = self.path(source, target)
         words = (int(self.system.memory_read_bits[home]), int(self.system.memory_write_bits[wanted]))
         return 0 if path is None else min([*words, *(self.width[link] for link in path)])
 
     def _cycles(self, bits: int, source: int, wanted: int) -> Fraction | None:
-        """Cycles of a transfer from the output memory of a core into a memory, by the best fetching core; None if there
-        is no path.
+        """Smallest number of cycles of a transfer from the output memory of a core into a memory. The core that fetches
+        can be chosen; None if no core has a path.
         """
         home = self.memory[source][OUTPUT_OPERAND]
         targets = [core for core, row in enumerate(self.memory) if wanted in row]
@@ -212,7 +213,7 @@ class _Exact:
         return Fraction(bits, rate) if rate else None
 
     def delay(self, piece: int, cn: int, operand: int) -> int:
-        """Least cycles from the end of a piece's producer to the start of a CN that reads the piece."""
+        """Smallest number of cycles from the end of a piece's producer to the start of a CN that reads the piece."""
         first, off_chip, best = self.producer[piece], self.system.off_chip_memory, None
         for core in self.cores_of[first]:
             written = self._cycles(self.bits[piece], core, off_chip)
@@ -249,7 +250,7 @@ class _Exact:
         return Fraction(max((end[cn] + self.tail(cn) for cn in end), default=0))
 
     def links(self, weights: Mapping[int, int]) -> Fraction:
-        """Bound from weights on links, in cycles. Every piece takes the cheapest of its possible ways."""
+        """Bound in cycles from weights on links. Every piece takes the cheapest of its possible ways."""
         total = sum(weights.values())
         of_link = [Fraction(weights.get(link, 0), width) for link, width in enumerate(self.width)]
         least: dict[int, Fraction] = {}
@@ -261,8 +262,8 @@ class _Exact:
         return sum((self.bits[p] * price for p, price in least.items()), Fraction(0)) / total if total else Fraction(0)
 
     def _reasons(self) -> Iterator[tuple[int, list[int], set[int]]]:
-        """Pieces that must move: (piece, cores that can send the piece, memories of which at least one must receive the
-        piece).
+        """Pieces that must move, as triples (piece, cores that can send it, memories of which at least one must receive
+        it).
         """
         for piece in self.results:
             yield piece, self.cores_of[self.producer[piece]], {self.system.off_chip_memory}
@@ -277,7 +278,7 @@ class _Exact:
                 yield piece, [self.off] if first < 0 else self.cores_of[first], wanted
 
     def _ways(self, senders: Sequence[int], wanted: set[int]) -> list[tuple[int, ...]]:
-        """Links of each possible way; [] if the piece need not move over links."""
+        """Links of each possible way of a piece; [] if the piece need not move over links."""
         if wanted & {self.memory[sender][OUTPUT_OPERAND] for sender in senders}:
             return []
         ways: list[tuple[int, ...]] = []
@@ -290,7 +291,7 @@ class _Exact:
         return [] if () in ways else ways
 
     def energy_pj(self) -> Fraction:
-        """Least energy in pJ: each CN with its streams on the cheapest core, and all necessary moves in the cheapest
+        """Smallest energy in pJ: each CN with its streams on the cheapest core, and all necessary moves in the cheapest
         way.
         """
         off = self.system.off_chip_memory
@@ -302,7 +303,7 @@ class _Exact:
         return found + self._between_pj()
 
     def _off_chip_pj(self, bits: int, reading: bool) -> Fraction:
-        """Least energy in pJ to fetch or write a piece, over the cheapest links, with the cheapest memory on chip."""
+        """Smallest energy in pJ to fetch or write a piece, with the cheapest links and the cheapest on-chip memory."""
         off = self.system.off_chip_memory
         cores = [core for core in range(self.system.core_count) if core != self.off]
         ends = ((self.off, core) if reading else (core, self.off) for core in cores)
@@ -312,7 +313,9 @@ class _Exact:
         return bits * links + self._word_pj(bits, off, reading) + on_chip
 
     def _between_pj(self) -> Fraction:
-        """Least energy in pJ of the necessary moves between cores: links, and shares of words in the memories."""
+        """Smallest energy in pJ of the necessary moves between cores. It counts links, and a bit's share of a word in
+        the memories.
+        """
         least: dict[int, Fraction] = {}
         for piece, senders, wanted in self._reasons():
             if self.producer[piece] < 0 or self.graph.piece_is_output[piece] or not self._ways(senders, wanted):
@@ -341,12 +344,12 @@ class _Exact:
         return found
 
     def _link_pj(self, source: int, target: int) -> Fraction:
-        """Energy in pJ to move a bit over a path."""
+        """Energy in pJ to move one bit over a path."""
         links = self.system.path(source, target).tolist()
         return sum((Fraction(float(self.system.link_energy_pj_per_bit[link])) for link in links), Fraction(0))
 
     def _bit_pj(self, memory: int, reading: bool) -> Fraction:
-        """Energy in pJ to read or write a bit, as a share of the energy of a word."""
+        """Energy in pJ to read or write one bit, as its share of the energy of a word."""
         bits = (self.system.memory_read_bits if reading else self.system.memory_write_bits)[memory]
         return self._word_pj(1, memory, reading) / int(bits)
 

@@ -1,6 +1,6 @@
 """Checks of data movement: data are present while they are read, data fit the memories, and transfers are possible.
 
-A transfer is checked for its ends, path, rate, length, cause and broadcast.
+The check of a transfer covers its ends, path, rate, length, cause and broadcast.
 """
 
 from collections.abc import Collection
@@ -15,7 +15,7 @@ from tilewright.multicore.scheduling.state_record import CORE_TO_CORE, EVICTION,
 
 @dataclass(frozen=True, eq=False)
 class _Events:
-    """Events of pieces in memories; each event has a period from `start` to `end`."""
+    """Events of pieces in memories, as columns. Each event lasts from `start` to `end`."""
 
     piece: Integers
     memory: Integers
@@ -24,7 +24,9 @@ class _Events:
 
 
 def data_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of reads before the data have arrived: reads by transfers, reads by CNs, and results at the end."""
+    """Faults of reads that happen before the data have arrived. Reads are made by transfers, by CNs, and at the end of
+    the schedule for results.
+    """
     faults = []
     lookup = _Lookup(problem, _arrivals(problem, schedule))
     for reads, text in (
@@ -40,21 +42,23 @@ def data_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
 
 
 def detour_faults(problem: SchedulingProblem, schedule: Schedule, layers: Collection[int]) -> list[str]:
-    """Faults of layers whose results must move through the off-chip memory, but move directly."""
+    """Faults of layers with detours whose results move directly instead of through the off-chip memory."""
     moves = schedule.transfers
     producer = problem.graph.piece_producer[moves["piece"]]
     is_of_layers = (producer >= 0) & np.isin(problem.graph.layer[producer], list(layers))
     direct = np.flatnonzero(is_of_layers & (moves["cause"] == CORE_TO_CORE))
     return [
         f"piece {moves['piece'][move]} of layer {problem.graph.layer[producer[move]]} moves directly at"
-        f" {moves['start_cycles'][move]}"
+        f" cycle {moves['start_cycles'][move]}, but must move through the off-chip memory"
         for move in direct.tolist()
     ]
 
 
 def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of memories. A memory never holds more than its capacity, and always has space for the data in use. A
-    memory gains only data that arrive, and an on-chip memory is empty at the end.
+    """Faults of memories.
+
+    A memory never holds more than its capacity, and always has space for the data in use. It gains only data that
+    arrive, and an on-chip memory is empty at the end.
     """
     faults: list[str] = []
     stays = _stays(problem, schedule)
@@ -62,9 +66,11 @@ def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         times, stored = schedule.memory_use(memory)
         over = np.flatnonzero((stored > capacity) | (stored < 0))
         if len(over):
-            faults.append(f"memory {memory} holds {stored[over[0]]} bits at {times[over[0]]}, but has only {capacity}")
+            faults.append(
+                f"memory {memory} holds {stored[over[0]]} bits at cycle {times[over[0]]}, not 0 to {capacity} bits"
+            )
         if int(stored.max(initial=0)) != schedule.peak_bits[memory]:
-            faults.append(f"memory {memory}: the recorded peak differs from the peak of the changes")
+            faults.append(f"memory {memory}: the recorded peak differs from the largest number of stored bits")
         if len(stored) and stored[-1] != 0 and memory != problem.system.off_chip_memory:
             faults.append(f"memory {memory} holds {stored[-1]} bits at the end, although no CN needs them")
         here = stays.memory == memory
@@ -73,26 +79,26 @@ def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         rows = rows[rows["change_bits"] > 0]
         gained, arrived = _totals(rows["time_cycles"], rows["change_bits"]), _totals(stays.start[here], bits)
         if not all(np.array_equal(one, other) for one, other in zip(gained, arrived, strict=True)):
-            faults.append(f"memory {memory} gains bits that do not match the arrivals")
+            faults.append(f"memory {memory} gains bits at times or in amounts that differ from the arrivals of data")
         both = np.concatenate((stays.start[here], stays.end[here], times))
         moments, changes = _totals(both, np.concatenate((bits, -bits, np.zeros_like(times))))
         used = np.cumsum(changes)
         place = np.searchsorted(times, moments, side="right") - 1
         held = np.concatenate((np.zeros(1, np.int64), stored))[place + 1]
         for moment in np.flatnonzero(held < used)[:1]:
-            faults.append(f"memory {memory} has no space at {moments[moment]} for the {used[moment]} bits in use")
+            faults.append(f"memory {memory} has no space at cycle {moments[moment]} for the {used[moment]} bits in use")
     return faults
 
 
 def _streams(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
-    """[cn, operand] True where the operand of the CN streams."""
+    """[cn, operand] Whether the operand of the CN streams."""
     found: Booleans = problem.costs.stream_bits[problem.graph.cost_row, schedule.allocation] > 0
     return found
 
 
 def _memory_of(problem: SchedulingProblem, schedule: Schedule) -> Integers:
-    """[cn, operand] Memory that holds the operand while the CN runs: a memory of its core, or the off-chip memory if
-    the operand streams.
+    """[cn, operand] Memory that holds the operand while the CN runs. It is a memory of the CN's core, or the off-chip
+    memory if the operand streams.
     """
     system = problem.system
     found: Integers = np.where(
@@ -104,8 +110,8 @@ def _memory_of(problem: SchedulingProblem, schedule: Schedule) -> Integers:
 def _arrivals(problem: SchedulingProblem, schedule: Schedule) -> _Events:
     """Arrivals of pieces in memories: constants, results of CNs, and pieces that transfers bring.
 
-    A piece occupies space from `start` on and can be read from `end` on. In the off-chip memory a piece occupies space
-    only when the whole piece has arrived.
+    An arriving piece occupies space from `start` on, and can be read from `end` on. In the off-chip memory, a piece
+    occupies space only from `end` on.
     """
     graph, moves, off_chip = problem.graph, schedule.transfers, problem.system.off_chip_memory
     constants, made = np.flatnonzero(graph.piece_producer < 0), np.flatnonzero(graph.piece_producer >= 0)
@@ -134,14 +140,16 @@ def _needed(problem: SchedulingProblem, schedule: Schedule) -> _Events:
 
 
 def _results(problem: SchedulingProblem, schedule: Schedule) -> _Events:
-    """Reads at the end of the schedule, which stand for results that must be in the off-chip memory."""
+    """Reads at the end of the schedule, one for each result. They express that the result must be in the off-chip
+    memory.
+    """
     results = np.flatnonzero(problem.graph.piece_is_output)
     end = np.full(len(results), schedule.latency_cycles)
     return _Events(results, np.full(len(results), problem.system.off_chip_memory), end, end)
 
 
 class _Lookup:
-    """Index of arrivals that finds the arrival on which a read depends."""
+    """Index of arrivals. It finds the arrival on which a read depends."""
 
     def __init__(self, problem: SchedulingProblem, arrivals: _Events) -> None:
         self._memories = len(problem.system.memory_capacity_bits)
@@ -151,17 +159,13 @@ class _Lookup:
         self._sorted = key[self._order]
 
     def _key(self, events: _Events, time: Integers) -> Integers:
-        """Number that orders events by piece and memory, then by time. An arrival at the time of a read counts as
-        before the read.
-        """
+        """Sort key of events: piece, memory, then time. An arrival at the time of a read counts as before the read."""
         place = events.piece * self._memories + events.memory
         found: Integers = place * (len(self._times) + 1) + np.searchsorted(self._times, time, side="right")
         return found
 
     def last_before(self, reads: _Events) -> Integers:
-        """[read] Last of the arrivals of the piece in the memory that have ended when the read starts; -1 if there is
-        no such arrival.
-        """
+        """[read] Last arrival of the piece in the memory that has ended when the read starts; -1 if there is none."""
         key = self._key(reads, reads.start)
         last = np.searchsorted(self._sorted, key, side="right") - 1
         if not len(self._order):
@@ -172,11 +176,10 @@ class _Lookup:
 
 
 def _stays(problem: SchedulingProblem, schedule: Schedule) -> _Events:
-    """[arrival] Shortest possible stay of the piece in the memory. The stay lasts until the last read before the piece
-    arrives again.
+    """[arrival] Shortest possible stay of the piece in the memory.
 
-    In the off-chip memory a piece stays to the end. The logs do not have stays, but a piece must stay from an arrival
-    until the last read that depends on this arrival.
+    The logs do not contain stays, but a piece must stay from an arrival until the last read that depends on it. In the
+    off-chip memory a piece stays to the end.
     """
     arrivals = _arrivals(problem, schedule)
     lookup, until = _Lookup(problem, arrivals), arrivals.end.copy()
@@ -189,20 +192,20 @@ def _stays(problem: SchedulingProblem, schedule: Schedule) -> _Events:
 
 
 def _totals(times: Integers, bits: Integers) -> tuple[Integers, Integers]:
-    """(distinct times, sum of the bits at each time)."""
+    """Pair (distinct times, sum of the bits at each time)."""
     order = np.argsort(times, kind="stable")
     distinct, first = np.unique(times[order], return_index=True)
     return distinct, np.add.reduceat(bits[order], first) if len(first) else distinct
 
 
 def transfer_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of single transfers, and of transfers that are served by the broadcast of another transfer."""
+    """Faults of single transfers, and of transfers that are part of a broadcast."""
     moves = schedule.transfers
     wrong = {
-        "is not between memories of its cores": ~_at_ends(problem, schedule),
+        "has a memory that does not belong to its cores": ~_at_ends(problem, schedule),
         "has no path": ~_has_path(problem, schedule),
-        "is faster than the words of its memories": moves["bits_per_cycle"] > _words(problem, schedule),
-        "does not last as long as its bits take": moves["end_cycles"] - moves["start_cycles"]
+        "has a rate above the word width of its memories": moves["bits_per_cycle"] > _words(problem, schedule),
+        "has a length that does not follow from its bits and rate": moves["end_cycles"] - moves["start_cycles"]
         != -(-problem.graph.piece_bits[moves["piece"]] // moves["bits_per_cycle"]),
         "has the wrong cause": moves["cause"] != _causes(problem, schedule),
     }
@@ -215,7 +218,7 @@ def transfer_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]
 
 
 def _at_ends(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
-    """[transfer] True where the memories of the transfer belong to its cores."""
+    """[transfer] Whether the two memories of the transfer belong to its two cores."""
     moves, memory_of = schedule.transfers, problem.system.core_memory
     source = np.any(memory_of[moves["source_core"]] == moves["source_memory"][:, None], axis=1)
     target = np.any(memory_of[moves["target_core"]] == moves["target_memory"][:, None], axis=1)
@@ -224,14 +227,14 @@ def _at_ends(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
 
 
 def _has_path(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
-    """[transfer] True where the cores of the transfer have a path or are the same core."""
+    """[transfer] Whether the two cores of the transfer have a path or are the same core."""
     source, target = schedule.transfers["source_core"], schedule.transfers["target_core"]
     found: Booleans = (source == target) | problem.system.path_exists[source * problem.system.core_count + target]
     return found
 
 
 def _words(problem: SchedulingProblem, schedule: Schedule) -> Integers:
-    """[transfer] Width in bits of the narrower of the words at the two ends."""
+    """[transfer] Word width in bits at the end with the narrower words."""
     read = problem.system.memory_read_bits[schedule.transfers["source_memory"]]
     written = problem.system.memory_write_bits[schedule.transfers["target_memory"]]
     found: Integers = np.minimum(read, written)
@@ -239,8 +242,8 @@ def _words(problem: SchedulingProblem, schedule: Schedule) -> Integers:
 
 
 def _causes(problem: SchedulingProblem, schedule: Schedule) -> Integers:
-    """[transfer] Cause of the transfer, derived from its ends. Writes of results have their own cause; all other writes
-    to the off-chip memory are evictions.
+    """[transfer] Cause that follows from the ends of the transfer. Writes of results have their own cause. All other
+    writes to the off-chip memory are evictions.
     """
     moves, off_chip = schedule.transfers, problem.system.off_chip_memory
     inward, outward = moves["source_memory"] == off_chip, moves["target_memory"] == off_chip

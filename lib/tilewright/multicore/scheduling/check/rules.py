@@ -1,6 +1,6 @@
 """Checks that a schedule follows the rules, from the problem and the logs, without the compiled scheduler.
 
-Logs cannot be checked if their sizes do not fit the problem, or if they have numbers that the problem does not have.
+Some logs cannot be checked: their sizes do not fit the problem, or they contain numbers that the problem does not have.
 These faults are reported first.
 """
 
@@ -19,7 +19,7 @@ from tilewright.multicore.scheduling.state_record import NONE, OFF_CHIP_STREAM
 
 
 def log_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of the logs because of which the other checks cannot read a schedule; [] if there are none."""
+    """Faults that prevent the other checks from reading the logs; [] if there are none."""
     if len(schedule.memory_changes) == 0 and len(problem.graph.piece_bits):
         return ["the schedule was made without logs, so that it cannot be checked"]
     nodes, pieces = problem.graph.node_count, len(problem.graph.piece_bits)
@@ -57,8 +57,8 @@ def log_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
 
 
 def _out_of_range(name: str, log: Records, ranges: dict[str, int]) -> list[str]:
-    """Faults of the columns of a log that have entries below 0, or entries that are not below the number in
-    `ranges`.
+    """Faults of the columns of a log with entries outside their range. `ranges` has the upper limit of each column; the
+    lower limit is 0.
     """
     return [
         f"{name}: {column} is out of range"
@@ -68,12 +68,14 @@ def _out_of_range(name: str, log: Records, ranges: dict[str, int]) -> list[str]:
 
 
 def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of counts and energy. The bits over links and the words of memories must follow from the logs, the energy
-    terms must follow from these counts, and the total must be the sum of the terms.
+    """Faults of counts and energy.
+
+    The bits over links and the words of memories must follow from the logs, the energy terms must follow from these
+    counts, and the total must be the sum of the terms.
     """
     link_bits, words_read, words_written = _counts(problem, schedule)
     faults = [
-        f"{name} of {CAUSES[cause]} at {place} is {given[cause, place]}, the logs say {found[cause, place]}"
+        f"{name} of {CAUSES[cause]} at {place} is {given[cause, place]}, the logs give {found[cause, place]}"
         for name, given, found in (
             ("link_bits", schedule.link_bits, link_bits),
             ("words_read", schedule.words_read, words_read),
@@ -89,12 +91,14 @@ def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     ]
     pairs.append(("total", schedule.energy_pj, sum(found for _, _, found in pairs)))
     return faults + [
-        f"energy {name} is {given} pJ, the logs say {found}" for name, given, found in pairs if not agree(given, found)
+        f"energy {name} is {given} pJ, the logs give {found}" for name, given, found in pairs if not agree(given, found)
     ]
 
 
 def _counts(problem: SchedulingProblem, schedule: Schedule) -> tuple[Integers, Integers, Integers]:
-    """([cause, link] bits, [cause, memory] words read, [cause, memory] words written) of transfers and streams."""
+    """Triple ([cause, link] bits, [cause, memory] words read, [cause, memory] words written) that follows from
+    transfers and streams.
+    """
     system, moves = problem.system, schedule.transfers
     link_bits = np.zeros((len(CAUSES), len(system.link_bits_per_cycle)), np.int64)
     words_read = np.zeros((len(CAUSES), len(system.memory_capacity_bits)), np.int64)
@@ -139,8 +143,8 @@ def check_schedule(problem: SchedulingProblem, schedule: Schedule, has_barriers:
       all CNs of earlier stacks.
     * No two CNs overlap on a core.
     * Each transfer is between memories of cores that have a path, and its data are in the source memory. The rate of a
-      transfer is at most a word a cycle, and its length follows from its bits. A transfer shares links only with the
-      transfer of its broadcast.
+      transfer is at most one word per cycle, and its length follows from its bits. A transfer shares links only with
+      the transfer of its broadcast.
     * All inputs of a CN have arrived when it starts; operands that stream are in the off-chip memory; results of the
       network end in the off-chip memory.
     * No link ever carries more than its width.
@@ -154,7 +158,7 @@ def check_schedule(problem: SchedulingProblem, schedule: Schedule, has_barriers:
 
 
 def faults_by_rule(problem: SchedulingProblem, schedule: Schedule, has_barriers: bool = False) -> dict[str, list[str]]:
-    """Faults of a recorded schedule by kind of rule; a list is empty if no rule of the kind is broken."""
+    """Faults of a recorded schedule, by type of rule. The list of a type is empty if no rule of this type is broken."""
     logs = log_faults(problem, schedule)
     if logs:
         return {"logs": logs}
@@ -169,7 +173,7 @@ def faults_by_rule(problem: SchedulingProblem, schedule: Schedule, has_barriers:
 
 
 def _node_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of CNs: each CN runs once, for its runtime, after its predecessors."""
+    """Faults of CNs. Each CN must run once, for its runtime, after its predecessors."""
     start, end = schedule.start_cycles, schedule.end_cycles
     runtime = problem.costs.runtime_cycles[problem.graph.cost_row, schedule.allocation]
     faults = [f"CN {cn} has not run" for cn in np.flatnonzero(start < 0)]
@@ -192,18 +196,18 @@ def _node_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
 
 
 def _barrier_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of barriers: no CN of a stack starts before all earlier stacks have ended."""
+    """Faults of barriers. No CN of a stack may start before all earlier stacks have ended."""
     faults, ended = [], 0
     for stack in sorted(set(problem.graph.stack.tolist())):
         cns = np.flatnonzero(problem.graph.stack == stack)
         early = cns[schedule.start_cycles[cns] < ended]
-        faults += [f"CN {cn} of stack {stack} starts before earlier stacks have ended, at {ended}" for cn in early]
+        faults += [f"CN {cn} of stack {stack} starts before cycle {ended}, at which earlier stacks end" for cn in early]
         ended = max(ended, int(schedule.end_cycles[cns].max()))
     return faults
 
 
 def _core_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of cores: the CNs of a core must not overlap. The streams of a CN must have a path, last as long as the
+    """Faults of cores. The CNs of a core must not overlap. The streams of a CN must have a path, last as long as the
     CN, and be wide enough for the streamed bits.
     """
     faults = []
@@ -218,23 +222,24 @@ def _core_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         if (start, end) != (schedule.start_cycles[cn], schedule.end_cycles[cn]) or rate * (end - start) < bits:
             faults.append(f"CN {cn} does not stream its {bits} bits over link {link} while it runs")
     wanted = stream_loads(problem, schedule)
-    faults += [f"CN {cn}: streams over link {link} are wrong" for cn, link in sorted({*wanted, *taken})
+    faults += [f"CN {cn}: wrong number of streamed bits over link {link}" for cn, link in sorted({*wanted, *taken})
                if wanted.get((cn, link), 0) != taken.get((cn, link), 0)]  # fmt: skip
     system = problem.system
     exists = system.path_exists.reshape(system.core_count, system.core_count)
     streamed = problem.costs.stream_bits[problem.graph.cost_row, schedule.allocation] > 0
     lost = streamed[:, 0] & ~exists[schedule.allocation, system.off_chip_core]
     lost |= np.any(streamed[:, 1:], axis=1) & ~exists[system.off_chip_core, schedule.allocation]
-    return faults + [f"CN {cn} streams where there is no path" for cn in np.flatnonzero(lost)]
+    return faults + [f"CN {cn} streams, but there is no path for its streams" for cn in np.flatnonzero(lost)]
 
 
 def _link_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of links: no link ever carries more than its width."""
+    """Faults of links. No link may carry more than its width at any time."""
     faults = []
     for link, (times, used) in enumerate(link_use(schedule, problem.system)):
         over = np.flatnonzero(used > problem.system.link_bits_per_cycle[link])
         if len(over):
-            faults.append(f"link {link} carries {used[over[0]]} bits per cycle at {times[over[0]]}")
+            at = times[over[0]]
+            faults.append(f"link {link} carries {used[over[0]]} bits per cycle at cycle {at}, more than its width")
         if len(used) and used[-1] != 0:
-            faults.append(f"link {link} is still in use after the end")
+            faults.append(f"link {link} is in use after the end of the schedule")
     return faults

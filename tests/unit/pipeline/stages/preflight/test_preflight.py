@@ -96,7 +96,7 @@ BAD: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     "unknown dimension": ([{"name": "a", "intra_core_tiling": ["QQ, 2"]}], ["intra_core_tiling[0]", "got QQ"]),
     "too few fixed cores": (
         [{"name": "a", "core_allocation": [0, 1], "core_allocation_is_fixed": True, "inter_core_tiling": ["K, 4"]}],
-        ["a.core_allocation: fixes 2 cores for the 4 groups of a"],
+        ["a.core_allocation: fixes 2 cores, but a has 4 groups"],
     ),
     "open number of parts": (
         [{"name": "a", "inter_core_tiling": ["K, *"]}],
@@ -194,7 +194,7 @@ def test_fixed_cores_are_a_choice_where_layers_are_not_cut() -> None:
     assert told(entry) == []
     assert told(entry, options=TilingOptions(1, mode="lbl")) == []
     assert told(entry, options=TilingOptions(1)) == [
-        "a.core_allocation: fixes 2 cores for the 1 groups of a, got '[0, 1]'"
+        "a.core_allocation: fixes 2 cores, but a has 1 group, got '[0, 1]'"
         " (allowed: one core for each group, or one for all)"
     ]
 
