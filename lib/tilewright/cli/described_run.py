@@ -4,6 +4,7 @@ A file that the user gives is used. Otherwise the file is searched in the folder
 `config`. A file belongs to the run if its digest is in the provenance of the run.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -37,6 +38,8 @@ WRITTEN = Path("config")
 """Folder with the input files of a project, relative to the working folder."""
 OF_DESIGN = "hardware.yaml"
 """Name of the hardware file of a design of a space. The file is beside the folders of the runs of the design."""
+_PLAIN_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""Names that YAML writes without quotes and without line breaks."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +173,8 @@ class DescribedRun:
 
     def hardware_file(self) -> Path | None:
         """Hardware file of the user, or of a design that `tilewright explore --show` ran. None if neither is found."""
-        return self._first(HARDWARE, (self.folder.parent / OF_DESIGN, *self._written(HARDWARE)), hardware_digest)
+        written = (path for path in self._written(HARDWARE) if _may_name(path, self.core))
+        return self._first(HARDWARE, (self.folder.parent / OF_DESIGN, *written), hardware_digest)
 
     def _written(self, kind: str, suffixes: tuple[str, ...] = YAML_SUFFIXES) -> list[Path]:
         """Files of the user that can be inputs of a kind. Files with the name of the core come first.
@@ -207,6 +211,22 @@ class DescribedRun:
             except TilewrightError:
                 continue
         return None
+
+
+def _may_name(path: Path, name: str) -> bool:
+    """False if a hardware file certainly describes an accelerator with another name than `name`.
+
+    The digest of an accelerator covers its name, which the file gives. A name that is a plain word stands in the file
+    as it is, unless the file has escapes of YAML. The search in the text takes microseconds, and parsing a file takes
+    20 ms or more.
+    """
+    if not _PLAIN_WORD.fullmatch(name):
+        return True
+    try:
+        text = path.read_bytes()
+    except OSError:
+        return True
+    return name.encode() in text or b"\\" in text
 
 
 def paths_of(folder: Path, kind: str) -> list[Path]:
