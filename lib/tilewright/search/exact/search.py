@@ -289,6 +289,7 @@ class _Layer:
         self._known.add(key)
         try:
             candidate = Candidate(prepared, choice.index, self.ordering, self.options, self.watch, choice.floors)
+            candidate.floor = max(candidate.floor, choice.bound(self.options.objective))
         except MappingError as error:
             self._impossible = error
             self.tally.settled += 1

@@ -32,6 +32,8 @@ Counts = npt.NDArray[np.int64]
 MOST_ARRAY_ENERGIES = 5000
 """Largest number of spatial mappings for which the energy of an array that is not digital is computed. Of larger
 spaces, this energy counts as 0."""
+NEARLY = 1e-9
+"""Relative rounding error that an average number of lanes can have; a product this close to an integer is one."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class _Floors:
         self.is_whole = (sizes % total == 0).all(axis=1)
         self.temporal = -(-sizes // total)
         self.passes = self.temporal.astype(float).prod(axis=1)
+        self.busy_share = np.minimum(1.0, sizes / (self.temporal * total))  # 1 if the lanes divide the loop
         self.macs = float(layer.mac_count)
 
     def found(self) -> SpaceFloors:
@@ -104,7 +107,7 @@ class _Floors:
             energy += self._other_boundaries(operand)
         cycles = np.maximum(self.passes * self._cycles_per_operation, floors.cycles)[:, None] + np.zeros(shape)
         for busy in self.busy.values():
-            cycles = np.maximum(cycles, np.where(self.is_whole[:, None], busy, 0.0))
+            cycles = np.maximum(cycles, busy)
         is_looped = self.temporal > 1
         return SpaceFloors(energy, cycles, is_looped | ~is_looped.any(axis=1)[:, None])
 
@@ -196,11 +199,18 @@ class _Floors:
             return np.zeros_like(transfers)
         wide, least = memory.ports[port].bandwidth_max_bits, memory.ports[port].bandwidth_min_bits
         amount = self._elements(operand, lanes) * bits
+        largest = self._elements(operand, self._tile(lanes)) * bits
         parts = np.where(self.is_whole, np.ceil(amount / least * (1 - 1e-12)) * least, amount)
         cost = memory.read_energy_pj if way in ("tl", "th") else memory.write_energy_pj
-        self.busy[operand.memories[level], port] += np.ceil(amount / wide * (1 - 1e-12))[:, None] * transfers
+        self.busy[operand.memories[level], port] += np.ceil(largest / wide * (1 - 1e-12))[:, None] * transfers
         energy: Values = (parts / wide * cost * instances)[:, None] * transfers
         return energy
+
+    def _tile(self, lanes: Counts) -> Counts:
+        """[n, d] Least sizes of the largest tile for `lanes` [n, d]. The model gives such a tile the average number of
+        busy lanes, rounded up, also in passes in which fewer lanes work."""
+        found: Counts = np.ceil(lanes * self.busy_share * (1 - NEARLY)).astype(np.int64)
+        return found
 
     def _instances(self, lanes: Counts) -> Values:
         """[n] Average number of active memory instances, each of which serves `lanes` [n, d], in each pass."""
@@ -230,7 +240,7 @@ class _Floors:
         each pass.
         """
         whole = self._whole_tensor(operand, 0)
-        thrash = self.is_whole[:, None] & ~operand.irrelevant & ~self._has_room(operand)
+        thrash = ~operand.irrelevant & ~self._has_room(operand)
         if not thrash.any():
             return np.full(self.temporal.shape, whole)
         below, above = self._served(operand, 1), self._served(operand, 2)
@@ -253,7 +263,7 @@ class _Floors:
         for place in range(len(self.names)):
             sizes = lanes.copy()
             sizes[:, place] *= _least_factors(self.temporal[:, place])
-            found[:, place] = self._elements(operand, sizes) * bits <= memory.size_bits * (1 + ROUNDING)
+            found[:, place] = self._elements(operand, self._tile(sizes)) * bits <= memory.size_bits * (1 + ROUNDING)
         return found
 
     def _whole_tensor(self, operand: _Operand, level: int) -> float:

@@ -121,6 +121,12 @@ def has_whole_tiles(problem: Problem) -> bool:
     return not (problem.spatial_differs or problem.spatial_fractional)
 
 
+def sizes_tiles_in_any_order(problem: Problem) -> bool:
+    """True if a tile has the same size in every order of multiplication: sizes are whole numbers, or are rounded up to
+    whole numbers."""
+    return has_whole_tiles(problem) or bool(problem.switches[SWITCHES.index("whole_tiles")])
+
+
 def energy_floor(prepared: PreparedProblem, multiset: LoopMultiset, workspace: Workspace) -> float:
     """Lower bound in pJ of the energy of all mappings, without terms that grow with latency; 0 if no bound is certain.
 
