@@ -4,6 +4,7 @@ import copy
 import itertools
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,8 +18,10 @@ from tilewright.pipeline.stages.run import map_layer
 from tilewright.search.evaluate import PreparedProblem, prepare
 from tilewright.search.exact import candidate as candidate_module
 from tilewright.search.exact import rounds as rounds_module
-from tilewright.search.exact.search import ExactParameters, search_candidates, search_exact
-from tilewright.search.options import SearchOptions
+from tilewright.search.exact.choice import Choice
+from tilewright.search.exact.floors import NO_FLOORS
+from tilewright.search.exact.search import ExactParameters, search_candidates, search_choices, search_exact
+from tilewright.search.options import MOST_STARTS, BestParameters, SearchOptions
 
 from tests.members import WHOLE_FAMILIES, members
 from tests.plain.attack import Outcome
@@ -62,6 +65,23 @@ def test_floors_are_below_the_tables() -> None:
         outcome.add(attack_floor(seed))
     assert not outcome.differences, outcome.differences[:3]
     assert outcome.counts["floors"] > 30
+
+
+def test_the_bound_of_a_choice_counts_if_no_effort_is_left() -> None:
+    """The bound that is known before a spatial mapping is made still holds if its loop orders are not searched."""
+    problems = candidates()
+    optimum = search_candidates(problems, (), ExactParameters("EDP"))
+    assert optimum is not None
+    assert optimum.is_proven
+    least = 0.9 * optimum.value
+    choices = [
+        Choice(i, 1, 0.0, one.layer, one.core, NO_FLOORS, partial(lambda made: made, one), least=least)
+        for i, one in enumerate(problems)
+    ]
+    result = search_choices(choices, MOST_STARTS, (), BestParameters("EDP", effort=0))
+    assert result is not None
+    assert result.ended_by_effort
+    assert least <= result.lower_bound <= optimum.value
 
 
 @pytest.mark.parametrize(("allocation", "objective"), list(itertools.product(ALLOCATIONS, OBJECTIVES)))
