@@ -80,6 +80,11 @@ class _Operand:
         """True for the output of the layer."""
         return self.name == OUTPUT
 
+    def least_bits(self, layer: Layer) -> int:
+        """Least bits of an element, in any memory."""
+        bits = layer.bits_of[self.name]
+        return min(bits, layer.bits_of[FINAL_OUTPUT]) if self.is_output else bits
+
 
 class _Floors:
     """Computation of the bounds of one layer on one core."""
@@ -183,11 +188,6 @@ class _Floors:
         final = self.layer.bits_of[FINAL_OUTPUT]
         return np.where(self._output_visits > 1, max(bits, final), min(bits, final)).astype(float)
 
-    def _least_bits(self, operand: _Operand) -> int:
-        """Least bits of an element, in any memory."""
-        bits = self.layer.bits_of[operand.name]
-        return min(bits, self.layer.bits_of[FINAL_OUTPUT]) if operand.is_output else bits
-
     def _moved(
         self, operand: _Operand, level: int, way: str, lanes: Counts, bits: Values, transfers: Values, instances: Values
     ) -> Values:
@@ -256,9 +256,7 @@ class _Floors:
     def _has_room(self, operand: _Operand) -> npt.NDArray[np.bool_]:
         """[n, d] True if the innermost memory of the operand can hold the data of one loop over the dimension."""
         memory, lanes = self.core.memories[operand.memories[0]], self._served(operand, 1)
-        bits = min(
-            self.layer.bits_of[operand.name], self.layer.bits_of[FINAL_OUTPUT if operand.is_output else operand.name]
-        )
+        bits = operand.least_bits(self.layer)
         found = np.ones(self.temporal.shape, np.bool_)
         for place in range(len(self.names)):
             sizes = lanes.copy()
@@ -268,7 +266,7 @@ class _Floors:
 
     def _whole_tensor(self, operand: _Operand, level: int) -> float:
         """Least energy in pJ of the boundary above `level`: each element crosses it once."""
-        amount = operand_elements(self.layer, operand.name, self.profile) * self._least_bits(operand)
+        amount = operand_elements(self.layer, operand.name, self.profile) * operand.least_bits(self.layer)
         energy = 0.0
         for upper, way in ((0, "th" if operand.is_output else "fh"), (1, "fl" if operand.is_output else "tl")):
             k = operand.memories[level + upper]

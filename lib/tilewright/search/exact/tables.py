@@ -215,7 +215,7 @@ Fields = dict[str, np.ndarray]
 
 
 def fields_of(search: np.record) -> Fields:
-    """Fields of a record of a search. Access to a field of this table takes much less time than access by the record."""
+    """Fields of a record of a search. Access to a field in this table takes less time than access by the record."""
     known: np.record | None = getattr(_records, "search", None)
     return _records.fields if search is known else _views_of(search)
 

@@ -51,11 +51,12 @@ def check_floors(seeds: range, ragged_only: bool = False) -> list[list[float]]:
         if model != CORRECTED.name or (ragged_only and not prepared.arrays.spatial_fractional):
             continue
         floors = floors_of(case, prepared)
-        spaces = {allocation: space_of(prepared, allocation) for allocation in ("greedy", "free")}
-        for allocation, space in ((allocation, space) for allocation in spaces for space in spaces[allocation]):
-            if len(space.values("energy")):
-                found.append(ratios(floors, space))
-                assert max(found[-1]) <= 1 + 1e-9, (seed, allocation, found[-1])
+        spaces = {name: space_of(prepared, name) for name in ("greedy", "free")}
+        for allocation, members_of in spaces.items():
+            for space in members_of:
+                if len(space.values("energy")):
+                    found.append(ratios(floors, space))
+                    assert max(found[-1]) <= 1 + 1e-9, (seed, allocation, found[-1])
         check_free_space(seed, prepared, spaces)
     return found
 
