@@ -20,6 +20,7 @@ from tilewright.search.exact import candidate as candidate_module
 from tilewright.search.exact import rounds as rounds_module
 from tilewright.search.exact.choice import Choice
 from tilewright.search.exact.floors import NO_FLOORS
+from tilewright.search.exact.rounds import Incumbent
 from tilewright.search.exact.search import ExactParameters, search_candidates, search_choices, search_exact
 from tilewright.search.options import MOST_STARTS, BestParameters, SearchOptions
 
@@ -82,6 +83,28 @@ def test_the_bound_of_a_choice_counts_if_no_effort_is_left() -> None:
     assert result is not None
     assert result.ended_by_effort
     assert least <= result.lower_bound <= optimum.value
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_search_that_begins_with_a_mapping_keeps_its_bounds(objective: str) -> None:
+    """From the best mapping of any other objective, the optimum lies between the bound and the value."""
+    problems = candidates()
+    optimum = search_candidates(problems, (), ExactParameters(objective))
+    for other, effort in itertools.product(OBJECTIVES, (0, 30_000, None)):
+        found = search_candidates(problems, (), ExactParameters(other))
+        assert optimum is not None
+        assert found is not None
+        known = Incumbent(found.order, found.boundaries, found.energy_pj, found.latency_cycles)
+        choices = [
+            Choice(i, 1, 0.0, one.layer, one.core, NO_FLOORS, partial(lambda made: made, one))
+            for i, one in enumerate(problems)
+        ]
+        options = BestParameters(objective, effort=effort, largest_gap=0.02)
+        result = search_choices(choices, 3, (), options, known=known)
+        assert result is not None
+        assert result.lower_bound <= optimum.value * (1 + 1e-9)
+        assert optimum.value * (1 - 1e-9) <= result.value <= known.value(objective)
+        assert effort is not None or result.gap <= 0.02 + 1e-9
 
 
 @pytest.mark.parametrize(("allocation", "objective"), list(itertools.product(ALLOCATIONS, OBJECTIVES)))
