@@ -213,20 +213,37 @@ def problem_frame(
 
     The caller must not change the returned record, because later calls for other designs return the same record.
     """
+    operands = layer.operands
+    dimensions = {dimension: i for i, (dimension, _) in enumerate(layer.loop_sizes)}
+    relevancy = {operand: operand_relevancy(layer, operand, profile) for operand in operands}
+    unmapped, kept, depth = _unmapped_frame(layer, core, links, profile)
+    lanes = spatial_analysis(layer, spatial, relevancy, profile, depth)
+    problem = _copy(unmapped)
+    fill(problem, _spatial_arrays(spatial, operands, dimensions, relevancy, depth, profile))
+    fill(problem, {"units": lanes.units, "boost": lanes.boost, "fixed_cycles": _drain_cycles(core, spatial)})
+    return problem, FigurePlaces.of(kept, problem.port_of)
+
+
+@lru_cache(maxsize=64)
+def _unmapped_frame(
+    layer: Layer, core: Core, links: tuple[tuple[str, str], ...], profile: ModelProfile
+) -> tuple[Problem, list[int | None], int]:
+    """(problem with the fields that are the same for every spatial mapping, topmost bits, largest number of levels).
+
+    The topmost bits are those of `_topmost_bits`. The caller must not change the returned record.
+    """
     link = dict(links)
     operands = layer.operands
     dimensions = {dimension: i for i, (dimension, _) in enumerate(layer.loop_sizes)}
     relevancy = {operand: operand_relevancy(layer, operand, profile) for operand in operands}
     chains = _chains(layer, core, link)
     depth = max(len(chain) for chain in chains.values())
-    lanes = spatial_analysis(layer, spatial, relevancy, profile, depth)
     problem = new_record(PROBLEM_DTYPE)
     for name in EMPTY_IS_MINUS_ONE:
         problem[name][...] = -1
     fill(problem, _relevancy_arrays(layer, relevancy, dimensions, profile))
     fill(problem, _memory_arrays(core, operands, link, chains, depth, profile))
     fill(problem, _port_arrays(core, operands, link, chains, depth))
-    fill(problem, _spatial_arrays(spatial, operands, dimensions, relevancy, depth, profile))
     fill(
         problem,
         {
@@ -234,14 +251,10 @@ def problem_frame(
             "precision_bits": np.array([_working_bits(layer, operand, profile) for operand in operands], np.int64),
             "final_precision_bits": layer.bits_of[FINAL_OUTPUT],
             "output_elements": operand_elements(layer, operands[0], profile),
-            "units": lanes.units,
-            "boost": lanes.boost,
-            "fixed_cycles": _drain_cycles(core, spatial),
             "switches": np.array([on for _, on in switch_values(profile)], np.int8),
         },
     )
-    kept = _topmost_bits(layer, core, link, profile)
-    return problem, FigurePlaces.of(kept, problem.port_of)
+    return problem, _topmost_bits(layer, core, link, profile), depth
 
 
 def _chains(layer: Layer, core: Core, link: dict[str, str]) -> dict[str, tuple[int, ...]]:

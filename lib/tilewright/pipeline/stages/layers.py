@@ -227,8 +227,12 @@ def order_total(search: Rest, problem: LayerProblem) -> int | None:
 
 def sum_if_known(totals: Iterable[int | None]) -> int | None:
     """Sum of the numbers; None if one of the numbers is not known."""
-    known = list(totals)
-    return None if None in known else sum(total for total in known if total is not None)
+    known = 0
+    for total in totals:
+        if total is None:  # the rest need not be counted
+            return None
+        known += total
+    return known
 
 
 def _maps_orders(gives: type) -> bool:

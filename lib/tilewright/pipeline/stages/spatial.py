@@ -331,16 +331,19 @@ class _Together(_Spatial):
     def _ends(self, found: "ExactResult", mapper: Best) -> FrontEnds | None:
         """Mappings with the least energy and the least latency; None if a search finds no mapping.
 
-        Each of the two mappings is the better one of `found` and the result of a separate search, with the lower bound
-        of that search.
+        Each of these two mappings has a search of its own, which begins with `found`. Often the bounds then show that
+        `found` is close enough to the end, and no loop order is searched.
         """
+        from tilewright.search.exact.rounds import Incumbent
+
+        known = Incumbent(found.order, found.boundaries, found.energy_pj, found.latency_cycles, found.candidate)
         effort = None if mapper.effort is None else mapper.effort // EFFORT_OF_ENDS
         mapper = replace(mapper, effort=effort, largest_gap=max(mapper.largest_gap, GAP_OF_ENDS))
         ordering = self.problem.constraints.temporal_ordering
         ends = {}
         for goal, own in (("energy", found.energy_pj), ("latency", found.latency_cycles)):
             choices = replace(self, made=[], impossible=[])._choices(goal)
-            end = replace(mapper, objective=goal).search(choices, len(self.starts), ordering, self.rest.control)
+            end = replace(mapper, objective=goal).search(choices, len(self.starts), ordering, self.rest.control, known)
             if end is None:
                 return None
             best = end if end.value < own else found

@@ -179,10 +179,16 @@ class Exact(ExactParameters, TemporalMapper):
         yield from (with_boundaries(batch) if self.allocation == "free" else batch for batch in batches)
 
     def search(
-        self, choices: "Iterable[Choice]", starts: int, ordering: tuple[TemporalOrderingEntry, ...], control: Control
+        self,
+        choices: "Iterable[Choice]",
+        starts: int,
+        ordering: tuple[TemporalOrderingEntry, ...],
+        control: Control,
+        known: "Incumbent | None" = None,
     ) -> "ExactResult | None":
         """Optimum over all spatial mappings of a layer; None if no mapping fits, or if a proof is not possible.
 
+        The search can begin with a `known` mapping of the layer, whose number of the spatial mapping is not used.
         Raises MappingError if the search finds no mapping and cannot prove that no mapping fits.
         """
         from tilewright.search.exact.search import search_choices
@@ -190,7 +196,7 @@ class Exact(ExactParameters, TemporalMapper):
         first = list(islice(choices, max(1, starts)))
         if first and outputs_have_windows(first[0].layer):
             return None
-        return search_choices(chain(first, choices), starts, ordering, self, control.stop, control.advance)
+        return search_choices(chain(first, choices), starts, ordering, self, control.stop, control.advance, known)
 
     def _check(self, item: TemporalProblem) -> None:
         if self.allocation == "free" and item.arrays.even:

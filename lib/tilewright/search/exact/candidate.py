@@ -14,7 +14,7 @@ from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact import rounds
 from tilewright.search.exact.floors import NO_FLOORS, TensorFloors
 from tilewright.search.exact.rounds import Incumbent, MultisetPart, Watch
-from tilewright.search.exact.tables import energy_floor, has_whole_tiles
+from tilewright.search.exact.tables import energy_floor, sizes_tiles_in_any_order
 from tilewright.search.loma import best_of_few_loops, layer_ordering
 from tilewright.search.options import ExactParameters, SalsaParameters
 from tilewright.search.salsa import salsa_batches
@@ -82,10 +82,10 @@ class Candidate:
         """Search with free level boundaries and without the given ordering. The space of this search contains all
         mappings of the greedy space.
 
-        The result is None if this is uncertain: with fractional tiles, the order of multiplications could decide
-        whether a mapping fits.
+        None if this is not certain. If the sizes of tiles are not rounded to whole numbers, the order of multiplication
+        could decide whether a mapping fits.
         """
-        if self.free or self.prepared.arrays.even or not has_whole_tiles(self.prepared.arrays):
+        if self.free or self.prepared.arrays.even or not sizes_tiles_in_any_order(self.prepared.arrays):
             return None
         return self._part(loop_multiset(self.prepared.spatial.temporal_sizes, None, ()), (), True)
 

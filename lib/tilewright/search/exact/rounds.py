@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tilewright.base.compiled import native_function
+from tilewright.base.compiled import address_of, native_function
 from tilewright.base.objectives import OBJECTIVES
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX
 from tilewright.cost.problem import IRRELEVANT
@@ -30,7 +30,7 @@ from tilewright.search.exact.expansion_kernel import begin, expand_labels, next_
 from tilewright.search.exact.floors import NO_FLOORS, TensorFloors
 from tilewright.search.exact.lattice_record import LABEL_FIELDS, LABELS, PATH_BITS, PATH_SYMBOLS
 from tilewright.search.exact.rules_kernel import find_floor
-from tilewright.search.exact.tables import TABLE_RECORDS, TABLE_STEPS, new_search, truncates_by_order
+from tilewright.search.exact.tables import TABLE_RECORDS, TABLE_STEPS, fields_of, new_search, truncates_by_order
 from tilewright.search.loma import best_of_few_loops, write_pattern
 from tilewright.search.options import SearchLimits
 from tilewright.workload.layer import Layer
@@ -197,24 +197,24 @@ class MultisetPart:
             return self._run_empty(best)
         if not self._has_tables():
             return best
-        search, watch = self.search, self.watch
-        objective = watch.objective
-        search.best_energy, search.best_latency, search.improved = best.energy_pj, best.latency_cycles, 0
-        search.best = best.value(objective)
-        before = int(search.nodes)
+        fields, watch = self.fields, self.watch
+        value, dropped, nodes = fields["best"], fields["dropped_bound"], fields["nodes"]
+        fields["best_energy"][0], fields["best_latency"][0] = best.energy_pj, best.latency_cycles
+        fields["improved"][0], value[0] = 0, best.value(watch.objective)
+        before = int(nodes[0])
         for width in widths:
-            search.best_share = watch.best_share if width > EXACT_WIDTH else 1 - TOLERANCE
+            fields["best_share"][0] = watch.best_share if width > EXACT_WIDTH else 1 - TOLERANCE
             in_time = self._round(width)
-            self._found_bound = max(self._found_bound, float(search.dropped_bound))
-            if not in_time or self._found_bound >= search.best * watch.best_share:
+            self._found_bound = max(self._found_bound, float(dropped[0]))
+            if not in_time or self._found_bound >= value[0] * watch.best_share:
                 break
-        self.nodes += int(search.nodes) - before
-        assert not (self.claims_bound and search.broken), (
+        self.nodes += int(nodes[0]) - before
+        assert not (self.claims_bound and fields["broken"][0]), (
             "a mapping costs less than the bound that the exact search had for it"
         )
-        if not search.improved:
+        if not fields["improved"][0]:
             return best
-        energy, latency = float(search.best_energy), float(search.best_latency)
+        energy, latency = float(fields["best_energy"][0]), float(fields["best_latency"][0])
         return Incumbent(self._order(), self._boundaries(), energy, latency, self.candidate)
 
     def _run_empty(self, best: Incumbent) -> Incumbent:
@@ -235,7 +235,8 @@ class MultisetPart:
         tables = new_search(self.prepared, self.multiset, watch.workspace, watch.objective, self.free, watch.in_time)
         if tables is None:
             return False
-        self.search = tables
+        self.search, self.fields = tables, fields_of(tables)
+        self._addresses = [address_of(record) for record in (self.prepared.arrays, watch.workspace, tables)]
         self._write_pattern()
         self.claims_bound = not truncates_by_order(self.prepared.arrays, tables)
         watch.owner = self
@@ -251,24 +252,25 @@ class MultisetPart:
             self.search.keep_paths = True  # the possible next loops depend on all loops so far
 
     def _call(self, entry, count: int) -> None:  # type: ignore[no-untyped-def]
-        native_function(entry, TABLE_RECORDS)(self.prepared.arrays, self.watch.workspace, self.search, count)
+        native_function(entry, TABLE_RECORDS)(*self._addresses, count)
 
     def _round(self, width: int) -> bool:
-        """Expand all generations and keep at most `width` labels of each. Return False if the time ends before the
-        last generation."""
-        search = self.search
+        """Expand all generations and keep `width` labels of each; False if the time ends before the last generation."""
+        fields, watch = self.fields, self.watch
+        generation, current, counts = fields["generation"], fields["current"], fields["label_count"]
+        cursor, nodes = fields["cursor"], fields["nodes"]
         self._call(begin, 0)
-        while search.generation < self.multiset.length and search.label_count[search.current]:
-            while search.cursor < search.label_count[search.current]:
-                if not self.watch.in_time():
+        while generation[0] < self.multiset.length and counts[current[0]]:
+            while cursor[0] < counts[current[0]]:
+                if not watch.in_time():
                     self._give_up()
                     return False
-                before = int(search.nodes)
+                before = int(nodes[0])
                 self._call(expand_labels, CHUNK_LABELS)
-                visited = int(search.nodes) - before
-                self.watch.spent += visited
-                if self.watch.progress is not None:
-                    self.watch.progress(visited)
+                visited = int(nodes[0]) - before
+                watch.spent += visited
+                if watch.progress is not None:
+                    watch.progress(visited)
             self._select(width)
             self._call(next_generation, 0)
         return True
@@ -286,19 +288,19 @@ class MultisetPart:
     def _select(self, width: int) -> None:
         """Keep the `width` labels of the next generation that have the smallest bounds. If bounds are equal, the
         earlier label is kept."""
-        search = self.search
-        g = 1 - int(search.current)
-        count = int(search.label_count[g])
+        fields = self.fields
+        g = 1 - int(fields["current"][0])
+        count = int(fields["label_count"][g])
         if count <= width:
             return
-        bounds = search.label_bound[g, :count]
+        bounds, dropped = fields["label_bound"][g, :count], fields["dropped_bound"]
         ranked = np.argsort(bounds, kind="stable")
-        search.dropped_bound = min(float(search.dropped_bound), float(bounds[ranked[width]]))
+        dropped[0] = min(float(dropped[0]), float(bounds[ranked[width]]))
         kept = np.sort(ranked[:width])
         for name, _, _ in LABEL_FIELDS:
-            column = search[f"label_{name}"]
+            column = fields[f"label_{name}"]
             column[g, :width] = column[g, kept]
-        search.label_count[g] = width
+        fields["label_count"][g] = width
 
     def _order(self) -> LoopOrder:
         """Best order, as loops with the names of their dimensions."""

@@ -184,16 +184,18 @@ def search_choices(
     options: ExactParameters,
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
+    known: Incumbent | None = None,
 ) -> ExactResult | None:
     """Optimum over spatial mappings that are made during the search. The time budget includes making the spatial
     mappings.
 
-    Whatever the time budget, the result is at least as good as the results of loma and salsa with default options for
-    the first `starts` spatial mappings.
+    With any time budget, the result is at least as good as the results of loma and salsa with default options for the
+    first `starts` spatial mappings. If a mapping of the layer is `known`, the result is at least as good as this
+    mapping, and salsa runs only for spatial mappings that the bounds do not settle.
     """
     rounds.compile_kernels()
     watch = Watch.start(options.objective, options.limits, stop, progress)
-    return _Layer(choices, starts, ordering, options, watch).run()
+    return _Layer(choices, starts, ordering, options, watch, known).run()
 
 
 @dataclass
@@ -219,10 +221,16 @@ class _Layer:
     """One search over all spatial mappings of a layer."""
 
     def __init__(
-        self, choices: Iterable[Choice], starts: int, ordering: Ordering, options: ExactParameters, watch: Watch
+        self,
+        choices: Iterable[Choice],
+        starts: int,
+        ordering: Ordering,
+        options: ExactParameters,
+        watch: Watch,
+        known: Incumbent | None = None,
     ) -> None:
-        self.watch, self.options, self.ordering = watch, options, ordering
-        self.best = Incumbent()
+        self.watch, self.options, self.ordering, self.begins_known = watch, options, ordering, known is not None
+        self.best = known or Incumbent()
         self.improved: dict[int, tuple[int, float, float]] = {}
         self.met: list[Incumbent] = []
         self.all: list[Candidate] = []
@@ -246,10 +254,10 @@ class _Layer:
             fresh = sorted([*fresh, *self._make(at_once)], key=lambda candidate: candidate.floor)
             several = self.tally.made > 1
             self._start(fresh)
-            if greedy and several:
+            if greedy and (several or self.begins_known):
                 self._relax(fresh, narrow)
             self._search(fresh, narrow)
-            self._anneal(starts, SALSA_ITERATIONS, in_any_time=True)
+            self._anneal(starts, SALSA_ITERATIONS, in_any_time=not self.begins_known)
             self._forget_settled()
             if self._is_exhausted or not self.watch.in_time():
                 break
@@ -291,6 +299,7 @@ class _Layer:
         self._known.add(key)
         try:
             candidate = Candidate(prepared, choice.index, self.ordering, self.options, self.watch, choice.floors)
+            candidate.floor = max(candidate.floor, choice.bound(self.options.objective))
         except MappingError as error:
             self._impossible = error
             self.tally.settled += 1

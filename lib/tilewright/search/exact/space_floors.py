@@ -30,8 +30,10 @@ from tilewright.workload.relevancy import data_dimension_size, operand_elements,
 Values = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 MOST_ARRAY_ENERGIES = 5000
-"""Largest number of spatial mappings for which the energy of a non-digital array is computed. In larger spaces, this
-energy counts as 0."""
+"""Largest number of spatial mappings for which the energy of an array that is not digital is computed. Of larger
+spaces, this energy counts as 0."""
+NEARLY = 1e-9
+"""Relative rounding error that an average number of lanes can have; a product this close to an integer is one."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,11 @@ class _Operand:
         """True for the output of the layer."""
         return self.name == OUTPUT
 
+    def least_bits(self, layer: Layer) -> int:
+        """Least bits of an element, in any memory."""
+        bits = layer.bits_of[self.name]
+        return min(bits, layer.bits_of[FINAL_OUTPUT]) if self.is_output else bits
+
 
 class _Floors:
     """Computation of the bounds of one layer on one core."""
@@ -92,6 +99,7 @@ class _Floors:
         self.is_whole = (sizes % total == 0).all(axis=1)
         self.temporal = -(-sizes // total)
         self.passes = self.temporal.astype(float).prod(axis=1)
+        self.busy_share = np.minimum(1.0, sizes / (self.temporal * total))  # 1 if the lanes divide the loop
         self.macs = float(layer.mac_count)
 
     def found(self) -> SpaceFloors:
@@ -107,7 +115,7 @@ class _Floors:
             energy += self._other_boundaries(operand)
         cycles = np.maximum(self.passes * self._cycles_per_operation, floors.cycles)[:, None] + np.zeros(shape)
         for busy in self.busy.values():
-            cycles = np.maximum(cycles, np.where(self.is_whole[:, None], busy, 0.0))
+            cycles = np.maximum(cycles, busy)
         is_looped = self.temporal > 1
         return SpaceFloors(energy, cycles, is_looped | ~is_looped.any(axis=1)[:, None])
 
@@ -183,11 +191,6 @@ class _Floors:
         final = self.layer.bits_of[FINAL_OUTPUT]
         return np.where(self._output_visits > 1, max(bits, final), min(bits, final)).astype(float)
 
-    def _least_bits(self, operand: _Operand) -> int:
-        """Smallest number of bits of an element, over all memories."""
-        bits = self.layer.bits_of[operand.name]
-        return min(bits, self.layer.bits_of[FINAL_OUTPUT]) if operand.is_output else bits
-
     def _moved(
         self, operand: _Operand, level: int, way: str, lanes: Counts, bits: Values, transfers: Values, instances: Values
     ) -> Values:
@@ -199,11 +202,18 @@ class _Floors:
             return np.zeros_like(transfers)
         wide, least = memory.ports[port].bandwidth_max_bits, memory.ports[port].bandwidth_min_bits
         amount = self._elements(operand, lanes) * bits
+        largest = self._elements(operand, self._tile(lanes)) * bits
         parts = np.where(self.is_whole, np.ceil(amount / least * (1 - 1e-12)) * least, amount)
         cost = memory.read_energy_pj if way in ("tl", "th") else memory.write_energy_pj
-        self.busy[operand.memories[level], port] += np.ceil(amount / wide * (1 - 1e-12))[:, None] * transfers
+        self.busy[operand.memories[level], port] += np.ceil(largest / wide * (1 - 1e-12))[:, None] * transfers
         energy: Values = (parts / wide * cost * instances)[:, None] * transfers
         return energy
+
+    def _tile(self, lanes: Counts) -> Counts:
+        """[n, d] Least sizes of the largest tile for `lanes` [n, d]. The model gives such a tile the average number of
+        busy lanes, rounded up, also in passes in which fewer lanes work."""
+        found: Counts = np.ceil(lanes * self.busy_share * (1 - NEARLY)).astype(np.int64)
+        return found
 
     def _instances(self, lanes: Counts) -> Values:
         """[n] Average number of active memory instances, each of which serves `lanes` [n, d], in each pass."""
@@ -234,7 +244,7 @@ class _Floors:
         each pass.
         """
         whole = self._whole_tensor(operand, 0)
-        thrash = self.is_whole[:, None] & ~operand.irrelevant & ~self._has_room(operand)
+        thrash = ~operand.irrelevant & ~self._has_room(operand)
         if not thrash.any():
             return np.full(self.temporal.shape, whole)
         below, above = self._served(operand, 1), self._served(operand, 2)
@@ -250,20 +260,17 @@ class _Floors:
     def _has_room(self, operand: _Operand) -> npt.NDArray[np.bool_]:
         """[n, d] True if the innermost memory of the operand can hold the data of one loop over the dimension."""
         memory, lanes = self.core.memories[operand.memories[0]], self._served(operand, 1)
-        bits = min(
-            self.layer.bits_of[operand.name], self.layer.bits_of[FINAL_OUTPUT if operand.is_output else operand.name]
-        )
+        bits = operand.least_bits(self.layer)
         found = np.ones(self.temporal.shape, np.bool_)
         for place in range(len(self.names)):
             sizes = lanes.copy()
             sizes[:, place] *= _least_factors(self.temporal[:, place])
-            found[:, place] = self._elements(operand, sizes) * bits <= memory.size_bits * (1 + ROUNDING)
+            found[:, place] = self._elements(operand, self._tile(sizes)) * bits <= memory.size_bits * (1 + ROUNDING)
         return found
 
     def _whole_tensor(self, operand: _Operand, level: int) -> float:
-        """Least energy in pJ of the transfers over the boundary above `level`, which each element crosses at least
-        once."""
-        amount = operand_elements(self.layer, operand.name, self.profile) * self._least_bits(operand)
+        """Least energy in pJ of the boundary above `level`: each element crosses it once."""
+        amount = operand_elements(self.layer, operand.name, self.profile) * operand.least_bits(self.layer)
         energy = 0.0
         for upper, way in ((0, "th" if operand.is_output else "fh"), (1, "fl" if operand.is_output else "tl")):
             k = operand.memories[level + upper]

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tilewright.base.compiled import Kernel, native_function
+from tilewright.base.compiled import Kernel, address_of, native_function
 from tilewright.base.errors import MappingError
 from tilewright.base.objectives import OBJECTIVES
 from tilewright.base.profile import SWITCHES
@@ -104,10 +104,11 @@ def new_search(
     """
     search = _described(prepared, multiset, objective, free)
     problem = prepared.arrays
+    addresses = [address_of(record) for record in (problem, workspace, search)]
     for entry, argument in _table_steps(problem, search):
         if not in_time():
             return None
-        native_function(entry, TABLE_RECORDS)(problem, workspace, search, argument)
+        native_function(entry, TABLE_RECORDS)(*addresses, argument)
     ports = int(search.most_busy_ports)
     if ports > MAX_BUSY_PORTS:
         raise MappingError(
@@ -119,6 +120,12 @@ def new_search(
 def has_whole_tiles(problem: Problem) -> bool:
     """True if the sizes of tiles are whole numbers in every order of multiplication."""
     return not (problem.spatial_differs or problem.spatial_fractional)
+
+
+def sizes_tiles_in_any_order(problem: Problem) -> bool:
+    """True if a tile has the same size in every order of multiplication: sizes are whole numbers, or are rounded up to
+    whole numbers."""
+    return has_whole_tiles(problem) or bool(problem.switches[SWITCHES.index("whole_tiles")])
 
 
 def energy_floor(prepared: PreparedProblem, multiset: LoopMultiset, workspace: Workspace) -> float:
@@ -144,16 +151,27 @@ def _described(prepared: PreparedProblem, multiset: LoopMultiset, objective: str
     shape = [count + 1 for _, count in multiset.loops]
     _check_room(problem, multiset, math.prod(shape))
     search = _cleared_record()
-    powers = OBJECTIVES[objective]
-    search.energy_power, search.latency_power, search.free = powers.energy, powers.latency, free
-    search.latency_counts = powers.latency > 0 or problem.energy_pj_a_cycle > 0
-    search.wide_final = free and outputs_outgrow_sums(problem)
-    search.symbol_count, search.loop_count, search.lattice_size = len(shape), multiset.length, math.prod(shape)
-    search.length, search.best_share = multiset.length, 1 - TOLERANCE
-    for j, ((dimension, factor), count) in enumerate(multiset.loops):
-        search.loop_dimension[j], search.loop_size[j] = prepared.dimensions.index(dimension), factor
-        search.multiplicity[j], search.stride[j] = count, math.prod(shape[j + 1 :])
-    _number_boundaries(problem, search)
+    fields, powers = fields_of(search), OBJECTIVES[objective]
+    is_counted = powers.latency > 0 or problem.energy_pj_a_cycle > 0
+    for name, value in (
+        ("energy_power", powers.energy),
+        ("latency_power", powers.latency),
+        ("free", free),
+        ("latency_counts", is_counted),
+        ("wide_final", free and outputs_outgrow_sums(problem)),
+        ("symbol_count", len(shape)),
+        ("loop_count", multiset.length),
+        ("length", multiset.length),
+        ("lattice_size", math.prod(shape)),
+        ("best_share", 1 - TOLERANCE),
+    ):
+        fields[name][0] = value
+    count = len(shape)
+    fields["loop_dimension"][:count] = [prepared.dimensions.index(dimension) for (dimension, _), _ in multiset.loops]
+    fields["loop_size"][:count] = [factor for (_, factor), _ in multiset.loops]
+    fields["multiplicity"][:count] = [times for _, times in multiset.loops]
+    fields["stride"][:count] = [math.prod(shape[j + 1 :]) for j in range(count)]
+    _number_boundaries(problem, fields)
     for o in range(problem.operand_count):
         search.inexact[o] = tiles_are_rounded(problem, o)
     search.same_in_any_order = not order_sensitive_dimensions(problem, search)
@@ -182,13 +200,29 @@ def _cleared_record() -> np.record:
     if not hasattr(_records, "search"):
         _records.search = new_record(EXACT_DTYPE)
         _records.search.bucket[...] = -1
-        _records.small = [name for name in EXACT_DTYPE.names or () if EXACT_DTYPE[name].itemsize < _LARGE_BYTES]
+        _records.fields = _views_of(_records.search)
+        small = (name for name in EXACT_DTYPE.names or () if EXACT_DTYPE[name].itemsize < _LARGE_BYTES)
+        # The hash table of the previous search must be cleared, for which its size is kept.
+        _records.small = [_records.fields[name] for name in small if name != "slot_count"]
+    for field in _records.small:
+        field.fill(0)
     search: np.record = _records.search
-    kept = int(search.slot_count)
-    for name in _records.small:
-        search[name] = 0
-    search.slot_count = kept  # the hash table of the previous search, which must be cleared
     return search
+
+
+Fields = dict[str, np.ndarray]
+"""Fields of a record by name, as arrays. A field with a single number is an array with one number."""
+
+
+def fields_of(search: np.record) -> Fields:
+    """Fields of a record of a search. Access to a field in this table takes less time than access by the record."""
+    known: np.record | None = getattr(_records, "search", None)
+    return _records.fields if search is known else _views_of(search)
+
+
+def _views_of(search: np.record) -> Fields:
+    record = np.asarray(search.base).reshape(1)
+    return {name: record[name][0] if EXACT_DTYPE[name].shape else record[name] for name in EXACT_DTYPE.names or ()}
 
 
 def _check_room(problem: Problem, multiset: LoopMultiset, points: int) -> None:
@@ -205,12 +239,12 @@ def _check_room(problem: Problem, multiset: LoopMultiset, points: int) -> None:
         raise MappingError("the exact search has no bounds for outputs that are addressed by a sliding window")
 
 
-def _number_boundaries(problem: Problem, search: np.record) -> None:
+def _number_boundaries(problem: Problem, fields: Fields) -> None:
     boundary = level = 0
-    for o in range(problem.operand_count):
-        search.first_boundary[o], search.first_level[o] = boundary, level
-        level += int(problem.level_count[o])
-        for m in range(problem.level_count[o] - 1):
-            search.boundary_operand[boundary], search.boundary_level[boundary] = o, m
-            boundary += 1
-    search.boundary_count = boundary
+    for o, levels in enumerate(problem.level_count[: problem.operand_count].tolist()):
+        fields["first_boundary"][o], fields["first_level"][o] = boundary, level
+        level += levels
+        fields["boundary_operand"][boundary : boundary + levels - 1] = o
+        fields["boundary_level"][boundary : boundary + levels - 1] = range(levels - 1)
+        boundary += levels - 1
+    fields["boundary_count"][0] = boundary

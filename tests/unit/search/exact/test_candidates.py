@@ -4,6 +4,7 @@ import copy
 import itertools
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,8 +18,11 @@ from tilewright.pipeline.stages.run import map_layer
 from tilewright.search.evaluate import PreparedProblem, prepare
 from tilewright.search.exact import candidate as candidate_module
 from tilewright.search.exact import rounds as rounds_module
-from tilewright.search.exact.search import ExactParameters, search_candidates, search_exact
-from tilewright.search.options import SearchOptions
+from tilewright.search.exact.choice import Choice
+from tilewright.search.exact.floors import NO_FLOORS
+from tilewright.search.exact.rounds import Incumbent
+from tilewright.search.exact.search import ExactParameters, search_candidates, search_choices, search_exact
+from tilewright.search.options import MOST_STARTS, BestParameters, SearchOptions
 
 from tests.members import WHOLE_FAMILIES, members
 from tests.plain.attack import Outcome
@@ -62,6 +66,45 @@ def test_floors_are_below_the_tables() -> None:
         outcome.add(attack_floor(seed))
     assert not outcome.differences, outcome.differences[:3]
     assert outcome.counts["floors"] > 30
+
+
+def test_the_bound_of_a_choice_counts_if_no_effort_is_left() -> None:
+    """The bound that is known before a spatial mapping is made still holds if its loop orders are not searched."""
+    problems = candidates()
+    optimum = search_candidates(problems, (), ExactParameters("EDP"))
+    assert optimum is not None
+    assert optimum.is_proven
+    least = 0.9 * optimum.value
+    choices = [
+        Choice(i, 1, 0.0, one.layer, one.core, NO_FLOORS, partial(lambda made: made, one), least=least)
+        for i, one in enumerate(problems)
+    ]
+    result = search_choices(choices, MOST_STARTS, (), BestParameters("EDP", effort=0))
+    assert result is not None
+    assert result.ended_by_effort
+    assert least <= result.lower_bound <= optimum.value
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_search_that_begins_with_a_mapping_keeps_its_bounds(objective: str) -> None:
+    """From the best mapping of any other objective, the optimum lies between the bound and the value."""
+    problems = candidates()
+    optimum = search_candidates(problems, (), ExactParameters(objective))
+    for other, effort in itertools.product(OBJECTIVES, (0, 30_000, None)):
+        found = search_candidates(problems, (), ExactParameters(other))
+        assert optimum is not None
+        assert found is not None
+        known = Incumbent(found.order, found.boundaries, found.energy_pj, found.latency_cycles)
+        choices = [
+            Choice(i, 1, 0.0, one.layer, one.core, NO_FLOORS, partial(lambda made: made, one))
+            for i, one in enumerate(problems)
+        ]
+        options = BestParameters(objective, effort=effort, largest_gap=0.02)
+        result = search_choices(choices, 3, (), options, known=known)
+        assert result is not None
+        assert result.lower_bound <= optimum.value * (1 + 1e-9)
+        assert optimum.value * (1 - 1e-9) <= result.value <= known.value(objective)
+        assert effort is not None or result.gap <= 0.02 + 1e-9
 
 
 @pytest.mark.parametrize(("allocation", "objective"), list(itertools.product(ALLOCATIONS, OBJECTIVES)))

@@ -2,11 +2,15 @@
 
 import numpy as np
 from tilewright.base.profile import CORRECTED, REFERENCE
+from tilewright.hardware.core import Core, Memory, OperationalArray, Port
 from tilewright.mapping.spatial_space import SpatialTable
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact.space_floors import SpaceFloors, space_floors
+from tilewright.search.exact.tables import sizes_tiles_in_any_order
 
-from tests.unit.search.exact.exact_brute_force import Mappings, space_of
+from tests.members import members
+from tests.unit.cost.engine_cases import LINKS, depthwise
+from tests.unit.search.exact.exact_brute_force import Mappings, optimum, space_of
 from tests.unit.search.exact.exact_cases import ExactCase, problems
 
 WEIGHT = 3.7
@@ -39,19 +43,30 @@ def ratios(floors: SpaceFloors, space: Mappings) -> list[float]:
     return [*shares, float(floors.values("energy", WEIGHT)[0] / (energy + WEIGHT * latency).min())]
 
 
-def check_floors(seeds: range) -> list[list[float]]:
-    """Shares of `ratios` of all problems and both allocations, none of which is above 1."""
+def check_floors(seeds: range, ragged_only: bool = False) -> list[list[float]]:
+    """Shares of `ratios` of all problems and both allocations, none of which is above 1. With `ragged_only`, problems
+    whose lanes divide every loop are left out."""
     found = []
     for (seed, model), case, prepared in problems(seeds):
-        if model != CORRECTED.name:
+        if model != CORRECTED.name or (ragged_only and not prepared.arrays.spatial_fractional):
             continue
         floors = floors_of(case, prepared)
-        for allocation in ("greedy", "free"):
-            for space in space_of(prepared, allocation):
+        spaces = {name: space_of(prepared, name) for name in ("greedy", "free")}
+        for allocation, members_of in spaces.items():
+            for space in members_of:
                 if len(space.values("energy")):
                     found.append(ratios(floors, space))
                     assert max(found[-1]) <= 1 + 1e-9, (seed, allocation, found[-1])
+        check_free_space(seed, prepared, spaces)
     return found
+
+
+def check_free_space(seed: int, prepared: PreparedProblem, spaces: dict[str, list[Mappings]]) -> None:
+    """No greedy mapping is better than all free ones, on which the bounds of the greedy space rest."""
+    assert sizes_tiles_in_any_order(prepared.arrays)
+    for objective in ("energy", "latency", "EDP"):
+        greedy, free = (optimum(spaces[allocation], objective) for allocation in ("greedy", "free"))
+        assert free <= greedy * (1 + 1e-9), (seed, objective)
 
 
 def test_no_mapping_is_below_the_floors() -> None:
@@ -59,6 +74,31 @@ def test_no_mapping_is_below_the_floors() -> None:
     shares = np.array(check_floors(range(3600, 3625)))
     assert len(shares) > 30
     assert (np.median(shares, axis=0) > [0.7, 0.4, 0.3, 0.6]).all()
+
+
+def test_no_mapping_is_below_the_floors_if_lanes_do_not_divide_a_loop() -> None:
+    """The largest tile has the average number of lanes, rounded up, so ports are as busy as with that many lanes."""
+    shares = np.array(check_floors(range(10000, 10000 + members(600, 90)), ragged_only=True))
+    shares = shares[shares.max(axis=1) > 0]  # without spaces in which no mapping fits
+    assert len(shares) > 10
+    assert (np.median(shares, axis=0) > [0.7, 0.15, 0.2, 0.6]).all()
+
+
+def test_ports_are_busy_if_lanes_do_not_divide_a_loop() -> None:
+    """7 columns on 4 lanes are 3.5 on average, so the largest transfer has 4 inputs: 2 words of 2, in 2 x 3 passes."""
+    layer = depthwise("ragged", (("W", 8), ("I", 8), ("O", 8), ("O_final", 8)), B=1, G=3, OY=1, OX=7)
+    ports = tuple(
+        Port(f"{operand} {way}", "read_write", 8, 16 if (operand, way) == ("I1", "tl") else 1024, ((operand, way),))
+        for operand, way in (("I1", "tl"), ("I1", "fh"), ("I2", "tl"), ("I2", "fh"), ("O", "tl"), ("O", "fl"))
+    )
+    top = Memory("top", 10**9, 1.0, 1.0, ("I1", "I2", "O"), ports, ("D1",))
+    core = Core("core", OperationalArray((("D1", 4),), 0.04, 1.0), (top,))
+    lanes = np.ones((1, 1, len(layer.loop_sizes)), np.int64)
+    lanes[0, 0, [name for name, _ in layer.loop_sizes].index("OX")] = 4
+    table = SpatialTable(("D1",), tuple(name for name, _ in layer.loop_sizes), lanes)
+    found = space_floors(layer, core, LINKS, CORRECTED, table)
+    assert found is not None
+    assert found.latency_cycles[found.can_be_innermost].min() == 2 * 2 * 3
 
 
 def test_the_reference_has_none() -> None:
