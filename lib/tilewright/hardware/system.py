@@ -36,6 +36,8 @@ class Link:
 
     None if the file gives the energy per bit itself.
     """
+    is_multicast: bool = field(default=False, metadata=LEFT_OUT)
+    """True if the link carries data once for all cores that receive the data together (`multicast` in the file)."""
 
     @property
     def core_ids(self) -> tuple[int, ...]:

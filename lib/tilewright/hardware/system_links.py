@@ -8,8 +8,8 @@ the off-chip core.
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
@@ -42,6 +42,7 @@ class Connection:
     cost: LinkCost
     directed: bool = False
     half_duplex: bool = False
+    is_multicast: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,11 @@ def connection_links(connection: Connection, sharing: set[Pair]) -> Iterator[Lin
         yield make_link(POINT_TO_POINT, edges, width, cost, f"{ids[0]}<->{ids[1]}")
     else:
         yield from (make_link(POINT_TO_POINT, (edge,), width, cost) for edge in edges)
+
+
+def with_multicast(links: Iterable[Link], is_multicast: bool) -> list[Link]:
+    """The links, with multicast if `is_multicast`."""
+    return [replace(link, is_multicast=True) if is_multicast else link for link in links]
 
 
 def graph_links(graph: Graph, sharing: set[Pair]) -> Iterator[Link]:

@@ -201,6 +201,9 @@ class ConnectionEntry(TableModel):
     """`true`: only the first of `cores` sends; all others receive."""
     duplex: Literal["full", "half"] | None = None
     """`half`: both directions of a link share its bandwidth. Default: `full`."""
+    multicast: bool | None = None
+    """`true`: the link or bus carries data once for all cores that receive the data together. Default: the `multicast`
+    of the file."""
 
 
 class _ConnectionForms:
@@ -247,6 +250,9 @@ class ConnectivityFile(TableModel):
     """Default energy of a busy cycle of links, in pJ. If the key is missing, this energy is 0."""
     energy_per_bit: EnergyPj | None = None
     """Energy of moving a bit, in pJ (or `80 fJ`). Give either this key or `unit_energy_cost`."""
+    multicast: bool = False
+    """`true`: links, buses and ports of the off-chip memory carry data once for all cores that receive the data
+    together. Default for all entries of `core_connectivity`."""
     core_files: ContainedCores = None
     """Core descriptions by name. With this key, `cores` and `offchip_core` give these names in place of files."""
     core_counts: CoreCounts = Field(default={})
@@ -292,6 +298,9 @@ class GraphEntry(TableModel):
     """Bandwidth of each link, in bits per cycle (or `8 B/cycle`), or per second (`32 GB/s`) with `clock_frequency`."""
     unit_energy_cost: EnergyPj = 0.0
     """Energy of a busy cycle of a link, in pJ."""
+    multicast: bool = False
+    """`true`: all links, and the ports of the off-chip memory, carry data once for all cores that receive the data
+    together."""
     pooling_core_id: CoreId | None = None
     """Id of the pooling core, which has a link with every core of the graph."""
     simd_core_id: CoreId | None = None

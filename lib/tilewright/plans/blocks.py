@@ -48,7 +48,8 @@ class Machine:
     shares_port: bool
     """Whether the data that leave the off-chip memory and the data that enter it share a port."""
     is_heard: bool
-    """Whether a bus brings data from the off-chip memory, so that equal data for several cores are sent once."""
+    """Whether a bus or a link with multicast brings data from the off-chip memory, so that equal data for several cores
+    are sent once."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def machine(
         min(read or math.inf, _width(outward)),
         min(write or math.inf, _width(inward)),
         shares_port or any(one in inward for one in outward),
-        any(one.kind == BUS for one in outward),
+        any(one.kind == BUS or one.is_multicast for one in outward),
     )
 
 

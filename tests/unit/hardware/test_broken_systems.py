@@ -104,6 +104,17 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
     "unknown type": (entry(type="lnk"), "core_connectivity[2].type", ["not one of the known values", "'link'"]),
     "link of three": (entry(cores=[0, 1, 2]), "core_connectivity[2].cores", ["a bus joins more"]),
     "directed and duplex": (entry(directed=True, duplex="half"), "core_connectivity[2].duplex", ["one direction"]),
+    "multicast that is no truth": (entry(multicast="some"), "core_connectivity[2].multicast", ["true or false"]),
+    "directed multicast to a core at the end": (
+        connected(3, ["0, 1", "0, 2", LINK | {"cores": [2, 1], "directed": True, "multicast": True}], routers=[0, 2]),
+        "core_connectivity[2].multicast",
+        ["core 1 passes no data on", "1 among the routers"],
+    ),
+    "directed multicast to the off-chip memory": (
+        connected(2, ["0, 1", "1, 2", LINK | {"cores": [0, 2], "directed": True, "multicast": True}]),
+        "core_connectivity[2].multicast",
+        ["core 2 passes no data on", "no multicast"],
+    ),
     "duplex bus": (entry(type="bus", duplex="half"), "core_connectivity[2].duplex", ["leave the key out"]),
     "linked twice": (connected(2, ["0, 1", "1, 0"]), "core_connectivity[1]", ["has a link to core", "entry 0"]),
     "sharing with an unknown core": (

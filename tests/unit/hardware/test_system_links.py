@@ -207,3 +207,24 @@ def test_a_large_mesh_takes_the_shortest_ways() -> None:
     places = tuple(CorePlace(core, "core") for core in at)
     for (one, other), path in path_table(MultiCoreAccelerator("mesh", (CORE,) * 64, places, links)).items():
         assert len(path.links) == sum(abs(a - b) for a, b in zip(at[one], at[other], strict=True))
+
+
+def test_multicast_of_a_file_is_the_default_of_its_links(tmp_path: Path) -> None:
+    """An entry can differ from the file; the ports of the off-chip memory have the value of the file."""
+    bus = {"type": "bus", "cores": [0, 1, 2], "multicast": True}
+    found = read(
+        tmp_path, connected(3, ["0, 1", {"type": "link", "cores": [1, 2], "multicast": False}], multicast=True)
+    )
+    assert {link.name: link.is_multicast for link in found.links} == {
+        "0->1": True, "1->0": True, "1->2": False, "2->1": False, "port of 3": True
+    }  # fmt: skip
+    found = read(tmp_path, connected(3, ["0, 1", bus]))
+    assert [link.name for link in found.links if link.is_multicast] == ["bus 0,1,2"]
+    assert not any(link.is_multicast for link in read(tmp_path, mesh(2, 2)).links)
+    assert all(link.is_multicast for link in read(tmp_path, mesh(2, 2, multicast=True)).links)
+
+
+def test_a_directed_ring_can_have_multicast(tmp_path: Path) -> None:
+    """Every core of the ring passes data on."""
+    ring = [{"type": "link", "cores": [k, (k + 1) % 3], "directed": True, "multicast": True} for k in range(3)]
+    assert sum(link.is_multicast for link in read(tmp_path, connected(3, ring)).links) == 3

@@ -7,7 +7,7 @@ version, provenance, names, options, and single numbers.
 """
 
 import json
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -223,7 +223,9 @@ def _columns_of(part: NodeGraph | CostTable | CoreSystem | Schedule, prefix: str
 
 def _part(kind: type[_Part], arrays: _Arrays, prefix: str, **numbers: Any) -> _Part:
     found: dict[str, Any] = {
-        one.name: arrays[f"{prefix}.{one.name}"] for one in fields(kind) if one.name not in numbers
+        one.name: arrays[f"{prefix}.{one.name}"]
+        for one in fields(kind)
+        if one.name not in numbers and (one.default is MISSING or f"{prefix}.{one.name}" in arrays)
     }
     return kind(**found, **numbers)
 

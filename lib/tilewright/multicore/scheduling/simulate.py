@@ -114,6 +114,7 @@ def problem_arrays(problem: SchedulingProblem) -> dict[str, Array]:
             len(system.link_bits_per_cycle),
             bits_per_cycle=system.link_bits_per_cycle,
             is_broadcast=system.link_is_broadcast,
+            is_multicast=system.multicast,
         ),
         "pairs": _table(PAIR, system.core_count**2 + 1, start=system.path_start, exists=system.path_exists),
         "costs": _table(

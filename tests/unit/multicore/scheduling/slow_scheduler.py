@@ -124,6 +124,8 @@ class SlowScheduler:
         self.list_prefetches()
         self.turns = [self.turn(cn) for cn in range(self.count)]
         self.now, self.number = 0, 0
+        self.tree: set[int] = set()
+        """Links of the latest transfer and its listeners"""
         self.link_bits = np.zeros((5, len(self.free)), np.int64)
         self.words_read = np.zeros((5, len(memories)), np.int64)
         self.words_written = np.zeros((5, len(memories)), np.int64)
@@ -284,7 +286,13 @@ class SlowScheduler:
         """Start a transfer."""
         bits, row = self.bits[copy.piece], CAUSES.index(cause)
         carried = self.path(*shared) if shared else []
-        links = [link for link in self.path(source, target) if link not in carried]
+        if shared is None:
+            self.tree = set()
+        links = []
+        for link in self.path(source, target):
+            if link not in carried and not self.is_carried(link):
+                links.append(link)
+            self.tree.add(link)
         for link in links:
             self.free[link] -= rate
             self.link_bits[row, link] += bits
@@ -296,6 +304,21 @@ class SlowScheduler:
         main = shared[0] * cores + shared[1] if shared else -1
         self.transfers.append((copy.piece, row, *memories, source, target, self.now, end, rate, main))
         self.add_event(end, ("flight", copy, cause, target, links, rate, read))
+
+    def is_carried(self, link: int) -> bool:
+        """Whether a link with multicast already carries the data of the latest transfer."""
+        return bool(self.system.multicast[link]) and link in self.tree
+
+    def can_listen(self, own: list[int], main: list[int], rate: int) -> bool:
+        """Whether a core at the end of a path can receive the latest transfer, over a bus or by multicast."""
+        is_reached = any(self.system.link_is_broadcast[link] for link in own if link in main)
+        is_reached |= all(path and bool(self.system.multicast[path[0]]) for path in (own, main))
+        rest = [link for link in own if link not in main and not self.is_carried(link)]
+        return bool(is_reached) and all(self.free[link] >= rate for link in rest)
+
+    def is_spread_to_all(self, main: list[int]) -> bool:
+        """Whether cores receive a piece for which they do not wait yet."""
+        return self.options.prefetch_results or any(self.system.multicast[link] for link in main)
 
     def source_of(self, copy: Copy, core: int) -> tuple[int, int, Copy | None] | None:
         """(core, memory, copy that is read) from which a core can fetch a copy now."""
@@ -348,15 +371,11 @@ class SlowScheduler:
             own = self.path(source, other)
             if theirs is None or theirs[0] != source or not self.fits(listener):
                 continue
-            common = [link for link in own if link in main]
-            rest = [link for link in own if link not in main]
-            if not any(self.system.link_is_broadcast[link] for link in common):
-                continue
-            if any(self.free[link] < rate for link in rest) or self.system.memory_write_bits[listener.memory] < rate:
+            if not self.can_listen(own, main, rate) or self.system.memory_write_bits[listener.memory] < rate:
                 continue
             self.begin(listener, read)
             self.fly(listener, cause, source, other, (memory, listener.memory), rate, read, (source, core))
-        if self.options.prefetch_results and any(self.system.link_is_broadcast[link] for link in main):
+        if self.is_spread_to_all(main) and any(self.system.link_is_broadcast[link] for link in main):
             self.overhear(copy, cause, source, core, rate)
 
     def overhear(self, copy: Copy, cause: str, source: int, core: int, rate: int) -> None:
@@ -372,9 +391,7 @@ class SlowScheduler:
             own = self.path(source, other.core)
             if found is None or found[0] != source:
                 continue
-            if not any(self.system.link_is_broadcast[link] for link in own if link in main):
-                continue
-            if any(self.free[link] < rate for link in own if link not in main):
+            if not self.can_listen(own, main, rate):
                 continue
             if self.system.memory_write_bits[other.memory] >= rate:
                 self.claimed[other.memory] += bits if is_unclaimed else 0
@@ -585,7 +602,7 @@ class SlowScheduler:
             self.begin(copy, None)
             self.prefetching[core] = waiting[0]
             self.fly(copy, "off_chip_fetch", self.off_core, core, (self.off_memory, copy.memory), rate)
-            if self.options.prefetch_results:
+            if self.is_spread_to_all(self.path(self.off_core, core)):
                 self.spread(copy, "off_chip_fetch", self.off_core, core, self.off_memory, rate, None)
 
     def forward(self, core: int) -> None:

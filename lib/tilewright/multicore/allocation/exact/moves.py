@@ -62,8 +62,8 @@ class Ways:
         return self.into(self.system.off_chip_core, memory)
 
     def has_bus(self, core: int) -> bool:
-        """Whether one transfer from a core can serve several memories, because some path has a bus (rule 13 of
-        docs/multi-core-model.md#scheduling).
+        """Whether one transfer from a core can serve several memories, because some path has a bus or a link with
+        multicast (rule 13 of docs/multi-core-model.md#scheduling).
         """
         count = self.system.core_count
         paths = (self.path(core, target) or _NONE for target in range(count))

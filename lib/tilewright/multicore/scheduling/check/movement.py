@@ -251,7 +251,8 @@ def _causes(problem: SchedulingProblem, schedule: Schedule) -> Integers:
 
 def _broadcast_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     """Faults of transfers that refer to a broadcast. For each of them there must be a transfer of the same piece, from
-    the same memory, at the same time, over a common bus.
+    the same memory, at the same time, over a common bus or link with multicast. If the first links of both paths have
+    multicast, no common link is needed, because the source sends into both links at once.
     """
     moves, system = schedule.transfers, problem.system
     columns = ("piece", "source_memory", "start_cycles", "bits_per_cycle")
@@ -266,8 +267,12 @@ def _broadcast_faults(problem: SchedulingProblem, schedule: Schedule) -> list[st
     for move in listeners.tolist():
         row = moves[move]
         main = int(row["broadcast_of"])
-        common = set(system.path(*divmod(main, system.core_count)).tolist())
-        common &= set(system.path(int(row["source_core"]), int(row["target_core"])).tolist())
-        if (main, *(int(row[name]) for name in columns)) not in known or not common & buses:
+        paths = (
+            system.path(*divmod(main, system.core_count)),
+            system.path(int(row["source_core"]), int(row["target_core"])),
+        )
+        is_joined = bool(set(paths[0].tolist()) & set(paths[1].tolist()) & buses)
+        is_joined |= all(len(path) and system.multicast[path[0]] for path in paths)
+        if (main, *(int(row[name]) for name in columns)) not in known or not is_joined:
             faults.append(f"transfer {move} of piece {row['piece']} refers to a broadcast that does not exist")
     return faults
