@@ -70,6 +70,8 @@ def all_pairs(core_ids: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     return tuple((sender, receiver) for sender in core_ids for receiver in core_ids if sender != receiver)
 
 
+BY_CORE_IDS, BY_LOAD = "core_ids", "load"
+"""Choices among equal paths: the path over the smaller core ids, or the path whose links carry fewer paths."""
 COMPUTE, POOLING, SIMD, MEMORY, OFFCHIP = "compute", "pooling", "simd", "memory", "offchip"
 """Roles of cores.
 
@@ -135,6 +137,8 @@ class MultiCoreAccelerator(Accelerator):
     and can have links between them."""
     clock_frequency_mhz: float = field(default=0.0, metadata=LEFT_OUT)
     """Clock of all cores; 0 if not given."""
+    equal_paths: str = field(default=BY_CORE_IDS, metadata=LEFT_OUT)
+    """Choice among equally wide and equally short paths: BY_CORE_IDS or BY_LOAD."""
 
     @cached_property
     def core_ids(self) -> tuple[int, ...]:

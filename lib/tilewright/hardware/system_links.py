@@ -133,19 +133,28 @@ def offchip_ports(core: Core) -> tuple[int | None, int | None, bool]:
     return widths[0], widths[1], len(ports) == 1
 
 
-def offchip_links(offchip_id: int, core: Core, others: tuple[int, ...], cost: LinkCost) -> Iterator[Link]:
-    """Links of the off-chip core with all other cores: one shared link if the memory has one port, else one per
-    direction."""
+def offchip_links(
+    offchip_id: int,
+    core: Core,
+    others: tuple[int, ...],
+    cost: LinkCost,
+    name: str = "port",
+    given: tuple[int | None, ...] = (),
+) -> Iterator[Link]:
+    """Links of the off-chip core with other cores: one shared link if the memory has one port, else one per direction.
+    `given` has the bandwidth if the ports of the memory do not decide it."""
     read, write, single_port = offchip_ports(core)
     assert read is not None
     assert write is not None
+    if given:
+        read = write = given[0]
     into = tuple((core_id, offchip_id) for core_id in others)
     out = tuple((offchip_id, core_id) for core_id in others)
     if single_port:
-        yield make_link(OFFCHIP_PORT, into + out, write, cost, f"port of {offchip_id}")
+        yield make_link(OFFCHIP_PORT, into + out, write, cost, f"{name} of {offchip_id}")
     else:
-        yield make_link(OFFCHIP_PORT, into, write, cost, f"write port of {offchip_id}")
-        yield make_link(OFFCHIP_PORT, out, read, cost, f"read port of {offchip_id}")
+        yield make_link(OFFCHIP_PORT, into, write, cost, f"write {name} of {offchip_id}")
+        yield make_link(OFFCHIP_PORT, out, read, cost, f"read {name} of {offchip_id}")
 
 
 def whole_bits(bandwidth: int | float) -> int | None:

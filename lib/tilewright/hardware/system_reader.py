@@ -52,6 +52,7 @@ from tilewright.hardware.system_links import (
     with_multicast,
 )
 from tilewright.hardware.system_paths import check_paths
+from tilewright.hardware.system_ports import MemoryPort, port_links, read_ports
 from tilewright.hardware.system_schema import ROLE_KEYS, ConnectionEntry, ConnectivityFile, GraphFile, SystemFile
 from tilewright.hardware.yaml_checks import OFF_CHIP, PART, STORE
 
@@ -298,6 +299,7 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
         connections = read_connections(problems, entry, ids, sharing)
         check_multicast(problems, entry, ids, _routers(entry, ids, _roles(entry, ids, files), sharing))
         check_unmodelled(problems, entry, ids, {core_id: file.core for core_id, file in files.items()})
+    ports = read_ports(problems, entry, ids, connections)
     _check_offchip_ports(problems, document, ids, files)
     named = core_files_of(document.data)
     clock = read_clock(
@@ -308,14 +310,15 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
             note = note_silent_ports if core_id == ids.offchip else note_closed_memories
             note(problems, place, files[core_id].core)
     problems.finish()
-    links = _links(entry, connections, ids, files, sharing)
+    links = _links(entry, connections, ports, ids, files, sharing)
     if isinstance(entry, ConnectivityFile):
         note_unmodelled(problems, entry, links)
     places = _places(entry, ids, files, sharing)
     # Every core gets the common clock, because an energy term of a layer can need the clock and receives only a core.
     cores = tuple(replace(files[core_id].core, clock_frequency_mhz=clock) for core_id in ids.known)
     shares = shared.sharing_groups, shared.shared_memories
-    accelerator = MultiCoreAccelerator(entry.name, cores, places, links, *shares, clock_frequency_mhz=clock)
+    more = {"clock_frequency_mhz": clock, "equal_paths": entry.equal_paths}
+    accelerator = MultiCoreAccelerator(entry.name, cores, places, links, *shares, **more)
     check_paths(problems, accelerator, ("graph",) if is_graph else ("core_connectivity",))
     problems.finish(notices)
     return accelerator
@@ -375,6 +378,7 @@ def _check_offchip_ports(problems: Problems, document: YamlDocument, ids: CoreId
 def _links(
     entry: SystemFile,
     connections: tuple[Connection, ...],
+    ports: tuple[MemoryPort, ...],
     ids: CoreIds,
     files: dict[int, CoreFile],
     sharing: set[Pair],
@@ -388,7 +392,9 @@ def _links(
         for connection in connections:
             links += with_multicast(connection_links(connection, sharing), connection.is_multicast)
     named = any(ids.offchip in connection.core_ids for connection in connections)
-    if ids.offchip is not None and not named:
+    if ids.offchip is not None and ports:
+        links += with_multicast(port_links(ports, ids.offchip, files[ids.offchip].core, cost), is_multicast)
+    elif ids.offchip is not None and not named:
         links += with_multicast(offchip_links(ids.offchip, files[ids.offchip].core, ids.onchip, cost), is_multicast)
     return tuple(links)
 

@@ -206,6 +206,16 @@ class ConnectionEntry(TableModel):
     of the file."""
 
 
+class PortEntry(TableModel):
+    """Port of the off-chip memory, which is linked with some cores of the network."""
+
+    cores: Annotated[list[CoreId], Field(min_length=1)]
+    """Ids of the cores that the port is linked with. Other cores reach the port over these cores."""
+    bandwidth: LinkBandwidth | None = None
+    """Bits per cycle (or `8 B/cycle`), or per second (`32 GB/s`) with a `clock_frequency`. Default: the bandwidth in the
+    core file of the off-chip memory."""
+
+
 class _ConnectionForms:
     """Marker of the type of connections. The JSON Schema of this type is made only when it is needed, because making it
     is slow."""
@@ -235,8 +245,12 @@ class ConnectivityFile(TableModel):
     core_connectivity: list[Connection] = Field(default=[])
     """Links and buses: `0, 1` for a link in each direction, more ids for a bus, or a table with bandwidth and energy.
 
-    If no entry names the off-chip core, the ports of the off-chip memory link it with all other cores.
+    If no entry names the off-chip core, the ports of the off-chip memory link it with all other cores, or with the
+    cores of `offchip_ports`.
     """
+    offchip_ports: list[PortEntry] = Field(default=[])
+    """Ports of the off-chip memory at different places of the network (memory channels). Default: the ports of the
+    off-chip memory are linked with all other cores."""
     core_memory_sharing: list[SharingGroup] = Field(default=[])
     """Groups of cores, such as `0, 1`, whose top memories of equal name are one physical memory.
 
@@ -267,6 +281,9 @@ class ConnectivityFile(TableModel):
     """Operators that cores can run, by core id. They replace the `operator_types` of the core files."""
     routers: list[CoreId] | None = None
     """Cores through which data of other cores can pass. Default: all compute cores."""
+    equal_paths: Literal["core_ids", "load"] = "core_ids"
+    """Choice among paths of equal width and equal number of links. core_ids: the path over the smaller core ids; load:
+    the path whose links carry fewer paths that were chosen before."""
     clock_frequency: FrequencyMhz | None = None
     """Frequency of the common clock, in MHz (or `1.2 GHz`). It is not needed if core files give it."""
     core_coordinates: dict[CoreId, Coordinates] = Field(default={})
@@ -322,6 +339,9 @@ class GraphFile(TableModel):
     """Core files; the position in the list is the core id. A core file is searched first in the folder of this file."""
     graph: GraphEntry
     """Regular graph that links the cores."""
+    offchip_ports: list[PortEntry] = Field(default=[])
+    """Ports of the off-chip memory at different places of the network (memory channels). Default: the ports of the
+    off-chip memory are linked with all other cores."""
     core_files: ContainedCores = None
     """Core descriptions by name. With this key, `cores` gives these names in place of files."""
     core_counts: CoreCounts = Field(default={})
@@ -336,6 +356,9 @@ class GraphFile(TableModel):
     """Operators that cores can run, by core id. They replace the `operator_types` of the core files."""
     routers: list[CoreId] | None = None
     """Cores through which data of other cores can pass. Default: all except pooling, SIMD and off-chip core."""
+    equal_paths: Literal["core_ids", "load"] = "core_ids"
+    """Choice among paths of equal width and equal number of links. core_ids: the path over the smaller core ids; load:
+    the path whose links carry fewer paths that were chosen before."""
     clock_frequency: FrequencyMhz | None = None
     """Frequency of the common clock, in MHz (or `1.2 GHz`). It is not needed if core files give it."""
 

@@ -113,6 +113,8 @@ def machine(
     read, write, shares_port = (None, None, True) if off_chip is None else offchip_ports(accelerator.core_of[off_chip])
     outward = [one for one in accelerator.links if any(sender == off_chip for sender, _ in one.edges)]
     inward = [one for one in accelerator.links if any(receiver == off_chip for _, receiver in one.edges)]
+    if sum(one.kind == OFFCHIP_PORT for one in outward) > 1:  # several ports: each link has the width of its port
+        read, write = None, None
     return Machine(
         cores,
         tuple(unrolling.items()),
