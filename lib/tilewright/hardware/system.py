@@ -139,6 +139,8 @@ class MultiCoreAccelerator(Accelerator):
     """Clock of all cores; 0 if not given."""
     equal_paths: str = field(default=BY_CORE_IDS, metadata=LEFT_OUT)
     """Choice among equally wide and equally short paths: BY_CORE_IDS or BY_LOAD."""
+    forwards_constants: bool = field(default=False, metadata=LEFT_OUT)
+    """True if cores send weights and inputs of the network that they hold to other cores (`forwarding` in the file)."""
 
     @cached_property
     def core_ids(self) -> tuple[int, ...]:

@@ -317,8 +317,8 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
     # Every core gets the common clock, because an energy term of a layer can need the clock and receives only a core.
     cores = tuple(replace(files[core_id].core, clock_frequency_mhz=clock) for core_id in ids.known)
     shares = shared.sharing_groups, shared.shared_memories
-    more = {"clock_frequency_mhz": clock, "equal_paths": entry.equal_paths}
-    accelerator = MultiCoreAccelerator(entry.name, cores, places, links, *shares, **more)
+    choices = clock, entry.equal_paths, entry.forwarding
+    accelerator = MultiCoreAccelerator(entry.name, cores, places, links, *shares, *choices)
     check_paths(problems, accelerator, ("graph",) if is_graph else ("core_connectivity",))
     problems.finish(notices)
     return accelerator

@@ -212,8 +212,8 @@ class PortEntry(TableModel):
     cores: Annotated[list[CoreId], Field(min_length=1)]
     """Ids of the cores that the port is linked with. Other cores reach the port over these cores."""
     bandwidth: LinkBandwidth | None = None
-    """Bits per cycle (or `8 B/cycle`), or per second (`32 GB/s`) with a `clock_frequency`. Default: the bandwidth in the
-    core file of the off-chip memory."""
+    """Bits per cycle (or `8 B/cycle`), or per second (`32 GB/s`) with a `clock_frequency`. Default: the bandwidth in
+    the core file of the off-chip memory."""
 
 
 class _ConnectionForms:
@@ -281,6 +281,9 @@ class ConnectivityFile(TableModel):
     """Operators that cores can run, by core id. They replace the `operator_types` of the core files."""
     routers: list[CoreId] | None = None
     """Cores through which data of other cores can pass. Default: all compute cores."""
+    forwarding: bool = False
+    """`true`: a core sends weights and inputs of the network that it still holds to other cores, if they arrive earlier
+    than from the off-chip memory."""
     equal_paths: Literal["core_ids", "load"] = "core_ids"
     """Choice among paths of equal width and equal number of links. core_ids: the path over the smaller core ids; load:
     the path whose links carry fewer paths that were chosen before."""
@@ -356,6 +359,9 @@ class GraphFile(TableModel):
     """Operators that cores can run, by core id. They replace the `operator_types` of the core files."""
     routers: list[CoreId] | None = None
     """Cores through which data of other cores can pass. Default: all except pooling, SIMD and off-chip core."""
+    forwarding: bool = False
+    """`true`: a core sends weights and inputs of the network that it still holds to other cores, if they arrive earlier
+    than from the off-chip memory."""
     equal_paths: Literal["core_ids", "load"] = "core_ids"
     """Choice among paths of equal width and equal number of links. core_ids: the path over the smaller core ids; load:
     the path whose links carry fewer paths that were chosen before."""

@@ -299,3 +299,10 @@ def test_paths_by_load_spread_the_paths(shape: dict[str, str], tmp_path: Path) -
             assert all(len(links) == 1 for links in ends.values())
     assert most["load"][0] < most["core_ids"][0]
     assert most["load"][1] < most["core_ids"][1]
+
+
+def test_forwarding_is_a_choice_of_the_file(tmp_path: Path) -> None:
+    """Both kinds of files can say it; the default is no forwarding."""
+    assert read(tmp_path, connected(2, ["0, 1"], forwarding=True)).forwards_constants
+    assert read(tmp_path, mesh(2, 2) | {"forwarding": True}).forwards_constants
+    assert not read(tmp_path, mesh(2, 2)).forwards_constants

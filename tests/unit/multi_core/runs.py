@@ -131,6 +131,7 @@ def write_accelerator(folder: Path, described: Table[str, Any], energy_per_bit: 
         **{"energy_per_bit": energy_per_bit, "core_memory_sharing": described.get("sharing", [])},
         "core_roles": described.get("roles", {}),
         "multicast": described.get("multicast", False),
+        "forwarding": described.get("forwarding", False),
     }
     path = folder / "system.yaml"
     path.write_text(yaml.safe_dump(accelerator, sort_keys=False))

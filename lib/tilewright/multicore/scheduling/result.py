@@ -69,6 +69,7 @@ class _Description:
     """Leakage of all cores in pJ per cycle. Only older files have this field; these files had no other energy term per
     cycle."""
     operands_to_prefetch: tuple[int, ...] = field(default=(), metadata=LEFT_OUT)
+    forwards_constants: bool = field(default=False, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,6 +168,7 @@ def write_schedule(path: Path | str, artifact: ScheduleArtifact) -> None:
         terms_pj=further_terms(terms),
         rates_pj_a_cycle=problem.system.rates_pj_a_cycle,
         operands_to_prefetch=artifact.operands_to_prefetch,
+        forwards_constants=problem.system.forwards_constants,
     )
     text = canonical_text(encode(description)).encode()
     columns: _Arrays = {_DESCRIPTION: np.frombuffer(text, np.uint8)}
@@ -190,6 +192,7 @@ def read_schedule(path: Path | str) -> ScheduleArtifact:
         before = (("leakage", description.leakage_pj_a_cycle),) if description.leakage_pj_a_cycle else ()
         rates = description.rates_pj_a_cycle or before
         numbers = {"off_chip_core": description.off_chip_core, "rates_pj_a_cycle": rates}
+        numbers["forwards_constants"] = description.forwards_constants
         system = _part(CoreSystem, arrays, "system", **numbers)
         if "costs.reads_gaps" not in arrays:  # files of older versions do not say it
             rows, _, operands = arrays["costs.stream_bits"].shape

@@ -177,6 +177,7 @@ def inputs_block(
         "by_rank": rank is not None,
         "record": options.record,
         "prefetches_results": options.prefetch_results,
+        "forwards_constants": system.forwards_constants,
         "stack_count": 0 if barriers is None else len(barriers.sizes),
     }
     if barriers is not None:

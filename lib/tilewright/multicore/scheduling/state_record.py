@@ -34,8 +34,8 @@ PIECE = _record("bits producer need_start is_output goes_off_chip")
 """Record of a piece. goes_off_chip: not 0 if other cores get the piece only through the off-chip memory."""
 MEMORY = _record("capacity_bits read_bits write_bits")
 LINK = _record("bits_per_cycle is_broadcast is_multicast")
-"""Record of a link. is_broadcast: not 0 for a bus and for a link with multicast; is_multicast: not 0 if the link carries
-a piece once for all cores that receive the piece together."""
+"""Record of a link. is_broadcast: not 0 for a bus and for a link with multicast; is_multicast: not 0 if the link
+carries a piece once for all cores that receive the piece together."""
 PAIR = _record("start exists")
 """Record of a pair of cores. start: number of the first hop on the path of the pair; exists: not 0 if it has a path."""
 COST = _record("runtime_cycles has_streams")
@@ -94,14 +94,15 @@ CHANGE_LOG = _record("time_cycles memory change_bits")
 
 INPUTS = _record(
     "node_count piece_count core_count operand_count memory_count link_count"
-    " off_chip_core off_chip_memory share_divisor by_rank record stack_count prefetches_results"
+    " off_chip_core off_chip_memory share_divisor by_rank record stack_count prefetches_results forwards_constants"
     " nodes needs pieces memories links pairs costs streams"
     " allocation core_memory prefetches piece_need output_piece successor path_link stack stack_start stack_cn"
 )
 """Record of the problem, an allocation and the options. The fields allocation [cn], core_memory
 [core * operands + operand], prefetches [operand], path_link [hop], stack [cn] and the lists of CSR tables are arrays
 of CELL. stack_count: number of stacks if each stack waits for the previous stack, else 0; stack_cn: CNs of each stack.
-prefetches_results: not 0 if cores prefetch the results of CNs, in addition to constants."""
+prefetches_results: not 0 if cores prefetch the results of CNs, in addition to constants; forwards_constants: not 0 if
+cores send constants that they hold to other cores."""
 STATE = _record(
     "copies_count events_count event_number flights_count free_flights groups_count requests_count finished now"
     " transfers_count streams_count changes_count status place place_core place_other"

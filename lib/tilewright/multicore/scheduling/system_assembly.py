@@ -79,6 +79,7 @@ def core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
         path_link=path_link,
         rates_pj_a_cycle=tuple(system_rates_pj_a_cycle(accelerator).items()),
         link_is_multicast=_multicast(accelerator),
+        forwards_constants=accelerator.forwards_constants,
     )
     names = tuple(f"{'+'.join(map(str, instance.core_ids))}: {instance.memory.name}" for instance in instances)
     return AssembledSystem(system, names)

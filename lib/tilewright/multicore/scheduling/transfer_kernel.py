@@ -138,6 +138,52 @@ def source_pair(q, s, copy, core):
 
 
 @kernel
+def is_forwarded(q, piece):
+    """Whether cores send a piece that they hold to other cores. Such a piece is a constant."""
+    return q.forwards_constants != 0 and at.piece(q, piece).producer < 0
+
+
+@kernel
+def fastest_source(q, s, copy, core):
+    """Copy from which a constant can be sent to a core at the largest rate now; NONE for the off-chip memory.
+
+    Ties go to the path with the fewest links, then to the smaller number of the sending core.
+    """
+    c = at.copy(s, copy)
+    where = at.piece_state(s, c.piece)
+    bits = at.bits_of(q, s, copy)
+    pair = at.pair_of(q, q.off_chip_core, core)
+    best = NONE
+    best_core = q.off_chip_core
+    best_rate = share_of(q, s, pair, q.off_chip_memory, c.memory, bits)
+    best_hops = len(at.hops_of(q, pair))
+    for number in range(where.first_copy, where.copies_stop):
+        other = at.copy(s, number)
+        if number == copy or other.state != PRESENT or not at.has_path(q, other.core, core):
+            continue
+        pair = at.pair_of(q, other.core, core)
+        rate = share_of(q, s, pair, other.memory, c.memory, bits)
+        hops = len(at.hops_of(q, pair))
+        is_nearer = hops < best_hops or (hops == best_hops and other.core < best_core)
+        if rate > best_rate or (rate > 0 and rate == best_rate and is_nearer):
+            best = number
+            best_core = other.core
+            best_rate = rate
+            best_hops = hops
+    return best
+
+
+@kernel
+def listening_pair(q, s, copy, core, pair):
+    """Number of the pair (source core of `pair`, core) if a copy can come from this source core now; else NONE."""
+    source = at.source_core(q, pair)
+    if is_forwarded(q, at.copy(s, copy).piece):
+        return at.pair_of(q, source, core) if at.has_path(q, source, core) else NONE
+    own = source_pair(q, s, copy, core)
+    return own if own != NONE and at.source_core(q, own) == source else NONE
+
+
+@kernel
 def has_room(q, s, copy):
     """Whether the memory of a copy has enough physically free space for the copy now."""
     return at.fits(q, s, at.copy(s, copy).memory, at.bits_of(q, s, copy))
@@ -153,10 +199,14 @@ def fetch(q, s, copy, core):
     cause = OFF_CHIP_FETCH
     source = NONE
     source_memory = q.off_chip_memory
-    if at.source_core(q, pair) != q.off_chip_core:
-        cause = CORE_TO_CORE
+    if is_forwarded(q, c.piece):
+        source = fastest_source(q, s, copy, core)
+    elif at.source_core(q, pair) != q.off_chip_core:
         source = at.piece_state(s, c.piece).home
+    if source >= 0:
+        cause = CORE_TO_CORE
         source_memory = at.copy(s, source).memory
+        pair = at.pair_of(q, at.copy(s, source).core, core)
     rate = share_of(q, s, pair, source_memory, c.memory, at.bits_of(q, s, copy))
     if rate == 0:
         return False
@@ -197,8 +247,8 @@ def overhear(q, s, piece, source, cause, pair, rate):
         c = at.copy(s, copy)
         if copy == where.home or not can_take(q, s, copy):
             continue
-        own = source_pair(q, s, copy, c.core)
-        if own == NONE or at.source_core(q, own) != at.source_core(q, pair):
+        own = listening_pair(q, s, copy, c.core, pair)
+        if own == NONE:
             continue
         if can_listen(q, s, own, pair, rate) and at.memory(q, c.memory).write_bits >= rate:
             if c.state == ABSENT:
@@ -246,8 +296,8 @@ def broadcast(q, s, piece, source, cause, pair, rate):
         if state.issued == at.needs_of(q, state.slot).stop or at.need(q, state.issued).piece != piece:
             continue
         copy = at.need_copy(s, state.issued)
-        own = source_pair(q, s, copy, core)
-        if own == NONE or at.source_core(q, own) != at.source_core(q, pair) or not has_room(q, s, copy):
+        own = listening_pair(q, s, copy, core, pair)
+        if own == NONE or not has_room(q, s, copy):
             continue
         if can_listen(q, s, own, pair, rate) and at.memory(q, at.copy(s, copy).memory).write_bits >= rate:
             begin_arrival(q, s, copy, source)
@@ -394,6 +444,13 @@ def prefetch(q, s, core):
         return
     memory = at.copy(s, copy).memory
     bits = at.bits_of(q, s, copy)
+    if is_forwarded(q, at.copy(s, copy).piece):
+        at.memory_state(s, memory).claimed_bits += bits
+        if fetch(q, s, copy, core):
+            state.prefetching = copy
+        else:
+            at.memory_state(s, memory).claimed_bits -= bits
+        return
     pair = at.pair_of(q, q.off_chip_core, core)
     rate = share_of(q, s, pair, q.off_chip_memory, memory, bits)
     if rate > 0:

@@ -52,8 +52,10 @@ def shortest_paths(edges: list[Pair], cores: int) -> dict[Pair, list[int]]:
     return found
 
 
-def random_mesh(draw: random.Random, room: int, share: float | None = None) -> CoreSystem:
-    """A network of cores, the off-chip core last. `share` of the links have multicast; None: a random share."""
+def random_mesh(draw: random.Random, room: int, share: float | None = None, forwards: bool | None = None) -> CoreSystem:
+    """A network of cores, the off-chip core last. `share` of the links have multicast; None: a random share. Cores
+    forward constants if `forwards`; None: in half of the networks.
+    """
     name, sizes = draw.choice(SHAPES)
     cores = sizes["cores"] if "cores" in sizes else sizes["nb_rows"] * sizes["nb_cols"]
     off, place = cores, draw.choice((EDGE, EVERYWHERE, TWO_PLACES))
@@ -82,10 +84,14 @@ def random_mesh(draw: random.Random, room: int, share: float | None = None) -> C
             add(out)
     paths = {pair: [of_edge[edge] for edge in way] for pair, way in shortest_paths(edges, cores).items()}
     memories = [Memory(room + draw.choice((0, 30, 100, 1000)), draw.choice((7, 32, 1000)), 1.25, 2.5)] * cores
-    return make_system(list(range(cores + 1)), [*memories, Memory(10**9, 64, 10.0, 20.0)], links, paths)
+    dram = Memory(10**9, 64, 10.0, 20.0)
+    system = make_system(list(range(cores + 1)), [*memories, dram], links, paths)
+    return replace(system, forwards_constants=draw.random() < 0.5 if forwards is None else forwards)
 
 
-def problem_on_a_mesh(seed: int, nodes: int = 14, share: float | None = None) -> tuple[SchedulingProblem, Integers]:
+def problem_on_a_mesh(
+    seed: int, nodes: int = 14, share: float | None = None, forwards: bool | None = None
+) -> tuple[SchedulingProblem, Integers]:
     """(problem, allocation) that is the same for the same seed: a random problem on a random network of cores."""
     problem, _ = random_problem(seed, nodes)
     draw = random.Random(seed + 1)
@@ -95,7 +101,7 @@ def problem_on_a_mesh(seed: int, nodes: int = 14, share: float | None = None) ->
         + int(graph.piece_bits[graph.piece_producer == cn].sum())
         for cn in range(graph.node_count)
     ]
-    system = random_mesh(draw, max([*most, 1]), share)
+    system = random_mesh(draw, max([*most, 1]), share, forwards)
     cores = system.core_count
     columns = np.zeros(cores, np.int64)  # every core runs a CN as the first core did
     columns[-1] = costs.runtime_cycles.shape[1] - 1

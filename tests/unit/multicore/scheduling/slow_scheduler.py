@@ -330,6 +330,31 @@ class SlowScheduler:
             return self.off_core, self.off_memory, None
         return None
 
+    def is_forwarded(self, copy: Copy) -> bool:
+        """Whether cores hand the piece on."""
+        return self.system.forwards_constants and self.producer[copy.piece] < 0
+
+    def fastest_source(self, copy: Copy, core: int) -> tuple[int, int, Copy | None]:
+        """(core, memory, copy that is read) from which a constant comes fastest now."""
+        choices: list[tuple[int, int, Copy | None]] = [(self.off_core, self.off_memory, None)]
+        for place, other in self.copies.items():
+            if place[0] == copy.piece and other is not copy and other.state == "present":
+                choices += [(other.core, other.memory, other)] if self.can_send(other.core, core) else []
+
+        def rank(choice: tuple[int, int, Copy | None]) -> tuple[int, ...]:
+            rate = self.share(choice[0], core, choice[1], copy.memory, self.bits[copy.piece])
+            # If nothing can be sent, the off-chip memory counts, and the fetch waits.
+            return (-rate, len(self.path(choice[0], core)), choice[0]) if rate else (0, choice[2] is not None, 0)
+
+        return min(choices, key=rank)
+
+    def can_come_from(self, source: int, copy: Copy, core: int) -> bool:
+        """Whether a listener can have a copy from a source."""
+        if self.is_forwarded(copy):
+            return self.can_send(source, core)
+        found = self.source_of(copy, core)
+        return found is not None and found[0] == source
+
     def fits(self, copy: Copy) -> bool:
         """Whether there is physical space for it."""
         return self.stored[copy.memory] + self.bits[copy.piece] <= self.system.memory_capacity_bits[copy.memory]
@@ -343,7 +368,7 @@ class SlowScheduler:
 
     def fetch(self, copy: Copy, core: int) -> bool:
         """Start to fetch a copy."""
-        found = self.source_of(copy, core)
+        found = self.fastest_source(copy, core) if self.is_forwarded(copy) else self.source_of(copy, core)
         if found is None or not self.fits(copy):
             return False
         source, memory, read = found
@@ -367,18 +392,19 @@ class SlowScheduler:
             listener = self.next_fetch(slot)
             if listener is None or listener.piece != copy.piece:
                 continue
-            theirs = self.source_of(listener, other)
             own = self.path(source, other)
-            if theirs is None or theirs[0] != source or not self.fits(listener):
+            if not self.can_come_from(source, listener, other) or not self.fits(listener):
                 continue
             if not self.can_listen(own, main, rate) or self.system.memory_write_bits[listener.memory] < rate:
                 continue
             self.begin(listener, read)
             self.fly(listener, cause, source, other, (memory, listener.memory), rate, read, (source, core))
         if self.is_spread_to_all(main) and any(self.system.link_is_broadcast[link] for link in main):
-            self.overhear(copy, cause, source, core, rate)
+            self.overhear(copy, cause, source, core, memory, rate, read)
 
-    def overhear(self, copy: Copy, cause: str, source: int, core: int, rate: int) -> None:
+    def overhear(
+        self, copy: Copy, cause: str, source: int, core: int, memory: int, rate: int, read: Copy | None
+    ) -> None:  # fmt: skip
         """Everyone who will need it has it from the bus."""
         main = self.path(source, core)
         for other in self.elsewhere(copy.piece):
@@ -387,15 +413,11 @@ class SlowScheduler:
             is_unclaimed = other.state == "absent" and other.uses > 0 and free >= bits
             if not (is_unclaimed or other.state == "reserved") or not self.fits(other):
                 continue
-            found = self.source_of(other, other.core)
             own = self.path(source, other.core)
-            if found is None or found[0] != source:
-                continue
-            if not self.can_listen(own, main, rate):
+            if not self.can_come_from(source, other, other.core) or not self.can_listen(own, main, rate):
                 continue
             if self.system.memory_write_bits[other.memory] >= rate:
                 self.claimed[other.memory] += bits if is_unclaimed else 0
-                _, memory, read = found
                 self.begin(other, read)
                 self.fly(other, cause, source, other.core, (memory, other.memory), rate, read, (source, core))
 
@@ -595,6 +617,11 @@ class SlowScheduler:
         copy = self.copies[waiting[0]]
         bits = self.bits[copy.piece]
         if self.claimed[copy.memory] + bits > self.system.memory_capacity_bits[copy.memory] or not self.fits(copy):
+            return
+        if self.is_forwarded(copy):
+            if self.fetch(copy, core):
+                self.claimed[copy.memory] += bits
+                self.prefetching[core] = waiting[0]
             return
         rate = self.share(self.off_core, core, self.off_memory, copy.memory, bits)
         if rate:

@@ -86,7 +86,7 @@ def test_schedules_with_multicast_keep_every_rule(seed: int, options: ScheduleOp
 @given(SEEDS)
 def test_multicast_never_gives_a_worse_bound(seed: int) -> None:
     """Bounds of a system with multicast on every link are at most those of the same system without it."""
-    problem, _ = problem_on_a_mesh(seed, 20, 1.0)
+    problem, _ = problem_on_a_mesh(seed, 20, 1.0, False)
     is_bus = np.zeros(len(problem.system.link_bits_per_cycle), np.bool_)
     without = replace(problem.system, link_is_broadcast=is_bus, link_is_multicast=None)
     bounds, before = lower_bounds(problem), lower_bounds(replace(problem, system=without))

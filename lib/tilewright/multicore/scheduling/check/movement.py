@@ -206,6 +206,10 @@ def transfer_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]
         != -(-problem.graph.piece_bits[moves["piece"]] // moves["bits_per_cycle"]),
         "has the wrong cause": moves["cause"] != _causes(problem, schedule),
     }
+    if not problem.system.forwards_constants:
+        is_constant = problem.graph.piece_producer[moves["piece"]] < 0
+        is_elsewhere = moves["source_memory"] != problem.system.off_chip_memory
+        wrong["is a constant, but does not come from the off-chip memory"] = is_constant & is_elsewhere
     faults = [
         f"transfer {move} of piece {moves['piece'][move]} {what}"
         for what, found in wrong.items()
