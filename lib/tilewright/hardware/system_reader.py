@@ -316,9 +316,17 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
     places = _places(entry, ids, files, sharing)
     # Every core gets the common clock, because an energy term of a layer can need the clock and receives only a core.
     cores = tuple(replace(files[core_id].core, clock_frequency_mhz=clock) for core_id in ids.known)
-    shares = shared.sharing_groups, shared.shared_memories
-    choices = clock, entry.equal_paths, entry.forwarding
-    accelerator = MultiCoreAccelerator(entry.name, cores, places, links, *shares, *choices)
+    accelerator = MultiCoreAccelerator(
+        entry.name,
+        cores,
+        places,
+        links,
+        shared.sharing_groups,
+        shared.shared_memories,
+        clock_frequency_mhz=clock,
+        equal_paths=entry.equal_paths,
+        forwards_constants=entry.forwarding,
+    )
     check_paths(problems, accelerator, ("graph",) if is_graph else ("core_connectivity",))
     problems.finish(notices)
     return accelerator

@@ -206,7 +206,7 @@ class ConnectionEntry(TableModel):
     of the file."""
 
 
-class PortEntry(TableModel):
+class OffchipPortEntry(TableModel):
     """Port of the off-chip memory, which is linked with some cores of the network."""
 
     cores: Annotated[list[CoreId], Field(min_length=1)]
@@ -248,7 +248,7 @@ class ConnectivityFile(TableModel):
     If no entry names the off-chip core, the ports of the off-chip memory link it with all other cores, or with the
     cores of `offchip_ports`.
     """
-    offchip_ports: list[PortEntry] = Field(default=[])
+    offchip_ports: list[OffchipPortEntry] = Field(default=[])
     """Ports of the off-chip memory at different places of the network (memory channels). Default: the ports of the
     off-chip memory are linked with all other cores."""
     core_memory_sharing: list[SharingGroup] = Field(default=[])
@@ -342,7 +342,7 @@ class GraphFile(TableModel):
     """Core files; the position in the list is the core id. A core file is searched first in the folder of this file."""
     graph: GraphEntry
     """Regular graph that links the cores."""
-    offchip_ports: list[PortEntry] = Field(default=[])
+    offchip_ports: list[OffchipPortEntry] = Field(default=[])
     """Ports of the off-chip memory at different places of the network (memory channels). Default: the ports of the
     off-chip memory are linked with all other cores."""
     core_files: ContainedCores = None
