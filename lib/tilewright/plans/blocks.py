@@ -50,6 +50,8 @@ class Machine:
     is_heard: bool
     """Whether a bus or a link with multicast brings data from the off-chip memory, so that equal data for several cores
     are sent once."""
+    is_multicast: bool = False
+    """Whether these data also reach cores that do not wait for them yet."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,7 @@ def machine(
         min(write or math.inf, _width(inward)),
         shares_port or any(one in inward for one in outward),
         any(one.kind == BUS or one.is_multicast for one in outward),
+        any(one.is_multicast for one in outward),
     )
 
 
@@ -209,7 +212,8 @@ class _Estimate:
         for cores in core_counts(parts, self.machine.cores):
             each = math.ceil(parts / cores)
             read = self._copied_bits(sizes, counts, cores, each) if fits else streamed
-            first = min(read, cores * inputs) / self.machine.read_bits_per_cycle if fits else 0.0
+            at_first = self._first_bits(counts, each) if self.machine.is_multicast else cores * inputs
+            first = min(read, at_first) / self.machine.read_bits_per_cycle if fits else 0.0
             last = block_cycles if fits else 0.0
             port = self._port_cycles(read)
             choices.append(OnCores(cores, port, first, each * block_cycles, last, read + self.written_bits))
@@ -250,6 +254,26 @@ class _Estimate:
 
         shapes = itertools.product(*(range(1, min(count, each) + 1) for count in counts))
         return float(cores * min(bits_of(shape) for shape in shapes if math.prod(shape) >= each))
+
+    def _first_bits(self, counts: tuple[int, ...], each: int) -> float:
+        """Bits of the different inputs that all cores together need for their first blocks, if all cores that need data
+        receive the data at once.
+
+        A core runs a rectangle of `each` blocks. Along a side of this rectangle, only one of several parts is needed at
+        first.
+        """
+        bits = self.bits(self.sizes)
+
+        def bits_of(shape: tuple[int, ...]) -> float:
+            return sum(
+                bits[name]
+                / math.prod(along for along, differs in zip(shape, self.depends[name], strict=True) if differs)
+                for name in bits
+                if name != OUTPUT
+            )
+
+        shapes = itertools.product(*(range(1, min(count, each) + 1) for count in counts))
+        return min(bits_of(shape) for shape in shapes if math.prod(shape) <= each)
 
     def _streamed_bits(self, sizes: tuple[int, ...]) -> float:
         """Bits of the inputs that a core reads for a block that does not fit.
