@@ -72,13 +72,14 @@ def links_in_cycles(document: YamlDocument, problems: Problems) -> YamlDocument:
     changed |= _link_in_cycles(data, problems, clock)
     if isinstance(graph := data.get("graph"), dict):
         changed["graph"] = {**graph, **_link_in_cycles(graph, problems.within("graph"), clock)}
-    if isinstance(connections := data.get("core_connectivity"), list):
-        changed["core_connectivity"] = [
-            {**one, **_link_in_cycles(one, problems.within("core_connectivity", place), clock, data)}
-            if isinstance(one, dict)
-            else one
-            for place, one in enumerate(connections)
-        ]
+    for key in ("core_connectivity", "offchip_ports"):
+        if isinstance(connections := data.get(key), list):
+            changed[key] = [
+                {**one, **_link_in_cycles(one, problems.within(key, place), clock, data)}
+                if isinstance(one, dict)
+                else one
+                for place, one in enumerate(connections)
+            ]
     return document if changed == data else replace(document, data=changed)
 
 

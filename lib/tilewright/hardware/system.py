@@ -37,6 +37,8 @@ class Link:
 
     None if the file gives the energy per bit itself.
     """
+    is_multicast: bool = field(default=False, metadata=LEFT_OUT)
+    """True if the link carries data once for all cores that receive the data together (`multicast` in the file)."""
 
     @property
     def core_ids(self) -> tuple[int, ...]:
@@ -69,6 +71,8 @@ def all_pairs(core_ids: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     return tuple((sender, receiver) for sender in core_ids for receiver in core_ids if sender != receiver)
 
 
+BY_CORE_IDS, BY_LOAD = "core_ids", "load"
+"""Choices among equal paths: the path over the smaller core ids, or the path whose links carry fewer paths."""
 COMPUTE, POOLING, SIMD, MEMORY, OFFCHIP = "compute", "pooling", "simd", "memory", "offchip"
 """Roles of cores. By default, only compute cores forward data of other cores; the key `routers` of the file changes
 this.
@@ -134,6 +138,10 @@ class MultiCoreAccelerator(Accelerator):
     """
     clock_frequency_mhz: float = field(default=0.0, metadata=LEFT_OUT)
     """Clock of all cores; 0 if not given."""
+    equal_paths: str = field(default=BY_CORE_IDS, metadata=LEFT_OUT)
+    """Choice among equally wide and equally short paths: BY_CORE_IDS or BY_LOAD."""
+    forwards_constants: bool = field(default=False, metadata=LEFT_OUT)
+    """True if cores send weights and inputs of the network that they hold to other cores (`forwarding` in the file)."""
 
     @cached_property
     def core_ids(self) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ The module also checks keys of Stream 2.1 that the model does not use. Each of t
 unused.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,6 +82,23 @@ def known_core(problems: Problems, path: KeyPath, core_id: int, ids: CoreIds) ->
     if core_id not in ids.known and ids.is_certain:
         problems.at(path, "no core has this id", core_id, ids.allowed)
     return core_id in ids.known
+
+
+def check_multicast(problems: Problems, entry: ConnectivityFile, ids: CoreIds, routers: Collection[int]) -> None:
+    """Record each directed link with `multicast: true` whose receiver passes no data on: such a link has one receiver.
+
+    A core whose role or id is wrong is reported elsewhere.
+    """
+    if problems.has("routers") or problems.has("core_roles"):
+        return
+    for index, written in each(entry.core_connectivity):
+        if not isinstance(written, ConnectionEntry) or not (written.multicast and written.directed):
+            continue
+        receiver = written.cores[1] if written.type == "link" and len(written.cores or ()) == 2 else None
+        if receiver in ids.known and receiver not in routers:
+            message = f"core {receiver} passes no data on, so a directed link to it always has one receiver"
+            allowed = f"no multicast, or {receiver} among the routers, or type: bus"
+            problems.at(("core_connectivity", index, "multicast"), message, written.multicast, allowed)
 
 
 def core_list(problems: Problems, path: KeyPath, listed: Sequence[int] | None, ids: CoreIds) -> tuple[int, ...] | None:

@@ -8,8 +8,8 @@ the off-chip core.
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
@@ -42,6 +42,7 @@ class Connection:
     cost: LinkCost
     directed: bool = False
     half_duplex: bool = False
+    is_multicast: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,11 @@ def connection_links(connection: Connection, sharing: set[Pair]) -> Iterator[Lin
         yield from (make_link(POINT_TO_POINT, (edge,), width, cost) for edge in edges)
 
 
+def with_multicast(links: Iterable[Link], is_multicast: bool) -> list[Link]:
+    """The links, with multicast if `is_multicast`."""
+    return [replace(link, is_multicast=True) if is_multicast else link for link in links]
+
+
 def graph_links(graph: Graph, sharing: set[Pair]) -> Iterator[Link]:
     """Links of a regular graph: links between its cores, links of the pooling core, and links of the SIMD core."""
     width, cost, is_bus = graph.bandwidth_bits_per_cycle, graph.cost, topology(graph.topology).is_bus
@@ -127,20 +133,28 @@ def offchip_ports(core: Core) -> tuple[int | None, int | None, bool]:
     return widths[0], widths[1], len(ports) == 1
 
 
-def offchip_links(offchip_id: int, core: Core, others: tuple[int, ...], cost: LinkCost) -> Iterator[Link]:
-    """Links between the off-chip core and all other cores. If the off-chip memory has a single port, they are one
-    shared link; else there is one link per direction.
-    """
+def offchip_links(
+    offchip_id: int,
+    core: Core,
+    others: tuple[int, ...],
+    cost: LinkCost,
+    name: str = "port",
+    given: tuple[int | None, ...] = (),
+) -> Iterator[Link]:
+    """Links of the off-chip core with other cores: one shared link if the memory has one port, else one per direction.
+    `given` has the bandwidth if the ports of the memory do not decide it."""
     read, write, single_port = offchip_ports(core)
     assert read is not None
     assert write is not None
+    if given:
+        read = write = given[0]
     into = tuple((core_id, offchip_id) for core_id in others)
     out = tuple((offchip_id, core_id) for core_id in others)
     if single_port:
-        yield make_link(OFFCHIP_PORT, into + out, write, cost, f"port of {offchip_id}")
+        yield make_link(OFFCHIP_PORT, into + out, write, cost, f"{name} of {offchip_id}")
     else:
-        yield make_link(OFFCHIP_PORT, into, write, cost, f"write port of {offchip_id}")
-        yield make_link(OFFCHIP_PORT, out, read, cost, f"read port of {offchip_id}")
+        yield make_link(OFFCHIP_PORT, into, write, cost, f"write {name} of {offchip_id}")
+        yield make_link(OFFCHIP_PORT, out, read, cost, f"read {name} of {offchip_id}")
 
 
 def whole_bits(bandwidth: int | float) -> int | None:

@@ -1,4 +1,13 @@
-"""Paths between the cores of an accelerator: for each pair, the path of least transfer time."""
+"""Paths between the cores of an accelerator: for each pair, the path of least transfer time.
+
+Among paths of equal width and equal number of links, the file decides. With `equal_paths: core_ids`, the path over the
+smaller core ids is taken. With `equal_paths: load`, senders choose their paths one after the other, the off-chip core
+first, then in the order of their ids. The receivers of a sender follow in the order of their number of links, then of
+their ids. A receiver takes, among the paths of its neighbours plus one link, the path whose most loaded link carries
+least. The load of a link is the number of paths chosen so far over the link, divided by the width of the link. Ties go
+to the smaller sum of the loads, then to smaller core ids. The paths from one sender of equal width are therefore a
+tree in both cases.
+"""
 
 import math
 from collections.abc import Mapping
@@ -7,6 +16,7 @@ from functools import lru_cache
 
 from tilewright.base.errors import InputError, KeyPath, Problem, Problems
 from tilewright.hardware.system import (
+    BY_LOAD,
     Link,
     MultiCoreAccelerator,
     all_pairs,
@@ -19,7 +29,7 @@ _Edges = Mapping[int, Mapping[int, tuple[float, int]]]
 
 _Label = tuple[int, tuple[int, ...], tuple[int, ...]]
 """Label (number of links, cores passed, links taken) of a path. Among equally wide paths, the path with the smallest
-label is taken."""
+label is taken, unless loads decide (`_Loads`)."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +81,12 @@ class PathTable:
 def path_table(accelerator: MultiCoreAccelerator) -> PathTable:
     """Paths between the cores of an accelerator. A core needs no link to itself or to a core that shares its memory."""
     edges = _widest_edges(accelerator.links)
+    loads = _Loads(accelerator.links) if accelerator.equal_paths == BY_LOAD else None
     routers = {place.core_id for place in accelerator.places if place.is_router}
     widths = sorted({width for receivers in edges.values() for width, _ in receivers.values()}, reverse=True)
     paths: dict[tuple[int, int], Path] = {}
-    for sender in accelerator.core_ids:
+    off_chip = accelerator.offchip_core_id
+    for sender in sorted(accelerator.core_ids, key=lambda core_id: (loads is None or core_id != off_chip, core_id)):
         sharers = accelerator.sharers_of(sender)
         waiting = set()
         for receiver in accelerator.core_ids:
@@ -83,13 +95,19 @@ def path_table(accelerator: MultiCoreAccelerator) -> PathTable:
             else:
                 waiting.add(receiver)
         for width in widths:
-            labels = _labels(edges, width, sharers, routers) if waiting else {}
+            labels: dict[int, _Label] = {}
+            if waiting and loads is None:
+                labels = _labels(edges, width, sharers, routers)
+            elif waiting and loads is not None:
+                labels = loads.labels(edges, width, sharers, routers)
             for receiver in sorted(waiting):
                 found = [labels[core_id] for core_id in accelerator.sharers_of(receiver) if core_id in labels]
                 if found:
                     _, core_ids, links = min(found)
                     paths[sender, receiver] = Path(core_ids, links)
                     waiting.remove(receiver)
+                    if loads is not None:
+                        loads.add(links)
     return PathTable(paths)
 
 
@@ -124,6 +142,51 @@ def _labels(edges: _Edges, least_width: float, sources: tuple[int, ...], routers
         best |= found
         last = found
     return best
+
+
+class _Loads:
+    """Loads of links by the paths that are chosen so far."""
+
+    def __init__(self, links: tuple[Link, ...]) -> None:
+        self._widths = [link.bandwidth_bits_per_cycle for link in links]
+        self._counts = [0] * len(links)
+
+    def add(self, links: tuple[int, ...]) -> None:
+        """Count a path that is chosen."""
+        for link in links:
+            self._counts[link] += 1
+
+    def labels(
+        self, edges: _Edges, least_width: float, sources: tuple[int, ...], routers: set[int]
+    ) -> dict[int, _Label]:
+        """Label of each core that can be reached over links of width `least_width` or more, by the least load.
+
+        The paths to cores that are found before count as loads for the cores that are found later.
+        """
+        trial = list(self._counts)
+        last: dict[int, _Label] = {core_id: (0, (core_id,), ()) for core_id in sources}
+        best = dict(last)
+        while last:
+            choices: dict[int, list[_Label]] = {}
+            for count, core_ids, links in last.values():
+                if count and core_ids[-1] not in routers:
+                    continue
+                for receiver, (width, link) in edges.get(core_ids[-1], {}).items():
+                    if receiver not in best and width >= least_width:
+                        longer = count + 1, (*core_ids, receiver), (*links, link)
+                        choices.setdefault(receiver, []).append(longer)
+            last = {}
+            for receiver in sorted(choices):
+                last[receiver] = min(choices[receiver], key=lambda label: (*self._load(label[2], trial), label))
+                for link in last[receiver][2]:
+                    trial[link] += 1
+            best |= last
+        return best
+
+    def _load(self, links: tuple[int, ...], counts: list[int]) -> tuple[float, float]:
+        """(largest load, sum of the loads) of the links of a path."""
+        loads = [counts[link] / width if (width := self._widths[link]) else 0.0 for link in links]
+        return max(loads), math.fsum(loads)
 
 
 _MOST_LISTED = 8

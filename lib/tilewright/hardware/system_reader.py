@@ -31,6 +31,7 @@ from tilewright.hardware.system_checks import (
     check_energy_keys,
     check_graph,
     check_ids,
+    check_multicast,
     check_unmodelled,
     core_list,
     graph_sizes,
@@ -48,8 +49,10 @@ from tilewright.hardware.system_links import (
     offchip_links,
     offchip_ports,
     whole_bits,
+    with_multicast,
 )
 from tilewright.hardware.system_paths import check_paths
+from tilewright.hardware.system_ports import MemoryPort, port_links, read_ports
 from tilewright.hardware.system_schema import ROLE_KEYS, ConnectionEntry, ConnectivityFile, GraphFile, SystemFile
 from tilewright.hardware.yaml_checks import OFF_CHIP, PART, STORE
 
@@ -111,7 +114,8 @@ def _bare_connection(problems: Problems, entry: ConnectionEntry | list[int], ids
         what = "a directed link has one direction" if entry.directed else "both directions of a bus share its bandwidth"
         problems.at(("duplex",), f"{what}, so duplex has no effect", entry.duplex, "leave the key out")
         return None
-    return Connection(found, entry.type == "bus", None, LinkCost(), bool(entry.directed), entry.duplex == "half")
+    is_half = entry.duplex == "half"
+    return Connection(found, entry.type == "bus", None, LinkCost(), bool(entry.directed), is_half)
 
 
 def _finished(
@@ -133,7 +137,8 @@ def _finished(
         message = "transfers over infinite bandwidth take no cycles, so an energy per busy cycle would have no effect"
         place.at((), message, allowed="energy_per_bit, or unit_energy_cost: 0")
         return None
-    return replace(bare, bandwidth_bits_per_cycle=whole_bits(bandwidth), cost=cost)
+    is_multicast = bool(file.multicast if own.multicast is None else own.multicast)
+    return replace(bare, bandwidth_bits_per_cycle=whole_bits(bandwidth), cost=cost, is_multicast=is_multicast)
 
 
 def _check_pairs(
@@ -294,7 +299,9 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
         check_graph(problems, document, entry, ids)
     else:
         connections = read_connections(problems, entry, ids, sharing)
+        check_multicast(problems, entry, ids, _routers(entry, ids, _roles(entry, ids, files), sharing))
         check_unmodelled(problems, entry, ids, {core_id: file.core for core_id, file in files.items()})
+    ports = read_ports(problems, entry, ids, connections)
     _check_offchip_ports(problems, document, ids, files)
     named = core_files_of(document.data)
     clock = read_clock(
@@ -305,14 +312,23 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
             note = note_silent_ports if core_id == ids.offchip else note_closed_memories
             note(problems, place, files[core_id].core)
     problems.finish()
-    links = _links(entry, connections, ids, files, sharing)
+    links = _links(entry, connections, ports, ids, files, sharing)
     if isinstance(entry, ConnectivityFile):
         note_unmodelled(problems, entry, links)
     places = _places(entry, ids, files, sharing)
     # Every core gets the common clock, because an energy term of a layer can need the clock and receives only a core.
     cores = tuple(replace(files[core_id].core, clock_frequency_mhz=clock) for core_id in ids.known)
-    shares = shared.sharing_groups, shared.shared_memories
-    accelerator = MultiCoreAccelerator(entry.name, cores, places, links, *shares, clock_frequency_mhz=clock)
+    accelerator = MultiCoreAccelerator(
+        entry.name,
+        cores,
+        places,
+        links,
+        shared.sharing_groups,
+        shared.shared_memories,
+        clock_frequency_mhz=clock,
+        equal_paths=entry.equal_paths,
+        forwards_constants=entry.forwarding,
+    )
     check_paths(problems, accelerator, ("graph",) if is_graph else ("core_connectivity",))
     problems.finish(notices)
     return accelerator
@@ -372,21 +388,24 @@ def _check_offchip_ports(problems: Problems, document: YamlDocument, ids: CoreId
 def _links(
     entry: SystemFile,
     connections: tuple[Connection, ...],
+    ports: tuple[MemoryPort, ...],
     ids: CoreIds,
     files: dict[int, CoreFile],
     sharing: set[Pair],
 ) -> tuple[Link, ...]:
     links: list[Link] = []
     if isinstance(entry, GraphFile):
-        cost = LinkCost(entry.graph.unit_energy_cost)
-        links += graph_links(_graph(entry, ids), sharing)
+        cost, is_multicast = LinkCost(entry.graph.unit_energy_cost), bool(entry.graph.multicast)
+        links += with_multicast(graph_links(_graph(entry, ids), sharing), is_multicast)
     else:
-        cost = default_cost(entry)
+        cost, is_multicast = default_cost(entry), bool(entry.multicast)
         for connection in connections:
-            links += connection_links(connection, sharing)
+            links += with_multicast(connection_links(connection, sharing), connection.is_multicast)
     named = any(ids.offchip in connection.core_ids for connection in connections)
-    if ids.offchip is not None and not named:
-        links += offchip_links(ids.offchip, files[ids.offchip].core, ids.onchip, cost)
+    if ids.offchip is not None and ports:
+        links += with_multicast(port_links(ports, ids.offchip, files[ids.offchip].core, cost), is_multicast)
+    elif ids.offchip is not None and not named:
+        links += with_multicast(offchip_links(ids.offchip, files[ids.offchip].core, ids.onchip, cost), is_multicast)
     return tuple(links)
 
 
@@ -405,23 +424,13 @@ def _graph(entry: GraphFile, ids: CoreIds) -> Graph:
 
 
 def _places(entry: SystemFile, ids: CoreIds, files: dict[int, CoreFile], sharing: set[Pair]) -> tuple[CorePlace, ...]:
-    roles: dict[int, str] = {core_id: MEMORY if files[core_id].is_memory else COMPUTE for core_id in ids.known}
+    roles = _roles(entry, ids, files)
     coordinates: dict[int, tuple[int, int]] = {}
     if isinstance(entry, GraphFile):
-        roles |= {
-            core_id: role for key, role in ROLE_KEYS.items() if (core_id := getattr(entry.graph, key)) is not None
-        }
         coordinates = _graph(entry, ids).coordinates()
     else:
-        roles |= {copy: role for core_id, role in entry.core_roles.items() for copy in ids.with_copies([core_id])}
         coordinates = {core_id: (place[0], place[1]) for core_id, place in entry.core_coordinates.items()}
-    if ids.offchip is not None:
-        roles[ids.offchip] = OFFCHIP
-    routers = None if entry.routers is None else list(ids.with_copies(entry.routers))
-    if routers is None:
-        routers = [core_id for core_id in ids.known if roles[core_id] == COMPUTE]
-        # A memory core that shares its memory with a compute core counts as a router.
-        routers += [one for one, other in sharing if roles[one] == MEMORY and roles[other] == COMPUTE]
+    routers = _routers(entry, ids, roles, sharing)
     return tuple(
         CorePlace(
             core_id=core_id,
@@ -433,6 +442,31 @@ def _places(entry: SystemFile, ids: CoreIds, files: dict[int, CoreFile], sharing
         )
         for core_id in ids.known
     )
+
+
+def _roles(entry: SystemFile, ids: CoreIds, files: dict[int, CoreFile]) -> dict[int, str]:
+    """Role of each core, by core id. A core whose file cannot be read counts as a compute core."""
+    storing = {core_id for core_id, file in files.items() if file.is_memory}
+    roles: dict[int, str] = {core_id: MEMORY if core_id in storing else COMPUTE for core_id in ids.known}
+    if isinstance(entry, GraphFile):
+        roles |= {
+            core_id: role for key, role in ROLE_KEYS.items() if (core_id := getattr(entry.graph, key)) is not None
+        }
+    else:
+        said = entry.core_roles or {}
+        roles |= {copy: role for core_id, role in said.items() for copy in ids.with_copies([core_id])}
+    if ids.offchip is not None:
+        roles[ids.offchip] = OFFCHIP
+    return roles
+
+
+def _routers(entry: SystemFile, ids: CoreIds, roles: Mapping[int, str], sharing: set[Pair]) -> set[int]:
+    """Ids of the cores through which data of other cores can pass."""
+    if entry.routers is not None:
+        return set(ids.with_copies(entry.routers))
+    # A memory core that shares its memory with a compute core counts as a router.
+    beside = {one for one, other in sharing if roles[one] == MEMORY and roles[other] == COMPUTE}
+    return {core_id for core_id in ids.known if roles[core_id] == COMPUTE} | beside
 
 
 def _operator_types(entry: Any, ids: CoreIds, core_id: int, core_file: CoreFile) -> tuple[str, ...] | None:

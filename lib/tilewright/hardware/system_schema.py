@@ -201,6 +201,19 @@ class ConnectionEntry(TableModel):
     """`true`: only the first of `cores` sends; all others receive."""
     duplex: Literal["full", "half"] | None = None
     """`half`: both directions of a link share its bandwidth. Default: `full`."""
+    multicast: bool | None = None
+    """`true`: the link or bus carries data once for all cores that receive the data together. Default: the `multicast`
+    of the file."""
+
+
+class OffchipPortEntry(TableModel):
+    """Port of the off-chip memory, which is linked with some cores of the network."""
+
+    cores: Annotated[list[CoreId], Field(min_length=1)]
+    """Ids of the cores that the port is linked with. Other cores reach the port over these cores."""
+    bandwidth: LinkBandwidth | None = None
+    """Bits per cycle (or `8 B/cycle`), or per second (`32 GB/s`) with a `clock_frequency`. Default: the bandwidth in
+    the core file of the off-chip memory."""
 
 
 class _ConnectionForms:
@@ -232,8 +245,12 @@ class ConnectivityFile(TableModel):
     core_connectivity: list[Connection] = Field(default=[])
     """Links and buses: `0, 1` for a link in each direction, more ids for a bus, or a table with bandwidth and energy.
 
-    If no entry names the off-chip core, the ports of the off-chip memory link it with all other cores.
+    If no entry names the off-chip core, the ports of the off-chip memory link it with all other cores, or with the
+    cores of `offchip_ports`.
     """
+    offchip_ports: list[OffchipPortEntry] = Field(default=[])
+    """Ports of the off-chip memory at different places of the network (memory channels). Default: the ports of the
+    off-chip memory are linked with all other cores."""
     core_memory_sharing: list[SharingGroup] = Field(default=[])
     """Groups of cores, such as `0, 1`, whose top memories of equal name are one physical memory.
 
@@ -247,6 +264,9 @@ class ConnectivityFile(TableModel):
     """Default energy of a busy cycle of links, in pJ. If the key is missing, this energy is 0."""
     energy_per_bit: EnergyPj | None = None
     """Energy of moving a bit, in pJ (or `80 fJ`). Give either this key or `unit_energy_cost`."""
+    multicast: bool = False
+    """`true`: links, buses and ports of the off-chip memory carry data once for all cores that receive the data
+    together. Default for all entries of `core_connectivity`."""
     core_files: ContainedCores = None
     """Core descriptions by name. With this key, `cores` and `offchip_core` give these names in place of files."""
     core_counts: CoreCounts = Field(default={})
@@ -261,6 +281,12 @@ class ConnectivityFile(TableModel):
     """Operators that cores can run, by core id. They replace the `operator_types` of the core files."""
     routers: list[CoreId] | None = None
     """Cores through which data of other cores can pass. Default: all compute cores."""
+    forwarding: bool = False
+    """`true`: a core sends weights and inputs of the network that it still holds to other cores, if they arrive earlier
+    than from the off-chip memory."""
+    equal_paths: Literal["core_ids", "load"] = "core_ids"
+    """Choice among paths of equal width and equal number of links. core_ids: the path over the smaller core ids; load:
+    the path whose links carry fewer paths that were chosen before."""
     clock_frequency: FrequencyMhz | None = None
     """Frequency of the common clock, in MHz (or `1.2 GHz`). It is not needed if core files give it."""
     core_coordinates: dict[CoreId, Coordinates] = Field(default={})
@@ -292,6 +318,9 @@ class GraphEntry(TableModel):
     """Bandwidth of each link, in bits per cycle (or `8 B/cycle`), or per second (`32 GB/s`) with `clock_frequency`."""
     unit_energy_cost: EnergyPj = 0.0
     """Energy of a busy cycle of a link, in pJ."""
+    multicast: bool = False
+    """`true`: all links, and the ports of the off-chip memory, carry data once for all cores that receive the data
+    together."""
     pooling_core_id: CoreId | None = None
     """Id of the pooling core, which has a link with every core of the graph."""
     simd_core_id: CoreId | None = None
@@ -313,6 +342,9 @@ class GraphFile(TableModel):
     """Core files; the position in the list is the core id. A core file is searched first in the folder of this file."""
     graph: GraphEntry
     """Regular graph that links the cores."""
+    offchip_ports: list[OffchipPortEntry] = Field(default=[])
+    """Ports of the off-chip memory at different places of the network (memory channels). Default: the ports of the
+    off-chip memory are linked with all other cores."""
     core_files: ContainedCores = None
     """Core descriptions by name. With this key, `cores` gives these names in place of files."""
     core_counts: CoreCounts = Field(default={})
@@ -327,6 +359,12 @@ class GraphFile(TableModel):
     """Operators that cores can run, by core id. They replace the `operator_types` of the core files."""
     routers: list[CoreId] | None = None
     """Cores through which data of other cores can pass. Default: all except pooling, SIMD and off-chip core."""
+    forwarding: bool = False
+    """`true`: a core sends weights and inputs of the network that it still holds to other cores, if they arrive earlier
+    than from the off-chip memory."""
+    equal_paths: Literal["core_ids", "load"] = "core_ids"
+    """Choice among paths of equal width and equal number of links. core_ids: the path over the smaller core ids; load:
+    the path whose links carry fewer paths that were chosen before."""
     clock_frequency: FrequencyMhz | None = None
     """Frequency of the common clock, in MHz (or `1.2 GHz`). It is not needed if core files give it."""
 

@@ -49,7 +49,10 @@ class Machine:
     shares_port: bool
     """Whether one port carries both the data from the off-chip memory and the data to it."""
     is_heard: bool
-    """Whether a bus brings data from the off-chip memory, so that equal data for several cores are sent once."""
+    """Whether a bus or a link with multicast brings data from the off-chip memory, so that equal data for several cores
+    are sent once."""
+    is_multicast: bool = False
+    """Whether these data also reach cores that do not wait for them yet."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,8 @@ def machine(
     read, write, shares_port = (None, None, True) if off_chip is None else offchip_ports(accelerator.core_of[off_chip])
     outward = [one for one in accelerator.links if any(sender == off_chip for sender, _ in one.edges)]
     inward = [one for one in accelerator.links if any(receiver == off_chip for _, receiver in one.edges)]
+    if sum(one.kind == OFFCHIP_PORT for one in outward) > 1:  # several ports: each link has the width of its port
+        read, write = None, None
     return Machine(
         cores,
         tuple(unrolling.items()),
@@ -126,7 +131,8 @@ def machine(
         min(read or math.inf, _width(outward)),
         min(write or math.inf, _width(inward)),
         shares_port or any(one in inward for one in outward),
-        any(one.kind == BUS for one in outward),
+        any(one.kind == BUS or one.is_multicast for one in outward),
+        any(one.is_multicast for one in outward),
     )
 
 
@@ -212,7 +218,8 @@ class _Estimate:
         for cores in core_counts(parts, self.machine.cores):
             each = math.ceil(parts / cores)
             read = self._copied_bits(sizes, counts, cores, each) if fits else streamed
-            first = min(read, cores * inputs) / self.machine.read_bits_per_cycle if fits else 0.0
+            at_first = self._first_bits(counts, each) if self.machine.is_multicast else cores * inputs
+            first = min(read, at_first) / self.machine.read_bits_per_cycle if fits else 0.0
             last = block_cycles if fits else 0.0
             port = self._port_cycles(read)
             choices.append(OnCores(cores, port, first, each * block_cycles, last, read + self.written_bits))
@@ -255,6 +262,26 @@ class _Estimate:
 
         shapes = itertools.product(*(range(1, min(count, each) + 1) for count in counts))
         return float(cores * min(bits_of(shape) for shape in shapes if math.prod(shape) >= each))
+
+    def _first_bits(self, counts: tuple[int, ...], each: int) -> float:
+        """Bits of the different inputs that all cores together need for their first blocks, if all cores that need data
+        receive the data at once.
+
+        A core runs a rectangle of `each` blocks. Along a side of this rectangle, only one of several parts is needed at
+        first.
+        """
+        bits = self.bits(self.sizes)
+
+        def bits_of(shape: tuple[int, ...]) -> float:
+            return sum(
+                bits[name]
+                / math.prod(along for along, differs in zip(shape, self.depends[name], strict=True) if differs)
+                for name in bits
+                if name != OUTPUT
+            )
+
+        shapes = itertools.product(*(range(1, min(count, each) + 1) for count in counts))
+        return min(bits_of(shape) for shape in shapes if math.prod(shape) <= each)
 
     def _streamed_bits(self, sizes: tuple[int, ...]) -> float:
         """Bits of the inputs that a core reads for a block whose data do not fit the core.

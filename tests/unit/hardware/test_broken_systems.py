@@ -104,6 +104,57 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
     "unknown type": (entry(type="lnk"), "core_connectivity[2].type", ["not one of the known values", "'link'"]),
     "link of three": (entry(cores=[0, 1, 2]), "core_connectivity[2].cores", ["a bus joins more"]),
     "directed and duplex": (entry(directed=True, duplex="half"), "core_connectivity[2].duplex", ["one direction"]),
+    "multicast that is no truth": (entry(multicast="some"), "core_connectivity[2].multicast", ["true or false"]),
+    "directed multicast to a core at the end": (
+        connected(3, ["0, 1", "0, 2", LINK | {"cores": [2, 1], "directed": True, "multicast": True}], routers=[0, 2]),
+        "core_connectivity[2].multicast",
+        ["core 1 passes no data on", "1 among the routers"],
+    ),
+    "directed multicast to the off-chip memory": (
+        connected(2, ["0, 1", "1, 2", LINK | {"cores": [0, 2], "directed": True, "multicast": True}]),
+        "core_connectivity[2].multicast",
+        ["core 2 passes no data on", "no multicast"],
+    ),
+    "port at an unknown core": (
+        mesh(2, 2) | {"offchip_ports": [{"cores": [0]}, {"cores": [7, 1]}]},
+        "offchip_ports[1].cores[0]",
+        ["no core has this id", "0, 1, 2, 3, 4"],
+    ),
+    "port without a link": (
+        mesh(2, 2) | {"offchip_ports": [{"cores": []}]},
+        "offchip_ports[0].cores",
+        ["too few items"],
+    ),
+    "port without cores": (
+        mesh(2, 2) | {"offchip_ports": [{"bandwidth": 8}]},
+        "offchip_ports[0].cores",
+        ["required key is missing"],
+    ),
+    "port at the memory itself": (
+        mesh(2, 2) | {"offchip_ports": [{"cores": [0, 4]}]},
+        "offchip_ports[0].cores[1]",
+        ["is the off-chip core itself"],
+    ),
+    "port twice at a core": (
+        mesh(2, 2) | {"offchip_ports": [{"cores": [3, 1, 3]}]},
+        "offchip_ports[0].cores[2]",
+        ["is listed twice"],
+    ),
+    "ports of no memory": (
+        without(connected(2, ["0, 1"], offchip_ports=[{"cores": [0]}]), "offchip_core"),
+        "offchip_ports",
+        ["there is no off-chip core"],
+    ),
+    "ports and links of the memory": (
+        connected(2, ["0, 1", "0, 2"], offchip_ports=[{"cores": [1]}]),
+        "offchip_ports",
+        ["core_connectivity names the off-chip core too"],
+    ),
+    "ring of another size": (
+        with_graph(type="2d_torus", nb_cols=3),
+        "graph.nb_rows",
+        ["2 rows of 3 do not match the 4 cores"],
+    ),
     "duplex bus": (entry(type="bus", duplex="half"), "core_connectivity[2].duplex", ["leave the key out"]),
     "linked twice": (connected(2, ["0, 1", "1, 0"]), "core_connectivity[1]", ["has a link to core", "entry 0"]),
     "sharing with an unknown core": (
@@ -218,6 +269,11 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
     "mesh without rows": (with_graph(nb_rows="absent"), "graph.nb_rows", ["required key is missing"]),
     "mesh without bandwidth": (with_graph(bandwidth="absent"), "graph.bandwidth", ["required key is missing"]),
     "graph without bandwidth to speak of": (with_graph(bandwidth=0), "graph.bandwidth", ["greater than 0"]),
+    "unknown choice of equal paths": (
+        mesh(2, 2) | {"equal_paths": "laod"},
+        "equal_paths",
+        ["core_ids", "load"],
+    ),
     "unknown special core": (
         with_graph(simd_core_id=9),
         "graph.simd_core_id",
@@ -326,8 +382,12 @@ def test_no_value_of_any_key_crashes_the_reader(dialect: str, tmp_path: Path) ->
         "routers": [0],
         "core_coordinates": {0: [0, 0]},
         "core_operator_types": {0: ["Conv"]},
+        "multicast": True,
+        "equal_paths": "load",
+        "offchip_ports": [{"cores": [0], "bandwidth": 8}],
     }
-    base = full if dialect == "connectivity" else mesh(1, 2) | {"core_memory_sharing": []}
+    ports = {"offchip_ports": [{"cores": [1]}], "equal_paths": "core_ids"}
+    base = full if dialect == "connectivity" else mesh(1, 2, multicast=True) | {"core_memory_sharing": []} | ports
     write(tmp_path, small=core(), dram=offchip())
     places: list[tuple[Any, ...]] = [(key,) for key in base]
     places += [(key, inner) for key, value in base.items() if isinstance(value, dict) for inner in value]

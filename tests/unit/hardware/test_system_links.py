@@ -1,5 +1,7 @@
 """Paths between cores: tables worked out by hand, and brute force on random small accelerators."""
 
+from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise, permutations
 from pathlib import Path
@@ -207,3 +209,100 @@ def test_a_large_mesh_takes_the_shortest_ways() -> None:
     places = tuple(CorePlace(core, "core") for core in at)
     for (one, other), path in path_table(MultiCoreAccelerator("mesh", (CORE,) * 64, places, links)).items():
         assert len(path.links) == sum(abs(a - b) for a, b in zip(at[one], at[other], strict=True))
+
+
+def test_multicast_of_a_file_is_the_default_of_its_links(tmp_path: Path) -> None:
+    """An entry can differ from the file; the ports of the off-chip memory have the value of the file."""
+    bus = {"type": "bus", "cores": [0, 1, 2], "multicast": True}
+    found = read(
+        tmp_path, connected(3, ["0, 1", {"type": "link", "cores": [1, 2], "multicast": False}], multicast=True)
+    )
+    assert {link.name: link.is_multicast for link in found.links} == {
+        "0->1": True, "1->0": True, "1->2": False, "2->1": False, "port of 3": True
+    }  # fmt: skip
+    found = read(tmp_path, connected(3, ["0, 1", bus]))
+    assert [link.name for link in found.links if link.is_multicast] == ["bus 0,1,2"]
+    assert not any(link.is_multicast for link in read(tmp_path, mesh(2, 2)).links)
+    assert all(link.is_multicast for link in read(tmp_path, mesh(2, 2, multicast=True)).links)
+
+
+def test_a_directed_ring_can_have_multicast(tmp_path: Path) -> None:
+    """Every core of the ring passes data on."""
+    ring = [{"type": "link", "cores": [k, (k + 1) % 3], "directed": True, "multicast": True} for k in range(3)]
+    assert sum(link.is_multicast for link in read(tmp_path, connected(3, ring)).links) == 3
+
+
+def test_ports_of_the_off_chip_memory_at_two_corners(tmp_path: Path) -> None:
+    """Each core takes the nearest port, the first one if both are equally near; a port can have a width of its own.
+
+    0 - 2
+    |   |
+    1 - 3
+    """
+    ports = [{"cores": [0]}, {"cores": [3], "bandwidth": 48}]
+    accelerator = read(tmp_path, mesh(2, 2) | {"offchip_ports": ports})
+    widths = {link.name: link.bandwidth_bits_per_cycle for link in accelerator.links if link.kind == "port"}
+    assert widths == {"port 0 of 4": 64, "port 1 of 4": 48}
+    found = names(accelerator)
+    assert (found[4, 0], found[0, 4]) == ("port 0 of 4", "port 0 of 4")
+    assert found[4, 1] == "port 0 of 4 0->1"
+    assert found[4, 3] == "port 0 of 4 0->1 1->3"  # wider than the port at core 3
+    ports[1] = {"cores": [3]}
+    found = names(read(tmp_path, mesh(2, 2) | {"offchip_ports": ports}))
+    assert (found[4, 3], found[3, 4], found[2, 4]) == ("port 1 of 4", "port 1 of 4", "2->0 port 0 of 4")
+
+
+def test_ports_of_a_list_of_links(tmp_path: Path) -> None:
+    """A memory with two ports has two links for each place; copies of a core are linked like the core."""
+    data = connected(2, ["0, 1"], offchip_ports=[{"cores": [0, 1], "bandwidth": "2 B/cycle"}], core_counts={1: 2})
+    links = [link for link in read(tmp_path, data).links if link.kind == "port"]
+    assert [(link.name, link.bandwidth_bits_per_cycle, link.core_ids) for link in links] == [
+        ("port 0 of 3", 16, (0, 1, 2, 3))
+    ]
+
+
+def shortest_links(accelerator: MultiCoreAccelerator) -> dict[Pair, tuple[float, int]]:
+    """(Width, number of links) of the path of each pair."""
+    return {
+        pair: (path.bandwidth_bits_per_cycle(accelerator.links) or 0, len(path.links))
+        for pair, path in path_table(accelerator).items()
+    }
+
+
+@settings(max_examples=100, deadline=None)
+@given(accelerators())
+def test_paths_by_load_are_as_wide_and_as_short(accelerator: MultiCoreAccelerator) -> None:
+    """Only the choice among equal paths differs."""
+    by_load = replace(accelerator, equal_paths="load")
+    assert shortest_links(by_load) == shortest_links(accelerator)
+
+
+@pytest.mark.parametrize("shape", [{"type": "2d_mesh"}, {"type": "2d_torus"}])
+def test_paths_by_load_spread_the_paths(shape: dict[str, str], tmp_path: Path) -> None:
+    """On a grid of 4 x 4 with the memory at a corner, the fullest link carries fewer paths, of the memory and of all.
+    The paths from one core are a tree."""
+    data = mesh(4, 4, **shape) | {"offchip_ports": [{"cores": [0]}]}
+    most = {}
+    for choice in ("core_ids", "load"):
+        accelerator = read(tmp_path, data | {"equal_paths": choice})
+        paths = {pair: path.links for pair, path in path_table(accelerator).items()}
+        inner = [index for index, link in enumerate(accelerator.links) if link.kind != "port"]
+        of_memory = Counter(link for pair, links in paths.items() if pair[0] == 16 for link in links if link in inner)
+        of_all = Counter(link for links in paths.values() for link in links if link in inner)
+        most[choice] = max(of_memory.values()), max(of_all.values())
+        for sender in accelerator.core_ids:
+            ends: dict[int, set[int]] = {}
+            for pair, path in path_table(accelerator).items():
+                if pair[0] == sender:
+                    for core, link in zip(path.core_ids[1:], path.links, strict=True):
+                        ends.setdefault(core, set()).add(link)
+            assert all(len(links) == 1 for links in ends.values())
+    assert most["load"][0] < most["core_ids"][0]
+    assert most["load"][1] < most["core_ids"][1]
+
+
+def test_forwarding_is_a_choice_of_the_file(tmp_path: Path) -> None:
+    """Both kinds of files can say it; the default is no forwarding."""
+    assert read(tmp_path, connected(2, ["0, 1"], forwarding=True)).forwards_constants
+    assert read(tmp_path, mesh(2, 2) | {"forwarding": True}).forwards_constants
+    assert not read(tmp_path, mesh(2, 2)).forwards_constants

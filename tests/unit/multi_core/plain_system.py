@@ -5,7 +5,7 @@ Plain and slow, for a list of links with an `offchip_core`, without anything of 
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ class PlainLink:
     width: float
     pj_per_bit: float
     is_bus: bool
+    is_multicast: bool = False
 
 
 @dataclass
@@ -58,9 +59,13 @@ class PlainSystem:
         groups = data.get("core_memory_sharing") or []
         self.sharing = [set(group) for group in groups if isinstance(group[0], int)]
         self.one_memory = [[_place(text) for text in group] for group in groups if isinstance(group[0], str)]
-        self.links = [link for entry in data.get("core_connectivity") or [] for link in self._links(entry, data)]
+        default = bool(data.get("multicast"))
+        self.links = []
+        for entry in data.get("core_connectivity") or []:
+            is_multicast = entry.get("multicast", default) if isinstance(entry, dict) else default
+            self.links += [replace(link, is_multicast=is_multicast) for link in self._links(entry, data)]
         if not any(self.off_chip in pair for link in self.links for pair in link.pairs):
-            self.links += self._off_chip_links(data)
+            self.links += [replace(link, is_multicast=default) for link in self._off_chip_links(data)]
         self.memories = {(c, name): self._memory(c, name) for c in self.core for name in self.core[c]["memories"]}
 
     def _links(self, entry: Any, data: Any) -> list[PlainLink]:

@@ -195,6 +195,7 @@ def _count_moved_data(run: Recount) -> None:
             link_bits[link] += bits
             link_pj[cause] += bits * run.system.links[link].pj_per_bit
 
+    tree: set[int] = set()  # links with multicast that carry the piece of the transfer before
     for move in run.moves:
         cause, bits = CAUSES[move["cause"]], run.piece_bits[move["piece"]]
         links = _path(run, run.ids[move["source_core"]], run.ids[move["target_core"]])
@@ -204,11 +205,15 @@ def _count_moved_data(run: Recount) -> None:
         if move["broadcast_of"] >= 0:  # listens to another transfer: its links carry the data, its source reads them
             pair = divmod(move["broadcast_of"], len(run.ids))
             heard = _path(run, *(run.ids[core] for core in pair))
-            run.say(any(run.system.links[k].is_bus for k in set(heard) & set(links)), "listens on no bus", move)
-            links = tuple(link for link in links if link not in heard)
+            is_fork = all(path and run.system.links[path[0]].is_multicast for path in (heard, links))
+            shared = [run.system.links[k] for k in set(heard) & set(links)]
+            run.say(is_fork or any(k.is_bus or k.is_multicast for k in shared), "listens on no bus", move)
+            links = tuple(link for link in links if link not in heard and link not in tree)
         else:
+            tree = set()
             memory_pj[cause] += -(-bits // source.read_bits) * source.read_pj
         carry(cause, bits, links)
+        tree |= {link for link in links if run.system.links[link].is_multicast}
         width = target.write_bits if run.is_causal else source.write_bits
         memory_pj[cause] += -(-bits // width) * target.write_pj
         if run.is_causal:

@@ -83,6 +83,18 @@ BUS = {
     "links": [{"type": "bus", "cores": [0, 1, 2, 3], "bandwidth": 32, "energy_per_bit": "200 fJ"}],
 }
 """Three equal cores and the off-chip memory on one bus."""
+ROW = {
+    "cores": {number: core("lane", 4, "2 KiB") for number in range(4)},
+    "offchip": off_chip(),
+    "links": [
+        {"type": "link", "cores": [0, 1], "bandwidth": 32, "energy_per_bit": "200 fJ"},
+        {"type": "link", "cores": [1, 2], "bandwidth": 24, "energy_per_bit": "200 fJ"},
+        {"type": "link", "cores": [1, 3], "bandwidth": 32, "energy_per_bit": "100 fJ", "multicast": False},
+        {"type": "link", "cores": [0, 4], "bandwidth": 48, "energy_per_bit": "300 fJ"},
+    ],
+    "multicast": True,
+}
+"""Four equal cores on a path with a branch, the off-chip memory at its end. All links but one have multicast."""
 
 
 def pipe(name: str, units: int) -> dict[str, Any]:
@@ -118,6 +130,8 @@ def write_accelerator(folder: Path, described: Table[str, Any], energy_per_bit: 
         **{"offchip_core": "./offchip.yaml", "core_connectivity": described["links"], "bandwidth": 64},
         **{"energy_per_bit": energy_per_bit, "core_memory_sharing": described.get("sharing", [])},
         "core_roles": described.get("roles", {}),
+        "multicast": described.get("multicast", False),
+        "forwarding": described.get("forwarding", False),
     }
     path = folder / "system.yaml"
     path.write_text(yaml.safe_dump(accelerator, sort_keys=False))

@@ -20,6 +20,7 @@ from tests.unit.multi_core.runs import (
     DUO,
     MIXED,
     PIPE,
+    ROW,
     attention,
     branches,
     chain,
@@ -47,6 +48,8 @@ CASES: dict[str, tuple[Callable[[Path], Path], Any, list[str], list[str]]] = {
     "layer by layer": (branches, MIXED, WHOLE, []),
     "memories between cores": (chain, PIPE, LINES, []),
     "parts on a bus": (chain, BUS, [], ["--scheduler-candidate-selection", "memory"]),
+    "forwarding on a row": (chain, ROW | {"multicast": False, "forwarding": True}, [], []),
+    "parts on a row with multicast": (chain, ROW, [], ["--operands-to-prefetch", '["W"]']),
 }
 
 

@@ -175,6 +175,18 @@ def test_a_bus_brings_equal_data_once() -> None:
     assert reads[1, 1] == by_bus.pop() < reads[2, 2]
 
 
+def test_multicast_lets_cores_begin_before_all_data_have_arrived() -> None:
+    """A core with 2 x 2 blocks begins when half of each input has arrived; a core with one block waits for all."""
+    layer = parse_workload(LAYERS, "corrected").nodes[0].layer
+    assert layer is not None
+    rooms = ((10**6, ("O", "I", "W")),)
+    multicast = Machine(4, (), 16, rooms, 8.0, 8.0, True, True, is_multicast=True)
+    cuts = {cut.counts: cut for cut in uniform_blocks(layer, ("D", "K"), multicast)}
+    whole = cuts[2, 2].choices[0].first_cycles
+    assert cuts[2, 2].choices[0].cores == cuts[4, 4].choices[0].cores == 4
+    assert cuts[4, 4].choices[0].first_cycles == whole / 2
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_arrangements_use_every_core_and_balance_the_parts(seed: int) -> None:
     """Each arrangement has a core for every part; no core has more parts than in turn, and none is idle. Parts in turn,

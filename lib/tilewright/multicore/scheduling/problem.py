@@ -104,7 +104,7 @@ class CoreSystem:
     link_energy_pj_per_bit: Floats
     """[link] Energy in pJ to move a bit over the link"""
     link_is_broadcast: Booleans
-    """[link] True for a bus: data on the bus reach every core that is connected to the bus"""
+    """[link] True for a bus and for a link with multicast: one transfer can serve several cores"""
     path_exists: Booleans
     """[source * core_count + target] Whether there is a path from the source core to the target core"""
     path_start: Integers
@@ -116,6 +116,18 @@ class CoreSystem:
     rates_pj_a_cycle: tuple[tuple[str, float], ...] = ()
     """(energy term, pJ per cycle) pairs, in the order in which the terms are added. All cores together need this energy
     in every cycle, whether they work or wait"""
+    link_is_multicast: Booleans | None = None
+    """[link] True where the link has multicast: it carries a piece once for all cores that receive the piece together.
+    Such links are also True in `link_is_broadcast`. None: no link has multicast"""
+    forwards_constants: bool = False
+    """Whether a core sends constants that it holds to other cores"""
+
+    @property
+    def multicast(self) -> Booleans:
+        """[link] True where the link has multicast."""
+        if self.link_is_multicast is None:
+            return np.zeros(len(self.link_bits_per_cycle), np.bool_)
+        return self.link_is_multicast
 
     @property
     def core_count(self) -> int:
@@ -300,6 +312,11 @@ def system_problems(system: CoreSystem) -> list[Problem]:
         for name in names
         if len(getattr(system, name)) != count
     ]
+    if system.link_is_multicast is not None:
+        if len(system.link_is_multicast) != links:
+            problems.append(Problem(f"must have {links} entries", path="link_is_multicast"))
+        elif bool(np.any(system.link_is_multicast & ~system.link_is_broadcast[:links])):
+            problems.append(Problem("marks a link that link_is_broadcast does not mark", path="link_is_multicast"))
     problems += _range_problems("core_memory", system.core_memory.ravel(), -1, memories)
     for name in ("memory_capacity_bits", "memory_read_bits", "memory_write_bits", "link_bits_per_cycle"):
         problems += _range_problems(name, getattr(system, name), 1, 2**62)

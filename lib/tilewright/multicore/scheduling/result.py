@@ -7,7 +7,7 @@ version, provenance, names, options, and single numbers.
 """
 
 import json
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -69,6 +69,7 @@ class _Description:
     """Leakage of all cores in pJ per cycle. Only older files have this field; they had no other energy term per cycle.
     """
     operands_to_prefetch: tuple[int, ...] = field(default=(), metadata=LEFT_OUT)
+    forwards_constants: bool = field(default=False, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,6 +173,7 @@ def write_schedule(path: Path | str, artifact: ScheduleArtifact) -> None:
         terms_pj=further_terms(terms),
         rates_pj_a_cycle=problem.system.rates_pj_a_cycle,
         operands_to_prefetch=artifact.operands_to_prefetch,
+        forwards_constants=problem.system.forwards_constants,
     )
     text = canonical_text(encode(description)).encode()
     columns: _Arrays = {_DESCRIPTION: np.frombuffer(text, np.uint8)}
@@ -195,6 +197,7 @@ def read_schedule(path: Path | str) -> ScheduleArtifact:
         before = (("leakage", description.leakage_pj_a_cycle),) if description.leakage_pj_a_cycle else ()
         rates = description.rates_pj_a_cycle or before
         numbers = {"off_chip_core": description.off_chip_core, "rates_pj_a_cycle": rates}
+        numbers["forwards_constants"] = description.forwards_constants
         system = _part(CoreSystem, arrays, "system", **numbers)
         if "costs.reads_gaps" not in arrays:  # files of older versions do not say it
             rows, _, operands = arrays["costs.stream_bits"].shape
@@ -228,7 +231,9 @@ def _columns_of(part: NodeGraph | CostTable | CoreSystem | Schedule, prefix: str
 
 def _part(kind: type[_Part], arrays: _Arrays, prefix: str, **numbers: Any) -> _Part:
     found: dict[str, Any] = {
-        one.name: arrays[f"{prefix}.{one.name}"] for one in fields(kind) if one.name not in numbers
+        one.name: arrays[f"{prefix}.{one.name}"]
+        for one in fields(kind)
+        if one.name not in numbers and (one.default is MISSING or f"{prefix}.{one.name}" in arrays)
     }
     return kind(**found, **numbers)
 

@@ -28,7 +28,7 @@ class Schedule:
     """Transfers in the order of their start, as records of `state_record.TRANSFER_LOG`. `cause` is a position in
     CAUSES. `broadcast_of` is -1 if the transfer loads all its links itself. Otherwise it is a pair of cores (source *
     core_count + target): a transfer between these cores started in the same cycle and carries the data over all links
-    that both paths share."""
+    that both paths share. Links with multicast carry the data once for this transfer and all others that name it."""
     streams: Records
     """Streams of CNs over links, as records of STREAM_LOG. A record has the bandwidth in bits per cycle that the CN
     uses on the link
@@ -61,8 +61,9 @@ class Schedule:
 def own_hops(schedule: Schedule, system: CoreSystem) -> tuple[Integers, Integers]:
     """(transfer, link) pairs of all transfers and the links that they load themselves.
 
-    Links that a transfer shares with the broadcast that serves it (`broadcast_of`) are left out. A link that occurs
-    twice in a path counts once. For example, a path that leads through a memory can use the port of the memory twice.
+    Links that a transfer shares with the broadcast that serves it (`broadcast_of`) are left out. A link with multicast
+    is loaded by the first of the transfers that the same broadcast serves. A link that occurs twice in a path counts
+    once. For example, a path that leads through a memory can use the port of the memory twice.
     """
     moves, cores = schedule.transfers, system.core_count
     pair = moves["source_core"] * cores + moves["target_core"]
@@ -78,7 +79,25 @@ def own_hops(schedule: Schedule, system: CoreSystem) -> tuple[Integers, Integers
     is_first[np.unique(pair_of_hop * on_path.shape[1] + system.path_link, return_index=True)[1]] = True
     main = moves["broadcast_of"][transfer]
     own = is_first[hop] & ((main < 0) | ~on_path[np.maximum(main, 0), link])
-    return transfer[own], link[own]
+    transfer, link = transfer[own], link[own]
+    if system.link_is_multicast is None:
+        return transfer, link
+    group = groups_of(schedule, system)[transfer]
+    key = np.where(system.link_is_multicast[link], group * on_path.shape[1] + link, -1 - np.arange(len(link)))
+    kept = np.sort(np.unique(key, return_index=True)[1])
+    return transfer[kept], link[kept]
+
+
+def groups_of(schedule: Schedule, system: CoreSystem) -> Integers:
+    """[transfer] Number of the group of the transfer. A group is a transfer with all the transfers that its broadcast
+    serves.
+    """
+    moves = schedule.transfers
+    pair = moves["source_core"] * system.core_count + moves["target_core"]
+    main = np.where(moves["broadcast_of"] < 0, pair, moves["broadcast_of"])
+    columns = (main, moves["piece"], moves["source_memory"], moves["start_cycles"])
+    found: Integers = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    return found
 
 
 def link_use(schedule: Schedule, system: CoreSystem) -> list[tuple[Integers, Integers]]:

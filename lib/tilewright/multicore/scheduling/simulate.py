@@ -113,6 +113,7 @@ def problem_arrays(problem: SchedulingProblem) -> dict[str, Array]:
             len(system.link_bits_per_cycle),
             bits_per_cycle=system.link_bits_per_cycle,
             is_broadcast=system.link_is_broadcast,
+            is_multicast=system.multicast,
         ),
         "pairs": _table(PAIR, system.core_count**2 + 1, start=system.path_start, exists=system.path_exists),
         "costs": _table(
@@ -175,6 +176,7 @@ def inputs_block(
         "by_rank": rank is not None,
         "record": options.record,
         "prefetches_results": options.prefetch_results,
+        "forwards_constants": system.forwards_constants,
         "stack_count": 0 if barriers is None else len(barriers.sizes),
     }
     if barriers is not None:

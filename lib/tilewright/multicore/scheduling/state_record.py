@@ -36,7 +36,9 @@ NEED = _record("piece cn operand")
 PIECE = _record("bits producer need_start is_output goes_off_chip")
 """Record of a piece. goes_off_chip: not 0 if other cores can get the piece only through the off-chip memory."""
 MEMORY = _record("capacity_bits read_bits write_bits")
-LINK = _record("bits_per_cycle is_broadcast")
+LINK = _record("bits_per_cycle is_broadcast is_multicast")
+"""Record of a link. is_broadcast: not 0 for a bus and for a link with multicast; is_multicast: not 0 if the link
+carries a piece once for all cores that receive the piece together."""
 PAIR = _record("start exists")
 """Record of a pair of cores. start: number of the first hop on the path of the pair. exists: not 0 if there is a path.
 """
@@ -78,13 +80,14 @@ CORE = _record(
 claim for this CN failed; issued: next need of this CN to fetch; arrived: next need of this CN to wait for;
 forward_next, forward_stop: range of the results that the core can still prefetch; prefetching: copy of a constant that
 is being prefetched; forwarding: copy of a result that is being prefetched."""
-LINK_STATE = _record("free_bits_per_cycle demand load")
+LINK_STATE = _record("free_bits_per_cycle demand load group released")
 """State of a link. demand: bits per cycle that the CN about to start asks for, and then gets; load: bits that this CN
-streams over the link."""
-FLIGHT = _record("copy source cause rate path shared")
+streams over the link; group: last group of transfers that used the link; released: last group that freed the link."""
+FLIGHT = _record("copy source cause rate path shared group")
 """Record of a flight, which is a transfer that has not ended. source: copy that is read, NONE if the off-chip
 memory is read; rate: bits per cycle; path: pair of cores between which the data move; shared: pair of cores whose links
-already carry the same data for another transfer (a broadcast), or NONE."""
+already carry the same data for another transfer (a broadcast), or NONE; group: number that a transfer and its listeners
+have in common."""
 EVENT = _record("cycles order what")
 """Record of an event: the end of a CN or a flight. what: number of the core of the CN, or the number of cores plus the
 number of the flight.
@@ -100,16 +103,17 @@ CHANGE_LOG = _record("time_cycles memory change_bits")
 
 INPUTS = _record(
     "node_count piece_count core_count operand_count memory_count link_count"
-    " off_chip_core off_chip_memory share_divisor by_rank record stack_count prefetches_results"
+    " off_chip_core off_chip_memory share_divisor by_rank record stack_count prefetches_results forwards_constants"
     " nodes needs pieces memories links pairs costs streams"
     " allocation core_memory prefetches piece_need output_piece successor path_link stack stack_start stack_cn"
 )
 """Record of the problem, an allocation and the options. The fields allocation [cn], core_memory
 [core * operands + operand], prefetches [operand], path_link [hop], stack [cn] and the lists of CSR tables are arrays
 of CELL. stack_count: number of stacks if each stack waits for the previous stack, else 0; stack_cn: CNs of each stack.
-prefetches_results: not 0 if cores prefetch the results of CNs, in addition to constants."""
+prefetches_results: not 0 if cores prefetch the results of CNs, in addition to constants; forwards_constants: not 0 if
+cores send constants that they hold to other cores."""
 STATE = _record(
-    "copies_count events_count event_number flights_count free_flights requests_count finished now"
+    "copies_count events_count event_number flights_count free_flights groups_count requests_count finished now"
     " transfers_count streams_count changes_count status place place_core place_other"
     " transfer_room stream_room change_room stacks_end"
     " nodes pieces copies memories entries cores links flights events transfers streams memory_changes"
@@ -119,8 +123,8 @@ STATE = _record(
 """State of the simulation. These fields are arrays of CELL: need_copy [need] (NONE if the need streams), future and
 ready (one heap of candidates for each core), request (oldest first), stream_share [core * links + link], link_bits
 [cause * links + link], words_read and words_written [cause * memories + memory], stack_left [stack] (number of CNs
-that have not started). stacks_end: latest end in cycles of all started CNs, if each stack waits for the previous
-stack."""
+that have not started). groups_count: number of groups of transfers that have started (`FLIGHT`). stacks_end: latest
+end in cycles of all started CNs, if each stack waits for the previous stack."""
 
 GRAPH = _record("node_count finished latency head runtime tail waiting queue mark start successor delay")
 """Record of the CN graph for longest paths. Its arrays of CELL have one entry for each CN or each edge."""

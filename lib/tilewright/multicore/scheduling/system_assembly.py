@@ -13,10 +13,10 @@ from tilewright.base.errors import InputError, Problem
 from tilewright.hardware.core import Memory
 from tilewright.hardware.memory_columns import memory_columns
 from tilewright.hardware.static_power import system_rates_pj_a_cycle
-from tilewright.hardware.system import MemoryInstance, MultiCoreAccelerator
+from tilewright.hardware.system import BUS, MemoryInstance, MultiCoreAccelerator
 from tilewright.hardware.system_links import offchip_ports
 from tilewright.hardware.system_paths import path_table
-from tilewright.multicore.scheduling.problem import CoreSystem, Integers
+from tilewright.multicore.scheduling.problem import Booleans, CoreSystem, Integers
 
 OTHER = "other"
 """Memory operand of data that are not an operand of the layer, such as a bias. These data are kept in the memory of the
@@ -72,14 +72,23 @@ def core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
             ]
         ),
         link_energy_pj_per_bit=np.array([link.energy_pj_per_bit for link in accelerator.links], np.float64),
-        link_is_broadcast=np.array([link.kind == "bus" for link in accelerator.links], np.bool_),
+        link_is_broadcast=np.array([link.kind == BUS or link.is_multicast for link in accelerator.links], np.bool_),
         path_exists=path_exists,
         path_start=path_start,
         path_link=path_link,
         rates_pj_a_cycle=tuple(system_rates_pj_a_cycle(accelerator).items()),
+        link_is_multicast=_multicast(accelerator),
+        forwards_constants=accelerator.forwards_constants,
     )
     names = tuple(f"{'+'.join(map(str, instance.core_ids))}: {instance.memory.name}" for instance in instances)
     return AssembledSystem(system, names)
+
+
+def _multicast(accelerator: MultiCoreAccelerator) -> Booleans | None:
+    """[link] True where the link has multicast; None if no link has it."""
+    if not any(link.is_multicast for link in accelerator.links):
+        return None
+    return np.array([link.is_multicast for link in accelerator.links], np.bool_)
 
 
 def scheduled_memories(accelerator: MultiCoreAccelerator) -> list[MemoryInstance]:

@@ -43,12 +43,19 @@ def on_path(q, pair, link):
 
 
 @kernel
+def is_carried(q, s, link):
+    """Whether a link with multicast already carries the data of the latest group of transfers."""
+    return at.link(q, link).is_multicast != 0 and at.link_state(s, link).group == s.groups_count
+
+
+@kernel
 def start_flight(q, s, copy, source, cause, pair, shared, rate):
     """Start the transfer of a piece at `rate` bits per cycle over the path of `pair`.
 
     A fetch writes the copy and reads the copy `source`, or the off-chip memory if `source` is NONE. A write to the
     off-chip memory reads the copy. If `shared` is a pair of cores, another transfer already moves the same data over
-    the path of this pair. The source is then not read again, and common links do not carry the data again.
+    the path of this pair. The source is then not read again, and common links do not carry the data again. A link with
+    multicast carries the data once for the other transfer and all its listeners.
     """
     c = at.copy(s, copy)
     bits = at.piece(q, c.piece).bits
@@ -60,11 +67,15 @@ def start_flight(q, s, copy, source, cause, pair, shared, rate):
     flight.rate = rate
     flight.path = pair
     flight.shared = shared
+    if shared == NONE:
+        s.groups_count += 1
+    flight.group = s.groups_count
     for hop in at.hops_of(q, pair):
         link = at.link_of(q, hop)
-        if not on_path(q, shared, link):
+        if not on_path(q, shared, link) and not is_carried(q, s, link):
             at.link_state(s, link).free_bits_per_cycle -= rate
             at.link_bits(q, s, cause, link).value += bits
+        at.link_state(s, link).group = flight.group
     source_memory = q.off_chip_memory
     target_memory = q.off_chip_memory
     if cause == EVICTION or cause == SINK_OUTPUT:
@@ -127,6 +138,52 @@ def source_pair(q, s, copy, core):
 
 
 @kernel
+def is_forwarded(q, piece):
+    """Whether cores send a piece that they hold to other cores. Such a piece is a constant."""
+    return q.forwards_constants != 0 and at.piece(q, piece).producer < 0
+
+
+@kernel
+def fastest_source(q, s, copy, core):
+    """Copy from which a constant can be sent to a core at the largest rate now; NONE for the off-chip memory.
+
+    Ties go to the path with the fewest links, then to the smaller number of the sending core.
+    """
+    c = at.copy(s, copy)
+    where = at.piece_state(s, c.piece)
+    bits = at.bits_of(q, s, copy)
+    pair = at.pair_of(q, q.off_chip_core, core)
+    best = NONE
+    best_core = q.off_chip_core
+    best_rate = share_of(q, s, pair, q.off_chip_memory, c.memory, bits)
+    best_hops = len(at.hops_of(q, pair))
+    for number in range(where.first_copy, where.copies_stop):
+        other = at.copy(s, number)
+        if number == copy or other.state != PRESENT or not at.has_path(q, other.core, core):
+            continue
+        pair = at.pair_of(q, other.core, core)
+        rate = share_of(q, s, pair, other.memory, c.memory, bits)
+        hops = len(at.hops_of(q, pair))
+        is_nearer = hops < best_hops or (hops == best_hops and other.core < best_core)
+        if rate > best_rate or (rate > 0 and rate == best_rate and is_nearer):
+            best = number
+            best_core = other.core
+            best_rate = rate
+            best_hops = hops
+    return best
+
+
+@kernel
+def listening_pair(q, s, copy, core, pair):
+    """Number of the pair (source core of `pair`, core) if a copy can come from this source core now; else NONE."""
+    source = at.source_core(q, pair)
+    if is_forwarded(q, at.copy(s, copy).piece):
+        return at.pair_of(q, source, core) if at.has_path(q, source, core) else NONE
+    own = source_pair(q, s, copy, core)
+    return own if own != NONE and at.source_core(q, own) == source else NONE
+
+
+@kernel
 def has_room(q, s, copy):
     """Whether the memory of a copy has enough physically free space for the copy now."""
     return at.fits(q, s, at.copy(s, copy).memory, at.bits_of(q, s, copy))
@@ -142,10 +199,14 @@ def fetch(q, s, copy, core):
     cause = OFF_CHIP_FETCH
     source = NONE
     source_memory = q.off_chip_memory
-    if at.source_core(q, pair) != q.off_chip_core:
-        cause = CORE_TO_CORE
+    if is_forwarded(q, c.piece):
+        source = fastest_source(q, s, copy, core)
+    elif at.source_core(q, pair) != q.off_chip_core:
         source = at.piece_state(s, c.piece).home
+    if source >= 0:
+        cause = CORE_TO_CORE
         source_memory = at.copy(s, source).memory
+        pair = at.pair_of(q, at.copy(s, source).core, core)
     rate = share_of(q, s, pair, source_memory, c.memory, at.bits_of(q, s, copy))
     if rate == 0:
         return False
@@ -157,18 +218,27 @@ def fetch(q, s, copy, core):
 
 @kernel
 def spread(q, s, piece, source, cause, pair, rate):
-    """Broadcast a fetched piece to other cores if the path of the fetch has a bus."""
+    """Send a fetched piece to other cores, too, if the path of the fetch has a bus or a link with multicast."""
     for hop in at.hops_of(q, pair):
         if at.link(q, at.link_of(q, hop)).is_broadcast:
             broadcast(q, s, piece, source, cause, pair, rate)
-            if q.prefetches_results:
+            if q.prefetches_results or has_multicast(q, pair):
                 overhear(q, s, piece, source, cause, pair, rate)
             return
 
 
 @kernel
+def has_multicast(q, pair):
+    """Whether the path of a pair of cores has a link with multicast."""
+    found = False
+    for hop in at.hops_of(q, pair):
+        found = found or at.link(q, at.link_of(q, hop)).is_multicast != 0
+    return found
+
+
+@kernel
 def overhear(q, s, piece, source, cause, pair, rate):
-    """Deliver a piece from a bus to every core that will need the piece, even if the core fetches other pieces first.
+    """Deliver a piece to every core that will need the piece, even if the core fetches other pieces first.
 
     The core must have claimed space for the piece, or its memory must have space that is neither used nor claimed.
     """
@@ -177,8 +247,8 @@ def overhear(q, s, piece, source, cause, pair, rate):
         c = at.copy(s, copy)
         if copy == where.home or not can_take(q, s, copy):
             continue
-        own = source_pair(q, s, copy, c.core)
-        if own == NONE or at.source_core(q, own) != at.source_core(q, pair):
+        own = listening_pair(q, s, copy, c.core, pair)
+        if own == NONE:
             continue
         if can_listen(q, s, own, pair, rate) and at.memory(q, c.memory).write_bits >= rate:
             if c.state == ABSENT:
@@ -217,7 +287,7 @@ def begin_arrival(q, s, copy, source):
 
 @kernel
 def broadcast(q, s, piece, source, cause, pair, rate):
-    """Deliver a piece also to each core whose next fetch is this piece from the same source over a common bus."""
+    """Deliver a piece also to each core that can listen and whose next fetch is this piece from the same source."""
     for core in range(q.core_count):
         state = at.core(s, core)
         if state.slot_state != CLAIMED:
@@ -226,8 +296,8 @@ def broadcast(q, s, piece, source, cause, pair, rate):
         if state.issued == at.needs_of(q, state.slot).stop or at.need(q, state.issued).piece != piece:
             continue
         copy = at.need_copy(s, state.issued)
-        own = source_pair(q, s, copy, core)
-        if own == NONE or at.source_core(q, own) != at.source_core(q, pair) or not has_room(q, s, copy):
+        own = listening_pair(q, s, copy, core, pair)
+        if own == NONE or not has_room(q, s, copy):
             continue
         if can_listen(q, s, own, pair, rate) and at.memory(q, at.copy(s, copy).memory).write_bits >= rate:
             begin_arrival(q, s, copy, source)
@@ -238,17 +308,29 @@ def broadcast(q, s, piece, source, cause, pair, rate):
 def can_listen(q, s, own, pair, rate):
     """Whether a core can listen to a transfer of `rate` bits per cycle over the path of `pair`.
 
-    The path of `own`, from the source to the listening core, must share a bus with the path of `pair`. Each link that
-    is only on the path of `own` must have `rate` bits per cycle free.
+    The path of `own`, from the source to the listening core, must share a bus or a link with multicast with the path of
+    `pair`, or the source must send into the first links of both paths at once. Each link that does not carry the data
+    yet must have `rate` bits per cycle free.
     """
-    common_bus = False
+    is_reached = forks_at_source(q, own, pair)
     for hop in at.hops_of(q, own):
         link = at.link_of(q, hop)
         if on_path(q, pair, link):
-            common_bus = common_bus or at.link(q, link).is_broadcast
-        elif at.link_state(s, link).free_bits_per_cycle < rate:
+            is_reached = is_reached or at.link(q, link).is_broadcast != 0
+        elif not is_carried(q, s, link) and at.link_state(s, link).free_bits_per_cycle < rate:
             return False
-    return common_bus
+    return is_reached
+
+
+@kernel
+def forks_at_source(q, own, pair):
+    """Whether the first links of two paths from one core have multicast, so that the core sends into both at once."""
+    first = at.hops_of(q, own)
+    other = at.hops_of(q, pair)
+    if first.start == first.stop or other.start == other.stop:
+        return False
+    one = at.link(q, at.link_of(q, first.start)).is_multicast
+    return one != 0 and at.link(q, at.link_of(q, other.start)).is_multicast != 0
 
 
 @kernel
@@ -284,18 +366,22 @@ def end_flight(q, s, number):
     flight = at.flight(s, number)
     for hop in at.hops_of(q, flight.path):
         link = at.link_of(q, hop)
-        if not on_path(q, flight.shared, link):
-            at.link_state(s, link).free_bits_per_cycle += flight.rate
+        state = at.link_state(s, link)
+        # The transfers of a group end one directly after the other, so the first of them frees a common link.
+        is_freed = at.link(q, link).is_multicast != 0 and state.released == flight.group
+        if not is_freed and not on_path(q, flight.shared, link):
+            state.free_bits_per_cycle += flight.rate
+        state.released = flight.group
     at.cell(s.flight_free, s.free_flights).value = number
     s.free_flights += 1
     if flight.cause == EVICTION or flight.cause == SINK_OUTPUT:
         end_write(q, s, flight.copy)
         return
-    state = at.core(s, at.target_core(q, flight.path))
-    if state.prefetching == flight.copy:
-        state.prefetching = NONE
-    if state.forwarding == flight.copy:
-        state.forwarding = NONE
+    core = at.core(s, at.target_core(q, flight.path))
+    if core.prefetching == flight.copy:
+        core.prefetching = NONE
+    if core.forwarding == flight.copy:
+        core.forwarding = NONE
     become_present(q, s, flight.copy)
     if flight.source >= 0:
         unpin(q, s, flight.source)
@@ -360,6 +446,13 @@ def prefetch(q, s, core):
         return
     memory = at.copy(s, copy).memory
     bits = at.bits_of(q, s, copy)
+    if is_forwarded(q, at.copy(s, copy).piece):
+        at.memory_state(s, memory).claimed_bits += bits
+        if fetch(q, s, copy, core):
+            state.prefetching = copy
+        else:
+            at.memory_state(s, memory).claimed_bits -= bits
+        return
     pair = at.pair_of(q, q.off_chip_core, core)
     rate = share_of(q, s, pair, q.off_chip_memory, memory, bits)
     if rate > 0:
@@ -367,7 +460,7 @@ def prefetch(q, s, core):
         begin_arrival(q, s, copy, NONE)
         start_flight(q, s, copy, NONE, OFF_CHIP_FETCH, pair, NONE, rate)
         state.prefetching = copy
-        if q.prefetches_results:
+        if q.prefetches_results or has_multicast(q, pair):
             spread(q, s, at.copy(s, copy).piece, NONE, OFF_CHIP_FETCH, pair, rate)
 
 

@@ -4,6 +4,7 @@ are few allocations, and allocations of known schedules that the relaxation must
 
 import itertools
 import random
+from dataclasses import replace
 
 import numpy as np
 from tilewright.base.errors import MappingError
@@ -57,11 +58,29 @@ def value_of(result: AllocationResult) -> float:
     return OBJECTIVES[result.objective].value(result.chosen.energy_pj, float(result.chosen.latency_cycles))
 
 
-def attack(seed: int, nodes: int = 60, enumerated: int = 30_000, seconds: float = 60.0, checked: int = 2) -> Tally:
+def with_network(problem: SchedulingProblem, multicast: bool, forwarding: bool) -> SchedulingProblem:
+    """The problem with multicast on all links, and with cores that forward constants."""
+    system = problem.system
+    every = np.ones(len(system.link_bits_per_cycle), np.bool_)
+    if multicast:
+        system = replace(system, link_is_broadcast=every, link_is_multicast=every)
+    return replace(problem, system=replace(system, forwards_constants=forwarding))
+
+
+def attack(
+    seed: int,
+    nodes: int = 60,
+    enumerated: int = 30_000,
+    seconds: float = 60.0,
+    checked: int = 2,
+    multicast: bool = False,
+    forwarding: bool = False,
+) -> Tally:
     """One problem: counts, and what is wrong."""
     tally, name = Tally(), f"seed {seed}"
     of_equal_cores = random.Random(seed).random() < EQUAL_CORES
     problem, space = (random_network_on_equal_cores if of_equal_cores else random_network)(seed, nodes)
+    problem = with_network(problem, multicast, forwarding)
     tally.counts["problems with interchangeable cores"] += bool(interchangeable_cores(problem, space))
     schedules, options = options_of(seed, ga_time_budget_s=seconds)
     judge, bounds = schedule_judge(problem, schedules), bounds_of(problem, space)

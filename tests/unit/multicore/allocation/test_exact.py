@@ -31,6 +31,15 @@ def test_random_problems(seed: int) -> None:
     assert tally.wrong == []
 
 
+@pytest.mark.parametrize(
+    ("seed", "multicast", "forwarding"), [(5, True, False), (18, False, True), (23, True, True), (44, False, True)]
+)
+def test_random_problems_on_networks(seed: int, multicast: bool, forwarding: bool) -> None:
+    """Problems whose data are multicast, or forwarded from core to core: nothing better is excluded."""
+    tally = attack(seed, nodes=20, enumerated=800, seconds=10.0, multicast=multicast, forwarding=forwarding)
+    assert tally.wrong == []
+
+
 @pytest.mark.parametrize("objective", ["latency", "energy", "EDP"])
 def test_the_best_is_proven_to_be_the_best(objective: str) -> None:
     """Six layers of two tiles on three unlike cores: brute force finds nothing better, and most is never scheduled."""

@@ -124,6 +124,8 @@ class SlowScheduler:
         self.list_prefetches()
         self.turns = [self.turn(cn) for cn in range(self.count)]
         self.now, self.number = 0, 0
+        self.tree: set[int] = set()
+        """Links of the latest transfer and its listeners"""
         self.link_bits = np.zeros((5, len(self.free)), np.int64)
         self.words_read = np.zeros((5, len(memories)), np.int64)
         self.words_written = np.zeros((5, len(memories)), np.int64)
@@ -284,7 +286,13 @@ class SlowScheduler:
         """Start a transfer."""
         bits, row = self.bits[copy.piece], CAUSES.index(cause)
         carried = self.path(*shared) if shared else []
-        links = [link for link in self.path(source, target) if link not in carried]
+        if shared is None:
+            self.tree = set()
+        links = []
+        for link in self.path(source, target):
+            if link not in carried and not self.is_carried(link):
+                links.append(link)
+            self.tree.add(link)
         for link in links:
             self.free[link] -= rate
             self.link_bits[row, link] += bits
@@ -297,6 +305,21 @@ class SlowScheduler:
         self.transfers.append((copy.piece, row, *memories, source, target, self.now, end, rate, main))
         self.add_event(end, ("flight", copy, cause, target, links, rate, read))
 
+    def is_carried(self, link: int) -> bool:
+        """Whether a link with multicast already carries the data of the latest transfer."""
+        return bool(self.system.multicast[link]) and link in self.tree
+
+    def can_listen(self, own: list[int], main: list[int], rate: int) -> bool:
+        """Whether a core at the end of a path can receive the latest transfer, over a bus or by multicast."""
+        is_reached = any(self.system.link_is_broadcast[link] for link in own if link in main)
+        is_reached |= all(path and bool(self.system.multicast[path[0]]) for path in (own, main))
+        rest = [link for link in own if link not in main and not self.is_carried(link)]
+        return bool(is_reached) and all(self.free[link] >= rate for link in rest)
+
+    def is_spread_to_all(self, main: list[int]) -> bool:
+        """Whether cores receive a piece for which they do not wait yet."""
+        return self.options.prefetch_results or any(self.system.multicast[link] for link in main)
+
     def source_of(self, copy: Copy, core: int) -> tuple[int, int, Copy | None] | None:
         """(core, memory, copy that is read) from which a core can fetch a copy now."""
         direct = self.home_present(copy) and self.goes_direct(copy.piece)
@@ -306,6 +329,31 @@ class SlowScheduler:
         if self.off_chip[copy.piece] == "there":
             return self.off_core, self.off_memory, None
         return None
+
+    def is_forwarded(self, copy: Copy) -> bool:
+        """Whether cores hand the piece on."""
+        return self.system.forwards_constants and self.producer[copy.piece] < 0
+
+    def fastest_source(self, copy: Copy, core: int) -> tuple[int, int, Copy | None]:
+        """(core, memory, copy that is read) from which a constant comes fastest now."""
+        choices: list[tuple[int, int, Copy | None]] = [(self.off_core, self.off_memory, None)]
+        for place, other in self.copies.items():
+            if place[0] == copy.piece and other is not copy and other.state == "present":
+                choices += [(other.core, other.memory, other)] if self.can_send(other.core, core) else []
+
+        def rank(choice: tuple[int, int, Copy | None]) -> tuple[int, ...]:
+            rate = self.share(choice[0], core, choice[1], copy.memory, self.bits[copy.piece])
+            # If nothing can be sent, the off-chip memory counts, and the fetch waits.
+            return (-rate, len(self.path(choice[0], core)), choice[0]) if rate else (0, choice[2] is not None, 0)
+
+        return min(choices, key=rank)
+
+    def can_come_from(self, source: int, copy: Copy, core: int) -> bool:
+        """Whether a listener can have a copy from a source."""
+        if self.is_forwarded(copy):
+            return self.can_send(source, core)
+        found = self.source_of(copy, core)
+        return found is not None and found[0] == source
 
     def fits(self, copy: Copy) -> bool:
         """Whether there is physical space for it."""
@@ -320,7 +368,7 @@ class SlowScheduler:
 
     def fetch(self, copy: Copy, core: int) -> bool:
         """Start to fetch a copy."""
-        found = self.source_of(copy, core)
+        found = self.fastest_source(copy, core) if self.is_forwarded(copy) else self.source_of(copy, core)
         if found is None or not self.fits(copy):
             return False
         source, memory, read = found
@@ -344,22 +392,19 @@ class SlowScheduler:
             listener = self.next_fetch(slot)
             if listener is None or listener.piece != copy.piece:
                 continue
-            theirs = self.source_of(listener, other)
             own = self.path(source, other)
-            if theirs is None or theirs[0] != source or not self.fits(listener):
+            if not self.can_come_from(source, listener, other) or not self.fits(listener):
                 continue
-            common = [link for link in own if link in main]
-            rest = [link for link in own if link not in main]
-            if not any(self.system.link_is_broadcast[link] for link in common):
-                continue
-            if any(self.free[link] < rate for link in rest) or self.system.memory_write_bits[listener.memory] < rate:
+            if not self.can_listen(own, main, rate) or self.system.memory_write_bits[listener.memory] < rate:
                 continue
             self.begin(listener, read)
             self.fly(listener, cause, source, other, (memory, listener.memory), rate, read, (source, core))
-        if self.options.prefetch_results and any(self.system.link_is_broadcast[link] for link in main):
-            self.overhear(copy, cause, source, core, rate)
+        if self.is_spread_to_all(main) and any(self.system.link_is_broadcast[link] for link in main):
+            self.overhear(copy, cause, source, core, memory, rate, read)
 
-    def overhear(self, copy: Copy, cause: str, source: int, core: int, rate: int) -> None:
+    def overhear(
+        self, copy: Copy, cause: str, source: int, core: int, memory: int, rate: int, read: Copy | None
+    ) -> None:  # fmt: skip
         """Everyone who will need it has it from the bus."""
         main = self.path(source, core)
         for other in self.elsewhere(copy.piece):
@@ -368,17 +413,11 @@ class SlowScheduler:
             is_unclaimed = other.state == "absent" and other.uses > 0 and free >= bits
             if not (is_unclaimed or other.state == "reserved") or not self.fits(other):
                 continue
-            found = self.source_of(other, other.core)
             own = self.path(source, other.core)
-            if found is None or found[0] != source:
-                continue
-            if not any(self.system.link_is_broadcast[link] for link in own if link in main):
-                continue
-            if any(self.free[link] < rate for link in own if link not in main):
+            if not self.can_come_from(source, other, other.core) or not self.can_listen(own, main, rate):
                 continue
             if self.system.memory_write_bits[other.memory] >= rate:
                 self.claimed[other.memory] += bits if is_unclaimed else 0
-                _, memory, read = found
                 self.begin(other, read)
                 self.fly(other, cause, source, other.core, (memory, other.memory), rate, read, (source, core))
 
@@ -579,13 +618,18 @@ class SlowScheduler:
         bits = self.bits[copy.piece]
         if self.claimed[copy.memory] + bits > self.system.memory_capacity_bits[copy.memory] or not self.fits(copy):
             return
+        if self.is_forwarded(copy):
+            if self.fetch(copy, core):
+                self.claimed[copy.memory] += bits
+                self.prefetching[core] = waiting[0]
+            return
         rate = self.share(self.off_core, core, self.off_memory, copy.memory, bits)
         if rate:
             self.claimed[copy.memory] += bits
             self.begin(copy, None)
             self.prefetching[core] = waiting[0]
             self.fly(copy, "off_chip_fetch", self.off_core, core, (self.off_memory, copy.memory), rate)
-            if self.options.prefetch_results:
+            if self.is_spread_to_all(self.path(self.off_core, core)):
                 self.spread(copy, "off_chip_fetch", self.off_core, core, self.off_memory, rate, None)
 
     def forward(self, core: int) -> None:

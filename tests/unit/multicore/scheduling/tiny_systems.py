@@ -27,6 +27,7 @@ class Link:
     bits_per_cycle: int = 10
     pj_per_bit: float = 0.5
     is_broadcast: bool = False
+    is_multicast: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ def make_system(
 ) -> CoreSystem:
     """The last core is off-chip; a core with one memory number has it for the three operands."""
     cores = len(core_memory)
+    has_multicast = any(link.is_multicast for link in links)
     hops = [list(paths.get((source, target), ())) for source in range(cores) for target in range(cores)]
     return CoreSystem(
         off_chip_core=cores - 1,
@@ -72,12 +74,13 @@ def make_system(
         memory_write_energy_pj=np.array([memory.write_pj for memory in memories]),
         link_bits_per_cycle=np.array([link.bits_per_cycle for link in links], np.int64),
         link_energy_pj_per_bit=np.array([link.pj_per_bit for link in links], np.float64),
-        link_is_broadcast=np.array([link.is_broadcast for link in links], np.bool_),
+        link_is_broadcast=np.array([link.is_broadcast or link.is_multicast for link in links], np.bool_),
         path_exists=np.array(
             [(source, target) in paths for source in range(cores) for target in range(cores)], np.bool_
         ),
         path_start=np.cumsum([0] + [len(hop) for hop in hops]),
         path_link=np.array([link for hop in hops for link in hop], np.int64),
+        link_is_multicast=np.array([link.is_multicast for link in links], np.bool_) if has_multicast else None,
     )
 
 

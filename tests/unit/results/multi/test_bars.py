@@ -21,7 +21,15 @@ from tilewright.results.multi.bars import (
     schedule_table,
 )
 
-from tests.unit.results.multi.schedule_cases import broadcast, every_category, pipeline, random_view, within_a_core
+from tests.unit.multicore.scheduling.tiny_systems import WEIGHT, Link, Memory, Node, Piece, make_problem, make_system
+from tests.unit.results.multi.schedule_cases import (
+    broadcast,
+    every_category,
+    pipeline,
+    random_view,
+    view_of,
+    within_a_core,
+)
 
 SEEDS = (2, 5, 6, 12, 13, 18, 20, 22, 23, 25, 31, 35)
 """Seeds of random schedules: one CN to twelve, with and without streams, broadcasts and rows of several lanes."""
@@ -151,6 +159,19 @@ def test_colour_of_data_is_that_of_the_layer_that_makes_it_or_first_reads_it() -
     layer = {int(moves["piece"][item]): of for _, item, _, _, of in bars(view, TRANSFER_BAR)}
     assert layer == {0: 0, 1: 0, 2: 0, 3: 0, 4: 1, 5: 2, 7: 3}
     assert {of for *_, of in bars(view, STREAM_BAR)} == {2}
+
+
+def test_a_multicast_is_one_bar_on_each_link_of_its_tree() -> None:
+    """From the off-chip core over core 0 to cores 1 and 2: three links, one bar each; the two listeners are told."""
+    links = [Link(10, 0.5, False, True)] * 3
+    paths = {(3, 0): [0], (3, 1): [0, 1], (3, 2): [0, 2]} | {(core, 3): [0] for core in range(3)}
+    system = make_system([0, 1, 2, 3], [Memory()] * 3 + [Memory(10**9)], links, paths)
+    nodes = [Node(5, [(0, WEIGHT)], group=core) for core in range(3)]
+    view = view_of(make_problem(system, [Piece(40)], nodes), [0, 1, 2])
+    assert [bar[:4] for bar in bars(view, TRANSFER_BAR)] == [
+        ("link 0", 0, 0, 4), ("link 1", 1, 0, 4), ("link 2", 2, 0, 4)
+    ]  # fmt: skip
+    assert listeners(view) == {0: [1, 2]}
 
 
 def test_a_broadcast_is_one_bar_and_its_listener_is_told() -> None:

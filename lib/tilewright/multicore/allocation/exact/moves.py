@@ -62,9 +62,11 @@ class Ways:
         return self.into(self.system.off_chip_core, memory)
 
     def has_bus(self, core: int) -> bool:
-        """Whether one transfer from a core can serve several memories, because some path has a bus (rule 13 of
-        docs/multi-core-model.md#scheduling).
+        """Whether one transfer from a core can serve several memories, because some path has a bus or a link with
+        multicast (rule 13 of docs/multi-core-model.md#scheduling), or because other cores forward the piece.
         """
+        if self.system.forwards_constants and core == self.system.off_chip_core:
+            return True
         count = self.system.core_count
         paths = (self.path(core, target) or _NONE for target in range(count))
         return any(bool(self.system.link_is_broadcast[link]) for path in paths for link in path)

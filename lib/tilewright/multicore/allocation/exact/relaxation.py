@@ -12,6 +12,7 @@ from tilewright.multicore.allocation.exact.moves import ConditionalSum, Moves, O
 from tilewright.multicore.allocation.result import allowed_cores
 from tilewright.multicore.allocation.space import AllocationSpace
 from tilewright.multicore.scheduling.bounds.classes import CnClasses, cn_classes
+from tilewright.multicore.scheduling.bounds.forwarding import bounded_problem
 from tilewright.multicore.scheduling.bounds.limits import SystemLimits, system_limits, whole_cycles
 from tilewright.multicore.scheduling.bounds.paths import LongestPaths, latest_of_layers, pair_rate, paths_through
 from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, SchedulingProblem
@@ -73,6 +74,7 @@ class Relaxation:
 
 def relaxation_of(problem: SchedulingProblem, space: AllocationSpace) -> Relaxation:
     """Relaxation of a problem over a space. Raises InputError if the dependences of CNs form a cycle."""
+    problem = bounded_problem(problem)
     allowed = allowed_cores(space, problem.system.core_count)
     classes, limits = cn_classes(problem, allowed), system_limits(problem.system)
     paths = paths_through(problem, classes, limits)

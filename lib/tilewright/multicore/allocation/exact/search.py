@@ -124,7 +124,7 @@ def _is_symmetric(problem: SchedulingProblem, one: int, other: int) -> bool:
         *(system.memory_capacity_bits, system.memory_read_bits, system.memory_write_bits),
         *(system.memory_read_energy_pj, system.memory_write_energy_pj),
     )
-    of_link = (system.link_bits_per_cycle, system.link_energy_pj_per_bit, system.link_is_broadcast)
+    of_link = (system.link_bits_per_cycle, system.link_energy_pj_per_bit, system.link_is_broadcast, system.multicast)
     return _renames(memories, of_memory) and _renames(links, of_link)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from tilewright.base.json_values import JsonObject
 from tilewright.multicore.scheduling.bounds.classes import cn_classes
 from tilewright.multicore.scheduling.bounds.core_work import traffic_loads, weighted_core_work
+from tilewright.multicore.scheduling.bounds.forwarding import bounded_problem
 from tilewright.multicore.scheduling.bounds.limits import system_limits
 from tilewright.multicore.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.multicore.scheduling.bounds.paths import paths_through
@@ -30,6 +31,7 @@ def bound_certificate(problem: SchedulingProblem, allowed: Booleans, bounds: Low
     }
     if problem.graph.node_count == 0:
         return certificate
+    problem = bounded_problem(problem)
     classes, limits = cn_classes(problem, allowed), system_limits(problem.system)
     paths, moves = paths_through(problem, classes, limits), possible_moves(problem, classes)
     bits = problem.graph.piece_bits

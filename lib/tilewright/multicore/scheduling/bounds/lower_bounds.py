@@ -7,6 +7,7 @@ import numpy as np
 from tilewright.base.proof import Schedules, gap_to
 from tilewright.multicore.scheduling.bounds.classes import CnClasses, cn_classes
 from tilewright.multicore.scheduling.bounds.core_work import core_work, traffic_loads
+from tilewright.multicore.scheduling.bounds.forwarding import bounded_problem
 from tilewright.multicore.scheduling.bounds.limits import SLACK, SystemLimits, system_limits
 from tilewright.multicore.scheduling.bounds.ordered_phases import ordered_phases_latency_cycles
 from tilewright.multicore.scheduling.bounds.paths import paths_through, split_latency_cycles
@@ -73,6 +74,7 @@ def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) ->
     only one core for each CN. Raises MappingError if a CN has no core, and InputError if the dependences of CNs form a
     cycle.
     """
+    problem = bounded_problem(problem)
     limits = system_limits(problem.system)
     copied, streamed = (cn_classes(problem, allowed, may_stream) for may_stream in (False, True))
     return LowerBounds(

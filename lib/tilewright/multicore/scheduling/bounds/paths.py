@@ -265,6 +265,8 @@ class SplitBounds:
         needs that read constants.
         """
         system, operands = self.problem.system, self.classes.never_streams.shape[1]
+        if system.forwards_constants:  # they can wait on any core
+            return int(np.delete(system.memory_capacity_bits, system.off_chip_memory).sum())
         pairs = np.unique(self.classes.of_cn[self.moves.reader[reads]] * operands + self.moves.operand[reads])
         memories = {
             int(memory)

@@ -121,7 +121,9 @@ class MemorySets:
         if key not in self._known:
             memory, allowed = self._system.core_memory, self._classes.allowed
             found = {int(one) for one in memory[allowed[key[1]], operand]}
-            if key[0] >= 0:
+            if key[0] < 0 and self._system.forwards_constants:
+                found = set(range(len(self._system.memory_capacity_bits)))  # it can wait on any core
+            elif key[0] >= 0:
                 found |= {int(one) for one in memory[allowed[key[0]], 0]}
             chosen = frozenset(found - {-1, self._system.off_chip_memory})
             self._known[key] = self._numbers.setdefault(chosen, len(self._numbers))

@@ -89,7 +89,20 @@ class _Exact:
             return ()
         if not self.system.path_exists[source * self.system.core_count + target]:
             return None
-        return tuple(dict.fromkeys(self.system.path(source, target).tolist()))
+        links = tuple(dict.fromkeys(self.system.path(source, target).tolist()))
+        if self.system.forwards_constants and source == self.off:
+            # Another core can send the data, so only links on every path from the off-chip core are certain.
+            return tuple(link for link in links if link in self._certain)
+        return links
+
+    @cached_property
+    def _certain(self) -> set[int]:
+        """Links that are on all paths from the off-chip core."""
+        count = self.system.core_count
+        reached = [
+            core for core in range(count) if core != self.off and self.system.path_exists[self.off * count + core]
+        ]
+        return set.intersection(*(set(self.system.path(self.off, core).tolist()) for core in reached))
 
     def runtime(self, cn: int, core: int) -> int:
         """Runtime of a CN in cycles. It is at least the number of cycles that its streams take at full width."""
@@ -346,6 +359,8 @@ class _Exact:
     def _link_pj(self, source: int, target: int) -> Fraction:
         """Energy in pJ to move one bit over a path."""
         links = self.system.path(source, target).tolist()
+        if self.system.forwards_constants and source == self.off:
+            links = list(self.path(source, target) or ())
         return sum((Fraction(float(self.system.link_energy_pj_per_bit[link])) for link in links), Fraction(0))
 
     def _bit_pj(self, memory: int, reading: bool) -> Fraction:

@@ -209,6 +209,10 @@ def transfer_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]
         != -(-problem.graph.piece_bits[moves["piece"]] // moves["bits_per_cycle"]),
         "has the wrong cause": moves["cause"] != _causes(problem, schedule),
     }
+    if not problem.system.forwards_constants:
+        is_constant = problem.graph.piece_producer[moves["piece"]] < 0
+        is_elsewhere = moves["source_memory"] != problem.system.off_chip_memory
+        wrong["is a constant, but does not come from the off-chip memory"] = is_constant & is_elsewhere
     faults = [
         f"transfer {move} of piece {moves['piece'][move]} {what}"
         for what, found in wrong.items()
@@ -254,7 +258,8 @@ def _causes(problem: SchedulingProblem, schedule: Schedule) -> Integers:
 
 def _broadcast_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     """Faults of transfers that refer to a broadcast. For each of them there must be a transfer of the same piece, from
-    the same memory, at the same time, over a common bus.
+    the same memory, at the same time, over a common bus or link with multicast. If the first links of both paths have
+    multicast, no common link is needed, because the source sends into both links at once.
     """
     moves, system = schedule.transfers, problem.system
     columns = ("piece", "source_memory", "start_cycles", "bits_per_cycle")
@@ -269,8 +274,12 @@ def _broadcast_faults(problem: SchedulingProblem, schedule: Schedule) -> list[st
     for move in listeners.tolist():
         row = moves[move]
         main = int(row["broadcast_of"])
-        common = set(system.path(*divmod(main, system.core_count)).tolist())
-        common &= set(system.path(int(row["source_core"]), int(row["target_core"])).tolist())
-        if (main, *(int(row[name]) for name in columns)) not in known or not common & buses:
+        paths = (
+            system.path(*divmod(main, system.core_count)),
+            system.path(int(row["source_core"]), int(row["target_core"])),
+        )
+        is_joined = bool(set(paths[0].tolist()) & set(paths[1].tolist()) & buses)
+        is_joined |= all(len(path) and system.multicast[path[0]] for path in paths)
+        if (main, *(int(row[name]) for name in columns)) not in known or not is_joined:
             faults.append(f"transfer {move} of piece {row['piece']} refers to a broadcast that does not exist")
     return faults

@@ -1,0 +1,36 @@
+"""Problem whose bounds hold if cores forward the constants that they hold (docs/proofs.md#forwarding)."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tilewright.multicore.scheduling.problem import CoreSystem, SchedulingProblem
+
+
+def bounded_problem(problem: SchedulingProblem) -> SchedulingProblem:
+    """Problem whose lower bounds hold for `problem`, too. Without forwarding, this is the problem itself.
+
+    With forwarding, a constant can reach a core from any core. The only links that it certainly loads are the links
+    that all paths from the off-chip core have in common, so only these links are left of each of these paths.
+    """
+    if not problem.system.forwards_constants:
+        return problem
+    return replace(problem, system=_with_common_links(problem.system))
+
+
+def _with_common_links(system: CoreSystem) -> CoreSystem:
+    off, cores = system.off_chip_core, system.core_count
+    targets = [core for core in range(cores) if core != off and system.path_exists[off * cores + core]]
+    paths = [system.path(off, core).tolist() for core in targets]
+    common = set.intersection(*map(set, paths)) if paths else set()
+    hops = [
+        [link for link in dict.fromkeys(path.tolist()) if link in common] if source == off else path.tolist()
+        for source in range(cores)
+        for target in range(cores)
+        for path in [system.path(source, target)]
+    ]
+    return replace(
+        system,
+        path_start=np.cumsum([0] + [len(path) for path in hops]),
+        path_link=np.array([link for path in hops for link in path], np.int64),
+    )
