@@ -252,7 +252,7 @@ def _write_run(folder: Path, mapping: Path, given: "Descriptions", found: "Fusio
 
 def _text(document: dict[str, Any], in_full: bool) -> str:
     """Text of the result for a terminal. With `in_full`, all stacks, reloads and cuts are listed."""
-    from tilewright.base.proof import OF_THIS_TILING, covered_by, if_copied_line
+    from tilewright.base.proof import any_plan_lines, covered_by, if_copied_line
     from tilewright.results.multi.summary import reload_lines
     from tilewright.results.run_tables import edp_text
     from tilewright.results.run_text import power_lines, range_lines
@@ -265,8 +265,9 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
         *range_lines(document),
         f"lower bounds over {covered_by(bound)}: {bound[LATENCY_CYCLES]:,} cycles, {energy_text(bound[ENERGY_PJ])};"
         f" gap to them: {document['gap_latency']:.1%} in latency, {document['gap_energy']:.1%} in energy,"
-        f" {document['gap_edp']:.1%} in EDP, {OF_THIS_TILING}",
+        f" {document['gap_edp']:.1%} in EDP, of this tiling",
         *if_copied_line(document),
+        *any_plan_lines(document),
         f"{search['plans']:,} plans and {search['segments']:,} parts of the network were evaluated,"
         f" in {search['schedules']:,} schedules; stopped by {search['stopped_by'].replace('_', ' ')}",
     ]
