@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from tilewright.base.json_values import JsonObject
-from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
+from tilewright.base.measures import LATENCY_CYCLES
 
 ROUNDING = 1e-9
 """Share by which writers of proofs lower their bounds, because sums of floating-point numbers are rounded."""
@@ -202,21 +202,6 @@ def if_copied_line(found: Mapping[str, Any]) -> list[str]:
     cycles = f"{copied[LATENCY_CYCLES]:,} cycles"
     line = f"over those of them that copy data that fit, as this one: {cycles}; gap {gap} in latency"
     return [f"{line}, {OF_THIS_TILING}"] if "any_plan" not in found else [line]
-
-
-def any_plan_lines(found: Mapping[str, Any]) -> list[str]:
-    """Lines on the lower bounds over every plan, with the gaps to them and all terms, from a `fusion.json`. No lines
-    for an older file."""
-    bound = found.get("any_plan")
-    if bound is None:
-        return []
-    terms = ", ".join(f"{name.replace('_', ' ')} {cycles:,}" for name, cycles in bound["latency_terms"].items())
-    return [
-        f"no plan of any tiling takes less than {bound[LATENCY_CYCLES]:,} cycles or {bound[ENERGY_PJ] / 1e6:,.1f} µJ;"
-        f" gap to that: {bound['gap_latency']:.1%} in latency, {bound['gap_energy']:.1%} in energy,"
-        f" {bound['gap_edp']:.1%} in EDP, over {bound['covers']}",
-        f"the bound of the latency over every plan is the largest of: {terms}",
-    ]
 
 
 def covered_by(bound: Mapping[str, Any]) -> str:
