@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -289,7 +289,7 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
     return ended_lines(lines)
 
 
-def _any_plan_lines(found: dict[str, Any]) -> list[str]:
+def _any_plan_lines(found: Mapping[str, Any]) -> list[str]:
     """Lines on the lower bounds over every plan, with the gaps to them and all terms, from a `fusion.json`. No lines
     for an older file."""
     bound = found.get("any_plan")
