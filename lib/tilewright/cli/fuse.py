@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -250,7 +250,7 @@ def _write_run(folder: Path, mapping: Path, given: "Descriptions", found: "Fusio
 
 def _text(document: dict[str, Any], in_full: bool) -> str:
     """Text of the result for a terminal. With `in_full`, all stacks, reloads and cuts are listed."""
-    from tilewright.base.proof import OF_THIS_TILING, covered_by, if_copied_line
+    from tilewright.base.proof import covered_by, if_copied_line
     from tilewright.results.multi.summary import reload_lines
     from tilewright.results.run_tables import edp_text
     from tilewright.results.run_text import power_lines, range_lines
@@ -263,8 +263,9 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
         *range_lines(document),
         f"lower bounds over {covered_by(bound)}: {bound[LATENCY_CYCLES]:,} cycles, {energy_text(bound[ENERGY_PJ])};"
         f" gap to them: {document['gap_latency']:.1%} in latency, {document['gap_energy']:.1%} in energy,"
-        f" {document['gap_edp']:.1%} in EDP, {OF_THIS_TILING}",
+        f" {document['gap_edp']:.1%} in EDP, of this tiling",
         *if_copied_line(document),
+        *_any_plan_lines(document),
         f"{search['plans']:,} plans and {search['segments']:,} parts of the network were evaluated,"
         f" in {search['schedules']:,} schedules; stopped by {search['stopped_by'].replace('_', ' ')}",
     ]
@@ -284,6 +285,21 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
     if in_full:
         lines += [f"tilewright {verb} ... {options}" for verb, options in document["reproduce"].items()]
     return ended_lines(lines)
+
+
+def _any_plan_lines(found: Mapping[str, Any]) -> list[str]:
+    """Lines on the lower bounds over every plan, with the gaps to them and all terms, from a `fusion.json`. No lines
+    for an older file."""
+    bound = found.get("any_plan")
+    if bound is None:
+        return []
+    terms = ", ".join(f"{name.replace('_', ' ')} {cycles:,}" for name, cycles in bound["latency_terms"].items())
+    return [
+        f"no plan of any tiling takes less than {bound[LATENCY_CYCLES]:,} cycles or {energy_text(bound[ENERGY_PJ])};"
+        f" gap to that: {bound['gap_latency']:.1%} in latency, {bound['gap_energy']:.1%} in energy,"
+        f" {bound['gap_edp']:.1%} in EDP, over {bound['covers']}",
+        f"the bound of the latency over every plan is the largest of: {terms}",
+    ]
 
 
 def _start_line(start: dict[str, Any]) -> str:

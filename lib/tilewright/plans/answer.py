@@ -7,7 +7,7 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from tilewright.base.artifacts.codec import encode
@@ -36,6 +36,7 @@ from tilewright.plans.evaluate import PlanEvaluator, PlanOutcome, Task
 from tilewright.plans.plan import Plan
 from tilewright.plans.search import FusionResult, FusionSearch, Progress, Tried
 from tilewright.plans.space import Fixed, PlanSpace, plan_space
+from tilewright.plans.tiling_bounds.bound import TilingBounds, any_plan_fields, tiling_bounds
 from tilewright.plans.work import PlanWork
 from tilewright.results.multi.cost_ranges import range_fields
 from tilewright.results.multi.summary import rate_fields, reload_rows
@@ -69,6 +70,8 @@ class Fusion:
     space: PlanSpace
     found: FusionResult
     cuts: tuple[CutWorth, ...]
+    any_plan: Callable[[], TilingBounds]
+    """Function that returns the lower bounds over every plan."""
     start_digest: str = ""
     """Digest of the start plan and its cores; '' for a search without a start plan."""
 
@@ -103,6 +106,11 @@ class Fusion:
     def schedule_settings(self) -> ScheduleSettings:
         """Settings of the scheduler for the best schedule."""
         return self.plan.settings(self.settings)
+
+    @property
+    def bounds_of_any_plan(self) -> TilingBounds:
+        """Lower bounds of latency and energy over every plan of this network on this accelerator."""
+        return self.any_plan()
 
     @cached_property
     def multi_core_problem(self) -> MultiCoreProblem:
@@ -157,6 +165,7 @@ class Fusion:
             **_figures(PlanFigures(self.latency_cycles, self.energy_pj)),
             **self._rates(),
             **_bound_fields(bounds, self.latency_cycles, self.energy_pj),
+            "any_plan": any_plan_fields(self.bounds_of_any_plan, self.latency_cycles, self.energy_pj),
             "layer_by_layer": None if lbl is None or lbl.figures is None else self._alone(lbl, lbl.figures),
             **self._start(),
             "search": {
@@ -295,9 +304,11 @@ def fused(
     space = fusion_space(problem, options, stacks)
     work = PlanWork(problem, search_options, settings, options.objective, clock)
 
+    any_plan = cache(lambda: tiling_bounds(problem, search_options.model, settings))
+
     def finishing_s(found: FusionResult) -> float:
         start = clock()
-        Fusion(problem, options, settings, space, found, ()).document  # noqa: B018  only the time is needed
+        Fusion(problem, options, settings, space, found, (), any_plan).document  # noqa: B018  only the time is needed
         return clock() - start
 
     begin = clock() if start_s is None else start_s
@@ -308,7 +319,7 @@ def fused(
     without = stacks is not None or found.stopped_by == INTERRUPTED
     cuts = () if without else _cuts(work, space, found.best, lambda: clock() < until)
     digest = "" if start is None else content_digest(encode((start.plan, start.cores)))
-    return Fusion(problem, options, settings, space, found, cuts, digest)
+    return Fusion(problem, options, settings, space, found, cuts, any_plan, digest)
 
 
 def _cuts(work: PlanWork, space: PlanSpace, best: PlanOutcome, in_time: Callable[[], bool]) -> tuple[CutWorth, ...]:

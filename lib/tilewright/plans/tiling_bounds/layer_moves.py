@@ -1,0 +1,131 @@
+"""Data that move in every plan of a network: constants, inputs and results, and tensors between cores.
+
+The network is taken with one computation node for each layer. The pieces of this graph are the data that layers need,
+however the layers are cut. A piece counts only if every plan moves at least its bits.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilewright.mapping.constraints import Mapping
+from tilewright.mapping.runnable import core_choice
+from tilewright.multicore.nodes.generation import build_cn_graph
+from tilewright.multicore.nodes.graph import CnGraph
+from tilewright.multicore.nodes.pieces import DataPieces
+from tilewright.multicore.nodes.tiling_options import TilingOptions, network_tiling
+from tilewright.multicore.scheduling.assembly import scheduling_problem
+from tilewright.multicore.scheduling.bounds.classes import CnClasses, cn_classes
+from tilewright.multicore.scheduling.bounds.work import PossibleMoves, possible_moves
+from tilewright.multicore.scheduling.core_costs import CoreCostRow
+from tilewright.multicore.scheduling.cost_classes import cost_classes
+from tilewright.multicore.scheduling.problem import Booleans, SchedulingProblem
+from tilewright.multicore.scheduling.system_assembly import MEMORY_OPERANDS
+from tilewright.pipeline.stages.multi.items import SystemProblem
+from tilewright.plans.plan import LayerTiles, Plan, layers_of, planned_mapping
+from tilewright.workload.access import reads_gaps
+from tilewright.workload.graph import WorkloadNode
+from tilewright.workload.layer import FINAL_OUTPUT
+
+
+@dataclass(frozen=True, eq=False)
+class LayerMoves:
+    """Network with one computation node for each layer, and the moves that every plan makes."""
+
+    problem: SchedulingProblem
+    allowed: Booleans
+    """[layer, core] True where the core can run tiles of the layer"""
+    classes: CnClasses
+    moves: PossibleMoves
+    kept: Booleans
+    """[reason of `moves`] True where every plan moves the bits of the piece for this reason"""
+    tensors: tuple[str, ...]
+    """[reason of `moves`] Tensor of the piece"""
+
+    def room_bits(self, kinds: set[int]) -> int:
+        """Capacity of all memories on chip in which readers can have data that move in these ways."""
+        system, moves = self.problem.system, self.moves
+        chosen = np.isin(moves.kind, sorted(kinds)) & (moves.reader >= 0)
+        memories: set[int] = set()
+        for reader, operand in {*zip(moves.reader[chosen].tolist(), moves.operand[chosen].tolist(), strict=True)}:
+            memories.update(system.core_memory[np.flatnonzero(self.allowed[reader]), operand].tolist())
+        return int(system.memory_capacity_bits[sorted(memories - {-1, system.off_chip_memory})].sum())
+
+
+def layer_moves(problem: SystemProblem) -> LayerMoves:
+    """Moves that every plan of a network on a system makes. Raises InputError if a layer has no core."""
+    nodes = layers_of(problem.workload)
+    mapping = _any_cores(problem.mapping)
+    plan = Plan(tuple(LayerTiles() for _ in nodes), tuple((node.node_id,) for node in nodes), "latency", ())
+    whole = planned_mapping(mapping, nodes, plan)
+    options = TilingOptions(layer_stacks=plan.stacks)
+    graph = build_cn_graph(problem.workload, network_tiling(problem.workload, whole, problem.accelerator, options))
+    assert graph.cn_count == len(nodes)
+    count = len(cost_classes(graph, problem.workload, whole).classes)
+    rows = [CoreCostRow(number, "", 1, 1, 1, 1) for number in range(count)]
+    costs = dict.fromkeys(problem.accelerator.distinct_cores, rows)
+    assembled = scheduling_problem(problem.workload, graph, problem.accelerator, whole, costs)
+    scheduling = assembled.problem
+    allowed = _allowed(problem, nodes, scheduling)
+    classes = cn_classes(scheduling, allowed)
+    classes = replace(classes, never_streams=np.ones_like(classes.never_streams))
+    moves = possible_moves(scheduling, classes)
+    kept = _counted(problem, nodes, graph, moves)
+    kept &= _is_direct(nodes, assembled.pieces, moves)
+    tensors = tuple(assembled.pieces.tensors[number] for number in assembled.pieces.tensor[moves.piece].tolist())
+    return LayerMoves(scheduling, allowed, classes, moves, kept, tensors)
+
+
+def _any_cores(mapping: Mapping) -> Mapping:
+    """Mapping whose entries allow any order of their cores, so that a layer can be one part."""
+    return Mapping(tuple(replace(entry, core_allocation_is_fixed=False) for entry in mapping.entries))
+
+
+def _allowed(problem: SystemProblem, nodes: tuple[WorkloadNode, ...], scheduling: SchedulingProblem) -> Booleans:
+    """[layer, core] True where the input files allow the core to run the layer"""
+    ids = problem.accelerator.core_ids
+    allowed = np.zeros((len(nodes), scheduling.system.core_count), np.bool_)
+    for place, node in enumerate(nodes):
+        assert node.layer is not None
+        for core_id in core_choice(node, problem.mapping.constraints_for(node.layer), problem.accelerator).core_ids:
+            allowed[place, ids.index(core_id)] = True
+    return allowed
+
+
+def _is_direct(nodes: tuple[WorkloadNode, ...], pieces: DataPieces, moves: PossibleMoves) -> Booleans:
+    """[reason] False for data from outside the network that reach their reader through operators that move data. Which
+    of their elements a part of the reader needs is not always known.
+    """
+    tensor = pieces.tensor[moves.piece]
+    inputs = [set(node.inputs) for node in nodes]
+    pairs = zip(moves.reader.tolist(), tensor.tolist(), moves.fetched.tolist(), strict=True)
+    return np.array([not is_outside or pieces.tensors[name] in inputs[cn] for cn, name, is_outside in pairs], np.bool_)
+
+
+def _counted(problem: SystemProblem, nodes: tuple[WorkloadNode, ...], graph: CnGraph, moves: PossibleMoves) -> Booleans:
+    """[reason] True where any cut of the layers moves all bits of the piece, whether it is copied or streamed.
+
+    A piece does not count where a layer may leave out elements of it (gaps), reads or writes it with fewer bits per
+    element, or where the needed elements are not known exactly.
+    """
+    partly = {(link.consumer, link.producer) for link in graph.links if not link.is_exact}
+    loose = np.zeros((len(nodes) + 1, len(MEMORY_OPERANDS)), np.bool_)
+    short = np.zeros(len(nodes), np.bool_)
+    for place, node in enumerate(nodes):
+        layer = node.layer
+        assert layer is not None
+        links = dict(problem.mapping.constraints_for(layer).memory_operand_links)
+        final = layer.bits_of.get(FINAL_OUTPUT, 0)
+        short[place] = any(final < problem.workload.tensor_of[name].bits for name in node.outputs)
+        for index_map in node.index_maps:
+            operand = links.get(index_map.operand, MEMORY_OPERANDS[-1])
+            number = MEMORY_OPERANDS.index(operand) if operand in MEMORY_OPERANDS else len(MEMORY_OPERANDS) - 1
+            narrow = index_map.operand in layer.bits_of and (
+                layer.bits_of[index_map.operand] < problem.workload.tensor_of[index_map.input.tensor].bits
+            )
+            loose[place, number] |= narrow or reads_gaps(index_map, layer.size_of)
+    kept = ~loose[moves.reader, moves.operand] | (moves.reader < 0)
+    made = moves.producer >= 0
+    kept &= ~(made & short[np.maximum(moves.producer, 0)])
+    pairs = zip(moves.reader.tolist(), moves.producer.tolist(), strict=True)
+    return kept & np.array([pair not in partly for pair in pairs], np.bool_)
