@@ -28,7 +28,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = Path("config/hardware/zigzag/tpu_like.yaml").read_text("utf-8")
     for name, mhz in CLOCKS_MHZ.items():
         hardware = folder / f"{name}.yaml"
-        own = text.replace("name: tpu_like", f"name: {name}").replace("clock_frequency: 700 MHz", f"clock_frequency: {mhz} MHz")
+        own = text.replace("name: tpu_like", f"name: {name}").replace(" 700 MHz", f" {mhz} MHz")
         hardware.write_text(own.replace("unit_energy: 0.04", f"unit_energy: {0.01 * mhz / 250}"), "utf-8")
         options = {"temporal_mapping_search_engine": "loma", "lpf_limit": 2}
         tilewright.map(WORKLOAD, hardware, MAPPING, output=folder / "runs" / name, **options)  # type: ignore[arg-type]
