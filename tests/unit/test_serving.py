@@ -153,7 +153,10 @@ def test_points_are_those_that_a_release_looks_up() -> None:
 
 def test_a_core_without_a_clock_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Cycles are no nanoseconds."""
-    given = ["--hardware", HARDWARE, "--mapping", MAPPING, "--workload", "config/workload/llama_3.1_8b_decode.yaml"]
+    unclocked = tmp_path / "core.yaml"
+    unclocked.write_text(yaml.safe_dump({key: one for key, one in core().items() if key != "clock_frequency"}))
+    workload = "config/workload/llama_3.1_8b_decode.yaml"
+    given = ["--hardware", str(unclocked), "--mapping", MAPPING, "--workload", workload]
     assert main(["serving", *given, "--format", BUNDLE, "-o", str(tmp_path / "out"), "--no-store"]) == 2
     told = capsys.readouterr().err
     assert "clock_frequency" in told

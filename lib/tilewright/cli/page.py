@@ -11,6 +11,7 @@ from tilewright.base.report_files import BOTTLENECKS
 from tilewright.base.steps import LAYERS, MULTI, RESULTS_PAGE, SUMMARY
 from tilewright.cli.options import echo_paths
 from tilewright.cli.run_costs import costs_of_run
+from tilewright.cli.run_ledgers import ordered
 from tilewright.cli.runs import (
     made_of,
     read_any_summary,
@@ -59,7 +60,7 @@ def page(
     made = [_page_run(folder, name) for folder, name in zip(folders, _names(folders), strict=True)]
     file = Path(output)
     with writing(file):
-        write_atomically(file, results_page(made, rows))
+        write_atomically(file, results_page(made, rows, ordered([run.point for run in made], folders, rows)))
     return file
 
 

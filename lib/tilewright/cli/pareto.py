@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from tilewright.base.artifacts.files import FilePath, make_folder, writing
-from tilewright.base.errors import InputError, TilewrightError
+from tilewright.base.errors import InputError
 from tilewright.cli.options import echo_json, echo_notices, keep_font_cache_here
 from tilewright.cli.run_costs import point_of_run
-from tilewright.cli.run_ledgers import ledger_at
+from tilewright.cli.run_ledgers import ordered
 from tilewright.cli.runs import read_unfinished, run_directories
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import ARGUMENT, Help, Paper, verb
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import pandas
 
     from tilewright.results.pareto import ComparableRuns
-    from tilewright.results.run_ledger import RunLedger
-    from tilewright.results.run_point import RunPoint
 
 
 def _compared(
@@ -30,15 +28,13 @@ def _compared(
 ) -> "tuple[pandas.DataFrame, Sequence[ComparableRuns]]":
     """Pair (table, groups of runs that are compared)."""
     from tilewright.results.paper_tables import write_table
-    from tilewright.results.pareto import compare, paper_columns, pareto_table
-    from tilewright.results.ranking_turns import with_order_lines
+    from tilewright.results.pareto import paper_columns, pareto_table
 
     rows = read_unfinished(None if unfinished is None else Path(unfinished))
     if not runs and not rows:
         raise InputError("give folders of runs")
     folders = run_directories(tuple(map(Path, runs))) if runs else []
-    points = [point_of_run(folder) for folder in folders]
-    groups = with_order_lines(compare(points, rows), lambda point: _ledger(folders[_place(points, point)]))
+    groups = ordered([point_of_run(folder) for folder in folders], folders, rows)
     table = pareto_table(groups)
     if csv:
         with writing(Path(csv)):
@@ -51,19 +47,6 @@ def _compared(
         with writing(Path(figures)):
             write_pareto_figures(groups, Path(figures))
     return table, groups
-
-
-def _ledger(folder: Path) -> "RunLedger | None":
-    """Ledger of the run in a folder; None if its records are missing or damaged."""
-    try:
-        return ledger_at(str(folder))
-    except TilewrightError:
-        return None
-
-
-def _place(points: "Sequence[RunPoint]", point: "RunPoint") -> int:
-    """Index of a point. Runs of one name in different folders can be equal, so the search compares identity."""
-    return next(index for index, one in enumerate(points) if one is point)
 
 
 def _show(

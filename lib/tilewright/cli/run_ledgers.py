@@ -1,17 +1,20 @@
 """Readers of runs as ledgers of energy and latency, and of schedules with their costs."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.base.artifacts.envelope import read_artifact
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem, TilewrightError
 from tilewright.base.steps import COSTS, LAYERS, MULTI, SCHEDULE, SUMMARY, cost_table
 from tilewright.cli.run_costs import costs_of_run
 from tilewright.cli.runs import existing_run, read_any_summary, records_of
 
 if TYPE_CHECKING:
     from tilewright.results.multi.result_tables import ScheduledRun
+    from tilewright.results.pareto import ComparableRuns
     from tilewright.results.run_ledger import RunLedger
+    from tilewright.results.run_point import RunPoint
 
 
 def scheduled_run(folder: Path) -> "ScheduledRun":
@@ -61,6 +64,29 @@ def ledger_at(given: str, network: str = "") -> "RunLedger":
     folder_of_run = path.parent if path.name in (LAYERS, SUMMARY, SCHEDULE) else existing_run(path)
     flow, summary = read_any_summary(folder_of_run)
     return ledger_of_several_cores(folder_of_run) if flow == MULTI else _of_one_core(folder_of_run, summary)
+
+
+def readable_ledger(folder: Path) -> "RunLedger | None":
+    """Ledger of the run in a folder; None if its records are missing or damaged."""
+    try:
+        return ledger_at(str(folder))
+    except TilewrightError:
+        return None
+
+
+def ordered(
+    points: "Sequence[RunPoint]", folders: Sequence[Path], unfinished: Sequence[Mapping[str, str]] = ()
+) -> "tuple[ComparableRuns, ...]":
+    """Groups of comparable runs, each with the sentences on what would turn the order of its best runs.
+
+    `folders` has the folder of each point.
+    """
+    from tilewright.results.pareto import compare
+    from tilewright.results.ranking_turns import with_order_lines
+
+    # Runs of one name in different folders can be equal, so points are recognised as objects.
+    folder_of = {id(point): folder for point, folder in zip(points, folders, strict=True)}
+    return with_order_lines(compare(points, unfinished), lambda point: readable_ledger(folder_of[id(point)]))
 
 
 def _of_one_core(folder: Path, summary: "dict[str, object] | None") -> "RunLedger":

@@ -10,6 +10,7 @@ from tilewright.base.harmless import ended_lines, terminal_lines
 from tilewright.base.steps import MULTI, SINGLE, SUMMARY
 from tilewright.cli.options import echo_json, echo_notices
 from tilewright.cli.run_costs import point_of_run
+from tilewright.cli.run_ledgers import ordered
 from tilewright.cli.runs import read_any_summary, read_unfinished, run_directories
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import ARGUMENT, Help, Paper, verb
@@ -116,6 +117,14 @@ def _unlike_lines(directories: Sequence[Path], kinds: Sequence[str] = ()) -> lis
     return [f"{name}: {cause.text}" for name, causes in found for cause in causes if not kinds or cause.kind in kinds]
 
 
+def _order_lines(directories: Sequence[Path]) -> list[str]:
+    """Sentences on what would turn the order of the two best runs of each network, and on what they cover."""
+    found = ordered([point_of_run(directory) for directory in directories], directories)
+    lines = [f"{group.name}: {line}" for group in found for line in group.order_lines[:-1]]
+    covers = [group.order_lines[-1] for group in found if group.order_lines]
+    return [*lines, *dict.fromkeys(covers)]
+
+
 def _text(summaries: Summaries, rows: Rows, directories: Sequence[Path]) -> str:
     from tilewright.results.run_columns import run_row
     from tilewright.results.run_tables import multi_text
@@ -126,6 +135,7 @@ def _text(summaries: Summaries, rows: Rows, directories: Sequence[Path]) -> str:
     rows_of = {flow: [run_row(run, one) for run, one in summaries[flow].items()] for flow in (SINGLE, MULTI)}
     texts += [runs_legend(rows_of[SINGLE], rows_of[MULTI])] if texts else []
     texts += [ended_lines(unlike)] if (unlike := _unlike_lines(directories)) else []
+    texts += [ended_lines(turns)] if (turns := _order_lines(directories)) else []
     texts += [terminal_lines(unfinished_lines(rows))] if rows else []
     return "\n".join(texts)
 

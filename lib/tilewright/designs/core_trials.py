@@ -12,6 +12,7 @@ from typing import Any
 from tilewright.base.processes import in_processes
 from tilewright.cost.record import times
 from tilewright.designs.advice import Advice, Advices
+from tilewright.designs.advice_gaps import gap_notes
 from tilewright.designs.changes import MappingChange
 from tilewright.designs.evaluate import NetworkEvaluator
 from tilewright.designs.held_mappings import Held, Outcome, best_known, held_mappings
@@ -119,7 +120,8 @@ class ExplainedRun:
         return best_known(self.placed, held, self.objective)
 
     def notes(self, advices: Advices) -> list[str]:
-        """Notes on the clock of a changed in-memory array, and on outermost memories that could be smaller.
+        """Notes on the clock of a changed in-memory array, on outermost memories that could be smaller, and on the gaps
+        of the mappings.
 
         An outermost memory can be off-chip. If it is smaller, nothing is saved on the chip.
         """
@@ -129,7 +131,8 @@ class ExplainedRun:
         if core.operational_array.is_in_memory and of_array:
             notes.append("latencies are in cycles, but a changed array can also have another clock period")
         taken = {one.change.path[1] for _, one in advices.spare if one.change.path[0] == "memories"}
-        return notes + [f"{memory.name} {OUTERMOST}" for memory, _ in top_memories(core) if memory.name in taken]
+        notes += [f"{memory.name} {OUTERMOST}" for memory, _ in top_memories(core) if memory.name in taken]
+        return notes + gap_notes(self, advices)
 
 
 def _mapping_searcher(run: ExplainedRun) -> Callable[[Mapping], Outcome]:

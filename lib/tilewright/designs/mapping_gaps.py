@@ -1,7 +1,7 @@
 """Gaps of the mappings of designs on the front: how much better the best mappings could be."""
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas
 from tilewright.base.errors import count_of
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.proof import Bounded
 from tilewright.cost.record import LayerRecord
 from tilewright.designs.answer import Answer
 from tilewright.designs.columns import MAPPING_GAP
@@ -51,8 +52,8 @@ def with_mapping_gaps(space: Space, answer: Answer) -> Answer:
         for place, row in rows.iterrows():
             accelerator = parse_accelerator(space.design(int(row["index"])).hardware)
             value = OBJECTIVES[options.objective].value(row[ENERGY_PJ], row[LATENCY_CYCLES])
-            gap = _gap(evaluator, accelerator, options.objective, float(value))
-            gaps[place] = np.nan if gap is None else gap
+            bound = bound_of_design(evaluator, accelerator, options.objective, float(value))
+            gaps[place] = np.nan if bound is None else bound.gap
     known = gaps.dropna().tolist()
     if not known:
         return answer
@@ -61,13 +62,19 @@ def with_mapping_gaps(space: Space, answer: Answer) -> Answer:
     return replace(answer, exploration=exploration, mapping_notes=(told,))
 
 
-def _gap(evaluator: NetworkEvaluator, accelerator: Accelerator, objective: str, value: float) -> float | None:
-    """Gap of the objective of a network on one design. `value` is the objective. None if a layer has no bound."""
-    placed = list(_placed(evaluator, accelerator, objective))
+def bound_of_design(
+    evaluator: NetworkEvaluator, accelerator: Accelerator, objective: str, value: float
+) -> Bounded | None:
+    """Objective `value` of a network on one design, with its lower bound; None if a layer has no bound."""
+    return bound_of_layers(list(_placed(evaluator, accelerator, objective)), objective, value)
+
+
+def bound_of_layers(placed: Sequence[tuple[LayerRecord, int]], objective: str, value: float) -> Bounded | None:
+    """Objective `value` of a network with its lower bound, from pairs (layer, number of repeats); None if a layer has
+    no bound."""
     if not all("lower_bound" in record.search for record, _ in placed):
         return None
-    bound = bound_of_run(placed, OBJECTIVES[objective], value)
-    return bound.gap
+    return bound_of_run(placed, OBJECTIVES[objective], value)
 
 
 def _placed(evaluator: NetworkEvaluator, accelerator: Accelerator, objective: str) -> Iterator[tuple[LayerRecord, int]]:

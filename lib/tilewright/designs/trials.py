@@ -164,7 +164,8 @@ def named_advices(run: TrialEngine, changes: Sequence[FileChange], *, search: bo
     searches = search and not run.not_searched
     notes = [run.not_searched] if search and run.not_searched else []
     made = Advices.of(run.objective, run.now, [tried(run, change, search).of(change)], searches, notes, run.same_words)
-    return replace(made, is_named=True, notes=(*made.notes, *run.notes(made)))
+    made = replace(made, is_named=True)
+    return replace(made, notes=(*made.notes, *run.notes(made)))
 
 
 def with_pairs(run: TrialEngine, made: Advices, jobs: int = 1) -> Advices:

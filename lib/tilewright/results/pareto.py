@@ -80,6 +80,11 @@ class ComparableRuns:
     order_lines: tuple[str, ...] = ()
     """Sentences on what would turn the order of the two best runs in each measure; () if this was not computed."""
 
+    @property
+    def name(self) -> str:
+        """Name of the network, with the options in which the group differs from others."""
+        return f"{self.workload}, {self.difference}" if self.difference else self.workload
+
     @cached_property
     def front_probabilities(self) -> tuple[float, ...]:
         """Probability of each run to be on the front if costs vary within their ranges; () if no costs have a range."""
@@ -362,7 +367,7 @@ def _other_options(point: RunPoint, others: Sequence[RunPoint]) -> str:
 
 
 def _group_text(group: ComparableRuns) -> str:
-    title = f"{group.workload}, {group.difference}" if group.difference else group.workload
+    title = group.name
     by_time = BY_TIME in group.objectives
     times = ("time\n[s]",) if by_time else ()
     table = text_table(title, ("run",), ("energy\n[µJ]", "latency\n[cycles]", *times, "area\n[mm²]", *_HEADINGS))

@@ -6,11 +6,16 @@ from typing import Any
 from tilewright.base.artifacts.codec import decode
 from tilewright.base.errors import count_of, some_of
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
+from tilewright.base.objectives import OBJECTIVES
 from tilewright.base.proof import covered_text, gap_to
 from tilewright.search.run_bound import FrontEnds
 
 LEAST_SAVED = 0.0005
 """Smallest decrease of energy or latency that the text mentions, as a share of its value."""
+
+SMALLEST_RISE = 0.0001
+"""Smallest rise of the objective that the text states as a number, as a share."""
 
 QUICK_BOUNDS = ("loma", "salsa")
 """Engines that compute bounds by a short additional search after their own search."""
@@ -71,8 +76,29 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
             f"these bounds of a search by {' and '.join(quick)} come from one narrow round, so the true distance can be"
             " smaller; search engine best narrows the gap, and looks for better mappings"
         )
+    if least := proof.get("least_value"):
+        yield near_line(summary, least)
     if (ends := proof.get("ends")) and "points" not in summary.get("front", {}):
         yield price_line(decode(FrontEnds, ends))
+
+
+def near_line(summary: Mapping[str, Any], least: Mapping[str, float]) -> str:
+    """Line on the other measure: what the network gave up of its objective, and what it saved.
+
+    `least` has the sums of energy and latency over the mappings with the least objective that were found.
+    """
+    if OBJECTIVES[summary["objective"]].energy:
+        own, other, goal, more_of, less_of = ENERGY_PJ, LATENCY_CYCLES, "energy", "more energy", "fewer cycles"
+    else:
+        own, other, goal, more_of, less_of = LATENCY_CYCLES, ENERGY_PJ, "latency", "more cycles", "less energy"
+    rise, fall = summary[own] / least[own] - 1, 1 - summary[other] / least[other]
+    if not fall:
+        return f"no mapping with {less_of} was met near the least {goal} of a layer"
+    by = "no" if not rise else "less than 0.01%" if rise < SMALLEST_RISE else f"{rise:.2%}"
+    return (
+        f"near the least {goal} found for each layer: {by} {more_of} for {fall:.2%} {less_of} (`--near-optimum 0` takes"
+        f" the least {goal})"
+    )
 
 
 def price_line(ends: FrontEnds) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
 from tilewright.base.errors import Problem
-from tilewright.base.objectives import Chance, Goal, Objective
+from tilewright.base.objectives import OBJECTIVES, Chance, Goal, Objective
 from tilewright.base.parameters import (
     Count,
     Limits,
@@ -171,6 +171,14 @@ class BestParameters(ExactParameters):
     The summary of a run then has the front of the network.
     """
 
+    near_optimum: Annotated[float, Limits(least=0, most=0.1)] = 0.0
+    """Largest loss of the objective energy (or latency) that the engine best accepts to lower the other measure; 0: no
+    loss.
+
+    The loss of a layer is a share of the least value found. Among the mappings that the search met within this share,
+    the engine takes the one with the least latency (or energy).
+    """
+
     @property
     def engine(self) -> SearchEngine:
         """Name of the engine, for certificates."""
@@ -223,6 +231,8 @@ class CoreSearchOptions(SalsaParameters, BestParameters, LomaParameters, Boundar
         others = dict.fromkeys(one.name for kind in PARAMETERS_OF.values() for one in parameters_of(kind))
         why = f"has no effect with temporal_mapping_search_engine {self.temporal_mapping_search_engine}"
         found = {name: why for name in others if name not in own and name != "objective"}
+        if "near_optimum" not in found and all(OBJECTIVES[self.objective]):
+            found["near_optimum"] = f"has no effect with objective {self.objective}, which contains energy and latency"
         return super().without_effect() | found
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
@@ -274,6 +284,7 @@ class MapOptions(SearchOptions):
     temporal_mapping_search_engine: SearchEngine = "best"
     exploit_data_locality: bool = True
     bounds: bool = True
+    near_optimum: Annotated[float, Limits(least=0, most=0.1)] = 0.001
     preset: Literal["best", "zigzag"] | None = None
     """Values for the options that are not given. best: the defaults of this table, for design decisions. zigzag: the
     values of zigzag-dse 3.9.1, for comparisons (model zigzag-3.9.1, objective latency, search engine loma, and layers
@@ -323,8 +334,10 @@ class MapOptions(SearchOptions):
 
     @classmethod
     def implied(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Values that the preset in `given` sets for other options."""
-        chosen = {"front": True} if any(given.get(name) is not None for name in CHOICES) else {}
+        """Values that the preset, the engine and the choice of a point in `given` set for other options."""
+        chosen: dict[str, Any] = {"front": True} if any(given.get(name) is not None for name in CHOICES) else {}
+        if given.get("temporal_mapping_search_engine", "best") != "best":
+            chosen["near_optimum"] = 0.0  # so that the recorded options do not depend on how the engine was chosen
         if given.get("preset") != ZIGZAG:
             return chosen
         own = {parameter.name for parameter in parameters_of(cls) if parameter.owner is MapOptions}

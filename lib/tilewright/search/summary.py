@@ -18,7 +18,7 @@ from tilewright.hardware.static_power import clock_period_ns, static_power_mw
 from tilewright.mapping.runnable import coverage_fields, coverage_of, unmodelled_work
 from tilewright.search.cost_ranges import cost_ranges
 from tilewright.search.front import front_of, network_front
-from tilewright.search.run_bound import NO_ENDS, FrontEnds, LayerBounds, run_bound
+from tilewright.search.run_bound import NO_ENDS, FrontEnd, FrontEnds, LayerBounds, run_bound
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import operand_bits_of
 
@@ -146,7 +146,7 @@ def _certificate(
         powers = OBJECTIVES[objective]
         bound = bound_of_run(placed, powers, powers.value(energy_pj, latency_cycles))
         certificate |= {"run": bound.stated(), **_ends_of_run(placed)}
-    return {"certificate": certificate}
+    return {"certificate": certificate | _least_value_of_run(placed)}
 
 
 def bound_of_run(placed: Sequence[tuple[LayerRecord, int]], powers: Powers, value: float) -> Bounded:
@@ -164,6 +164,20 @@ def _ends_of_run(placed: Sequence[tuple[LayerRecord, int]]) -> JsonObject:
     for record, count in placed:
         total = total.plus(decode(FrontEnds, record.search["ends"]), count)
     return {"ends": encode(total)}
+
+
+def _least_value_of_run(placed: Sequence[tuple[LayerRecord, int]]) -> JsonObject:
+    """Sums over the mappings with the least objective, near which the search chose others; {} if it chose no others.
+
+    Layers that were searched without this choice count with their own mappings.
+    """
+    total, is_near = FrontEnd(0.0, 0.0), False
+    for record, count in placed:
+        own = FrontEnd(record.energy_pj, float(record.latency_cycles))
+        stated = record.search.get("least_value")
+        is_near |= stated is not None
+        total = total.plus(own if stated is None else decode(FrontEnd, stated), count)
+    return {"least_value": {ENERGY_PJ: total.energy_pj, LATENCY_CYCLES: total.latency_cycles}} if is_near else {}
 
 
 def _bounds_of_both(record: LayerRecord) -> tuple[float, float]:

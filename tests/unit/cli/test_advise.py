@@ -71,6 +71,30 @@ def test_changes_that_are_made_together_cost_what_is_told(
     assert summary["energy_pj"] == told["new_search_energy_pj"]
 
 
+@pytest.mark.parametrize("engine", ["best", "loma"])
+def test_gaps_are_those_of_map(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The gap of the run and that of a changed file are the gaps that `map` states, and so is what is certain."""
+    options = ["--temporal-mapping-search-engine", engine, "--no-store"]
+    assert main(["map", *GIVEN, *options, "-o", str(tmp_path / "run")]) == 0
+    named = ["advise", str(tmp_path / "run"), *GIVEN, "--together"]
+    written = tmp_path / "changed.yaml"
+    capsys.readouterr()
+    text = _output([*named, "operational_array.sizes.0", "--write", "1", str(written)], capsys)
+    new = [str(written) if one == str(HARDWARE) else one for one in GIVEN]
+    assert main(["map", *new, *options, "-o", str(tmp_path / "new")]) == 0
+    own, changed = (tilewright.load(tmp_path / name / "summary.json")["certificate"]["run"] for name in ("run", "new"))
+    line = next(" ".join(line.split()) for line in text.splitlines() if "with the best mappings" in line)
+    assert f"the EDP of the run could be smaller by {own['gap']:.2%} at most" in line
+    assert f"with the change by {changed['gap']:.2%} at most" in line
+    assert ("below the lower bound of the run" in line) == (changed["value"] < own["lower_bound"])
+    assert f"that {engine} tries" in line
+
+
+def test_a_run_without_bounds_says_so(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The preset `zigzag` computes no bounds."""
+    assert "note: how far the mappings are from the best is not known" in _output(["advise", str(run), *GIVEN], capsys)
+
+
 def test_pairs_are_tried_on_demand(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The text and the JSON have their number."""
     options = ["advise", str(run), *GIVEN, "--no-search", "--no-mapping-changes"]

@@ -1,10 +1,13 @@
 """Rankings of runs with unlike clocks: no verb prints cycles of such runs without a sentence on time."""
 
+import json
 from pathlib import Path
 
 import pytest
 import tilewright
 from tilewright.cli.main import main
+from tilewright.cli.run_costs import point_of_run
+from tilewright.cli.run_ledgers import ordered
 
 WORKLOAD = [
     {
@@ -28,7 +31,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = Path("config/hardware/zigzag/tpu_like.yaml").read_text("utf-8")
     for name, mhz in CLOCKS_MHZ.items():
         hardware = folder / f"{name}.yaml"
-        own = text.replace("name: tpu_like", f"name: {name}\nclock_frequency: {mhz} MHz")
+        own = text.replace("name: tpu_like", f"name: {name}").replace(" 700 MHz", f" {mhz} MHz")
         hardware.write_text(own.replace("unit_energy: 0.04", f"unit_energy: {0.01 * mhz / 250}"), "utf-8")
         options = {"temporal_mapping_search_engine": "loma", "lpf_limit": 2}
         tilewright.map(WORKLOAD, hardware, MAPPING, output=folder / "runs" / name, **options)  # type: ignore[arg-type]
@@ -63,6 +66,42 @@ def test_every_ranking_says_that_clocks_differ(runs: Path, tmp_path: Path, capsy
     assert (tmp_path / "pareto.csv").read_text("utf-8").count(text) == len(CLOCKS_MHZ)
     said(capsys, "page", runs, "-o", tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text("utf-8").count(text) == 2
+
+
+def test_every_ranking_names_what_turns_the_order(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The sentences of `pareto`, to the letter, in the table of runs and in each view of the page; none of one run."""
+    groups = ordered([point_of_run(runs / name) for name in CLOCKS_MHZ], [runs / name for name in CLOCKS_MHZ])
+    lines = [" ".join(line.split()) for group in groups for line in group.order_lines]
+    assert len(lines) == 4
+    assert sum("B would be first with" in line for line in lines) >= 2
+    for verb in ("pareto", "summarize"):
+        out, _ = said(capsys, verb, runs)
+        assert all(line in out for line in lines), verb
+    assert "best and second" not in said(capsys, "summarize", runs / "fast")[0]
+    said(capsys, "page", runs, "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    data = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
+    assert [group["turns"] for group in data["groups"]] == [list(group.order_lines) for group in groups]
+
+
+def test_a_changed_clock_of_the_table_turns_the_order(runs: Path, tmp_path: Path) -> None:
+    """The factor of the printed sentence, applied to the hardware file: the second run is the first; and at 0.9 of the
+    change it is not."""
+    (group,) = ordered([point_of_run(runs / name) for name in CLOCKS_MHZ], [runs / name for name in CLOCKS_MHZ])
+    line = next(line for line in group.order_lines if ": latency in seconds" in line)
+    factor = float(line.partition("at least ")[2].partition(" times the clock of B")[0])
+    text = Path("config/hardware/zigzag/tpu_like.yaml").read_text("utf-8")
+    fast_s = tilewright.load(runs / "fast" / "summary.json")["latency_s"]
+    for share, turns in ((1.0, True), (0.9, False)):
+        hardware = tmp_path / f"{share}.yaml"
+        mhz = CLOCKS_MHZ["slow"] * (1 + (factor - 1) * share)
+        hardware.write_text(text.replace("700 MHz", f"{mhz!r} MHz"), "utf-8")
+        output = tmp_path / str(share)
+        options = {"temporal_mapping_search_engine": "loma", "lpf_limit": 2}
+        tilewright.map(WORKLOAD, hardware, MAPPING, output=output, **options)  # type: ignore[arg-type]
+        assert (tilewright.load(output / "summary.json")["latency_s"] < fast_s) == turns
 
 
 def test_compare_names_a_clock_that_turns_the_latency(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -155,3 +155,15 @@ def test_the_clock_of_a_system_is_that_of_its_library(tmp_path: Path) -> None:
     assert sum(system_rates_pj_a_cycle(clocked).values()) > 0
     read(tmp_path, connected(2, ["0, 1"], clock_frequency="5 GHz"), notices=notices, small=sourced, dram=offchip())
     assert sum("small, sram: an access takes" in one for one in notices) == 1
+
+
+SHIPPED = sorted([*Path("config/hardware/zigzag").glob("*.yaml"), *Path("config/hardware/multi").glob("*.yaml")])
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
+def test_a_shipped_accelerator_has_a_clock_and_no_static_power(file: Path) -> None:
+    """Times are known for each of them, and the clock adds no leakage to the energies of the reference tools."""
+    accelerator = parse_accelerator(file)
+    for shipped in accelerator.cores:
+        assert clock_period_ns(shipped) is not None, shipped.name
+        assert static_power_mw(shipped) == 0

@@ -61,8 +61,8 @@ class FrontSource:
 
 
 @dataclass(frozen=True)
-class _Met:
-    """Mapping that a search has found. The energy can have a rounding error, because it is computed as a difference."""
+class Met:
+    """Mapping that a search has met. The energy can be rounded, because it is a difference."""
 
     energy_pj: float
     latency_cycles: float
@@ -81,15 +81,14 @@ class FrontSearch:
     starts: int
     ordering: tuple["TemporalOrderingEntry", ...]
     control: Control
-    met: list[_Met] = field(default_factory=list)
+    met: list[Met] = field(default_factory=list)
     lines: list[SupportingLine] = field(default_factory=list)
     least_latency_cycles: float = 0.0
 
     def run(self, found: "ExactResult", source: FrontSource) -> BoundedFront | None:
-        """Front of the layer; None if a search finds no mapping. `found` is the result of the search for the run's
-        objective; its mappings are the first points.
-        """
-        self._take(found, source, 0.0)
+        """Front of the layer; None if a search finds no mapping. `found` is the result for the objective, which is a
+        first point."""
+        self.take(found, source, 0.0)
         latency, energy = self._search("latency", 0.0), self._search("energy", 0.0)
         if latency is None or energy is None:
             return None
@@ -116,7 +115,7 @@ class FrontSearch:
         watch = Watch.start(SWEPT, limits, self.control.stop, self.control.advance)
         missed = FrontSweep(source.choices, self.ordering, self.mapper, watch, known, tolerance).run()
         self.met += [
-            _Met(one.energy_pj, one.latency_cycles, source, one) for one in known.points if one.order is not None
+            Met(one.energy_pj, one.latency_cycles, source, one) for one in known.points if one.order is not None
         ]
         self.met = [self.met[place] for place in self._staircase()]
         return missed, watch.spent
@@ -150,13 +149,13 @@ class FrontSearch:
         source = self.new_source(objective, pj_a_cycle)
         found = mapper.search(iter(source.choices), self.starts, self.ordering, self.control)
         if found is not None:
-            self._take(found, source, pj_a_cycle)
+            self.take(found, source, pj_a_cycle)
         return found
 
-    def _take(self, found: "ExactResult", source: FrontSource, pj_a_cycle: float) -> None:
-        """Add the mappings that a search has found to `met`, and remove dominated mappings."""
+    def take(self, found: "ExactResult", source: FrontSource, pj_a_cycle: float) -> None:
+        """Keep the mappings that a search has met and that no other one dominates."""
         self.met += [
-            _Met(one.energy_pj - pj_a_cycle * one.latency_cycles, one.latency_cycles, source, one) for one in found.met
+            Met(one.energy_pj - pj_a_cycle * one.latency_cycles, one.latency_cycles, source, one) for one in found.met
         ]
         self.met = [self.met[place] for place in self._staircase()]
 
@@ -183,10 +182,10 @@ class FrontSearch:
 
     def _points(self) -> tuple[FrontPoint, ...]:
         """Points with the exact costs of their mappings."""
-        found = [self._point(one) for one in self.met]
+        found = [self.point(one) for one in self.met]
         return tuple(found[place] for place in on_staircase(*columns(found)).tolist())
 
-    def _point(self, one: _Met) -> FrontPoint:
+    def point(self, one: Met) -> FrontPoint:
         """Point of a mapping, with the costs of the cost model."""
         incumbent = one.incumbent
         problem = one.source.problem(incumbent.candidate)

@@ -43,10 +43,10 @@ from tilewright.search.options import DEFAULT_SPATIAL_MAPPINGS, MOST_STARTS, Spa
 from tilewright.search.run_bound import FrontEnd, FrontEnds
 
 if TYPE_CHECKING:
+    from tilewright.pipeline.stages.layer_front import FrontSearch, FrontSource
     from tilewright.search.exact.choice import Choice
     from tilewright.search.exact.search import ExactResult
     from tilewright.search.exact.space_floors import SpaceFloors
-    from tilewright.search.front import BoundedFront
 
 EFFORT_OF_ENDS, GAP_OF_ENDS = 8, 0.02
 """Limits of the search for each end of a layer's Pareto front (least energy, least latency). EFFORT_OF_ENDS: divisor of
@@ -293,7 +293,14 @@ class _Together(_Spatial):
                 yield from self.rest(replace(self.made[index], index=index))
 
     def _of(self, found: "ExactResult") -> Iterator[Evaluations]:
-        """Rows for the earlier best mappings of the search, each with its spatial mapping; then the best mapping."""
+        """Rows for the spatial mappings that gave the best mapping at some earlier time of the search; then the best
+        mapping.
+        """
+        search = self._front_search(self.mapper) if isinstance(self.mapper, Best) else None
+        trade_off = () if search is None else tuple(self._trade_off(found, search))
+        if search is not None and search.mapper.near_optimum and not all(OBJECTIVES[search.mapper.objective]):
+            trade_off = (*trade_off, ("least_value", encode(FrontEnd(found.energy_pj, found.latency_cycles))))
+            found = self._near_optimum(found, search)
         for index, energy_pj, latency_cycles in found.improved:
             if index != found.candidate:
                 unrolling = self.made[index].unrolling
@@ -305,21 +312,18 @@ class _Together(_Spatial):
             *found.notes(self.mapper.engine, allocation),
             ("spatial_mappings", counts),
             ("covers", self.covered.text),
-            *self._trade_off(found),
+            *trade_off,
         )
         best = replace(self.made[found.candidate], index=found.candidate)
         answer = ExactAnswer(found, best.unrolling, allocation, notes)
         stages = (*self.rest.stages[:place], answer, *self.rest.stages[place + 1 :])
         yield from replace(self.rest, stages=stages)(best)
 
-    def _trade_off(self, found: "ExactResult") -> Iterator[tuple[str, object]]:
+    def _trade_off(self, found: "ExactResult", search: "FrontSearch") -> Iterator[tuple[str, object]]:
         """Notes on the mappings with the least energy and the least latency and on the Pareto front, if the temporal
-        mapper searches them. If there is a front, the two mappings are its ends.
-        """
-        mapper = self.mapper
-        if not isinstance(mapper, Best):
-            return
-        front = self._front(found, mapper) if mapper.front else None
+        mapper searches them. With a front, the two mappings are the ends of the front."""
+        mapper = search.mapper
+        front = search.run(found, self._own_source()) if mapper.front else None
         if mapper.ends and all(OBJECTIVES[mapper.objective]):
             chosen = FrontEnd(found.energy_pj, found.latency_cycles)
             ends = self._ends(found, mapper) if front is None else replace(front.ends, chosen=chosen)
@@ -350,8 +354,8 @@ class _Together(_Spatial):
             ends[goal] = FrontEnd(best.energy_pj, best.latency_cycles, min(end.lower_bound, own))
         return FrontEnds(**ends, chosen=FrontEnd(found.energy_pj, found.latency_cycles))
 
-    def _front(self, found: "ExactResult", mapper: Best) -> "BoundedFront | None":
-        """Pareto front of the layer; None if a search finds no mapping."""
+    def _front_search(self, mapper: Best) -> "FrontSearch":
+        """Search over the spatial mappings of the layer that has met no mapping yet."""
         from tilewright.pipeline.stages.layer_front import FrontSearch, FrontSource
 
         def source(objective: str, pj_a_cycle: float) -> FrontSource:
@@ -359,8 +363,28 @@ class _Together(_Spatial):
             return FrontSource(search._choices(objective, pj_a_cycle), search.made.__getitem__, search._prepared)
 
         ordering = self.problem.constraints.temporal_ordering
-        search = FrontSearch(source, mapper, len(self.starts), ordering, self.rest.control)
-        return search.run(found, FrontSource((), self.made.__getitem__, self._prepared))
+        return FrontSearch(source, mapper, len(self.starts), ordering, self.rest.control)
+
+    def _own_source(self) -> "FrontSource":
+        """Spatial mappings that the search for the objective has made."""
+        from tilewright.pipeline.stages.layer_front import FrontSource
+
+        return FrontSource((), self.made.__getitem__, self._prepared)
+
+    def _near_optimum(self, found: "ExactResult", search: "FrontSearch") -> "ExactResult":
+        """Result with a mapping near the optimum that has less of the other measure; `found` if none was met."""
+        from tilewright.pipeline.stages.near_optimum import near_optimum
+
+        near = near_optimum(search, found, self._own_source(), search.mapper.near_optimum)
+        return found if near is None else replace(near.result, candidate=self._index_of(near.candidate))
+
+    def _index_of(self, candidate: SpatialCandidate) -> int:
+        """Index of a spatial mapping among those that the search has made. A mapping that it has not made is added."""
+        for index, made in enumerate(self.made):
+            if made.unrolling == candidate.unrolling:
+                return index
+        self.made.append(candidate)
+        return len(self.made) - 1
 
 
 def _the_item(item: Any) -> Iterator[Any]:

@@ -211,8 +211,9 @@ class Best(BestParameters, Exact):
     branch and bound in the same way as Exact.
 
     The search of a layer ends when the gap is at most `largest_gap`, or when `effort` is spent; then the remaining gap
-    is reported. The result is never worse than the results of Loma and Salsa with their default parameters. The result
-    is the same on every machine, unless a time budget ends the search. In all other respects, this stage is like Exact.
+    is reported. The result is never worse than the results of Loma and Salsa with their default parameters, except by
+    `near_optimum`. The result is the same on every machine, unless a time budget ends the search. In all other
+    respects, this stage is like Exact.
 
     Example: {replace: Loma, stage: Best, parameters: {largest_gap: 0.05, effort: 100000}}
     """

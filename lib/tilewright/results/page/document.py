@@ -16,7 +16,7 @@ from tilewright.base.harmless import html, html_data
 from tilewright.base.json_values import JsonObject
 from tilewright.results.multi.page import schedule_frame
 from tilewright.results.page.columns import LIMITED_BY, area_words, cause_text, cell, shown_columns
-from tilewright.results.pareto import compare
+from tilewright.results.pareto import ComparableRuns, compare
 from tilewright.results.records import Summary
 from tilewright.results.run_columns import run_row
 from tilewright.results.run_point import RunPoint
@@ -49,9 +49,17 @@ class PageRun:
     """Short text on the limit of a run on several cores."""
 
 
-def results_page(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] = ()) -> str:
-    """Text of the HTML file. `unfinished` are rows of runs without a result; the page lists these runs."""
-    data = html_data(canonical_text(page_data(runs, unfinished)))
+Groups = Sequence[ComparableRuns]
+
+
+def results_page(
+    runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] = (), groups: Groups | None = None
+) -> str:
+    """Text of the HTML file. `unfinished` are rows of runs without a result, which the page lists.
+
+    `groups` are the groups of comparable runs, with sentences on their order; None compares the runs without sentences.
+    """
+    data = html_data(canonical_text(page_data(runs, unfinished, groups)))
     parts = {
         "TITLE": html(_title(runs)),
         "STYLE": (FOLDER / STYLE).read_text("utf-8"),
@@ -61,12 +69,11 @@ def results_page(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]
     return re.sub("@([A-Z]+)@", lambda mark: parts[mark[1]], (FOLDER / PAGE).read_text("utf-8"))
 
 
-def page_data(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] = ()) -> JsonObject:
-    """Data for the scripts.
-
-    The data are columns, a row and the details of each run, the groups of comparable runs, and warnings on runs that
-    should not be ranked together.
-    """
+def page_data(
+    runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] = (), groups: Groups | None = None
+) -> JsonObject:
+    """Data for the scripts: columns, a row for each run, the details of each run, the groups of comparable runs, and
+    warnings on runs of one network whose numbers are not of one physical world."""
     rows = [_row(run) for run in runs] + [dict(row) for row in unfinished]
     columns = shown_columns(rows)
     details: dict[str, Any] = {}
@@ -75,6 +82,7 @@ def page_data(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] =
         size += len(canonical_text(run.detail))
         if size <= MOST_DETAIL_BYTES:
             details[run.name] = {"flow": run.flow, **run.detail}
+    compared = compare([run.point for run in runs], unfinished) if groups is None else groups
     has_schedule = any(detail.get("schedule") for detail in details.values())
     return {
         "columns": [
@@ -86,11 +94,12 @@ def page_data(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] =
         "details": details,
         "groups": [
             {
-                "name": f"{group.workload}, {group.difference}" if group.difference else group.workload,
+                "name": group.name,
                 "runs": [point.run for point in group.candidates],
                 "lines": list(group.lines),
+                "turns": list(group.order_lines),
             }
-            for group in compare([run.point for run in runs], unfinished)
+            for group in compared
         ],
         "unlike": list(cause_lines([run.point for run in runs])),
         "frame": schedule_frame() if has_schedule else "",

@@ -36,7 +36,8 @@ function runsView() {
   });
   show();
   return [element("h1", {}, "Runs"), picture, element("div", { class: "controls" }, element("label", {}, "filter", search), picks), told, table.node,
-    ...DATA.unlike.map((line) => element("p", { class: "faint" }, line))];
+    ...DATA.unlike.map((line) => element("p", { class: "faint" }, line)),
+    ...DATA.groups.flatMap((group) => group.turns.map((line) => element("p", { class: "faint" }, `${group.name}: ${line}`)))];
 }
 
 // Runs that are not dominated: no other run of the list is at least as good in both quantities and better in one.
@@ -76,7 +77,7 @@ function paretoView() {
     { words: up.words, unit: up.unit, number: true, value: (one) => one.y }, { words: "on the front", value: (one) => (one.strong ? "yes" : "no") }];
   return [element("h1", {}, "Pareto front"), element("p", { class: "faint" }, "Runs of one network that can be compared. Diamonds are on the front: no other run is at least as good in both quantities and better in one. Less is better on both axes. The axes begin and end with the data."),
     controls, ...parts, missing.length ? element("p", {}, `Not drawn, because a number is missing: ${missing.join(", ")}.`) : null,
-    ...group.lines.map((line) => element("p", { class: "faint" }, line)), new Table("runs of the figure", columns, points).node];
+    ...[...group.lines, ...group.turns].map((line) => element("p", { class: "faint" }, line)), new Table("runs of the figure", columns, points).node];
 }
 
 function compareView(given) {
@@ -112,7 +113,9 @@ function compareView(given) {
       parts.push(differences("Energy of layers on cores [µJ]", heads, layersOf(one), layersOf(other)));
     }
   }
-  return [element("h1", {}, "Two runs"), controls, network, element("p", {}, "A is ", runLink(a), ", B is ", runLink(b), "."), plainTable("totals", ["", "A", "B", "B / A"], totals, [1, 2, 3]), ...parts];
+  const pairs = DATA.groups.filter((group) => group.runs.length === 2 && group.runs.includes(a) && group.runs.includes(b));
+  const turns = pairs.flatMap((group) => group.turns.map((line) => element("p", { class: "faint" }, line)));
+  return [element("h1", {}, "Two runs"), controls, network, element("p", {}, "A is ", runLink(a), ", B is ", runLink(b), "."), ...turns, plainTable("totals", ["", "A", "B", "B / A"], totals, [1, 2, 3]), ...parts];
 }
 
 function ratioText(a, b) {

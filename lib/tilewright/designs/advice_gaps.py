@@ -1,0 +1,104 @@
+"""Gaps of the mappings behind advice: how much smaller the objective of the run and of its best changes could be."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from tilewright.base.errors import InputError, MappingError
+from tilewright.base.proof import Bounded
+from tilewright.designs.advice import Advice, Advices
+from tilewright.designs.evaluate import NetworkEvaluator
+from tilewright.designs.held_mappings import Outcome
+from tilewright.designs.mapping_gaps import bound_of_design, bound_of_layers
+from tilewright.hardware.source import parse_accelerator
+from tilewright.hardware.text_edits import with_values
+from tilewright.mapping.constraints import Mapping
+from tilewright.results.records import PlacedLayer
+from tilewright.search.options import SearchOptions
+from tilewright.workload.graph import Workload
+
+MOST_BOUNDED = 3
+"""Largest number of changes of the hardware file whose mappings have bounds: those that help most. A bound takes as
+long as a new search."""
+NOT_KNOWN = (
+    "how far the mappings are from the best is not known, because the run has no lower bounds"
+    " (`tilewright map --bounds`)"
+)
+
+
+class BoundedRun(Protocol):
+    """Run on one core whose records can have lower bounds."""
+
+    @property
+    def placed(self) -> Sequence[PlacedLayer]:
+        """Layers of the run, with their records."""
+
+    @property
+    def hardware(self) -> dict[str, Any]:
+        """Content of the hardware file."""
+
+    @property
+    def network(self) -> Workload:
+        """Network of the run."""
+
+    @property
+    def mapping(self) -> Mapping:
+        """Mapping file of the run."""
+
+    @property
+    def options(self) -> SearchOptions:
+        """Options of the search."""
+
+    @property
+    def objective(self) -> str:
+        """Objective of the search of the run."""
+
+    @property
+    def now(self) -> Outcome:
+        """Costs of the run."""
+
+
+def gap_notes(run: BoundedRun, advices: Advices) -> list[str]:
+    """Sentence on the gaps of the run and of the changes that help most after a new search; [] without searches."""
+    if not advices.searched:
+        return []
+    goal, value = run.objective, run.now.value(run.objective)
+    own = None if value is None else bound_of_layers([(one.of_one, one.repeats) for one in run.placed], goal, value)
+    if own is None:
+        return [NOT_KNOWN]
+    told = f"with the best mappings, the {goal} of the run could be smaller by {own.gap:.2%} at most"
+    bounds = list(_bounds_of_changes(run, advices))
+    if bounds:
+        which = "the change" if advices.is_named else f"no. {', '.join(str(number) for number, _ in bounds)}"
+        told += f", and after a new search with {which} by {max(bound.gap for _, bound in bounds):.2%} at most"
+        sure = [number for number, bound in bounds if bound.value < own.lower_bound]
+        if sure:
+            saves = "the change" if advices.is_named else f"no. {', '.join(map(str, sure))}"
+            told += f"; with {saves}, it is below the lower bound of the run, so no better mapping makes up for it"
+    engine = run.options.temporal_mapping_search_engine
+    return [f"{told} (over the spatial mappings that {engine} tries)"]
+
+
+def _bounds_of_changes(run: BoundedRun, advices: Advices) -> Iterator[tuple[int, Bounded]]:
+    """Pairs (number of a change, objective after a new search with its bound), for the changes of the hardware
+    file that help most."""
+    rows = list(enumerate(advices.found, 1)) if advices.is_named else advices.helpful
+    # A changed mapping file can open all spatial mappings, whose bounds take much longer than those of a hardware file.
+    rows = [(number, one) for number, one in rows if one.search is not None and not one.change.is_of_mapping]
+    rows = [(number, one) for number, one in rows if (advices.gain(one.search) or 0.0) > 0]
+    for number, one in rows[:MOST_BOUNDED]:
+        found = _bound_of_change(run, one)
+        if found is not None:
+            yield number, found
+
+
+def _bound_of_change(run: BoundedRun, one: Advice) -> Bounded | None:
+    """Objective after a new search with a change, with its lower bound; None if there is no bound."""
+    value = None if one.search is None else one.search.value(run.objective)
+    if value is None:
+        return None
+    accelerator = parse_accelerator(with_values(run.hardware, one.change.system_settings))
+    try:
+        evaluator = NetworkEvaluator(run.network, run.mapping, run.options, bounds=True)
+        return bound_of_design(evaluator, accelerator, run.objective, value)
+    except (InputError, MappingError):
+        return None
