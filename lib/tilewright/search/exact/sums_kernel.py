@@ -104,7 +104,7 @@ def least_load(x, b, q, point, first):
 
 @kernel
 def add_pairs(problem, x, b, table, r):
-    """If `adds_up` is set for boundary `b`, add its least loading time in cycles to row `b`, `r` of a table.
+    """Add the least loading time of boundary `b`, in cycles, to row `b`, `r` of a table if `adds_up` is set for `b`.
 
     The loading time is the time to move a tile between the memories on the two sides of the boundary.
     """
