@@ -1,9 +1,10 @@
 """Gaps of the mappings behind advice: how much smaller the objective of the run and of its best changes could be."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from tilewright.base.errors import InputError, MappingError
+from tilewright.base.json_values import JsonObject
 from tilewright.base.proof import Bounded
 from tilewright.designs.advice import Advice, Advices
 from tilewright.designs.evaluate import NetworkEvaluator
@@ -33,7 +34,7 @@ class BoundedRun(Protocol):
         """Layers of the run, with their records."""
 
     @property
-    def hardware(self) -> dict[str, Any]:
+    def hardware(self) -> JsonObject:
         """Content of the hardware file."""
 
     @property
