@@ -40,7 +40,7 @@ def test_the_compiled_scheduler_forwards_like_the_slow_one(seed: int, options: S
     assert (fast.start_cycles.tolist(), fast.end_cycles.tolist()) == (slow.start, slow.end)
 
 
-@settings(max_examples=members(600, 100), deadline=None)
+@settings(max_examples=members(600, 16), deadline=None)
 @given(SEEDS, OPTIONS, st.booleans())
 def test_schedules_with_forwarding_keep_every_rule(seed: int, options: ScheduleOptions, is_mesh: bool) -> None:
     """No fault for the checker, never below a bound, and every bound follows from its certificate."""
@@ -57,7 +57,7 @@ def test_schedules_with_forwarding_keep_every_rule(seed: int, options: ScheduleO
     assert certificate_faults(problem, own, bound_certificate(problem, own, bounds)) == []
 
 
-@settings(max_examples=members(100, 20), deadline=None)
+@settings(max_examples=members(100, 5), deadline=None)
 @given(SEEDS)
 def test_forwarding_never_gives_a_worse_bound(seed: int) -> None:
     """Bounds of a system with forwarding are at most those of the same system without it."""

@@ -65,7 +65,7 @@ def test_the_compiled_scheduler_equals_the_slow_one_on_networks(seed: int, optio
         assert np.array_equal(getattr(fast, name), getattr(slow, name)), name
 
 
-@settings(max_examples=members(600, 100), deadline=None)
+@settings(max_examples=members(600, 16), deadline=None)
 @given(SEEDS, OPTIONS)
 def test_schedules_with_multicast_keep_every_rule(seed: int, options: ScheduleOptions) -> None:
     """No fault for the checker, the traffic of a second count, and never below a bound."""
@@ -82,7 +82,7 @@ def test_schedules_with_multicast_keep_every_rule(seed: int, options: ScheduleOp
         assert bounds.energy_pj <= schedule.energy_pj * (1 + 1e-12)
 
 
-@settings(max_examples=members(100, 20), deadline=None)
+@settings(max_examples=members(100, 5), deadline=None)
 @given(SEEDS)
 def test_multicast_never_gives_a_worse_bound(seed: int) -> None:
     """Bounds of a system with multicast on every link are at most those of the same system without it."""
