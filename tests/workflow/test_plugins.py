@@ -249,7 +249,7 @@ CLASHES = {
     "a power with a default": (
         '"refresh_mw", "power_mw", "Power that keeps data alive.", term="refresh")',
         '"refresh_mw", "power_mw", "Power that keeps data alive.", 0.5, "refresh")',
-        "plug-in refresh is a power with the default 0.5; only the default 0 is allowed",
+        "plug-in refresh is a power with the default 0.5; the default of a power must be 0, as files must state it",
     ),
     "a key of the file": (
         'Attribute("refresh",',
