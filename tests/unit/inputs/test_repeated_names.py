@@ -30,7 +30,7 @@ def test_layers_of_one_name_get_numbers_and_their_own_costs() -> None:
     notices: list[str] = []
     workload = read_workload_yaml([layer(0, 32, 16), layer(1, 16, 48)], notices)
     assert [node.name for node in workload.nodes] == ["x", "x__2"]
-    assert "same name" in notices[0]
+    assert "another layer has this name" in notices[0]
     core = parse_accelerator("config/hardware/cube_3d.yaml").cores[0]
     mapped = map_workload(workload, core, parse_mapping("config/mapping/cube_3d.yaml"))
     assert mapped.summary["mac_count"] == 16 * 32 * 16 + 16 * 16 * 48
