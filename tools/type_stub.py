@@ -80,7 +80,7 @@ class _Names:
 
 
 def _is_written_out(name: str) -> bool:
-    """Whether the stub writes out the arguments of a function. If not, the stub re-exports the function."""
+    """True if the stub writes out the arguments of a function. If not, the stub re-exports the function."""
     return name in _LAZY["_HOME_OF"] and hasattr(getattr(tilewright, name), "__signature__")
 
 

@@ -68,7 +68,7 @@ class ConformanceReport:
 
     @property
     def passed(self) -> bool:
-        """Whether every point is equal or close."""
+        """True if every point is equal or close."""
         return self.points > 0 and self.equal + self.close == self.points
 
     def add(self, identity: str, pairs: Iterable[tuple[str, Any, Any]]) -> None:
@@ -153,7 +153,7 @@ def _compare_point(report: ConformanceReport, point: dict[str, Any], core: Core)
 
 
 def _fits_repaired(point: JsonObject, core: Core, order: LoopOrder) -> bool:
-    """Whether a loop order fits in the memories of an array for which the reference has no energy.
+    """True if a loop order fits in the memories of an array for which the reference has no energy.
 
     The reference checks the energy last.
     """

@@ -108,7 +108,8 @@ def test_a_pipeline_from_python(network: Path, tmp_path: Path) -> None:
         ({"layer_stacks": "x"}, ["layer_stacks: must be a list of stacks, got 'x' (allowed: lists of node ids"]),
         ({"pipeline": [{"drop": "Sum"}], "nb_ga_individuals": "x"},
          ["pipeline[0].drop: the pipeline has no such stage", "nb_ga_individuals: wrong kind of value"]),
-        ({"pipeline": multi_pipeline(sliced=False), "mode": "lbl"}, ["mode: no such setting (allowed: none, because the pipeline is already built"]),
+        ({"pipeline": multi_pipeline(sliced=False), "mode": "lbl"},
+         ["mode: no such setting (allowed: none, because the pipeline is already built"]),
         ({"operands_to_prefetch": ["V"]}, ["operands_to_prefetch[0]: no layer reads an operand of this name, got V"]),
     ],
 )  # fmt: skip

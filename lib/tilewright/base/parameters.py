@@ -272,7 +272,7 @@ class _MisfitError(Exception):
     def __init__(self, message: str, allowed: str = "", nearest: str = "", is_of_kind: bool = False) -> None:
         self.message, self.allowed, self.nearest = message, allowed, nearest
         self.is_of_kind = is_of_kind
-        """Whether the value has the right type, although it is not allowed."""
+        """True if the value has the right type, although it is not allowed."""
 
 
 def _converted(hint: Any, value: Any, name: str) -> Any:

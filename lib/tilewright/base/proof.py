@@ -172,18 +172,12 @@ class Schedules:
         return f"{which} and {schedules} (other tiles are not covered)"
 
 
-@dataclass(frozen=True)
-class EveryPlan:
-    """Plans for which the lower bounds of `fuse` over all tilings are valid: all cuts of the layers, on the cores that
-    the mapping file allows, and all schedules of the causal model."""
-
-    text: str = (
-        "every plan: layers cut along any dimensions of their outputs into any parts and tiles, in any stacks, on any"
-        " allowed cores, with any order, prefetch, streams and detours"
-    )
-    """Text of the set for messages and files."""
-
-
+EVERY_PLAN = (
+    "every plan: layers cut along any dimensions of their outputs into any parts and tiles, in any stacks, on any"
+    " allowed cores, with any order, prefetch, streams and detours"
+)
+"""Text for the plans for which the lower bounds of `fuse` over all tilings are valid: all cuts of the layers, on the
+cores that the mapping file allows, and all schedules of the causal model."""
 ALLOWED_ALLOCATIONS = "the allowed allocations of these tiles"
 """Short text for the set `Schedules`, for which a proof is valid."""
 OF_THIS_TILING = "of this tiling; other tilings may be faster"

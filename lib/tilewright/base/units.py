@@ -84,7 +84,7 @@ def parse_bandwidth_bits(value: object) -> int:
 
 
 def is_per_second(value: object) -> bool:
-    """Whether a value is written as a bandwidth per second."""
+    """True if a value is written as a bandwidth per second."""
     return isinstance(value, str) and re.search(r"/s(ec)?\s*$", value) is not None
 
 
@@ -97,7 +97,7 @@ def parse_bits_per_second(value: object) -> "Fraction":
 
 
 def is_energy_per_bit(value: object) -> bool:
-    """Whether a value is written as an energy per bit or byte."""
+    """True if a value is written as an energy per bit or byte."""
     return isinstance(value, str) and re.search(rf"J\s*/\s*({'|'.join(BITS_OF_ENERGY)})\s*$", value) is not None
 
 

@@ -62,7 +62,7 @@ FUSION_KEY, SEARCHED = "fusion", "search"
 
 
 def says_nothing(entry: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
-    """Whether a run on several cores leaves open how its network is cut and mapped.
+    """True if a run on several cores leaves open how its network is cut and mapped.
 
     `values` are the values of the keys of the run, including keys at the top of the configuration. The result is True
     if three conditions hold. The run names no mapping file. No mapping file has the name of the hardware. No key sets
@@ -118,10 +118,10 @@ class _Reader:
     unused: list[Unused] = field(default_factory=list)
     """Notices of input without effect."""
     effects: dict[str, bool] = field(default_factory=dict)
-    """Whether at least one run uses a key at the top of the file, by key. Keys that every run uses can be missing."""
+    """True if at least one run uses a key at the top of the file, by key. Keys that every run uses can be missing."""
     files: dict[str, dict[str, str]] = field(default_factory=lambda: {kind: {} for kind in DESCRIPTIONS})
     systems: dict[str, bool | None] = field(default_factory=dict)
-    """Whether a hardware file describes several cores, by file. The answer is kept, because many runs share a file."""
+    """True if a hardware file describes several cores, by file. The answer is kept, because many runs share a file."""
 
     def read(self, config: Any) -> RunPlan:
         if not self._is_configuration(config):
@@ -403,7 +403,7 @@ class _Reader:
                 self.problems.append(Problem(message, document.file, document.line_of(path), place))
 
     def _is_configuration(self, config: Any) -> bool:
-        """Whether the data are a configuration. If they are another kind of file, only this problem is reported."""
+        """True if the data are a configuration. If they are another kind of file, only this problem is reported."""
         document = next(iter(self.documents), YamlDocument("config", config))
         try:
             refuse_other_kind(replace(document, data=config), CONFIG)
@@ -441,7 +441,7 @@ class _Reader:
 
 
 def _has_figures(values: Mapping[str, Any]) -> bool:
-    """Whether figures of a run are written as files. The key `figures` decides; without it, figures are written if a
+    """True if figures of a run are written as files. The key `figures` decides; without it, figures are written if a
     drawing option is given.
     """
     return bool(values.get("figures", any(key in values for key in DRAWN)))

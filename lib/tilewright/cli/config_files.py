@@ -69,7 +69,7 @@ def ambiguity(kind: str, value: str) -> str:
 
 
 def is_in_folder(kind: str, value: str) -> bool:
-    """Whether config/<kind>/ itself has a file of a name. The name can begin with a subfolder."""
+    """True if config/<kind>/ itself has a file of a name. The name can begin with a subfolder."""
     return any(path.is_file() for path in _in_folder(kind, value))
 
 
@@ -137,7 +137,7 @@ _CONTENT_OF_VARIANTS = "vary"
 
 
 def is_glob(value: Any) -> bool:
-    """Whether a value of a configuration is a glob. The path of an existing file is not a glob."""
+    """True if a value of a configuration is a glob. The path of an existing file is not a glob."""
     return isinstance(value, str) and any(sign in value for sign in "*?[") and not Path(value).is_file()
 
 
@@ -183,7 +183,7 @@ def _files(pattern: str, folder: Path = Path()) -> list[str]:
 
 
 def _is_of_variants(path: Path) -> bool:
-    """Whether a hardware file was made by `tilewright vary`, which writes variants next to the original file."""
+    """True if a hardware file was made by `tilewright vary`, which writes variants next to the original file."""
     if path.suffix not in (".yaml", ".yml"):
         return False
     try:
@@ -285,7 +285,7 @@ def read_system(file: Path | str) -> SystemFiles:
 
 
 def is_system(file: Path | str) -> bool | None:
-    """Whether a hardware file describes an accelerator of several cores; None if the file is empty or unreadable."""
+    """True if a hardware file describes an accelerator of several cores; None if the file is empty or unreadable."""
     data = table(_document_of(Path(file)).data)
     return "cores" in data if data else None
 

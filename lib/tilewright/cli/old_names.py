@@ -34,7 +34,7 @@ class OldOption(NamedTuple):
 
     @property
     def is_keyword(self) -> bool:
-        """Whether the keyword was renamed."""
+        """True if the keyword was renamed."""
         return bool(self.old_keyword)
 
 

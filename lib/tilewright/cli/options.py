@@ -179,7 +179,7 @@ PipelineSource = FilePath | Sequence[Any] | None
 
 
 def is_given(pipeline: object) -> bool:
-    """Whether the caller gave a pipeline instead of the default one."""
+    """True if the caller gave a pipeline instead of the default one."""
     return pipeline is not None and pipeline != ""
 
 

@@ -112,7 +112,7 @@ def read_unfinished(path: Path | None) -> list[dict[str, Any]]:
 
 
 def is_multi_run(folder: Path) -> bool:
-    """Whether a folder has a run on several cores, finished or not."""
+    """True if a folder has a run on several cores, finished or not."""
     return any((folder / name).is_file() for name in (SCHEDULE, ALLOCATION, CN_GRAPH))
 
 

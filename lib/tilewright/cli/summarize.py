@@ -19,6 +19,8 @@ from tilewright.results.sheet import PaperWidth
 if TYPE_CHECKING:
     import pandas
 
+    from tilewright.results.run_point import RunPoint
+
 Summaries = dict[str, dict[str, dict[str, Any]]]
 """Summaries of runs, by flow and by name of the run."""
 Rows = list[dict[str, Any]]
@@ -73,7 +75,7 @@ def _show(
     elif not shows_text:
         from tilewright.results.unlike_runs import CLOCKS
 
-        echo_notices(_unlike_lines(directories, (CLOCKS,)))
+        echo_notices(_unlike_lines([point_of_run(directory) for directory in directories], (CLOCKS,)))
 
 
 @verb(
@@ -107,19 +109,19 @@ def summarize(
     return _table(summaries, rows, csv, parquet)
 
 
-def _unlike_lines(directories: Sequence[Path], kinds: Sequence[str] = ()) -> list[str]:
+def _unlike_lines(points: "Sequence[RunPoint]", kinds: Sequence[str] = ()) -> list[str]:
     """Sentences on causes for which a ranking of runs can mislead, such as different clocks. Only the given kinds of
     causes are included (default: all).
     """
     from tilewright.results.unlike_runs import causes_by_network
 
-    found = causes_by_network([point_of_run(directory) for directory in directories])
+    found = causes_by_network(points)
     return [f"{name}: {cause.text}" for name, causes in found for cause in causes if not kinds or cause.kind in kinds]
 
 
-def _order_lines(directories: Sequence[Path]) -> list[str]:
+def _order_lines(points: "Sequence[RunPoint]", directories: Sequence[Path]) -> list[str]:
     """Sentences on what would turn the order of the two best runs of each network, and on what they cover."""
-    found = ordered([point_of_run(directory) for directory in directories], directories)
+    found = ordered(points, directories)
     lines = [f"{group.name}: {line}" for group in found for line in group.order_lines[:-1]]
     covers = [group.order_lines[-1] for group in found if group.order_lines]
     return [*lines, *dict.fromkeys(covers)]
@@ -134,8 +136,9 @@ def _text(summaries: Summaries, rows: Rows, directories: Sequence[Path]) -> str:
     texts = [show(summaries[flow]) for flow, show in ((SINGLE, summary_text), (MULTI, multi_text)) if summaries[flow]]
     rows_of = {flow: [run_row(run, one) for run, one in summaries[flow].items()] for flow in (SINGLE, MULTI)}
     texts += [runs_legend(rows_of[SINGLE], rows_of[MULTI])] if texts else []
-    texts += [ended_lines(unlike)] if (unlike := _unlike_lines(directories)) else []
-    texts += [ended_lines(turns)] if (turns := _order_lines(directories)) else []
+    points = [point_of_run(directory) for directory in directories]
+    texts += [ended_lines(unlike)] if (unlike := _unlike_lines(points)) else []
+    texts += [ended_lines(turns)] if (turns := _order_lines(points, directories)) else []
     texts += [terminal_lines(unfinished_lines(rows))] if rows else []
     return "\n".join(texts)
 

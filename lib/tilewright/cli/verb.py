@@ -52,7 +52,7 @@ class Help(NamedTuple):
     type: Any = None
     """Type of the value on the command line, if it is not the type in Python."""
     is_required: bool = False
-    """Whether the command requires the option although the Python function has a default for it."""
+    """True if the command requires the option although the Python function has a default for it."""
     default: Any = None
     """Default on the command line, if its text is not that of the Python default."""
 
@@ -63,7 +63,7 @@ class Argument(NamedTuple):
     metavar: str | None = None
     type: Any = None
     is_required: bool = False
-    """Whether at least one value must be given. It applies to arguments that take several values."""
+    """True if at least one value must be given. It applies to arguments that take several values."""
 
 
 ARGUMENT = Argument()

@@ -39,7 +39,7 @@ class EndedJob:
     """Name of the run to which the job belongs; '' if the job belongs to no run or to several runs."""
     logs: tuple[str, ...] = ()
     was_needed: bool = True
-    """Whether the job had to run, because its results were not up to date."""
+    """True if the job had to run, because its results were not up to date."""
     is_done: bool = True
     has_failed: bool = False
 

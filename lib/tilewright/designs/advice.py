@@ -94,7 +94,7 @@ class Advices:
     other changes.
     """
     searched: bool
-    """Whether new searches were made on changed hardware."""
+    """True if new searches were made on changed hardware."""
     notes: tuple[str, ...] = ()
     same_words: str = "same\nmappings"
     """Heading, in two lines, of the column with costs without a new search. It names the choices of the run that are
@@ -105,7 +105,7 @@ class Advices:
     costs of the run.
     """
     holds_searches: bool = True
-    """Whether the mappings from searches on changed hardware were also evaluated on the unchanged hardware. If not, a
+    """True if the mappings from searches on changed hardware were also evaluated on the unchanged hardware. If not, a
     new search cannot show that a resource can be reduced.
     """
     together: Together | None = None
@@ -113,7 +113,7 @@ class Advices:
     pairs: Pairs | None = None
     """Result of trying pairs of changes. None if no pairs were tried."""
     is_named: bool = False
-    """Whether the user named the changes. Then no other changes were tried."""
+    """True if the user named the changes. Then no other changes were tried."""
 
     @classmethod
     def of(

@@ -93,7 +93,7 @@ def pair_words(advices: Advices, pair: Together) -> str:
 
 
 def is_tie(advices: Advices, pair: Together) -> bool:
-    """Whether two limits tie: the savings of the single changes add up to at most half of the saving of the pair."""
+    """True if two limits tie: the savings of the single changes add up to at most half of the saving of the pair."""
     alone = sum(max(advices.gain(one) or 0.0, 0.0) for one in pair.alone)
     return alone <= (advices.gain(pair.outcome) or 0.0) / 2
 

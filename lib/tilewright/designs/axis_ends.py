@@ -167,7 +167,7 @@ def _ordered(values: Sequence[Value]) -> list[tuple[Fraction, Value]]:
 
 
 def _is_size(text: str) -> bool:
-    """Whether a text is a size with a unit, such as `64 KiB`."""
+    """True if a text is a size with a unit, such as `64 KiB`."""
     match = _QUANTITY.fullmatch(text)
     return match is not None and (_unit_factor(text, match[1]) != 1 or match[2].strip() == "b")
 

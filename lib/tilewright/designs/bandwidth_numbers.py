@@ -45,7 +45,7 @@ class BandwidthNumber(UncertainNumber):
     """Clock period of each run, in seconds. 1 for both if a clock is not known."""
 
     def changes(self, measure: str) -> bool:
-        """Whether a measure of a run changes between the ends of the number's range."""
+        """True if a measure of a run changes between the ends of the number's range."""
         values = [self._values(measure, factor) for factor in (self.low, 1.0, self.high)]
         return measure in self.measures and any(one != values[1] for one in values)
 
@@ -156,7 +156,7 @@ def _width_bits(memory: Memory) -> int:
 
 
 def _is_same(one: Memory, other: Memory, clocks_mhz: Sequence[float]) -> bool:
-    """Whether two memories are the same part.
+    """True if two memories are the same part.
 
     Their bandwidths must be equal (per second if the clocks are known), and their energies per bit too.
     """

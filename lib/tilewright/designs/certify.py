@@ -164,7 +164,7 @@ class _Rows:
 
     @cached_property
     def _is_in_time(self) -> bool:
-        """Whether latencies are compared in seconds: all compared designs have a clock, and the clocks differ by more
+        """True if latencies are compared in seconds: all compared designs have a clock, and the clocks differ by more
         than rounding.
         """
         periods = self.clock_period_ns[(self.dominated_by != _NOT_COMPARED).any(axis=1)]
@@ -191,7 +191,7 @@ def _check_content(faults: _Faults, certificate: Certificate, digest: str, space
 
 
 def _check_columns(faults: _Faults, table: pandas.DataFrame, space: Space) -> bool:
-    """Whether all columns exist, with values of the right type and range. If not, faults are recorded."""
+    """True if all columns exist, with values of the right type and range. If not, faults are recorded."""
     if list(table.columns) != columns_of(space):
         faults.add(f"columns are {', '.join(map(str, table.columns))}")
         return False

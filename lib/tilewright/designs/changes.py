@@ -54,7 +54,7 @@ class FileChange:
     """Value before the change, as written in the file."""
     after: Any
     more: bool
-    """Whether the change adds resources, or makes accesses cheaper. If False, it reduces a resource."""
+    """True if the change adds resources, or makes accesses cheaper. If False, it reduces a resource."""
     also: tuple[tuple[KeyPath, Any], ...] = ()
     """Further settings that the change needs. For example, if a port becomes narrower, its smallest access must also
     shrink.
@@ -64,11 +64,11 @@ class FileChange:
     a path below `core_files` for a core file.
     """
     is_sourced: bool = False
-    """Whether the energies and the area of the changed memory come from the cost library. The change of a size or port
+    """True if the energies and the area of the changed memory come from the cost library. The change of a size or port
     width then also changes them.
     """
     is_per_bit: bool = False
-    """Whether the file gives the energies of the changed memory per bit. The energy of a word then changes with its
+    """True if the file gives the energies of the changed memory per bit. The energy of a word then changes with its
     width.
     """
     written: Any = None
@@ -101,7 +101,7 @@ class FileChange:
 
     @property
     def is_of_mapping(self) -> bool:
-        """Whether the change is one of the mapping file, and not of a hardware file."""
+        """True if the change is one of the mapping file, and not of a hardware file."""
         return self.kind == SPATIAL
 
     @property

@@ -42,5 +42,5 @@ _MADE = re.compile(rf"energy_.+_pj|latency_.+_cycles|range of .+|.+{OF_ALL}", re
 
 
 def is_column(name: str) -> bool:
-    """Whether tables of designs can have a column of this name besides the columns of axes and laws."""
+    """True if tables of designs can have a column of this name besides the columns of axes and laws."""
     return name in _FIXED or _MADE.fullmatch(name) is not None

@@ -142,13 +142,13 @@ class Decision:
 
     @property
     def depends_on_costs(self) -> bool:
-        """Whether the objective depends on energies or areas of the hardware."""
+        """True if the objective depends on energies or areas of the hardware."""
         energy, _, product, area = self.front.measures
         return self.objective in (energy, product, area)
 
     @property
     def depends_on_mappings(self) -> bool:
-        """Whether the objective depends on the mappings. Only the area does not."""
+        """True if the objective depends on the mappings. Only the area does not."""
         return self.objective != AREA_MM2
 
     @property
@@ -159,7 +159,7 @@ class Decision:
 
     @property
     def depends_on_energy(self) -> bool:
-        """Whether the objective depends on the energy."""
+        """True if the objective depends on the energy."""
         energy, _, product, _ = self.front.measures
         return self.objective in (energy, product)
 

@@ -75,7 +75,7 @@ def _varied(space: Space) -> set[KeyPath]:
 
 
 def _overlap(one: KeyPath, other: KeyPath) -> bool:
-    """Whether one path is equal to the other, or leads to a part of it."""
+    """True if one path is equal to the other, or leads to a part of it."""
     length = min(len(one), len(other))
     return one[:length] == other[:length]
 

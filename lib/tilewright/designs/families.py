@@ -155,7 +155,7 @@ def _paths(axis: Axis) -> set[KeyPath]:
 
 
 def _is_size(path: KeyPath) -> bool:
-    """Whether a path sets the size of a memory."""
+    """True if a path sets the size of a memory."""
     return len(path) == 3 and path[0] == "memories" and path[2] == "size"
 
 

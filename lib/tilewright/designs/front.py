@@ -53,7 +53,7 @@ class Front:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every compared design has a row."""
+        """True if every compared design has a row."""
         return self.compared_count == len(self.compared)
 
     @property

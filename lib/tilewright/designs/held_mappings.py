@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
         return cls(reason=reason_of(error) if isinstance(error, InputError) else _line(error))
 
     def is_no_more_than(self, other: "Outcome") -> bool:
-        """Whether energy and latency are both no larger than those of another outcome."""
+        """True if energy and latency are both no larger than those of another outcome."""
         pairs = zip(self[:2], other[:2], strict=True)
         return all(one is not None and most is not None and one <= most for one, most in pairs)
 

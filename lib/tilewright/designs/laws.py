@@ -121,7 +121,7 @@ class Expression:
     """Names in the expression, each once, without the names of functions."""
     tree: ast.expr
     is_condition: bool
-    """Whether the expression can be a constraint.
+    """True if the expression can be a constraint.
 
     It can be one if it consists of comparisons. It can also be a single name, because a law can define this name by
     comparisons.

@@ -201,7 +201,7 @@ class LayerCosts:
 
     @property
     def is_known(self) -> bool:
-        """Whether the search tries all loop orders. Only such searches are covered."""
+        """True if the search tries all loop orders. Only such searches are covered."""
         return self._mapper is not None
 
     def cost(
@@ -260,7 +260,7 @@ class LayerCosts:
         return _LayerFrame(OrderSet(batches, self._objective), places, ports, tuple(problems), conversion.profile)
 
     def _is_small(self, item: TemporalProblem) -> bool:
-        """Whether there are few loop orders, and the number of cycles cannot overflow for any port widths."""
+        """True if there are few loop orders, and the number of cycles cannot overflow for any port widths."""
         assert self._mapper is not None
         few = self._mapper.order_total(item) <= MOST_ORDERS and not item.given_boundaries
         return few and most_cycles(item.arrays, item.spatial, 1) <= MOST_CYCLES

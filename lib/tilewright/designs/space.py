@@ -140,7 +140,7 @@ class Formula:
     axes: tuple[int, ...]
     """Indexes of the axes on which the expression depends, directly or through laws."""
     is_kept: bool
-    """Whether the values are stored for each combination of axis values. They are stored if there are few combinations.
+    """True if the values are stored for each combination of axis values. They are stored if there are few combinations.
     """
     kept: dict[tuple[int, ...], "_Outcome"] = field(default_factory=dict, compare=False, repr=False)
 
@@ -199,7 +199,7 @@ class Space:
 
     @property
     def is_of_systems(self) -> bool:
-        """Whether the designs have several cores."""
+        """True if the designs have several cores."""
         return "cores" in self.base
 
     @property

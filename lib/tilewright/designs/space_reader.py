@@ -374,7 +374,7 @@ class _Reader:
             return None
 
     def _knows(self, path: KeyPath, expression: Expression, known: Sequence[str], later: Sequence[str] = ()) -> bool:
-        """Whether all names in an expression are known. Each unknown name is recorded as a mistake."""
+        """True if all names in an expression are known. Each unknown name is recorded as a mistake."""
         unknown = [name for name in expression.names if name not in known]
         for name in unknown:
             if name in later:
@@ -523,5 +523,5 @@ class _Reader:
 
 
 def _is_within(path: str, above: str) -> bool:
-    """Whether a path is `above` or a path below it. Both are texts."""
+    """True if a path is `above` or a path below it. Both are texts."""
     return re.match(rf"{re.escape(above)}($|[.\[])", path) is not None

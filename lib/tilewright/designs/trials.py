@@ -60,7 +60,7 @@ class TrialEngine(Protocol):
 
     @property
     def holds_searches(self) -> bool:
-        """Whether a new search can show that a resource can be reduced."""
+        """True if a new search can show that a resource can be reduced."""
 
     @property
     def not_searched(self) -> str:

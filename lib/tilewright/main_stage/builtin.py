@@ -29,7 +29,7 @@ class BuiltIn(Stage):
         yield from run_chain([kind, *self.list_of_callables], self.kwargs)
 
     def is_leaf(self) -> bool:
-        """Whether this stage must be the last one of a pipeline."""
+        """True if this stage must be the last one of a pipeline."""
         return self.needs_none_after
 
 

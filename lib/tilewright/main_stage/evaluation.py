@@ -291,11 +291,11 @@ class CostModelEvaluation(CostModelEvaluationABC):
     __repr__ = __str__
 
     def has_more(self) -> bool:
-        """Whether a user's stage has set any attribute."""
+        """True if a user's stage has set any attribute."""
         return self.is_changed() or not vars(self).keys() <= _OWN
 
     def is_changed(self) -> bool:
-        """Whether a user's stage has changed the energy or the latency."""
+        """True if a user's stage has changed the energy or the latency."""
         found = float(self._costs.energy_pj[self._row]), float(self._costs.latency_cycles[self._row])
         return (self.energy_total, self.latency_total2) != found
 

@@ -36,7 +36,7 @@ class Keyword:
     says: str = ""
     """Counterpart of the keyword in tilewright, as text for messages."""
     required: bool = False
-    """Whether every stage in `stages` needs the keyword."""
+    """True if every stage in `stages` needs the keyword."""
 
     @property
     def spellings(self) -> tuple[str, ...]:

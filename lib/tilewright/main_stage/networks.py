@@ -278,7 +278,7 @@ class Network:
 
 
 def counts(cme: CostModelEvaluation, record: LayerRecord) -> bool:
-    """Whether a CME is that of the mapping in the record of the layer, which counts for the network."""
+    """True if a CME is that of the mapping in the record of the layer, which counts for the network."""
     return (
         cme._costs.batch.loop_order(cme._row) == record.loop_order
         and {side: dict(factors) for side, factors in spatial_of(cme._costs.batch.problem).items()}  # type: ignore[arg-type]

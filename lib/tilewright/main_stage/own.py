@@ -112,7 +112,7 @@ class OwnStage(Stage):
     keywords: Keywords = field(default_factory=dict)
     session: Session = field(default_factory=Session)
     is_below_others: bool = False
-    """Whether a stage of tilewright is above the user's stage. Such a stage accepts only CMEs."""
+    """True if a stage of tilewright is above the user's stage. Such a stage accepts only CMEs."""
     attached: Attached = field(default_factory=dict)
     """Pairs of the results that this stage yields."""
     model: str = ""

@@ -57,7 +57,7 @@ def our_name(stage: Any) -> str:
 
 
 def is_of_several_cores(stages: Sequence[Any]) -> bool:
-    """Whether a list of stages belongs to the multi-core flow."""
+    """True if a list of stages belongs to the multi-core flow."""
     return any(our_name(stage) in SEVERAL for stage in stages)
 
 
@@ -234,7 +234,7 @@ class _Fields(dict[str, Any]):
 
 
 def is_onnx(keywords: Mapping[str, Any]) -> bool:
-    """Whether the network is an ONNX model."""
+    """True if the network is an ONNX model."""
     workload = words.given(keywords, words.WORKLOAD)
     known = isinstance(workload, str | Path | list | tuple)
     return not known or kind_of_source(workload) != LAYERS

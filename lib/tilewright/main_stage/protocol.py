@@ -37,5 +37,5 @@ class Stage(metaclass=ABCMeta):
         return self.run()
 
     def is_leaf(self) -> bool:
-        """Whether the stage is a leaf, which has no stage below it."""
+        """True if the stage is a leaf, which has no stage below it."""
         return False

@@ -61,7 +61,7 @@ MODULES = ("ReduceStages", "SaveStage", "MainInputParserStages", "RunOptStages",
 
 
 def is_module_name(name: str) -> bool:
-    """Whether a name can be that of a module of zigzag-dse or Stream."""
+    """True if a name can be that of a module of zigzag-dse or Stream."""
     return name.islower() or name in MODULES or name in main_stage.__all__
 
 

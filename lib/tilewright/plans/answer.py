@@ -99,7 +99,7 @@ class Fusion:
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether Ctrl-C ended the search."""
+        """True if Ctrl-C ended the search."""
         return self.found.stopped_by == INTERRUPTED
 
     @property

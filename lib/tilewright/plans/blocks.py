@@ -47,12 +47,12 @@ class Machine:
     write_bits_per_cycle: float
     """Largest rate of data from the cores to the off-chip memory, in bits per cycle."""
     shares_port: bool
-    """Whether one port carries both the data from the off-chip memory and the data to it."""
+    """True if one port carries both the data from the off-chip memory and the data to it."""
     is_heard: bool
-    """Whether a bus or a link with multicast brings data from the off-chip memory, so that equal data for several cores
+    """True if a bus or a link with multicast brings data from the off-chip memory, so that equal data for several cores
     are sent once."""
     is_multicast: bool = False
-    """Whether these data also reach cores that do not wait for them yet."""
+    """True if these data also reach cores that do not wait for them yet."""
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class _Estimate:
         return float(math.prod(math.ceil(size / unrolling.get(name, 1)) for name, size in loops))
 
     def _fits(self, sizes: tuple[int, ...]) -> bool:
-        """Whether all data of a block fit the memories of a core at the same time."""
+        """True if all data of a block fit the memories of a core at the same time."""
         bits = self.bits(sizes)
         return all(sum(bits[name] for name in held) <= room for room, held in self.machine.rooms)
 
@@ -309,7 +309,7 @@ class _Estimate:
         return self.unrolling.get(self.dimensions[place], 1)
 
     def _stays(self, bits: Mapping[str, int], pieces: Sequence[int]) -> bool:
-        """Whether one operand of a piece can stay in a memory of the core. It is the output, or an input that is equal
+        """True if one operand of a piece can stay in a memory of the core. It is the output, or an input that is equal
         for all pieces along a dimension that is not cut.
         """
         for room, held in self.machine.rooms:

@@ -81,17 +81,17 @@ class Task:
     far.
     """
     detours: bool = False
-    """Whether a step can also change the detours (layers whose results move through the off-chip memory)."""
+    """True if a step can also change the detours (layers whose results move through the off-chip memory)."""
     thorough: bool = False
-    """Whether to evaluate all warm starts (initial allocations)."""
+    """True to evaluate all warm starts (initial allocations)."""
     by_engine: bool = False
-    """Whether to use also the allocation engine of a run, for example the genetic algorithm."""
+    """True to use also the allocation engine of a run, for example the genetic algorithm."""
     as_given: bool = False
-    """Whether to evaluate only the allocation in `cores`."""
+    """True to evaluate only the allocation in `cores`."""
     spread: tuple[int, ...] = ()
     """Positions of layers whose parts are also tried on fewer cores and in several arrangements (`block_starts`)."""
     on_every_count: bool = False
-    """Whether layers in `spread` are tried on every number of cores instead of selected numbers (`every_count` of
+    """True if layers in `spread` are tried on every number of cores instead of selected numbers (`every_count` of
     `block_starts`).
     """
     rival: PlanToBeat | None = None

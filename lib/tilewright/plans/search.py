@@ -88,7 +88,7 @@ class Tried:
     evaluations: int
     """Number of schedules that were made for the plan."""
     is_best: bool
-    """Whether the plan was the best so far when it was evaluated."""
+    """True if the plan was the best so far when it was evaluated."""
     reason: str = ""
 
 
@@ -184,7 +184,7 @@ class FusionSearch:
             self._look_at([Task(self.best.plan, self.best.cores, MANY_TRIES, by_engine=True)], "cores")
 
     def _is_over(self) -> bool:
-        """Whether the search ends now. The time budget does not end the search before one plan has a schedule."""
+        """True if the search ends now. The time budget does not end the search before one plan has a schedule."""
         left = self._seconds_left()
         if left is not None and left <= 0:
             self.stopped_by = self.stopped_by or TIME_BUDGET

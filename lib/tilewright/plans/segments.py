@@ -48,9 +48,9 @@ class Segment:
     last: int
     tiles: tuple[LayerTiles, ...]
     is_fused: bool
-    """Whether all layers of the segment form one stack. Otherwise each layer is a stack."""
+    """True if all layers of the segment form one stack. Otherwise each layer is a stack."""
     in_blocks: bool = False
-    """Whether the layers are cut into blocks. Blocks are also tried on fewer cores."""
+    """True if the layers are cut into blocks. Blocks are also tried on fewer cores."""
 
 
 def blocks(space: PlanSpace) -> tuple[int, ...]:

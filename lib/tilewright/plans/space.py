@@ -55,11 +55,11 @@ class PartRule:
     share: float
     """Largest share of a core's weight memory for the weights of one part."""
     spreads: bool
-    """Whether the rule spreads work. If True, a layer gets the number of parts with the fewest idle array units and
+    """True if the rule spreads work. If True, a layer gets the number of parts with the fewest idle array units and
     idle cores. If False, it gets the smallest number of parts whose weights fit.
     """
     along_rows: bool = False
-    """Whether a layer is cut along rows, with one part for each core. Each core then needs all weights. If False, the
+    """True if a layer is cut along rows, with one part for each core. Each core then needs all weights. If False, the
     layer is cut along channels.
     """
 
@@ -132,7 +132,7 @@ class LayerSpace:
         return tuple(sorted({math.ceil(size / self._part_size(count)) for count in counts}))
 
     def _fills_an_array(self, parts: int) -> bool:
-        """Whether all parts except the last use every unit of an array, if channels are cut into this many parts."""
+        """True if all parts except the last use every unit of an array, if channels are cut into this many parts."""
         return any(self._part_size(parts) % unit == 0 for unit in self.units if unit > 1)
 
     def _part_size(self, parts: int) -> int:
@@ -264,11 +264,11 @@ class PlanSpace:
     tensors pass from earlier to later layers.
     """
     is_on_several_cores: bool
-    """Whether the system has several cores, so that data can move between cores."""
+    """True if the system has several cores, so that data can move between cores."""
 
     @property
     def has_many_cores(self) -> bool:
-        """Whether some layer can run on many cores. If so, fewer cores and blocks are tried more often."""
+        """True if some layer can run on many cores. If so, fewer cores and blocks are tried more often."""
         return any(one.cores >= MANY_CORES for one in self.layers)
 
     @property

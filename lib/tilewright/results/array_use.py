@@ -46,7 +46,7 @@ class SideUse(NamedTuple):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the mapping file fixes the loops along this side."""
+        """True if the mapping file fixes the loops along this side."""
         return self.fixed_lanes is not None
 
     @property

@@ -97,7 +97,7 @@ def _chain(found: Bottlenecks) -> str:
 
 
 def has_causes(found: Bottlenecks) -> bool:
-    """Whether the latency of the run can be divided by cause. It cannot if the artifacts give only the end of each
+    """True if the latency of the run can be divided by cause. It cannot if the artifacts give only the end of each
     layer.
     """
     return any(one.term not in _OF_SCHEDULES for one in found.shares if one.quantity == LATENCY)

@@ -46,7 +46,7 @@ def order_notice(a: RunPoint, b: RunPoint) -> str:
 
 
 def _differ_in_clock(a: RunPoint, b: RunPoint) -> bool:
-    """Whether both clocks are known and differ."""
+    """True if both clocks are known and differ."""
     clocks = a.clock_frequency_mhz, b.clock_frequency_mhz
     return None not in clocks and clocks[0] != clocks[1]
 

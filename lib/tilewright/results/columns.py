@@ -45,7 +45,7 @@ class Column(Generic[Thing]):
     """Divisor that converts a number of the table to the unit of the page of results."""
     is_number: bool = True
     is_cost: bool = False
-    """Whether smaller values are better. If so, the column can be an axis of a Pareto front."""
+    """True if smaller values are better. If so, the column can be an axis of a Pareto front."""
     flow: str = ""
     """Flow (one core or several cores) whose runs have the column; '' if runs of both flows have it."""
 

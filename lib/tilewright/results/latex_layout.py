@@ -48,7 +48,7 @@ class TableLayout:
     wrapped_points: tuple[float | None, ...]
     """Width of each column whose cells have several lines, in TeX points; None for the other columns."""
     does_fit: bool = True
-    """Whether the table fits the width."""
+    """True if the table fits the width."""
 
     @property
     def heading_rows(self) -> list[tuple[str, ...]]:
@@ -68,7 +68,7 @@ class TableLayout:
         return lines
 
     def is_taller_than_page(self, rows: Sequence[Sequence[str]]) -> bool:
-        """Whether the table is taller than a page."""
+        """True if the table is taller than a page."""
         lines = self.row_count(rows) + len(self.heading_rows)
         return lines * self.size.points * _LINE_SCALE > _PAGE_POINTS
 

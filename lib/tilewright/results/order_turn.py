@@ -82,9 +82,9 @@ class UncertainNumber:
     """Smallest factor on the number."""
     high: float
     has_range: bool = False
-    """Whether `low` and `high` are the range of the library of costs."""
+    """True if `low` and `high` are the range of the library of costs."""
     is_inverse: bool = False
-    """Whether the figures are linear in the inverse of the factor, as for a clock frequency."""
+    """True if the figures are linear in the inverse of the factor, as for a clock frequency."""
     measures: tuple[str, ...] = MEASURES
     """Measures for which the order can depend on the number."""
 
@@ -94,7 +94,7 @@ class UncertainNumber:
         return self.runs[1 - first].value(measure, at) - self.runs[first].value(measure, at)
 
     def changes(self, measure: str) -> bool:
-        """Whether a measure of either run depends on the number."""
+        """True if a measure of either run depends on the number."""
         return measure in self.measures and any(any(run.polynomial(measure)[:2]) for run in self.runs)
 
     def share(self, measure: str, factor: float, first: int) -> float:
@@ -149,7 +149,7 @@ class OrderTurn:
     smaller than a change of a clock.
     """
     has_bandwidths: bool = False
-    """Whether bandwidths were considered."""
+    """True if bandwidths were considered."""
     others: str = ""
     """Numbers that were not considered, and the reason; '' if all were considered."""
 
@@ -386,7 +386,7 @@ def _places(is_shared: bool) -> tuple[tuple[int, ...], ...]:
 
 
 def _is_same_part(one: MemoryPart, other: MemoryPart) -> bool:
-    """Whether two memories are the same part. Memories from the library of costs are the same if their laws are equal.
+    """True if two memories are the same part. Memories from the library of costs are the same if their laws are equal.
     Otherwise, off-chip memories are the same if their energies per bit are equal; on-chip memories, if all their
     properties are equal.
     """

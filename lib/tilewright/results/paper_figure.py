@@ -57,7 +57,7 @@ class _Panel:
 
     @property
     def has_names(self) -> bool:
-        """Whether the vertical axis has a row for each name."""
+        """True if the vertical axis has a row for each name."""
         return isinstance(self.first.yaxis.get_major_locator(), FixedLocator)
 
 
@@ -439,7 +439,7 @@ def _small_texts(figure: NotedFigure) -> list[Text]:
 
 
 def _are_marks_readable(figure: NotedFigure) -> bool:
-    """Whether no two texts of marks overlap."""
+    """True if no two texts of marks overlap."""
     drawn = _renderer(figure)
     boxes = [text.get_window_extent(drawn) for text in _small_texts(figure)]
     return not any(one.overlaps(other) for number, one in enumerate(boxes) for other in boxes[:number])

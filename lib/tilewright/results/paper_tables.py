@@ -207,7 +207,7 @@ def _with_content(table: "pandas.DataFrame") -> "pandas.DataFrame":
 
 
 def _kind(values: Sequence[Any]) -> bool:
-    """Whether the values of a column are numbers. False for a column without values."""
+    """True if the values of a column are numbers. False for a column without values."""
     present = [value for value in values if not _is_missing(value)]
     return bool(present) and all(map(_is_number, present))
 

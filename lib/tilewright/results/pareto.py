@@ -139,7 +139,7 @@ class ComparableRuns:
         return tuple(filter(None, (assumed, *self.notes, self.warning)))
 
     def on_front(self, index: int) -> bool:
-        """Whether no other run of the group dominates the run `index`."""
+        """True if no other run of the group dominates the run `index`."""
         return not self.dominators[index]
 
 

@@ -40,7 +40,7 @@ class MemoryPart:
 
     @property
     def has_range(self) -> bool:
-        """Whether the library of costs gives a range of the energies."""
+        """True if the library of costs gives a range of the energies."""
         return (self.low, self.high) != (1.0, 1.0)
 
 

@@ -100,12 +100,12 @@ class PortLimit:
 
     @property
     def is_limited(self) -> bool:
-        """Whether the named port or set saves enough to be called a limit."""
+        """True if the named port or set saves enough to be called a limit."""
         return self._is_enough(self.named)
 
     @property
     def is_limited_by_one(self) -> bool:
-        """Whether the best port alone saves enough to be called a limit."""
+        """True if the best port alone saves enough to be called a limit."""
         return self._is_enough(self.limiting)
 
     @property
@@ -136,7 +136,7 @@ class PortLimit:
 
 
 def saves_enough(gain_cycles: float, latency_cycles: float) -> bool:
-    """Whether a saving is large enough to be reported: LEAST_SHARE of the latency."""
+    """True if a saving is large enough to be reported: LEAST_SHARE of the latency."""
     return gain_cycles > 0 and gain_cycles >= LEAST_SHARE * latency_cycles
 
 

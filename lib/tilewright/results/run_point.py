@@ -36,7 +36,7 @@ class RunPoint:
     cost_parts: tuple[CostPart, ...] = ()
     """Parts of the costs of the run that have a range."""
     could_keep: bool = False
-    """Whether data go through the top memory between layers although lower memories have room for some of the data."""
+    """True if data go through the top memory between layers although lower memories have room for some of the data."""
     clock_frequency_mhz: float | None = None
     """Clock frequency in MHz; None if the hardware file gives none."""
     static_power_w: float | None = None

@@ -203,7 +203,7 @@ def locality_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def could_keep(summary: Mapping[str, Any]) -> bool:
-    """Whether a run sends data through the top memory although lower memories have room for some of the data."""
+    """True if a run sends data through the top memory although lower memories have room for some of the data."""
     locality = summary.get("data_locality")
     return bool(locality and not locality["exploited"] and locality["layers_below_top"])
 

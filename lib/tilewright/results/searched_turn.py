@@ -59,7 +59,7 @@ class SearchedTurn:
 
     @property
     def is_turned(self) -> bool:
-        """Whether the order is turned at `factor`."""
+        """True if the order is turned at `factor`."""
         return self.difference < 0
 
 

@@ -176,7 +176,7 @@ class _Rival(NamedTuple):
     never worse.
     """
     is_better: bool
-    """Whether there is a quantity in which the rival is better for all factors."""
+    """True if there is a quantity in which the rival is better for all factors."""
 
 
 def _rivals(quantities: Sequence[Quantity], ranges: Ranges, row: int) -> list[_Rival]:

@@ -48,7 +48,7 @@ class SpatialParameters(ModelChoice):
     mappings.
     """
     enable_mix_spatial_mapping: bool = False
-    """Whether spatial mappings that unroll several loop dimensions over one array dimension are generated, too."""
+    """True if spatial mappings that unroll several loop dimensions over one array dimension are generated, too."""
 
     def spatial_count(self, bounds: bool) -> int:
         """Number of generated spatial mappings to try; 0: all. `bounds` is true if the search gives a lower bound."""
@@ -159,14 +159,14 @@ class BestParameters(ExactParameters):
     """
 
     ends: bool = True
-    """Whether the engine best also searches the least energy and the least latency of each layer.
+    """True if the engine best also searches the least energy and the least latency of each layer.
 
     These two searches run only if the objective contains both energy and latency. The two minima give a lower bound of
     the objective of the network, and show the trade-off between energy and latency.
     """
 
     front: bool = False
-    """Whether the engine best also searches the Pareto front of energy and latency of each layer, with proven bounds.
+    """True if the engine best also searches the Pareto front of energy and latency of each layer, with proven bounds.
 
     The summary of a run then has the front of the network.
     """
@@ -204,7 +204,7 @@ class LocalityParameters(BoundaryParameters):
     """Parameters that decide in which memories data stay between layers."""
 
     workload_data_always_from_top_mem: bool = False
-    """Whether the input of the first layer and the output of the last layer always lie in the top memory.
+    """True if the input of the first layer and the output of the last layer always lie in the top memory.
 
     This option has an effect only with `exploit_data_locality`.
     """
@@ -252,9 +252,9 @@ class SearchOptions(CoreSearchOptions, LocalityParameters):
     """Options of the search for the mappings of a network on one core."""
 
     exploit_data_locality: bool = False
-    """Whether data that a later layer uses stay in the lowest memory that has room for these data."""
+    """True if data that a later layer uses stay in the lowest memory that has room for these data."""
     bounds: bool = False
-    """Whether the engines loma and salsa also compute a lower bound of the objective of each layer and of the network.
+    """True if the engines loma and salsa also compute a lower bound of the objective of each layer and of the network.
 
     The bound holds for all loop orders of the spatial mappings that the engine tries. The mapping found stays the same.
     The engines exact and best always give a bound.

@@ -61,7 +61,7 @@ class LayerFigures:
     options: SearchOptions
     control: Control
     with_limits: bool = True
-    """Whether to compute the latency with each port twice as wide and each memory twice as large."""
+    """True to compute the latency with each port twice as wide and each memory twice as large."""
     uncosted: dict[str, UncostedWork] = field(default_factory=dict)
     """Work that the core cannot run, by operator type."""
     _figures: dict[Kind, Sums | None] = field(default_factory=dict)

@@ -142,7 +142,7 @@ def row_parallel(network: Workload, count: int) -> Workload | None:
 
 
 def _only_reduces(node: WorkloadNode, layer: Layer) -> bool:
-    """Whether the layer is a matrix product: the output has all loops except the reduction loop, and both operands have
+    """True if the layer is a matrix product: the output has all loops except the reduction loop, and both operands have
     the reduction loop.
     """
     written = {name for axis in node.index_maps[0].output.axes for name, _ in axis.terms}

@@ -67,7 +67,7 @@ class SystemLayerCost:
     core: int
     """Index of the only core that runs the layer, in the list of cores; -1 if several cores run the layer."""
     by_inputs: bool = False
-    """Whether the layer is a matrix product that was cut along its inputs."""
+    """True if the layer is a matrix product that was cut along its inputs."""
 
 
 @dataclass(frozen=True)
@@ -345,7 +345,7 @@ def _starts(space: AllocationSpace, cut: CutLayer, strategy: str, core: int) -> 
 
 
 def _are_alike(space: AllocationSpace) -> bool:
-    """Whether each part has the same latency and energy on all of its cores."""
+    """True if each part has the same latency and energy on all of its cores."""
     for part, choices in enumerate(space.choices):
         one = space.runtime_cycles[part, choices[0]], space.on_core_energy_pj[part, choices[0]]
         if any((space.runtime_cycles[part, core], space.on_core_energy_pj[part, core]) != one for core in choices):

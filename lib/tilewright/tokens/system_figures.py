@@ -62,7 +62,7 @@ class SystemFigures:
     model: Architecture
     strategies: tuple[str, ...]
     with_limits: bool = True
-    """Whether to compute the latencies with doubled memories and links."""
+    """True to compute the latencies with doubled memories and links."""
     by_inputs: set[str] = field(default_factory=set)
     """Names of the products that tensor parallel cuts along their inputs."""
     _rows: dict[tuple[Workload, MappingConstraints], tuple[Sums, bool]] = field(default_factory=dict)

@@ -202,7 +202,7 @@ class TokenCosts:
 
     @property
     def is_shared(self) -> bool:
-        """Whether the table is for several cores, which share each step."""
+        """True if the table is for several cores, which share each step."""
         return bool(self.rows) and "parallel" in self.rows[0]
 
     @property

@@ -87,7 +87,7 @@ def identity_map(output: str, source: str, shape: Shape, *, is_exact: bool = Tru
 
 
 def reads_gaps(index_map: IndexMap, size_of: Mapping[str, int]) -> bool:
-    """Whether a map may skip input elements between elements that it reads, as with a stride larger than the window.
+    """True if a map may skip input elements between elements that it reads, as with a stride larger than the window.
 
     `size_of` has the loop sizes of a tile. A loop that is missing there has its size in the map.
     """
@@ -96,7 +96,7 @@ def reads_gaps(index_map: IndexMap, size_of: Mapping[str, int]) -> bool:
 
 
 def _has_gaps(axis: AxisIndex, size_of: Mapping[str, int]) -> bool:
-    """Whether the indices along an axis can skip values between the smallest and the largest index. No value is skipped
+    """True if the indices along an axis can skip values between the smallest and the largest index. No value is skipped
     if the coefficient of each loop is at most one more than the range of all loops with smaller coefficients.
     """
     reach = 0

@@ -38,7 +38,7 @@ class Tensor:
     precision_source: str = ""
     """Source of the number `bits`: `override`, `quantisation`, `element type` or `assumed`."""
     is_constant: bool = False
-    """Whether the value is known before run time. True for weights and for tensors that are computed from constants
+    """True if the value is known before run time. True for weights and for tensors that are computed from constants
     only.
     """
 
@@ -66,7 +66,7 @@ class WorkloadNode:
     output_elements: int | None = None
     """Number of elements of all outputs of a pass-through operator. None for layers, and if the number is not known."""
     is_network_output: bool = False
-    """Whether an output of this node is also an output of the network."""
+    """True if an output of this node is also an output of the network."""
     unit: str = ""
     """Unit that the layer needs: MAC_ARRAY or VECTOR_UNIT. '' if any core can run the layer, and for nodes without a
     layer.
@@ -130,7 +130,7 @@ class Workload:
 
     @cached_property
     def is_folded(self) -> bool:
-        """Whether at least one node represents several equal nodes."""
+        """True if at least one node represents several equal nodes."""
         return any(node.repeats > 1 for node in self.nodes)
 
     @cached_property

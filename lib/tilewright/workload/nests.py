@@ -87,7 +87,7 @@ def overlapping_terms(axis: AxisIndex, sizes: Mapping[str, int]) -> tuple[tuple[
 
 
 def accumulates(loop_sizes: tuple[tuple[str, int], ...], output: TensorAccess) -> bool:
-    """Whether several combinations of loop values are summed in one output element."""
+    """True if several combinations of loop values are summed in one output element."""
     written = {loop for axis in output.axes for loop, _ in axis.terms}
     return any(size > 1 and loop not in written for loop, size in loop_sizes)
 

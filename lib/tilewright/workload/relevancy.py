@@ -61,7 +61,7 @@ class WindowGroup:
     """Pairs (loop dimension, step). Two iterations that differ by these steps in all loops access the same positions.
     """
     is_joint: bool
-    """Whether the group has several windows, or has a loop that is also a dimension of the operand."""
+    """True if the group has several windows, or has a loop that is also a dimension of the operand."""
 
 
 @lru_cache(maxsize=2048)
@@ -131,13 +131,13 @@ def data_dimension_size(layer: Layer, relation: DimensionRelation, profile: Mode
 
 
 def outputs_have_windows(layer: Layer) -> bool:
-    """Whether the output has a sliding window."""
+    """True if the output has a sliding window."""
     own = dict(layer.operand_dimensions)[layer.operands[0]]
     return any(relation.data_dimension in own for relation in layer.relations)
 
 
 def joins_windows(profile: ModelProfile) -> bool:
-    """Whether the profile counts a position in several windows with shared loops only one time."""
+    """True if the profile counts a position in several windows with shared loops only one time."""
     return profile.exact_window_sizes and profile.whole_tiles
 
 

@@ -60,7 +60,7 @@ class AxisMatch:
     assumption: str = ""
     """Assumption of the match, as a phrase for a notice; '' if nothing is assumed."""
     is_whole: bool = False
-    """Whether the axes do not match, so that the whole axis is needed."""
+    """True if the axes do not match, so that the whole axis is needed."""
 
 
 def operand_axes(layer: Layer, operand: str) -> tuple[OperandAxis, ...]:
@@ -106,7 +106,7 @@ def sizes_of(axes: Sequence[OperandAxis]) -> Shape:
 
 
 def goes_together(axes: Sequence[OperandAxis], shape: Shape) -> bool:
-    """Whether every axis of an operand matches the axis of a tensor at the same position. Padding and repetition of
+    """True if every axis of an operand matches the axis of a tensor at the same position. Padding and repetition of
     axes of size 1 are allowed.
     """
     if len(axes) != len(shape):
@@ -115,7 +115,7 @@ def goes_together(axes: Sequence[OperandAxis], shape: Shape) -> bool:
 
 
 def is_reshape(axes: Sequence[OperandAxis], shape: Shape) -> bool:
-    """Whether an operand has as many elements as a tensor but a shape that does not match the shape of the tensor."""
+    """True if an operand has as many elements as a tensor but a shape that does not match the shape of the tensor."""
     return not goes_together(axes, shape) and math.prod(sizes_of(axes)) == math.prod(shape)
 
 

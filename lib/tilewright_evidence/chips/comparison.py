@@ -244,7 +244,7 @@ def _layers_text(case: CaseComparison) -> str:
 
 
 def _differing(case: CaseComparison) -> bool:
-    """Whether the cycles of a layer in the model `stream-2023` differ from those of the reference tool."""
+    """True if the cycles of a layer in the model `stream-2023` differ from those of the reference tool."""
     return any(
         layer.stream_2023_cycles is not None and layer.reference_cycles not in (None, layer.stream_2023_cycles)
         for layer in case.layers

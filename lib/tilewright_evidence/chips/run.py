@@ -76,11 +76,11 @@ class Switches:
     cost_model: str = "corrected"
     """Profile of the cost model."""
     unlimited_dataflow: bool = False
-    """Whether the spatial mapping ignores the limits of the innermost memories (`UnlimitedDataflow`)."""
+    """True if the spatial mapping ignores the limits of the innermost memories (`UnlimitedDataflow`)."""
     equal_tiles: bool = False
-    """Whether all CNs of a layer have equal costs and run in one chain (`whole_tile_graph`)."""
+    """True if all CNs of a layer have equal costs and run in one chain (`whole_tile_graph`)."""
     whole_tensors: bool = False
-    """Whether each CN moves its complete output, and off-chip reads include halos and padding (`whole_tile_problem`).
+    """True if each CN moves its complete output, and off-chip reads include halos and padding (`whole_tile_problem`).
     """
     runtime: str = ScheduleSettings.cn_runtime
     """Kind of latency that is the runtime of a CN: total0, total1 or total2."""

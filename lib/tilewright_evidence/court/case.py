@@ -43,7 +43,7 @@ class Case:
     limited_by: str
     """Name of the machine part that takes most of the time in the estimate."""
     fitted: bool
-    """Whether constants were fitted to this row."""
+    """True if constants were fitted to this row."""
     peer: float | None = None
     """Prediction of another tool; None if the set has none."""
     second: float | None = None
@@ -51,7 +51,7 @@ class Case:
     fastest: float | None = None
     """Shortest of several measurements, which is compared with the bound; None if there is only one measurement."""
     equal: bool | None = None
-    """Whether the estimate equals the number of the source in every digit; None if this is not checked."""
+    """True if the estimate equals the number of the source in every digit; None if this is not checked."""
     explained: str = ""
     """Known reason why the measurement can be below the bound; '' if there is none."""
 
@@ -62,7 +62,7 @@ class Case:
 
     @property
     def breaks_bound(self) -> bool:
-        """Whether the measurement is below the bound by more than a millionth (for rounding), or the bound is not above
+        """True if the measurement is below the bound by more than a millionth (for rounding), or the bound is not above
         0.
         """
         fastest = self.measured if self.fastest is None else self.fastest
@@ -78,7 +78,7 @@ class Prepared(Protocol):
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the rule of the set chooses the row for the fit."""
+        """True if the rule of the set chooses the row for the fit."""
 
     @property
     def drawn_by(self) -> str | None:

@@ -70,7 +70,7 @@ def group_of(layer: Mapping[str, Any]) -> str:
 
 
 def is_fitted(row: Mapping[str, Any]) -> bool:
-    """Whether the rule chooses the row for the fit."""
+    """True if the rule chooses the row for the fit."""
     text = _drawn_by(row)
     return text is not None and in_hundred(text, SALT) < SHARE
 
@@ -100,12 +100,12 @@ class _Prepared:
     work: GemminiWork
     calls: tuple[Call, ...]
     is_default: bool = False
-    """Whether the layer was measured with the driver's default tiling. Constants are never fitted to such rows."""
+    """True if the layer was measured with the driver's default tiling. Constants are never fitted to such rows."""
     device: str = DEVICE
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the rule chooses this row for the fit."""
+        """True if the rule chooses this row for the fit."""
         return not self.is_default and is_fitted(self.row)
 
     @property

@@ -179,7 +179,7 @@ def constants() -> dict[str, tuple[Constant, ...]]:
 
 
 def is_fitted(row: Mapping[str, Any]) -> bool:
-    """Whether the rule chooses the row for the fit."""
+    """True if the rule chooses the row for the fit."""
     return in_hundred(_drawn_by(row), SALT) < SHARE
 
 
@@ -199,7 +199,7 @@ class _Prepared:
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the rule chooses this row for the fit."""
+        """True if the rule chooses this row for the fit."""
         return is_fitted(self.row)
 
     @property

@@ -102,7 +102,7 @@ def _value(row: Any, key: str) -> Any:
 
 
 def _is_mapping(value: Any) -> bool:
-    """Whether a value is a list of memories with loops."""
+    """True if a value is a list of memories with loops."""
     return isinstance(value, list) and all(
         isinstance(memory, dict) and all(_are_loops(memory.get(kind)) for kind in ("temporal", "spatial"))
         for memory in value

@@ -76,7 +76,7 @@ def tpu() -> Tpu:
 
 
 def is_fitted(row: Mapping[str, Any]) -> bool:
-    """Whether the rule chooses the row for the fit."""
+    """True if the rule chooses the row for the fit."""
     text = _drawn_by(row)
     return text is not None and in_hundred(text, SALT) < SHARE
 
@@ -98,7 +98,7 @@ class _Product:
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the rule chooses this row for the fit."""
+        """True if the rule chooses this row for the fit."""
         return is_fitted(self.row)
 
     @property

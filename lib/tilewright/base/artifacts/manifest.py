@@ -265,7 +265,7 @@ class ResultsLedger:
     results: Path
     units: Mapping[str, Unit]
     is_main: bool = True
-    """Whether this process decides which jobs run. If False, this process runs a job for another process, and keeps the
+    """True if this process decides which jobs run. If False, this process runs a job for another process, and keeps the
     present orders of units that have to be made."""
     damaged: list[str] = field(default_factory=list)
     """Files whose bytes have changed since their unit wrote them. Only units for which `state` was called are checked.

@@ -144,7 +144,7 @@ def _has_end(content: bytes, end: bytes) -> bool:
 
 
 def _resembles(content: bytes, end: bytes) -> bool:
-    """Whether the end of a file looks like the end of a sealed file, up to a few changed bytes. The value of the digest
+    """True if the end of a file looks like the end of a sealed file, up to a few changed bytes. The value of the digest
     is not compared."""
     found = content[-len(end) :]
     if len(found) < len(end):

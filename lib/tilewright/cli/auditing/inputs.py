@@ -99,7 +99,7 @@ def changed(stated: Mapping[str, Any], now: Mapping[str, str], places: Mapping[s
 
 
 def is_of_this_code(provenance: Mapping[str, Any], step: str) -> bool:
-    """Whether a file was made by this version of the code."""
+    """True if a file was made by this version of the code."""
     return bool(provenance.get("code") == code_digest(step))
 
 

@@ -54,7 +54,7 @@ class LeftOut(NamedTuple):
     item: AuditItem
     reason: str
     is_sure: bool = True
-    """Whether the time budget certainly ended the search."""
+    """True if the time budget certainly ended the search."""
 
 
 class NotAudited(NamedTuple):
@@ -185,7 +185,7 @@ def as_stored(data: Any) -> Any:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether two values are bitwise equal; an integer equals a float of the same value."""
+    """True if two values are bitwise equal; an integer equals a float of the same value."""
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, other)):
         is_nothing = one != one and other != other
         return is_nothing or (one == other and math.copysign(1, one) == math.copysign(1, other))

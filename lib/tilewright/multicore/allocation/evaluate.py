@@ -72,7 +72,7 @@ class Evaluator:
         return len(self.points) + len(self.infeasible)
 
     def is_known(self, genome: Genome) -> bool:
-        """Whether the allocation was evaluated."""
+        """True if the allocation was evaluated."""
         return genome in self.points or genome in self.infeasible
 
     def evaluate(self, genomes: Sequence[Genome]) -> None:

@@ -55,7 +55,7 @@ class AllocationParameters(Chance, Goal, Parameters):
         return self.nb_ga_individuals * (self.nb_ga_generations + 1)
 
     def evaluates_all(self, allocations: int, nodes: int) -> bool:
-        """Whether the search evaluates all allocations of a space with this number of allocations and CNs (`nodes`)."""
+        """True if the search evaluates all allocations of a space with this number of allocations and CNs (`nodes`)."""
         return allocations <= self.planned_evaluations or allocations * nodes <= self.exhaustive_nodes
 
 

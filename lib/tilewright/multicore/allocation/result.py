@@ -103,7 +103,7 @@ class AllocationProof(BoundedValue):
 
     @property
     def is_proven(self) -> bool:
-        """Whether a rule proves that no allocation is better."""
+        """True if a rule proves that no allocation is better."""
         return bool(self.rule)
 
     def stated(self) -> JsonObject:

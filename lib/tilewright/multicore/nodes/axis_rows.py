@@ -238,9 +238,9 @@ class AxisRows:
     only: tuple[int, int] | None
     """Pair (first index, index after the last one) if there is one row without gaps; else None."""
     is_clipped: bool
-    """Whether some combination of loop values gives an index outside the axis."""
+    """True if some combination of loop values gives an index outside the axis."""
     has_empty_rows: bool
-    """Whether some row has no index inside the axis."""
+    """True if some row has no index inside the axis."""
 
     def indices(self) -> tuple[Integers, Integers]:
         """Arrays (row, index) with one entry for each index inside the axis. Each index occurs once in a row."""
@@ -325,7 +325,7 @@ def whole_owners(first: int, end: int, size: int) -> AxisOwners:
 
 
 def shares_loops(access: TensorAccess, index_map: IndexMap) -> bool:
-    """Whether one loop moves along several axes of a tensor. If so, the number of accessed elements is smaller than the
+    """True if one loop moves along several axes of a tensor. If so, the number of accessed elements is smaller than the
     product of the index counts along the axes.
     """
     size_of = index_map.size_of

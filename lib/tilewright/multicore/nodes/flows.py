@@ -98,7 +98,7 @@ class NeedLink(NamedTuple):
         return tuple(dimension for dimension in self.grid.tiled_dimensions if dimension in used)
 
     def is_exact(self) -> bool:
-        """Whether each flow is exactly the number of needed elements."""
+        """True if each flow is exactly the number of needed elements."""
         if len(self.demands) == 1:
             return self.demands[0].is_exact and self.producer.is_exact
         demands_are_exact = all(demand.is_exact and not demand.is_gapped for demand in self.demands)

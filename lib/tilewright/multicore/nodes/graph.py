@@ -65,7 +65,7 @@ class CnLink(NamedTuple):
     edge_count: int
     bits: int
     is_exact: bool
-    """Whether the flow is exact. If not, it counts all elements of the bounding box of the needed elements."""
+    """True if the flow is exact. If not, it counts all elements of the bounding box of the needed elements."""
 
 
 class SourceTensor(NamedTuple):
@@ -76,7 +76,7 @@ class SourceTensor(NamedTuple):
     bits: int
     """Bits of one element."""
     is_constant: bool
-    """Whether the tensor is a constant (weights); else it is an input of the network."""
+    """True if the tensor is a constant (weights); else it is an input of the network."""
 
 
 P = ParamSpec("P")

@@ -49,7 +49,7 @@ class Demand:
     content: Integers
     """[entry] Content of the entry, ascending. A content without an entry has no elements"""
     is_exact: bool
-    """Whether the elements are known exactly; if not, bounding boxes stand for them."""
+    """True if the elements are known exactly; if not, bounding boxes stand for them."""
     axes: tuple[tuple[AxisRows, Integers], ...] | None = None
     """[axis] Pair (rows, [entry] row). The rows are exact even for boxes with gaps. None if a content has several
     boxes, or if nodes that move data are between the layer and the tensor.
@@ -70,7 +70,7 @@ class Demand:
 
     @property
     def is_gapped(self) -> bool:
-        """Whether some boxes have gaps: indices between the first and the last that are not needed."""
+        """True if some boxes have gaps: indices between the first and the last that are not needed."""
         return self.axes is not None and any(rows.gapped is not None for rows, _ in self.axes)
 
     def bounds(self, axis: int) -> tuple[Integers, Integers]:
@@ -239,7 +239,7 @@ def _contents_of(
 def _keeps_boxes(
     index_map: IndexMap, outputs: Boxes, inputs: Boxes, shape: Shape, possible: npt.NDArray[np.bool_]
 ) -> bool:
-    """Whether a demand stays exact when boxes of outputs are converted to boxes of inputs. Then every element of an
+    """True if a demand stays exact when boxes of outputs are converted to boxes of inputs. Then every element of an
     input box is needed for the output box.
 
     One case is that every axis follows one loop with step 1. The other case is that each output depends on a different
@@ -271,7 +271,7 @@ def _follows_one_loop(axis: AxisIndex, index_map: IndexMap) -> bool:
 
 
 def _is_one_to_one(index_map: IndexMap) -> bool:
-    """Whether each combination of loop values has its own output element and its own input element."""
+    """True if each combination of loop values has its own output element and its own input element."""
     for access in (index_map.output, index_map.input):
         used = {name for axis in access.axes for name, factor in axis.terms if factor}
         if shares_loops(access, index_map) or any(size > 1 and name not in used for name, size in index_map.loops):
@@ -297,7 +297,7 @@ class Producer:
     values.
     """
     is_exact: bool = True
-    """Whether no two tiles contribute to the same element."""
+    """True if no two tiles contribute to the same element."""
     unsplittable: tuple[str, ...] = ()
     """Dimensions whose tiles contribute to the same elements. These tiles must be in one group."""
 
@@ -401,7 +401,7 @@ def _is_cut_alike(cut: LayerCut, node: WorkloadNode, tiling: LayerTiling, shape_
 
 
 def _are_alike(node: WorkloadNode, other: WorkloadNode, shape_of: Mapping[str, Shape]) -> bool:
-    """Whether two layers are equal except for names."""
+    """True if two layers are equal except for names."""
     if len(node.index_maps) != len(other.index_maps) or _all_but_name(node.layer) != _all_but_name(other.layer):
         return False
     name_of: dict[str, str] = {}

@@ -153,7 +153,7 @@ def _blocks(shape: Shape, demands: list[Demand], made_by: Producer | None) -> li
 
 
 def _is_whole(demand: Demand, shape: Shape) -> bool:
-    """Whether every box of a demand is the whole tensor."""
+    """True if every box of a demand is the whole tensor."""
     bounds = [demand.bounds(axis) for axis in range(len(shape))]
     return all(
         bool((first == 0).all() and (end == size).all()) for (first, end), size in zip(bounds, shape, strict=True)

@@ -126,7 +126,7 @@ class TensorSlicer:
 
 
 def has_data(tensor: onnx.TensorProto) -> bool:
-    """Whether the data of a tensor are in the model itself."""
+    """True if the data of a tensor are in the model itself."""
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         return False
     return 0 in tensor.dims or any(len(getattr(tensor, name)) for name in _DATA_FIELDS)
@@ -201,7 +201,7 @@ class OperatorForm:
     group_inputs: int = 0
     """Number of input channels in a group of a convolution."""
     is_of_rows: bool = False
-    """Whether the output channels are the rows of a matrix product. If so, the weights are its left operand."""
+    """True if the output channels are the rows of a matrix product. If so, the weights are its left operand."""
     beside: tuple[tuple[int, int], ...] = ()
     """Pairs (input, axis) of the further inputs that have one value for each output channel."""
 

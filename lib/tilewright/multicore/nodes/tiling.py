@@ -377,7 +377,7 @@ def dimension_names(layer: Layer, entry: MappingConstraints) -> dict[str, str]:
 
 
 def _is_elementwise(layer: Layer, output: tuple[str, ...]) -> bool:
-    """Whether the layer is elementwise: each loop is an axis of the output, and no operand has a further loop."""
+    """True if the layer is elementwise: each loop is an axis of the output, and no operand has a further loop."""
     axes = set(output)
     return axes == set(layer.size_of) and all(axes.issuperset(operand) for _, operand in layer.operand_dimensions)
 

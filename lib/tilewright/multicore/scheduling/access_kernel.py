@@ -179,7 +179,7 @@ def target_core(q, pair):
 
 @kernel
 def has_path(q, source, target):
-    """Whether the source core can send data to the target core, or both are the same core."""
+    """True if the source core can send data to the target core, or both are the same core."""
     return source == target or _pair(q.pairs, pair_of(q, source, target)).exists != 0
 
 
@@ -210,7 +210,7 @@ def stream(q, cn, core_number, operand):
 
 @kernel
 def is_prefetched(q, operand):
-    """Whether the constants of an operand are prefetched."""
+    """True if the constants of an operand are prefetched."""
     return cell(q.prefetches, operand).value != 0
 
 
@@ -338,7 +338,7 @@ def home_of_output(q, s, number):
 
 @kernel
 def fits(q, s, memory_number, bits):
-    """Whether at least `bits` bits of a memory are physically free."""
+    """True if at least `bits` bits of a memory are physically free."""
     return (
         _memory_state(s.memories, memory_number).stored_bits + bits <= _memory(q.memories, memory_number).capacity_bits
     )

@@ -58,7 +58,7 @@ _Column = tuple[Integers, Floats, Integers, Integers]
 
 
 def place_can_run(place: CorePlace, core: Core, node: WorkloadNode) -> bool:
-    """Whether the accelerator allows a core to run the layer of a node. A core without a list of operator types can run
+    """True if the accelerator allows a core to run the layer of a node. A core without a list of operator types can run
     every layer.
     """
     return place.operator_types is None or can_run_listed(core, place.operator_types, node)
@@ -162,7 +162,7 @@ def _check(
 def _runs(
     place: CorePlace, core: Core, cost_class: CostClass, graph: CnGraph, node_of: Table[int, WorkloadNode]
 ) -> bool:
-    """Whether the accelerator allows a core to run a cost class. All layers of a class have the same operator type."""
+    """True if the accelerator allows a core to run a cost class. All layers of a class have the same operator type."""
     return place_can_run(place, core, node_of[graph.layers[cost_class.layers[0]].node_id])
 
 

@@ -36,7 +36,7 @@ def move_event(s, source, target):
 
 @kernel
 def is_earlier(s, first, second):
-    """Whether the event at place `first` of the heap comes before the event at place `second`."""
+    """True if the event at place `first` of the heap comes before the event at place `second`."""
     a = at.event(s, first)
     b = at.event(s, second)
     return a.cycles < b.cycles or (a.cycles == b.cycles and a.order < b.order)
@@ -72,7 +72,7 @@ def add_candidate(q, s, cn):
 
 @kernel
 def comes_before(q, s, first, second, by_rank):
-    """Whether CN `first` comes before CN `second`.
+    """True if CN `first` comes before CN `second`.
 
     With `by_rank`, the CN with the lower rank comes first. Otherwise the CN that is ready earlier comes first, and the
     smaller CN number breaks ties.

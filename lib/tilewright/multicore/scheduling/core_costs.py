@@ -64,7 +64,7 @@ class CoreCostRow:
     spatial_stall_cycles: int | None = field(default=None, metadata=LEFT_OUT)
     """Part of total0 that is lost because the CN does not fill the array; None if this part is not known."""
     ended_by_time: bool = field(default=False, metadata=LEFT_OUT)
-    """Whether a time budget ended the mapping search for the CN. If so, another run can choose another mapping."""
+    """True if a time budget ended the mapping search for the CN. If so, another run can choose another mapping."""
     mapping: Any = None
     """Chosen mapping as plain data for output: loops by operand and memory; None if there is no mapping."""
     what: str = ""
@@ -76,7 +76,7 @@ class CoreCostRow:
 
     @property
     def can_run(self) -> bool:
-        """Whether the core can run the class."""
+        """True if the core can run the class."""
         return not self.reason
 
     @property

@@ -24,9 +24,9 @@ class CostClass:
     constraints: MappingConstraints
     """Constraints from the mapping file that affect the mapping within one core. The entry has no name."""
     takes_partial_sums: bool
-    """Whether a CN of this class continues a reduction that an earlier CN began, and so takes partial sums."""
+    """True if a CN of this class continues a reduction that an earlier CN began, and so takes partial sums."""
     leaves_partial_sums: bool
-    """Whether a later CN continues the reduction, so that a CN of this class leaves partial sums as results."""
+    """True if a later CN continues the reduction, so that a CN of this class leaves partial sums as results."""
     layers: tuple[int, ...]
     """Numbers of the layers in the graph that have CNs of this class. They have the same operator type, so a core can
     run either all of them or none.

@@ -19,7 +19,7 @@ class ScheduleTerm(Protocol):
     """Further energy term of schedules, in addition to computation and data movement."""
 
     def concerns(self, problem: SchedulingProblem) -> bool:
-        """Whether schedules of this problem have the term."""
+        """True if schedules of this problem have the term."""
 
     def energy_pj(self, problem: SchedulingProblem, schedule: Schedule) -> float:
         """Energy of the term in pJ, from the times and counts of a schedule. It must not be negative, because the lower
@@ -42,7 +42,7 @@ class PowerOfCores:
     pj_a_cycle: float
 
     def concerns(self, problem: SchedulingProblem) -> bool:
-        """Whether some core has static power."""
+        """True if some core has static power."""
         return self.pj_a_cycle > 0
 
     def energy_pj(self, problem: SchedulingProblem, schedule: Schedule) -> float:

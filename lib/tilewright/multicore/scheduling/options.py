@@ -94,7 +94,7 @@ class SchedulerParameters(Parameters):
 
     @property
     def has_barriers(self) -> bool:
-        """Whether each stack waits for the end of all earlier stacks."""
+        """True if each stack waits for the end of all earlier stacks."""
         return self.stack_order == "barrier"
 
 
@@ -108,7 +108,7 @@ class ScheduleOptions(SchedulerParameters):
     """Layers, as in `NodeGraph.layer`, whose results reach other memories through the off-chip memory (rule 18 of
     docs/multi-core-model.md#scheduling)."""
     record: bool = True
-    """Whether to record the transfers and the memory use over time. A search evaluates faster without these logs."""
+    """True to record the transfers and the memory use over time. A search evaluates faster without these logs."""
     model_repairs: tuple[str, ...] = ()
     """Names of the rules of the schedule model `stream-2023` that are replaced by corrected rules. The causal model
     ignores them.

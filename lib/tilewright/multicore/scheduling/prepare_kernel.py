@@ -49,7 +49,7 @@ def fail(s, status, place, core, other):
 
 @kernel
 def check_cores(q, s):
-    """Whether each CN is on a core that can run the CN and has the paths for its streams."""
+    """True if each CN is on a core that can run the CN and has the paths for its streams."""
     for cn in range(q.node_count):
         core = at.core_of(q, cn)
         if core < 0 or core >= q.core_count or core == q.off_chip_core or at.cost(q, cn, core).runtime_cycles < 1:
@@ -61,7 +61,7 @@ def check_cores(q, s):
 
 @kernel
 def check_streams(q, s, cn, core):
-    """Whether each streaming operand of a CN has a path between the core and the off-chip core."""
+    """True if each streaming operand of a CN has a path between the core and the off-chip core."""
     for operand in range(q.operand_count):
         if at.stream(q, cn, core, operand).bits > 0:
             if operand == 0 and not check_path(q, s, core, q.off_chip_core):
@@ -125,7 +125,7 @@ def make_copies(q, s):
 
 @kernel
 def is_detour(q, piece, source, core):
-    """Whether a piece with a home reaches `core` by a detour through the off-chip memory.
+    """True if a piece with a home reaches `core` by a detour through the off-chip memory.
 
     A detour is needed if the piece must go off-chip, if no path leads from the producing core to `core`, or if no path
     leads from `core` to the off-chip core. A constant, or a piece that streams out, never takes a detour.
@@ -166,7 +166,7 @@ def add_copy(s, copy, piece, memory, core):
 
 @kernel
 def check_path(q, s, source, target):
-    """Whether a path leads from the source core to the target core. If not, the state records the failure."""
+    """True if a path leads from the source core to the target core. If not, the state records the failure."""
     if at.has_path(q, source, target):
         return True
     return fail(s, NO_PATH, NONE, source, target)
@@ -174,7 +174,7 @@ def check_path(q, s, source, target):
 
 @kernel
 def check_room(q, s):
-    """Whether the core of each CN has enough memory: its empty memories can hold all pieces that the CN needs and
+    """True if the core of each CN has enough memory: its empty memories can hold all pieces that the CN needs and
     produces.
     """
     for cn in range(q.node_count):
@@ -266,7 +266,7 @@ def place_forwards(q, s):
 
 @kernel
 def is_to_prefetch(q, s, need):
-    """Whether the copy of a need holds a constant that is to be prefetched and is not yet marked."""
+    """True if the copy of a need holds a constant that is to be prefetched and is not yet marked."""
     copy = at.need_copy(s, need)
     if copy < 0 or at.copy(s, copy).mark >= 0 or at.piece(q, at.need(q, need).piece).producer >= 0:
         return False

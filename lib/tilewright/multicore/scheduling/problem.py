@@ -120,7 +120,7 @@ class CoreSystem:
     """[link] True where the link has multicast: it carries a piece once for all cores that receive the piece together.
     Such links are also True in `link_is_broadcast`. None: no link has multicast"""
     forwards_constants: bool = False
-    """Whether a core sends constants that it holds to other cores"""
+    """True if a core sends constants that it holds to other cores"""
 
     @property
     def multicast(self) -> Booleans:

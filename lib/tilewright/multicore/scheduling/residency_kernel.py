@@ -113,7 +113,7 @@ def touch_home(q, s, piece):
 
 @kernel
 def is_sent_by_home(s, copy):
-    """Whether the home of the piece must stay until the copy is present. A copy with a detour needs no home."""
+    """True if the home of the piece must stay until the copy is present. A copy with a detour needs no home."""
     return not at.copy(s, copy).takes_detour
 
 
@@ -253,7 +253,7 @@ def changes_of(q, s, core):
 
 @kernel
 def is_valid(s, copy, version):
-    """Whether an entry in the heap of evictable copies is still valid."""
+    """True if an entry in the heap of evictable copies is still valid."""
     c = at.copy(s, copy)
     return c.version == version and c.state == PRESENT and c.pins == 0
 

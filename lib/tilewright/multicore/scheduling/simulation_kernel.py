@@ -126,7 +126,7 @@ def serve(q, s, who):
 
 @kernel
 def is_waiting(q, s, who):
-    """Whether a core still has a CN in its slot, or a memory still has copies to write off-chip."""
+    """True if a core still has a CN in its slot, or a memory still has copies to write off-chip."""
     if who >= q.core_count:
         return at.memory_state(s, who - q.core_count).write_first != NONE
     return at.core(s, who).slot_state != EMPTY
@@ -134,7 +134,7 @@ def is_waiting(q, s, who):
 
 @kernel
 def can_start(q, s, core):
-    """Whether the prepared CN of a core can start.
+    """True if the prepared CN of a core can start.
 
     The core must be idle, all predecessors must have ended, all inputs must be present, and the outputs must have
     space.

@@ -34,7 +34,7 @@ def share_of(q, s, pair, source_memory, target_memory, bits):
 
 @kernel
 def on_path(q, pair, link):
-    """Whether a link is on the path of a pair of cores."""
+    """True if a link is on the path of a pair of cores."""
     if pair >= 0:
         for hop in at.hops_of(q, pair):
             if at.link_of(q, hop) == link:
@@ -44,7 +44,7 @@ def on_path(q, pair, link):
 
 @kernel
 def is_carried(q, s, link):
-    """Whether a link with multicast already carries the data of the latest group of transfers."""
+    """True if a link with multicast already carries the data of the latest group of transfers."""
     return at.link(q, link).is_multicast != 0 and at.link_state(s, link).group == s.groups_count
 
 
@@ -139,7 +139,7 @@ def source_pair(q, s, copy, core):
 
 @kernel
 def is_forwarded(q, piece):
-    """Whether cores send a piece that they hold to other cores. Such a piece is a constant."""
+    """True if cores send a piece that they hold to other cores. Such a piece is a constant."""
     return q.forwards_constants != 0 and at.piece(q, piece).producer < 0
 
 
@@ -185,7 +185,7 @@ def listening_pair(q, s, copy, core, pair):
 
 @kernel
 def has_room(q, s, copy):
-    """Whether the memory of a copy has enough physically free space for the copy now."""
+    """True if the memory of a copy has enough physically free space for the copy now."""
     return at.fits(q, s, at.copy(s, copy).memory, at.bits_of(q, s, copy))
 
 
@@ -229,7 +229,7 @@ def spread(q, s, piece, source, cause, pair, rate):
 
 @kernel
 def has_multicast(q, pair):
-    """Whether the path of a pair of cores has a link with multicast."""
+    """True if the path of a pair of cores has a link with multicast."""
     found = False
     for hop in at.hops_of(q, pair):
         found = found or at.link(q, at.link_of(q, hop)).is_multicast != 0
@@ -259,7 +259,7 @@ def overhear(q, s, piece, source, cause, pair, rate):
 
 @kernel
 def can_take(q, s, copy):
-    """Whether a copy is still needed, is not yet arriving, and fits its memory now."""
+    """True if a copy is still needed, is not yet arriving, and fits its memory now."""
     c = at.copy(s, copy)
     if c.state == RESERVED:
         return has_room(q, s, copy)
@@ -268,7 +268,7 @@ def can_take(q, s, copy):
 
 @kernel
 def has_unclaimed_room(q, s, copy):
-    """Whether the memory of a copy has enough space for it that is neither occupied nor claimed."""
+    """True if the memory of a copy has enough space for it that is neither occupied nor claimed."""
     c = at.copy(s, copy)
     room = at.memory_state(s, c.memory)
     bits = at.bits_of(q, s, copy)
@@ -306,7 +306,7 @@ def broadcast(q, s, piece, source, cause, pair, rate):
 
 @kernel
 def can_listen(q, s, own, pair, rate):
-    """Whether a core can listen to a transfer of `rate` bits per cycle over the path of `pair`.
+    """True if a core can listen to a transfer of `rate` bits per cycle over the path of `pair`.
 
     The path of `own`, from the source to the listening core, must share a bus or a link with multicast with the path of
     `pair`, or the source must send into the first links of both paths at once. Each link that does not carry the data
@@ -324,7 +324,7 @@ def can_listen(q, s, own, pair, rate):
 
 @kernel
 def forks_at_source(q, own, pair):
-    """Whether the first links of two paths from one core have multicast, so that the core sends into both at once."""
+    """True if the first links of two paths from one core have multicast, so that the core sends into both at once."""
     first = at.hops_of(q, own)
     other = at.hops_of(q, pair)
     if first.start == first.stop or other.start == other.stop:

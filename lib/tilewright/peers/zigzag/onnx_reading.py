@@ -258,7 +258,7 @@ class _Reader:
         return self._without_layer(node)
 
     def _is_empty(self, node: OnnxNode) -> bool:
-        """Whether a tensor of a matrix product has no elements. An example is a cache before the first token."""
+        """True if a tensor of a matrix product has no elements. An example is a cache before the first token."""
         return any(0 in self.shapes.get(name, ()) for name in (*node.inputs[:2], *node.outputs[:1]))
 
     def _conv(self, node: OnnxNode) -> WorkloadNode:
@@ -389,7 +389,7 @@ def _tensor_shapes(
 
 
 def _lacks_shapes(model: onnx.ModelProto, topology: NetworkTopology, shapes: Shapes) -> bool:
-    """Whether an operator whose operations are counted separately reads a tensor without a known shape."""
+    """True if an operator whose operations are counted separately reads a tensor without a known shape."""
     register_operators()
     functions = read_functions(model).functions
     known = shapes.keys() | {name for name, _ in graph_constants(model.graph)}

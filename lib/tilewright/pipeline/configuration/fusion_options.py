@@ -30,7 +30,7 @@ class FusionFixed(Parameters):
     operands_to_prefetch: Annotated[tuple[str, ...], Told(allowed="a list of layer operands, as [W]")] | None = None
     """Layer operands whose constants are prefetched, such as W; [] for none. null: the operands are searched."""
     prefetch_results: bool | None = None
-    """Whether results of computation nodes are prefetched, in addition to constants. null: both values are tried."""
+    """True if results of computation nodes are prefetched, in addition to constants. null: both values are tried."""
     layers_by_off_chip: Annotated[tuple[Count, ...], Told(allowed="a list of ids of layers, as [3, 5]")] | None = None
     """Ids of layers whose results go to other memories through the off-chip memory; [] for none. null: the layers are
     searched.

@@ -167,7 +167,7 @@ class Stages:
     files: tuple[str, ...] = ()
     """Files with stages of the user, and the files that these files import."""
     exports: bool = False
-    """Whether a stage of the pipeline writes files into the folder of exports."""
+    """True if a stage of the pipeline writes files into the folder of exports."""
 
 
 @dataclass(frozen=True)
@@ -187,11 +187,11 @@ class Run:
     """
     stages: Stages
     strict: bool = False
-    """Whether it is an error if the cost of a part of the network is not computed, or if an input has no effect."""
+    """True if it is an error if the cost of a part of the network is not computed, or if an input has no effect."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Values of the keys in SETTINGS, by key; {} for a run on one core."""
     figures: bool = False
-    """Whether figures of the run are written as files."""
+    """True if figures of the run are written as files."""
     paper: PaperWidth | None = None
     """Width of the figures and tables of the run for a paper; None if none are written."""
     base: str = ""
@@ -199,7 +199,7 @@ class Run:
 
     @property
     def splits(self) -> bool:
-        """Whether large layers are split into several layers before the network is cut into computation nodes."""
+        """True if large layers are split into several layers before the network is cut into computation nodes."""
         return self.settings.get("split_layers", False) is True
 
     @property
@@ -211,7 +211,7 @@ class Run:
 
     @property
     def fuses(self) -> bool:
-        """Whether `tilewright fuse` searches the stacks and tiles of this run; False for a baseline."""
+        """True if `tilewright fuse` searches the stacks and tiles of this run; False for a baseline."""
         return self.plan_of == self.name
 
     @property

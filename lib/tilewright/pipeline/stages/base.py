@@ -48,7 +48,7 @@ def problem_of_stage(error: Exception, kind: type, name: str, made_items: bool) 
 
 
 def _is_told_by_tilewright(error: Exception) -> bool:
-    """Whether tilewright raised the error with a message of its own."""
+    """True if tilewright raised the error with a message of its own."""
     return type(error).__module__.startswith("tilewright.") and not isinstance(error, WrongTypeError)
 
 
@@ -72,7 +72,7 @@ def problem_in_code(error: Exception, file: Path | None, shown: str = "", path: 
 
 
 def raised_by_tilewright_below(error: Exception, file: str | None) -> bool:
-    """Whether the error occurred in a stage of tilewright that the innermost user code in the traceback called."""
+    """True if the error occurred in a stage of tilewright that the innermost user code in the traceback called."""
     below = False
     for frame in traceback.extract_tb(error.__traceback__):
         if file is not None and frame.filename == file:
@@ -83,7 +83,7 @@ def raised_by_tilewright_below(error: Exception, file: str | None) -> bool:
 
 
 def _is_users(filename: str, file: Path | None) -> bool:
-    """Whether a file is written by the user: the file of the stage, or another file in the working folder. False for
+    """True if a file is written by the user: the file of the stage, or another file in the working folder. False for
     installed libraries.
     """
     path = Path(filename)
@@ -126,13 +126,13 @@ class Stage(ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     """Names of stages. At least one of these stages must come earlier in the pipeline."""
     takes_unmapped: ClassVar[bool] = False
-    """Whether the stage takes only layers without a spatial mapping."""
+    """True if the stage takes only layers without a spatial mapping."""
     observes: ClassVar[bool] = False
-    """Whether the stage only observes results and passes them on. Such a stage also gets the results that are read from
+    """True if the stage only observes results and passes them on. Such a stage also gets the results that are read from
     the store.
     """
     exports: ClassVar[bool] = False
-    """Whether the stage writes files into the folder of exports."""
+    """True if the stage writes files into the folder of exports."""
     stands_for: ClassVar[str] = ""
     """Name of the corresponding stage in zigzag-dse."""
 
@@ -195,7 +195,7 @@ class Control:
     exports: Path = Path("exports")
     """Folder into which stages write files."""
     show_progress: bool = False
-    """Whether the progress of long searches is shown on stderr."""
+    """True if the progress of long searches is shown on stderr."""
     on_record: Callable[[Any], None] | None = None
     """Function that gets the record of each layer when the search of the layer is finished."""
     on_notices: Callable[[Sequence[str]], None] = _ignore
@@ -285,7 +285,7 @@ def run_stages(stages: Sequence[Stage], item: Any, control: Control | None = Non
 
 
 def is_own(kind: type[Stage]) -> bool:
-    """Whether the class of a stage is part of tilewright, and not written by a user."""
+    """True if the class of a stage is part of tilewright, and not written by a user."""
     return kind.__module__.startswith("tilewright.")
 
 

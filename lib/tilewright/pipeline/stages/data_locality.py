@@ -55,7 +55,7 @@ class SearchUnusedMemory(LocalityParameters, Change):
 
 
 def _is_given(item: NetworkProblem) -> bool:
-    """Whether the mapping file gives `memory_reach` for all layers. Raises InputError if only some layers have it."""
+    """True if the mapping file gives `memory_reach` for all layers. Raises InputError if only some layers have it."""
     layers = [node.layer for node in item.workload.layers_in_order if node.layer]
     entries = [item.mapping.constraints_for(layer) for layer in layers]
     without = [layer.name for layer, entry in zip(layers, entries, strict=True) if entry.memory_reach is None]

@@ -207,6 +207,6 @@ class Flow:
 
 
 def hands_on(kind: Any, wanted: type) -> bool:
-    """Whether a stage makes items of the type `wanted`. False for a stage that passes on the item that it gets."""
+    """True if a stage makes items of the type `wanted`. False for a stage that passes on the item that it gets."""
     gives = kind.gives
     return isinstance(gives, type) and issubclass(gives, wanted)

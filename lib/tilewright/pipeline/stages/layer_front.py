@@ -142,9 +142,15 @@ class FrontSearch:
 
     def _search(self, objective: str, pj_a_cycle: float) -> "ExactResult | None":
         """Search for the least energy + `pj_a_cycle` x latency, or for the least latency."""
-        effort, largest_gap = self.mapper.effort, min(self.mapper.largest_gap, GAP)
-        if pj_a_cycle:
-            effort = None if effort is None else effort // EFFORT_SHARE
+        share = EFFORT_SHARE if pj_a_cycle else 1
+        return self.search(objective, pj_a_cycle, share, min(self.mapper.largest_gap, GAP))
+
+    def search(self, objective: str, pj_a_cycle: float, effort_share: int, largest_gap: float) -> "ExactResult | None":
+        """Result of a search with `pj_a_cycle` pJ of additional energy per cycle; None if it finds no mapping.
+
+        The effort of the layer is divided by `effort_share`. The mappings of the search are added to `met`.
+        """
+        effort = None if self.mapper.effort is None else self.mapper.effort // effort_share
         mapper = replace(self.mapper, objective=objective, effort=effort, largest_gap=largest_gap)
         source = self.new_source(objective, pj_a_cycle)
         found = mapper.search(iter(source.choices), self.starts, self.ordering, self.control)

@@ -43,7 +43,7 @@ class LayerSearch:
     objective: str = "latency"
     """Objective that decides which of several mappings of a problem comes first, if no stage decides this."""
     all_of_them: bool = True
-    """Whether all mappings of a problem are kept. If False, only the best mapping and the number of the others are
+    """True if all mappings of a problem are kept. If False, only the best mapping and the number of the others are
     kept."""
     stop: threading.Event = field(default_factory=threading.Event)
 

@@ -39,7 +39,10 @@ def near_optimum(search: FrontSearch, found: "ExactResult", source: FrontSource,
     by_energy = bool(OBJECTIVES[objective].energy)
     if not search.met:
         search.take(found, source, 0.0)
-    _search_weighted_sum(search, found, share if by_energy else 1 / share, share)
+    # With these ratios of (weight x latency) to energy, the least weighted sum has at most `share` more of the measure
+    # of the objective than `found`.
+    ratio = share if by_energy else 1 / share
+    search.search("energy", ratio * found.energy_pj / found.latency_cycles, EFFORT_SHARE, share * GAP_SHARE)
     limit, other = _measures(found, by_energy)
     best, chosen = (other, limit), None
     for met in search.met:
@@ -62,22 +65,6 @@ def near_optimum(search: FrontSearch, found: "ExactResult", source: FrontSource,
         latency_cycles=point.latency_cycles,
     )
     return NearOptimum(result, met.source.made(met.incumbent.candidate))
-
-
-def _search_weighted_sum(search: FrontSearch, found: "ExactResult", ratio: float, share: float) -> None:
-    """Search for the least energy + weight x latency, and keep the mappings that are met.
-
-    `ratio` is the weight times the latency over the energy of `found`. With the two ratios in use, the least sum has at
-    most `share` more of the measure of the objective than `found`.
-    """
-    pj_a_cycle = ratio * found.energy_pj / found.latency_cycles
-    mapper = search.mapper
-    effort = None if mapper.effort is None else mapper.effort // EFFORT_SHARE
-    source = search.new_source("energy", pj_a_cycle)
-    mapper = replace(mapper, objective="energy", effort=effort, largest_gap=share * GAP_SHARE)
-    result = mapper.search(iter(source.choices), search.starts, search.ordering, search.control)
-    if result is not None:
-        search.take(result, source, pj_a_cycle)
 
 
 def _measures(one: "ExactResult | FrontPoint", by_energy: bool) -> tuple[float, float]:

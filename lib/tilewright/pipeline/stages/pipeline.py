@@ -276,7 +276,7 @@ class Pipeline:
 
     @property
     def exports(self) -> bool:
-        """Whether a stage writes files into the folder of exports."""
+        """True if a stage writes files into the folder of exports."""
         return any(stage.exports for stage in self.stages)
 
 

@@ -38,7 +38,7 @@ def placed(problem: Problem, prefix: KeyPath = (), documents: "Iterable[YamlDocu
 
 
 def is_of_setting(problem: Problem, settings: Container[object]) -> bool:
-    """Whether a problem is about a setting of the run. The path of such a problem begins with the name of the
+    """True if a problem is about a setting of the run. The path of such a problem begins with the name of the
     setting.
     """
     return next(iter(keys_of(problem.path)), None) in settings

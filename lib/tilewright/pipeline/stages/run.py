@@ -132,7 +132,7 @@ def map_some_layers(
 
 
 def sums_up_plainly(pipeline: Pipeline) -> bool:
-    """Whether only the stage Sum computes the totals of a network. If a stage of the user computes them, `summed_again`
+    """True if only the stage Sum computes the totals of a network. If a stage of the user computes them, `summed_again`
     cannot repeat the computation.
     """
     return all(isinstance(one, Sum) for one in pipeline.stages if issubclass(one.returns, MappedWorkload))

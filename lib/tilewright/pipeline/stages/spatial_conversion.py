@@ -36,7 +36,7 @@ class SpatialMappingConversion(BoundaryParameters, Stage):
     """
 
     access_same_data_considered_as_no_access: bool = True
-    """Whether an input that the array uses again in the next cycle needs no second read."""
+    """True if an input that the array uses again in the next cycle needs no second read."""
 
     takes = LayerProblem
     gives = TemporalProblem

@@ -70,7 +70,7 @@ class BoundedMapper(TemporalMapper):
     """Base class of temporal mappers whose own search gives no lower bound."""
 
     bounds: bool = field(default=False, kw_only=True)
-    """Whether a lower bound of the objective of the layer is also computed. The bound holds for all loop orders of the
+    """True if a lower bound of the objective of the layer is also computed. The bound holds for all loop orders of the
     spatial mappings that are tried, and does not change the mapping found."""
 
     def bounds_of(

@@ -40,7 +40,7 @@ _loaded: dict[tuple[Path, str], tuple[str, ModuleType]] = {}
 
 
 def is_dotted_path(name: str) -> bool:
-    """Whether a name has the form of a dotted path, as names of stages of the user have."""
+    """True if a name has the form of a dotted path, as names of stages of the user have."""
     return "." in name and all(part.isidentifier() for part in name.split("."))
 
 
@@ -311,7 +311,7 @@ def code_files(stages: Iterable[Stage]) -> tuple[str, ...]:
 
 
 def is_identified(stage: Stage) -> bool:
-    """Whether each change of the code or of a parameter of a stage also changes the identity of the stage."""
+    """True if each change of the code or of a parameter of a stage also changes the identity of the stage."""
     if is_own(type(stage)):
         return True
     values = (getattr(stage, field.name) for field in fields(stage))

@@ -108,7 +108,7 @@ class Workload(Goal, Stage):
 
 
 def _is_reduced(search: Rest) -> bool:
-    """Whether a stage of the search chooses the best of several mappings."""
+    """True if a stage of the search chooses the best of several mappings."""
     return bool(what_is_minimised(search.stages))
 
 

@@ -131,11 +131,11 @@ class _Link:
     word_pj: float
     """Energy of a word of full width."""
     reaches_all: bool
-    """Whether one instance of the memory serves the whole array."""
+    """True if one instance of the memory serves the whole array."""
     is_register: bool
-    """Whether the link fills or empties a register that holds a single element; otherwise it ends at the array."""
+    """True if the link fills or empties a register that holds a single element; otherwise it ends at the array."""
     goes_up: bool
-    """Whether the link moves outputs away from the array; otherwise it moves data towards the array."""
+    """True if the link moves outputs away from the array; otherwise it moves data towards the array."""
 
 
 class _Pass:

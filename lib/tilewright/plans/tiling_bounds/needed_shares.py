@@ -94,13 +94,13 @@ def reach_of_box(index_map: IndexMap, box: Sides, output: Sequence[int]) -> dict
 
 
 def _stays_inside(axis: AxisIndex, full: Mapping[str, int], size: int) -> bool:
-    """Whether all loop values give indices inside a tensor."""
+    """True if all loop values give indices inside a tensor."""
     low, high = index_range(axis, full)
     return low >= 0 and high < size
 
 
 def _is_split(terms: Sequence[tuple[str, int]], full: Mapping[str, int]) -> bool:
-    """Whether two loops count the indices of an axis as digits: the coefficient of one loop is 1, and that of the other
+    """True if two loops count the indices of an axis as digits: the coefficient of one loop is 1, and that of the other
     loop is the size of the first.
     """
     inner, outer = sorted(terms, key=lambda term: term[1])

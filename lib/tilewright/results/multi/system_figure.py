@@ -53,7 +53,7 @@ class Bar:
 
     core_ids: tuple[int, ...]
     is_shared: bool
-    """Whether the bar is one shared medium, such as a bus. If not, each branch is a link."""
+    """True if the bar is one shared medium, such as a bus. If not, each branch is a link."""
     text: str
 
 

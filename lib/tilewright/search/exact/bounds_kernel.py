@@ -69,7 +69,7 @@ def write_link(problem, ws, x, v, o, m, d, count, cycles, period, allowed, bandw
 
 @kernel
 def all_tiles_known(problem, x, k):
-    """Whether all tiles in memory `k` are known: for each of its operands, the boundary above the level is closed."""
+    """True if all tiles in memory `k` are known: for each of its operands, the boundary above the level is closed."""
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
         if o >= 0:

@@ -250,7 +250,7 @@ class PlanProgram:
     """Pairs (memory, largest number of bits that tensors take in this memory at any time)."""
 
     def fits(self, memories: Memories) -> bool:
-        """Whether each memory has room for the tensors that lie in it."""
+        """True if each memory has room for the tensors that lie in it."""
         return all(memories.core.memories[k].size_bits >= bits for k, bits in self.live_bits)
 
 
@@ -343,7 +343,7 @@ class _Layer(NamedTuple):
     own: tuple[tuple[str, str], ...]
     """Pairs (operand, kind of its tensor), sorted by operand. The kind is '' for a result that leaves the tile."""
     has_copy: bool
-    """Whether the layer reads its second operand from a copy, because the memory of results cannot serve second
+    """True if the layer reads its second operand from a copy, because the memory of results cannot serve second
     operands.
     """
     is_copied_now: bool

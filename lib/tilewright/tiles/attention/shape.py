@@ -51,7 +51,7 @@ class AttentionShape:
     stages: tuple[str, ...] = ("scale",)
     """Names of the layers between the scores and the softmax, each with one operation per score."""
     is_causal: bool = True
-    """Whether a query sees no later tokens than itself. The last query is then the same token as the last key."""
+    """True if a query sees no later tokens than itself. The last query is then the same token as the last key."""
     window: int | None = None
     """Largest number of keys that a query sees, including its own key. None if there is no limit."""
 

@@ -34,7 +34,7 @@ class TensorPlace(NamedTuple):
     copies.
     """
     is_whole: bool = False
-    """Whether the memory holds the whole tensor of the current units, and not only the part for one tile."""
+    """True if the memory holds the whole tensor of the current units, and not only the part for one tile."""
 
 
 class AttentionPlan(NamedTuple):
@@ -165,11 +165,11 @@ class AttentionSpace:
                     yield AttentionPlan(tile, order, scores, *places)
 
     def has(self, plan: AttentionPlan) -> bool:
-        """Whether a plan is in the space."""
+        """True if a plan is in the space."""
         return plan in set(self.plans_of(plan.tile))
 
     def plans_of(self, tile: Tile) -> Iterator[AttentionPlan]:
-        """Whether the space contains a plan."""
+        """True if the space contains a plan."""
         units, heads, queries, keys = ((size,) for size in tile)
         some = Sizes(units, heads, queries, keys, self.sizes.orders)
         return AttentionSpace(self.shape, self.memories, some).plans() if tile in self.tiles else iter(())

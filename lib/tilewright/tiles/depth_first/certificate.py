@@ -73,7 +73,7 @@ class Optimum(BoundedValue):
     unmappable: tuple[Unmappable, ...] = ()
     """Stacks without a fitting mapping, which the search tried."""
     is_interrupted: bool = False
-    """Whether Ctrl-C ended the search. The schedule is then the best one found so far."""
+    """True if Ctrl-C ended the search. The schedule is then the best one found so far."""
 
     def as_object(self) -> JsonObject:
         """Certificate of the optimum as JSON values."""

@@ -43,7 +43,7 @@ class MemoryPlaces:
 
     @cached_property
     def exist_once(self) -> tuple[bool, ...]:
-        """Whether each memory has one instance."""
+        """True if each memory has one instance."""
         return tuple([instance_count(self.chain.core, k) == 1 for k in range(len(self.chain.core.memories))])
 
     @property

@@ -23,22 +23,22 @@ class Reading:
 
     name: ReadingName
     counts_offloading: bool
-    """Whether moving the last outputs of a tile out of the array and the inner memories takes extra time."""
+    """True if moving the last outputs of a tile out of the array and the inner memories takes extra time."""
     time_passes_on_used_ports: bool
-    """Whether each hop of a copy delays the next hops. If not, a hop that writes through a port which the copy has used
+    """True if each hop of a copy delays the next hops. If not, a hop that writes through a port which the copy has used
     before delays nothing.
     """
     kept_columns_have_all_rows: bool
-    """Whether a memory for kept columns must have room for the full height of the tile that keeps them, even if rows
+    """True if a memory for kept columns must have room for the full height of the tile that keeps them, even if rows
     are recomputed.
     """
     last_tile_decides: bool
-    """Whether the last of several tiles that share kept data chooses their memory.
+    """True if the last of several tiles that share kept data chooses their memory.
 
     Otherwise, the tile that needs most room chooses it.
     """
     own_tile_costs: bool
-    """Whether tiles are costed with the accesses and the loading of ZigZag of 2022, instead of the model profile."""
+    """True if tiles are costed with the accesses and the loading of ZigZag of 2022, instead of the model profile."""
 
 
 DEFAULT = Reading("tilewright", True, True, True, False, False)

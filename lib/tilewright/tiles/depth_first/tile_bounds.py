@@ -126,11 +126,11 @@ class _Exchange:
     cycles: Grid
     """Least number of cycles of a transfer."""
     is_waited_for: bool
-    """Whether the array waits for a transfer that takes more than one cycle. It waits if no memory near the array holds
+    """True if the array waits for a transfer that takes more than one cycle. It waits if no memory near the array holds
     another element.
     """
     comes_back: bool = False
-    """Whether the transfers move partial sums back to the array. All such transfers take place while the array
+    """True if the transfers move partial sums back to the array. All such transfers take place while the array
     computes.
     """
 

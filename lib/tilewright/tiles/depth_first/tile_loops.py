@@ -25,7 +25,7 @@ class TileSizes:
     made: tuple[np.ndarray, np.ndarray]
     read: tuple[np.ndarray, np.ndarray]
     is_last: bool
-    """Whether the layer is the last layer of its stack."""
+    """True if the layer is the last layer of its stack."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class TileLoops:
     stack_weight_bits: int
     """Number of bits of the weights of all layers of the stack."""
     is_sum: bool = False
-    """Whether the sizes are sums over all tiles of the layer. The bounds then hold for the sum over all tiles, for any
+    """True if the sizes are sums over all tiles of the layer. The bounds then hold for the sum over all tiles, for any
     tile size.
     """
     passes: dict[str, Grid] = field(init=False)
@@ -199,7 +199,7 @@ class TileLoops:
         return result
 
     def locations(self) -> tuple[list[Grid], list[Grid]]:
-        """Whether the input and the output cross each boundary between two of their memories, as a pair of lists."""
+        """True if the input and the output cross each boundary between two of their memories, as a pair of lists."""
         places = self.places
         held = self.tile.read[0] * self.tile.read[1] * float(self.entry.input_bits)
         inside = self._beyond(places.inputs, [held] * len(places.inputs))
@@ -244,22 +244,22 @@ class TileLoops:
         return float(max(layer.bits_of[OUTPUT], final) if self.reduction()[0] > 1 else final)
 
     def holds_one_output(self) -> bool:
-        """Whether the innermost memory of outputs has no room for two outputs. It then holds no loop over outputs."""
+        """True if the innermost memory of outputs has no room for two outputs. It then holds no loop over outputs."""
         return 2 * self.sum_bits() > self.places.sizes[self.places.outputs[0]]
 
     def swaps_sums(self, still: frozenset[str]) -> bool:
-        """Whether sums are swapped: the innermost loop goes to other sums, and the innermost memory has no room for
+        """True if sums are swapped: the innermost loop goes to other sums, and the innermost memory has no room for
         them.
         """
         return OUTPUT not in still and self.holds_one_output()
 
     def weights_move(self) -> bool:
-        """Whether weights come from a second memory. If not, they can stay in the memory that the array reads."""
+        """True if weights come from a second memory. If not, they can stay in the memory that the array reads."""
         memories = self.places.weights
         return len(memories) > 1 and self.stack_weight_bits > self.places.sizes[memories[0]]
 
     def holds_one_weight(self) -> bool:
-        """Whether the innermost memory of the weights has no room for two weights."""
+        """True if the innermost memory of the weights has no room for two weights."""
         bits = self.entry.layer.bits_of[str(self.entry.weight_operand)]
         return 2 * bits > self.places.sizes[self.places.weights[0]]
 
@@ -284,7 +284,7 @@ def any_lanes(entry: ChainLayer) -> tuple[np.ndarray, np.ndarray]:
 
 
 def is_dense(entry: ChainLayer, axis: int) -> bool:
-    """Whether the kernel of a layer is not dilated along an axis, so that the window has no gaps."""
+    """True if the kernel of a layer is not dilated along an axis, so that the window has no gaps."""
     terms = [dict(r.terms) for r in entry.layer.relations if AXES[axis] in dict(r.terms)]
     taps = [entry.layer.size_of.get(name, 1) for own in terms for name in own if name != AXES[axis]]
     return entry.window(axis).extent == (taps[0] if taps else 1)

@@ -16,9 +16,9 @@ class Norm:
     """Normalisation along the features of a token."""
 
     is_centred: bool
-    """Whether the mean is subtracted. LayerNorm subtracts the mean; RMSNorm does not."""
+    """True if the mean is subtracted. LayerNorm subtracts the mean; RMSNorm does not."""
     has_shift: bool
-    """Whether a bias is added."""
+    """True if a bias is added."""
 
 
 RMS_NORM = Norm(is_centred=False, has_shift=False)
@@ -35,17 +35,17 @@ class Attention:
     width: int
     """Width of a head, in elements."""
     has_input_bias: bool
-    """Whether the projections to queries, keys and values have a bias."""
+    """True if the projections to queries, keys and values have a bias."""
     has_output_bias: bool
     is_rotary: bool
-    """Whether queries and keys are rotated by their position (RoPE)."""
+    """True if queries and keys are rotated by their position (RoPE)."""
     head_norm: Norm | None = None
     """Normalisation of each head of queries and keys."""
     window: int | None = None
     """Size of the sliding window: largest number of tokens that a query sees, its own token included. None for no
     limit."""
     has_softcap: bool = False
-    """Whether the scores have a soft cap: a tanh limits them."""
+    """True if the scores have a soft cap: a tanh limits them."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class LatentAttention:
     rotary_width: int
     value_width: int
     has_bias: bool
-    """Whether the output projection and the projections to latent vectors have a bias."""
+    """True if the output projection and the projections to latent vectors have a bias."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Mixture:
     shared: FeedForward | None
     """Expert that processes all tokens; None if the block has no shared expert."""
     uses_sigmoid: bool = False
-    """Whether the scores of the router are sigmoids with a correcting bias, instead of a softmax."""
+    """True if the scores of the router are sigmoids with a correcting bias, instead of a softmax."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Architecture:
     blocks: tuple[Block, ...]
     last_norm: Norm | None
     is_tied: bool
-    """Whether the projection to the vocabulary shares the weights of the embedding."""
+    """True if the projection to the vocabulary shares the weights of the embedding."""
     positions: int = 0
     """Number of learned position embeddings; 0 for none."""
     scales_embedding: bool = False

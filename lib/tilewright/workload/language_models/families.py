@@ -91,7 +91,7 @@ class Fields:
         return default if value is None else value
 
     def has_cap(self, name: str) -> bool:
-        """Whether a field sets a limit: yes if the field is missing or above 0, and no if it is null or 0."""
+        """True if a field sets a limit: yes if the field is missing or above 0, and no if it is null or 0."""
         value = self._value(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
             self.problems.at((*self.path, name), "must be a number of at least 0, or null", value)
@@ -151,7 +151,7 @@ class Fields:
             self.problems.at((*self.path, name), f"is not modelled: {meaning}", value, str(allowed).lower())
 
     def divides(self, part: str, whole: str, sizes: tuple[int, int]) -> bool:
-        """Whether the first of two sizes divides the second. If it does not, a problem is recorded."""
+        """True if the first of two sizes divides the second. If it does not, a problem is recorded."""
         if sizes[1] % sizes[0]:
             self.problems.at((*self.path, part), f"must divide {whole}", sizes[0], f"a divisor of {sizes[1]}")
             return False

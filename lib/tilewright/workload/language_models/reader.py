@@ -121,7 +121,7 @@ class LanguageModelFile(TableModel):
     logits: Literal["last", "all"] = "last"
     """Tokens for which logits are computed: the last token of each request (`last`), or all tokens (`all`)."""
     written_out: bool = False
-    """Whether every block and every expert has separate layers in the workload. If false, one repeated layer represents
+    """True if every block and every expert has separate layers in the workload. If false, one repeated layer represents
     all equal layers."""
 
 

@@ -83,7 +83,7 @@ class ModelStep:
     logits: str = LAST
     """Tokens for which logits are computed: LAST or ALL."""
     is_written_out: bool = False
-    """Whether every block and every expert has separate layers in the workload. If false, one repeated layer represents
+    """True if every block and every expert has separate layers in the workload. If false, one repeated layer represents
     all equal layers."""
 
     @property

@@ -37,11 +37,11 @@ class Work:
     mac_count: int | None
     """Number of multiply-accumulates; None if it is not known."""
     is_known: bool
-    """Whether all work of the operator is known."""
+    """True if all work of the operator is known."""
 
     @property
     def is_free(self) -> bool:
-        """Whether the operator is known to have no multiply-accumulates."""
+        """True if the operator is known to have no multiply-accumulates."""
         return self.is_known and self.mac_count == 0
 
 
@@ -49,7 +49,7 @@ NOTHING, UNKNOWN = Work(0, is_known=True), Work(None, is_known=False)
 
 
 def works_alone(node: OnnxNode, functions: Mapping[tuple[str, str, str], onnx.FunctionProto]) -> bool:
-    """Whether the work of an operator is found by reading a model that contains only this operator. Such a reading
+    """True if the work of an operator is found by reading a model that contains only this operator. Such a reading
     needs the shapes of all inputs of the operator."""
     proto = node.proto
     key = (standard_domain(proto.domain), proto.op_type, proto.overload)

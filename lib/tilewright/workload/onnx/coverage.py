@@ -75,7 +75,7 @@ class Coverage:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every operator that does work has costs."""
+        """True if every operator that does work has costs."""
         return not self.unsupported
 
     @property

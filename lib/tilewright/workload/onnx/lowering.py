@@ -77,7 +77,7 @@ class Lowering:
         return opsets.get("" if self.node.proto.domain in STANDARD_DOMAINS else self.node.proto.domain, 1)
 
     def has_input(self, index: int) -> bool:
-        """Whether input `index` is given. An input that is not given is absent from the list of inputs, or has an empty
+        """True if input `index` is given. An input that is not given is absent from the list of inputs, or has an empty
         name.
         """
         return index < len(self.node.inputs) and bool(self.node.inputs[index])
@@ -95,7 +95,7 @@ class Lowering:
         return self.node.outputs[index]
 
     def has_output(self, index: int) -> bool:
-        """Whether the node has output `index`. Optional outputs can be missing."""
+        """True if the node has output `index`. Optional outputs can be missing."""
         return index < len(self.node.outputs) and bool(self.node.outputs[index])
 
     def facts(self, tensor: str) -> TensorFacts:
@@ -119,7 +119,7 @@ class Lowering:
         return self.shape(self.output(index))
 
     def is_constant(self, tensor: str) -> bool:
-        """Whether the tensor is known before run time."""
+        """True if the tensor is known before run time."""
         return tensor not in self.temporaries and self.facts(tensor).is_constant
 
     def values(self, index: int) -> np.ndarray | None:
@@ -227,7 +227,7 @@ class Lowering:
     # --- helpers --------------------------------------------------------------------------------------------------
 
     def _are_exchanged(self, inputs: Mapping[str, TensorAccess]) -> bool:
-        """Whether I is constant and W is computed, so that the two names are exchanged."""
+        """True if I is constant and W is computed, so that the two names are exchanged."""
         if set(inputs) != {"I", "W"}:
             return False
         return self.is_constant(inputs["I"].tensor) and not self.is_constant(inputs["W"].tensor)
@@ -311,7 +311,7 @@ def registered_operators() -> Mapping[tuple[str, str], LowerFunction]:
 
 
 def is_registered(node: "onnx.NodeProto") -> bool:
-    """Whether a function is registered for an operator."""
+    """True if a function is registered for an operator."""
     return ("" if node.domain in STANDARD_DOMAINS else node.domain, node.op_type) in _LOWER_FUNCTIONS
 
 
@@ -342,7 +342,7 @@ def lower(op: Lowering) -> None:
 
 
 def _is_empty(op: Lowering) -> bool:
-    """Whether all outputs, or a computed input, have no elements. (An empty constant stands for an input that is not
+    """True if all outputs, or a computed input, have no elements. (An empty constant stands for an input that is not
     given.)"""
     known = op.graph.tensors
     made = [known[name] for name in op.node.outputs if name in known]

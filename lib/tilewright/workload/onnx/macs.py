@@ -33,7 +33,7 @@ def counted_macs(node: OnnxNode, shapes: Shapes) -> int | None:
 
 
 def is_counted(node: OnnxNode) -> bool:
-    """Whether there is a formula for the multiply-accumulates of the operator."""
+    """True if there is a formula for the multiply-accumulates of the operator."""
     return node.proto.op_type in _COUNTERS and node.proto.domain in STANDARD_DOMAINS
 
 

@@ -62,7 +62,7 @@ class OnnxNode:
         return {attribute.name: attribute for attribute in self.proto.attribute}
 
     def has(self, name: str) -> bool:
-        """Whether the attribute is given."""
+        """True if the attribute is given."""
         return name in self._attributes
 
     def integer(self, name: str, default: int) -> int:
@@ -136,7 +136,7 @@ class OperandRoles:
 
     @property
     def weight_is_constant(self) -> bool:
-        """Whether W is known before run time."""
+        """True if W is known before run time."""
         return "W" in self.constant_operands
 
 

@@ -46,7 +46,7 @@ class ConvGeometry(ConvSizes):
 
     @property
     def axes_differ(self) -> bool:
-        """Whether kernel, strides, dilations or padding differ between height and width."""
+        """True if kernel, strides, dilations or padding differ between height and width."""
         tuples = (self.kernel, self.strides, self.dilations, self.pads_before, self.pads_after)
         return any(len(set(values)) > 1 for values in tuples)
 

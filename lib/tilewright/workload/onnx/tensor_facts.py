@@ -14,7 +14,7 @@ class TensorFacts:
     element_type: int
     """Number of the element type in onnx.TensorProto.DataType."""
     is_constant: bool
-    """Whether the tensor is known before run time: it is a constant of the file, or computed from constants."""
+    """True if the tensor is known before run time: it is a constant of the file, or computed from constants."""
     values: np.ndarray | None = None
     """Values of a small constant, if the file holds them; None for weights."""
     quantised_bits: int | None = None

@@ -62,7 +62,7 @@ class Ways:
         return self.into(self.system.off_chip_core, memory)
 
     def has_bus(self, core: int) -> bool:
-        """Whether one transfer from a core can serve several memories, because some path has a bus or a link with
+        """True if one transfer from a core can serve several memories, because some path has a bus or a link with
         multicast (rule 13 of docs/multi-core-model.md#scheduling), or because other cores forward the piece.
         """
         if self.system.forwards_constants and core == self.system.off_chip_core:
@@ -97,7 +97,7 @@ class Condition(NamedTuple):
     any_of: frozenset[OnCore] | None = None
 
     def holds(self, part_cores: Sequence[int]) -> bool:
-        """Whether the condition holds for an allocation, given as [part] core."""
+        """True if the condition holds for an allocation, given as [part] core."""
         owned = self.owner is None or part_cores[self.owner.part] == self.owner.core
         return owned and (self.any_of is None or any(part_cores[part] == core for part, core in self.any_of))
 
@@ -140,7 +140,7 @@ class ConditionalSum:
 
 
 def _is_certain(any_of: frozenset[OnCore], owner: OnCore | None, space: AllocationSpace) -> bool:
-    """Whether every allocation of the space satisfies a literal of `any_of` if it satisfies `owner`."""
+    """True if every allocation of the space satisfies a literal of `any_of` if it satisfies `owner`."""
     if owner in any_of:
         return True
     cores_of: dict[int, set[int]] = {}

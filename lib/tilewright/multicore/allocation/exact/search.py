@@ -106,7 +106,7 @@ def _can_exchange(problem: SchedulingProblem, space: AllocationSpace, one: int, 
 
 
 def _is_symmetric(problem: SchedulingProblem, one: int, other: int) -> bool:
-    """Whether two cores can be exchanged without changing the system, if memories and links are renamed accordingly."""
+    """True if two cores can be exchanged without changing the system, if memories and links are renamed accordingly."""
     system = problem.system
     core_of = {core: core for core in range(system.core_count)} | {one: other, other: one}
     memories: list[tuple[int, int]] = []
@@ -129,7 +129,7 @@ def _is_symmetric(problem: SchedulingProblem, one: int, other: int) -> bool:
 
 
 def _renames(pairs: Iterable[tuple[int, int]], columns: Sequence[np.ndarray]) -> bool:
-    """Whether `pairs` (number, new number) are a one-to-one renaming that keeps the values in all columns."""
+    """True if `pairs` (number, new number) are a one-to-one renaming that keeps the values in all columns."""
     there: dict[int, int] = {}
     back: dict[int, int] = {}
     for number, renamed in pairs:

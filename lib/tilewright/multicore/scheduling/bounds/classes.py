@@ -31,7 +31,7 @@ class CnClasses:
     always_streams: Booleans
     """[class, operand] Whether the operand streams on every allowed core; False everywhere if `may_stream`"""
     may_stream: bool
-    """Whether the model lets data move while a CN runs, even if the data fit the core of the CN"""
+    """True if the model lets data move while a CN runs, even if the data fit the core of the CN"""
 
 
 def cn_classes(problem: SchedulingProblem, allowed: Booleans | None, may_stream: bool = False) -> CnClasses:

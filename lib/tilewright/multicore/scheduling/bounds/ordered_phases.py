@@ -237,7 +237,7 @@ class OrderedPhases:
                 self.waits.setdefault(pair, []).append((before, after))
 
     def _is_even(self, before: int, after: int, pairs: Pairs) -> bool:
-        """Whether waits pair the two items evenly: each share of the second item can be assigned an equal share of the
+        """True if waits pair the two items evenly: each share of the second item can be assigned an equal share of the
         first item for which it must wait.
 
         Two assignments are tried: members in order, and an equal division among all members for which a member waits.
@@ -257,7 +257,7 @@ class OrderedPhases:
 def _is_even_by_shares(
     first: list[tuple[int, int]], second: list[tuple[int, int]], pairs: set[tuple[int, int]]
 ) -> bool:
-    """Whether waits pair the items evenly if each member of the second item divides its weight. The weight is divided
+    """True if waits pair the items evenly if each member of the second item divides its weight. The weight is divided
     among all members of the first item for which the member waits, in proportion to their weights.
     """
     of_second: dict[int, list[int]] = {}

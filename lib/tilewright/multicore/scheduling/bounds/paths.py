@@ -43,7 +43,7 @@ class LongestPaths:
     0 if data that fit a core may stream
     """
     may_stream: bool
-    """Whether the bounds also hold for schedules that stream data although the data fit a core"""
+    """True if the bounds also hold for schedules that stream data although the data fit a core"""
     _record: np.record
     _arrays: dict[str, Integers]
     """Arrays behind the addresses in the record, by field name."""

@@ -51,7 +51,7 @@ class Item:
         return tuple((int(way), int(leg)) for way, leg in np.argwhere(used | first))
 
     def is_last(self, way: int, leg: int) -> bool:
-        """Whether the leg is the last leg of the way."""
+        """True if the leg is the last leg of the way."""
         return (way, leg + 1) not in self.legs
 
 

@@ -233,7 +233,7 @@ class _Kind(NamedTuple):
     wanted: list[int]
     """Memories from which the piece can be read; the off-chip memory for results."""
     stays: bool
-    """Whether the piece need not move over a link. Some sender produces it in a memory from which it is read, or some
+    """True if the piece need not move over a link. Some sender produces it in a memory from which it is read, or some
     path has no links.
     """
 

@@ -71,7 +71,7 @@ class _Exact:
         self.needs = [list(zip(pieces[a:b], operands[a:b], strict=True)) for a, b in pairwise(starts)]
 
     def runs(self, cn: int, core: int) -> bool:
-        """Whether the cost table has a runtime for the CN on the core."""
+        """True if the cost table has a runtime for the CN on the core."""
         return core != self.off and int(self.costs.runtime_cycles[self.graph.cost_row[cn], core]) >= 1
 
     def streamed(self, cn: int, core: int) -> list[int]:
@@ -80,7 +80,7 @@ class _Exact:
         return bits
 
     def never_streams(self, cn: int, operand: int) -> bool:
-        """Whether the operand of the CN streams on no allowed core."""
+        """True if the operand of the CN streams on no allowed core."""
         return all(self.streamed(cn, core)[operand] == 0 for core in self.cores_of[cn])
 
     def path(self, source: int, target: int) -> Path:

@@ -57,7 +57,7 @@ class _Attempt:
     streams: tuple[str, ...]
     """Memory operands that stream from or to the off-chip memory in this attempt."""
     is_whole: bool = True
-    """Whether the memories have their full size, so that streams can use all free capacity."""
+    """True if the memories have their full size, so that streams can use all free capacity."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class MappedCn:
     """Memory operands that stream from or to the off-chip memory."""
     record: LayerRecord
     takes_partial_sums: bool = False
-    """Whether the CN continues the partial sums of another CN."""
+    """True if the CN continues the partial sums of another CN."""
 
 
 def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:

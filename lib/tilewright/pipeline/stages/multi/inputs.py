@@ -120,7 +120,7 @@ def stated_tiling(stated: Table[str, Any]) -> "TilingOptions | None":
 
 
 def _is_cut_so(described: SystemProblem, graph: "CnGraph", options: "TilingOptions") -> bool:
-    """Whether input files and options give the same tiling and the same stacks as those of a CN graph."""
+    """True if input files and options give the same tiling and the same stacks as those of a CN graph."""
     from tilewright.multicore.nodes.tiling_options import network_tiling
 
     try:

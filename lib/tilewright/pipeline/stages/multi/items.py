@@ -136,7 +136,7 @@ def input_digests(problem: SystemProblem) -> dict[str, str]:
 
 
 def has_lines(file: str) -> bool:
-    """Whether messages can have line numbers of a file: there is a file, and it is not an artifact."""
+    """True if messages can have line numbers of a file: there is a file, and it is not an artifact."""
     return bool(file) and not is_artifact(Path(file))
 
 

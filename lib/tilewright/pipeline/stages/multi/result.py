@@ -37,7 +37,7 @@ class MultiCoreResult(SeveralCoresTables):
     made: ScheduleArtifact | None = None
     """Schedule of the chosen allocation, if it is already made; otherwise None."""
     single_core: bool = True
-    """Whether `document` also has, for comparison, schedules of the complete network on each single core."""
+    """True if `document` also has, for comparison, schedules of the complete network on each single core."""
 
     @cached_property
     def artifact(self) -> ScheduleArtifact:

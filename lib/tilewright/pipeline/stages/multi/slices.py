@@ -66,7 +66,7 @@ class Slice:
 
     @property
     def exports(self) -> bool:
-        """Whether a stage writes files into the folder of exports."""
+        """True if a stage writes files into the folder of exports."""
         return any(stage.exports for stage in self.stages)
 
 

@@ -258,7 +258,7 @@ def _document(source: object) -> YamlDocument | None:
 
 
 def _follows(found: Problem, told: Sequence[Problem]) -> bool:
-    """Whether an error has the path of an error in `told`, or a path that contains the path of an error in `told`."""
+    """True if an error has the path of an error in `told`, or a path that contains the path of an error in `told`."""
     return bool(found.path) and any(
         one.file == found.file and (one.path == found.path or one.path.startswith((f"{found.path}.", f"{found.path}[")))
         for one in told

@@ -43,7 +43,7 @@ class ScoreParts:
     """Operations on the scores between the two matrix products."""
 
     hides_keys: bool = False
-    """Whether at least one key is hidden from at least one query: by causality, by a window, or by lengths that are
+    """True if at least one key is hidden from at least one query: by causality, by a window, or by lengths that are
     known at run time.
     """
     masks: tuple[str, ...] = ()
@@ -269,7 +269,7 @@ def optional_output(op: Lowering, index: int) -> str:
 
 
 def has_softcap(op: Lowering) -> bool:
-    """Whether the attribute `softcap` limits the scores."""
+    """True if the attribute `softcap` limits the scores."""
     return any(attribute.name == "softcap" and attribute.f > 0 for attribute in op.node.proto.attribute)
 
 
@@ -312,7 +312,7 @@ def lower_attention(op: Lowering) -> None:
 
 
 def _hides_keys(op: Lowering, query: HeadTensor, key: HeadTensor, offset: int) -> bool:
-    """Whether a key is hidden from a query by causality or by a window. `offset` is the position of the first query."""
+    """True if a key is hidden from a query by causality or by a window. `offset` is the position of the first query."""
     left, right = (op.node.integer(f"{side}_window_size", -1) for side in ("left", "right"))
     if op.node.integer("is_causal", 0):
         right = 0

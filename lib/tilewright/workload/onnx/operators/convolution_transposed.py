@@ -47,7 +47,7 @@ class _Axis:
     output: AxisIndex
     """Index along the axis of the output, over the loops P* (positions) and R* (residues)."""
     is_counted_by_input: bool = False
-    """Whether the loop goes over input positions. Several taps then write the same output position."""
+    """True if the loop goes over input positions. Several taps then write the same output position."""
 
     @property
     def loops(self) -> dict[str, int]:
@@ -209,7 +209,7 @@ def _partial_shape(geometry: ConvSizes, parts: Sequence[_Axis]) -> Shape:
 
 
 def _is_whole(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis]) -> bool:
-    """Whether the nest writes each element of the output directly to its position. This requires that the operator has
+    """True if the nest writes each element of the output directly to its position. This requires that the operator has
     only one nest.
     """
     same_shape = _partial_shape(geometry, parts) == op.output_shape()

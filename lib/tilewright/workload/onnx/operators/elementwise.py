@@ -46,7 +46,7 @@ def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
 
 
 def is_one_constant(op: Lowering, tensor: str) -> bool:
-    """Whether the tensor is a constant of one element. Such a constant is part of the instruction
+    """True if the tensor is a constant of one element. Such a constant is part of the instruction
     and not an operand.
     """
     return op.is_constant(tensor) and math.prod(op.shape(tensor)) == 1

@@ -54,5 +54,5 @@ for _domain, _names in ((domain, " ".join(reasons.values()).split()) for domain,
 
 
 def is_not_modelled(node: onnx.NodeProto) -> bool:
-    """Whether the operator is listed in this module as not modelled."""
+    """True if the operator is listed in this module as not modelled."""
     return ("" if node.domain == "ai.onnx" else node.domain, node.op_type) in _REASON_OF

@@ -27,10 +27,10 @@ class RecurrentSizes:
     directions: int
     gates: int
     batch_first: bool
-    """Whether the attribute `layout` is set. X is then [batch, steps, features], and a state is [batch, directions,
+    """True if the attribute `layout` is set. X is then [batch, steps, features], and a state is [batch, directions,
     hidden]."""
     channels_last: bool = False
-    """Whether W and R are [directions, features or hidden, gates * hidden]. If not, the last two axes are exchanged."""
+    """True if W and R are [directions, features or hidden, gates * hidden]. If not, the last two axes are exchanged."""
 
     def weights(self, tensor: str, direction: int, channel: AxisIndex) -> TensorAccess:
         """Access to W or R. The output channel is `channel`, and the loop over the input channels is C."""
@@ -169,7 +169,7 @@ def input_products(op: Lowering, sizes: RecurrentSizes, direction: int, prefix: 
 
 
 def starts_at_zero(op: Lowering) -> bool:
-    """Whether an initial state is missing and therefore zero. Products with this state then have no effect on the
+    """True if an initial state is missing and therefore zero. Products with this state then have no effect on the
     first step.
     """
     states = (5, 6) if op.node.proto.op_type.endswith("LSTM") else (5,)
@@ -331,7 +331,7 @@ def _block_length(sizes: RecurrentSizes, nodes: int) -> int:
 
 
 def _directions(op: Lowering) -> tuple[bool, ...]:
-    """Whether each direction runs backwards in time. Raises InputError if the attribute `direction` is not known."""
+    """True if each direction runs backwards in time. Raises InputError if the attribute `direction` is not known."""
     text = op.node.text("direction", "forward")
     known = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
     if text.lower() not in known:
@@ -417,7 +417,7 @@ def _move(op: Lowering, output: str, maps: list[IndexMap], part: str, *, with_le
 
 
 def _has_lengths(op: Lowering, sizes: RecurrentSizes) -> bool:
-    """Whether a sequence of the batch can be shorter than the tensor."""
+    """True if a sequence of the batch can be shorter than the tensor."""
     if not op.has_input(_SEQUENCE_LENGTHS):
         return False
     values = op.values(_SEQUENCE_LENGTHS)

@@ -242,7 +242,7 @@ class LoopUnroller:
         return facts is not None and facts.values is not None and facts.values.size == 1
 
     def _condition_is_known(self, item: PendingNode, body: onnx.GraphProto, state: list[str]) -> bool:
-        """Whether the condition that the body computes is known before run time in every iteration."""
+        """True if the condition that the body computes is known before run time in every iteration."""
         own = [value.name for value in body.input]
         outer = {name: item.scope.get(name, name) for name in captured_names(body)}
         constants = {name for name, tensor in outer.items() if tensor in self.known.constants}

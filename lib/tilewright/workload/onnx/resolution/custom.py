@@ -39,7 +39,7 @@ set. The layout of filters is that of the standard."""
 
 
 def has_channels_last(node: onnx.NodeProto) -> bool:
-    """Whether the channels of the data are the last axis. Only operators of onnxruntime have this layout."""
+    """True if the channels of the data are the last axis. Only operators of onnxruntime have this layout."""
     if node.op_type.startswith("Nhwc"):
         return True
     default = 1 if node.op_type in ("GroupNorm", "SkipGroupNorm") else 0
@@ -79,7 +79,7 @@ class CustomCall:
 
 
 def is_custom(node: onnx.NodeProto) -> bool:
-    """Whether this module knows the shapes of the operator."""
+    """True if this module knows the shapes of the operator."""
     is_delegated = node.op_type in DELEGATED or node.op_type in DELEGATED_CHANNELS_LAST
     return _function_of(node) is not None or (node.domain == CONTRIB_DOMAIN and is_delegated)
 

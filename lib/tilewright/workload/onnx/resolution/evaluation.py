@@ -40,7 +40,7 @@ _BOUNDED_BY_INPUT = frozenset({"NonZero", "Compress", "Unique", "TopK"})
 
 
 def keeps_values(shape: Shape, element_type: int) -> bool:
-    """Whether a constant of this shape and element type is small enough to keep its values."""
+    """True if a constant of this shape and element type is small enough to keep its values."""
     return math.prod(shape) <= (LARGEST_INDICES if element_type in _INTEGERS else LARGEST_VALUES)
 
 

@@ -63,7 +63,7 @@ def find_schema(operator: str, domain: str, version: int) -> onnx.defs.OpSchema 
 
 
 def has_definition(schema: onnx.defs.OpSchema) -> bool:
-    """Whether onnx defines the operator by a function, at least for some uses of the operator."""
+    """True if onnx defines the operator by a function, at least for some uses of the operator."""
     return bool(schema.has_function or schema.has_context_dependent_function)  # type: ignore[attr-defined]
 
 
@@ -228,7 +228,7 @@ class Inference:
         return [f"{text}: {some_of(list(places), _MOST_PLACES)}" for text, places in self.remarks.items()]
 
     def is_defined(self, item: PendingNode) -> bool:
-        """Whether onnx defines the operator. Type inference then needs the types of the operator's inputs."""
+        """True if onnx defines the operator. Type inference then needs the types of the operator's inputs."""
         return self._schema(item.proto, item.opsets) is not None
 
     def definition(self, item: PendingNode, known: KnownTensors) -> onnx.FunctionProto | None:
@@ -255,7 +255,7 @@ class Inference:
         return function
 
     def needs_inputs(self, item: PendingNode) -> bool:
-        """Whether the types of the results follow from the types of the inputs."""
+        """True if the types of the results follow from the types of the inputs."""
         return self.is_defined(item) or is_custom(item.proto)
 
     def output_types(self, item: PendingNode, known: KnownTensors) -> dict[str, onnx.TypeProto]:

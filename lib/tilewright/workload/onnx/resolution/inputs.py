@@ -20,7 +20,7 @@ _MOST_NAMES_ALLOWED = 20
 
 
 def is_size(size: object) -> bool:
-    """Whether `size` can be the size of a dimension. 0 is valid, for example for a cache before the first token."""
+    """True if `size` can be the size of a dimension. 0 is valid, for example for a cache before the first token."""
     return isinstance(size, int) and not isinstance(size, bool) and size >= 0
 
 

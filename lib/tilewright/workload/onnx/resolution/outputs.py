@@ -40,7 +40,7 @@ class _NotKnownError(InputError):
     ) -> None:
         super().__init__(problems)
         self.is_undecided = is_undecided
-        """Whether the shape is decided at run time. If not, the shape is unknown because the operator is unknown."""
+        """True if the shape is decided at run time. If not, the shape is unknown because the operator is unknown."""
         self.sizes = sizes
         self.missing = dict(missing)
         """Problems of the unknown sizes, by name of the size. The table is empty if the rank is not known either."""
@@ -278,7 +278,7 @@ class OutputResolver:
         )
 
     def _reads_tensors_only(self, item: PendingNode) -> bool:
-        """Whether the operator reads only tensors. Operators that read sequences are not modelled, and the sizes of
+        """True if the operator reads only tensors. Operators that read sequences are not modelled, and the sizes of
         their results are not needed."""
         if all(name in self.known.facts for name in item.proto.input if name):
             return True

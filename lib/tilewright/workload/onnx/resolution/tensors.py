@@ -146,7 +146,7 @@ def _unpacked_bits(node: onnx.NodeProto, inputs: Sequence[TensorFacts | None]) -
 
 
 def _is_one(values: Values) -> bool:
-    """Whether all elements are the same integer."""
+    """True if all elements are the same integer."""
     return values.dtype.kind in "iu" and bool((values == values.reshape(-1)[:1]).all())
 
 
@@ -258,7 +258,7 @@ class KnownTensors:
             self.types[name] = value_type
 
     def require(self, name: str) -> bool:
-        """Whether the shape or type of a tensor is known. If only sizes of an unknown tensor are missing, ASSUMED_SIZE
+        """True if the shape or type of a tensor is known. If only sizes of an unknown tensor are missing, ASSUMED_SIZE
         replaces them, they are recorded as missing, and the result is True.
         """
         if name not in self.unknown or name in self.types or name in self.facts:
