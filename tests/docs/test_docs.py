@@ -4,6 +4,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,13 +70,13 @@ def read(name):
 
 @pytest.fixture(scope="module")
 def run():
-    """The records and the summary of a network of one layer."""
-    workload, core = (
-        read_workload_yaml([EXAMPLE]),
-        read_accelerator(ROOT / "config/hardware/zigzag/tpu_like.yaml").cores[0],
-    )
+    """The records and the summary of a network of one layer on a core without a clock, which adds further fields."""
+    core = replace(read_accelerator(ROOT / "config/hardware/zigzag/tpu_like.yaml").cores[0], clock_frequency_mhz=0.0)
     return map_workload(
-        workload, core, read_mapping(ROOT / "config/mapping/zigzag/tpu_like.yaml"), SearchOptions(lpf_limit=1)
+        read_workload_yaml([EXAMPLE]),
+        core,
+        read_mapping(ROOT / "config/mapping/zigzag/tpu_like.yaml"),
+        SearchOptions(lpf_limit=1),
     )
 
 
