@@ -15,6 +15,7 @@ from tilewright.cli.evaluate import evaluate
 from tilewright.cli.map import map_workload
 from tilewright.cost.record import LayerRecord
 from tilewright.designs.advice import Advice, Advices
+from tilewright.designs.advice_gaps import NOT_KNOWN
 from tilewright.designs.changes import mapping_changes, possible_changes
 from tilewright.designs.core_trials import OUTERMOST, ExplainedRun
 from tilewright.designs.held_mappings import Outcome
@@ -71,7 +72,7 @@ def try_advices(seed: int, count: int = 20, networks: tuple[str, ...] = NETWORKS
     chosen = rng.sample(changes, min(count, len(changes)))
     found = advices_of(run, chosen, search=True)
     tally.counts.update({"runs": 1, f"base: {base}": 1})
-    if notes := [note for note in found.notes if not note.endswith(OUTERMOST)]:
+    if notes := [note for note in found.notes if note != NOT_KNOWN and not note.endswith(OUTERMOST)]:
         tally.wrong.append(f"seed {seed}: {notes}")
     entries = mapping_entries(mapped.records)
     for one in found.found:

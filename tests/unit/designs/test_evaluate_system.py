@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from tilewright.base.errors import InputError
+from tilewright.base.measures import LATENCY_S
+from tilewright.designs.columns import POWER
 from tilewright.designs.design_cost import GRAPHS, TABLES, Sharing
 from tilewright.designs.evaluate_system import NETWORK_MODEL, SystemEvaluator
 from tilewright.designs.results import OK
@@ -73,7 +75,7 @@ def test_costs_are_those_of_a_run(network: Workload, base: str) -> None:
             assert min(found.latency_terms_cycles.values()) >= 0
             assert 0 < found.further["fullest_memory_share"] <= 1
             assert 0 < found.further["fullest_link_share"] <= 1
-            assert tuple(found.further) == USES
+            assert tuple(found.further) == (*USES, LATENCY_S, POWER)
 
 
 def test_what_designs_share_is_made_once(network: Workload, tmp_path: Path) -> None:

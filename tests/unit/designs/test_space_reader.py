@@ -77,9 +77,15 @@ def test_beside_the_designs(parts: dict[str, str], said: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("axis", "said"),
     [
-        ("{path: operational_aray.sizes.0, values: [4]}", "axes.x.path: 'operational_aray.sizes.0': the base has no"),
+        (
+            "{path: operational_aray.sizes.0, values: [4]}",
+            "axes.x.path: 'operational_aray.sizes.0': the base file has no such key",
+        ),
         ("{path: operational_array.sizes.2, values: [4]}", "got '2' (allowed: 0, 1)"),
-        ("{path: [name, memories.srm.size], values: [4]}", "axes.x.path[1]: 'memories.srm.size': the base has no such"),
+        (
+            "{path: [name, memories.srm.size], values: [4]}",
+            "axes.x.path[1]: 'memories.srm.size': the base file has no such",
+        ),
         ("{path: 3, values: [4]}", "axes.x.path: must be a dotted path"),
         ("{path: name}", "axes.x: has no values (allowed: `values`, `choices`, or `from`"),
         ("{path: name, from: null, to: 3, factor: 2}", "axes.x: has no values"),
