@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from tilewright.pipeline.stages.items import MappedWorkload
 
 _TABLE_FILES = tuple(f"{name}.parquet" for name in (SPACE, FRONT))
-"""File names of the table of designs: in the folder of an exploration, and in the folder of complete fronts."""
-_DRAWN = (".html", ".pdf", ".png", ".svg")
-"""Suffixes of figures and pages, which cannot be read."""
+"""Names of the files with a table of designs: `space.parquet` in the folder of an exploration, and `front.parquet` in
+the folder of complete fronts.
+"""
+_DRAWN = (".html", ".md", ".pdf", ".png", ".svg")
+"""Suffixes of files that contain figures or pages. `load` cannot read these files."""
+_UNREADABLE = "is not a file that tilewright.load can read"
 _ALLOWED = (
     "the folder of a run, of a space or of a front; .json, .jsonl, .npz, .csv, .parquet, .txt files of results; a"
     " hardware, workload, mapping or space file"
@@ -37,7 +40,8 @@ def load(path: FilePath) -> Any:
     * CSV or Parquet file: a table, in which every number is exactly the double that was written. Text file: its text.
     * Hardware, workload, mapping or space file: the object that is parsed from the file.
 
-    Raises ArtifactError for a file that is damaged or that another version wrote, and InputError for any other path.
+    Raises ArtifactError for a file that is damaged or that another version wrote, and InputError for a path of none of
+    these kinds.
     """
     place = Path(path)
     if place.is_dir():
@@ -47,7 +51,7 @@ def load(path: FilePath) -> Any:
     if place.suffix in _BY_SUFFIX:
         return _BY_SUFFIX[place.suffix](place)
     drawn = " (it is a figure or a page; its numbers are in the tables of its report)" * (place.suffix in _DRAWN)
-    raise InputError([Problem(f"is not an artifact that can be read back{drawn}", str(place), allowed=_ALLOWED)])
+    raise InputError([Problem(f"{_UNREADABLE}{drawn}", str(place), allowed=_ALLOWED)])
 
 
 # folders --------------------------------------------------------------------------------------------------------------
@@ -77,7 +81,7 @@ def _mapped(folder: Path, summary: JsonObject) -> "MappedWorkload":
 
 
 def _nearest(path: Path) -> str:
-    """Name of the file or folder beside a missing path that is most similar to the missing name."""
+    """Name that is most similar to the name of the missing file or folder `path`, among the names in its folder."""
     beside = sorted(one.name for one in path.parent.iterdir()) if path.parent.is_dir() else []
     return nearest_name(path.name, beside)
 
@@ -95,7 +99,9 @@ def _artifact(path: Path) -> Any:
 
 
 def _plain_json(path: Path) -> Any:
-    """Value in a JSON file, or a list with the value of each line. Rows of `tilewright evaluate` become records."""
+    """Value in a `.json` file. For any other file, the list of the values that its lines contain: a line that
+    `tilewright evaluate` wrote becomes a LayerRecord.
+    """
     with _told_of(path):
         text = read_sealed(path, is_required=False).decode()
         if path.suffix == ".json":
@@ -171,7 +177,9 @@ data.
 
 
 def _columns(path: Path) -> Any:
-    """Schedule in `schedule.npz`; for `cn_graph.npz`, the CN graph, which is also read from `cn_graph.json`."""
+    """Content of a `.npz` file: the CN graph if the file is `cn_graph.npz`, otherwise the schedule. The CN graph is
+    read from this file and from `cn_graph.json` in the same folder.
+    """
     if path.name == CN_COLUMNS:
         return _artifact(path.with_name(CN_GRAPH))
     from tilewright.multicore.scheduling.result import read_schedule
@@ -181,8 +189,9 @@ def _columns(path: Path) -> Any:
 
 @contextmanager
 def _told_of(path: Path) -> Iterator[None]:
-    """Context for reading a file without a digest. If the file cannot be parsed, because it is cut off or has another
-    format, InputError is raised.
+    """Context in which a file of results that is not an artifact is read.
+
+    If the file cannot be read or parsed, for example because it is cut off or has another format, InputError is raised.
     """
     try:
         yield
@@ -210,7 +219,7 @@ def _parquet(path: Path) -> Any:
 
 
 def _description(path: Path) -> Any:
-    """Object that is parsed from a YAML file of the user."""
+    """Object that is parsed from a YAML file that the user wrote."""
     from tilewright.base import file_kinds
     from tilewright.base.yamlfile import load_yaml
     from tilewright.pipeline.sources import parse_accelerator, parse_mapping, parse_workload
@@ -229,7 +238,7 @@ def _description(path: Path) -> Any:
     read = readers.get(file_kinds.kind_of(load_yaml(path).data))
     if read is None:
         allowed = "a hardware, workload, mapping or space file"
-        raise InputError([Problem("is no file that can be read back", str(path), allowed=allowed)])
+        raise InputError([Problem(_UNREADABLE, str(path), allowed=allowed)])
     return read(path)
 
 

@@ -30,7 +30,7 @@ LEAST_GAIN = 0.001
 SEARCHED_EVERY = 8
 MOST_ROWS = 12
 TOGETHER = re.compile(
-    r"Together, these changes do, same mappings: (?P<changes>.+): (?P<gain>\S+)(?: less)? of (?P<goal>\S+)\."
+    r"Together, these changes help \(same mappings\): (?P<changes>.+): (?P<gain>\S+)(?: less)? of (?P<goal>\S+)\."
 )
 ONE = re.compile(r"(?P<key>\S+) \((?P<before>\S+) -> (?P<after>\S+)\)")
 Change = tuple[str, str]

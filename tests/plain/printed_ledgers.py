@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 LEAST_STALL = 0.01
 BY_FILE = re.compile(
-    rf"generated spatial mappings would not have (?P<cycles>[\d,]+) of these cycles \((?P<share>{SHARE})\)"
+    rf"the best generated spatial mappings would not have (?P<cycles>[\d,]+) of these cycles \((?P<share>{SHARE})\)"
 )
-FULL_TO = re.compile(r"its sides are full to: (.+)")
+FULL_TO = re.compile(r"share of the units that work along each side of the array, while it computes: (.+)")
 PLACE = re.compile(r"mapping\.yaml:\d+ \(")
 MICRO = 1e6
 Energies = dict[tuple[str, str], dict[str, float]]
@@ -72,7 +72,7 @@ def energies(run: PlainRun, record: int | None) -> Energies:
 def judge_array(case: "PrintedRun", text: str) -> None:
     """Idle units: causes add up to the spatial stall, and the mapping file is blamed for what generated lanes save."""
     stall, latency = case.run.kinds()["spatial stall"], case.run.latency
-    rows = table(text, "What the spatial stall comes from")
+    rows = table(text, "Causes of the spatial stall")
     if abs(stall / latency - LEAST_STALL) < 1e-9:
         return
     case.expect(bool(rows) == (stall > LEAST_STALL * latency), "explain: spatial stall", stall, latency, rows)

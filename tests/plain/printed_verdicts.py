@@ -46,12 +46,14 @@ ENGINES = ("loma", "loma", "exact", "best")
 EFFORT = ("--effort", "20000")
 TOKENS_EVERY, PAGED_EVERY = 10, 2
 HEAD = re.compile(r"(?P<energy>\S+) µJ, (?P<cycles>[\d,]+) cycles")
-PROVEN = re.compile(r"optimum proven for (?P<proven>\d+) of (?P<of>\d+) distinct layers, largest gap (?P<gap>[\d.]+)%")
-SMALLER = re.compile(r"(?P<goal>\S+) of the network: (?:no mappings have less|it could be smaller by (?P<gap>[\d.]+)%)")
-FALLS = re.compile(
-    r"(latency|energy) can fall by (?:at least )?([\d.]+)%(?: \(by [\d.]+% at most\))?"
-    r" for (-?[\d.]+)% more (?:energy|cycles)"
+PROVEN = re.compile(
+    r"optimal mapping proven for (?P<proven>\d+) of (?P<of>\d+) distinct layers, largest gap (?P<gap>[\d.]+)% of the"
 )
+SMALLER = re.compile(
+    r"(?P<goal>\S+) of the network: "
+    r"(?:no other mappings give less|other mappings give at most (?P<gap>[\d.]+)% less), among"
+)
+FALLS = re.compile(r"(latency|energy) can fall by ([\d.]+)% for (-?[\d.]+)% more (?:energy|cycles)")
 SAVING = re.compile(
     rf"(?P<ports>.+): twice as wide (?:it saves|they save) (?P<cycles>[\d,]+) cycles, (?P<share>{SHARE}) of the latency"
 )
@@ -223,7 +225,11 @@ class PrintedRun(Judge):
 
     def judge_price(self, value: float) -> None:
         """How far latency and energy fall at the ends of the front, and what is the least of them."""
-        lines = [line for line in self.mapped.splitlines() if "can fall by" in line or "of the least found" in line]
+        lines = [
+            line
+            for line in self.mapped.splitlines()
+            if "can fall by" in line or (" found" in line and " of the least " in line)
+        ]
         ends = self.summary["certificate"].get("ends")
         self.expect(bool(lines) == bool(ends), "map is silent on the ends", self.mapped)
         if not ends:
@@ -300,7 +306,7 @@ class PrintedRun(Judge):
                 together += self.run.smallest(least_cycles(latency), record) is not None
         found = re.search(r"no single port limits (\d+) of (\d+) layers", text)
         self.expect(int(found[1] if found else 0) == alone, "explain:", found and found[0], alone)
-        found = re.search(r"(\d+) of these would be faster", text)
+        found = re.search(r"(\d+) of these layers would be faster", text)
         self.expect(int(found[1] if found else 0) >= together, "explain:", found and found[0], together)
 
     def judge_causes(self, text: str, record: int | None) -> None:

@@ -257,7 +257,7 @@ class Said:
         def saved_by(names: tuple[str, ...]) -> float:
             return self.saved(frozenset(by_name[name] for name in names)) / self.latency
 
-        kinds = dict(zip(KINDS, kinds_of(self.record), strict=True))
+        kinds = dict(zip((*KINDS, "calls and commands"), kinds_of(self.record), strict=True))
         row = step_limit(self.latency, widths, saved_by, kinds).row()
         text, singles = bound_text(row), self.singles
         best, least = max(singles.values(), default=0.0), NOTABLE_GAIN * self.latency
@@ -310,7 +310,7 @@ class Said:
             return []
         if made.together is None or len(made.together.changes) != smallest[0]:
             return [f"advise: {text!r}, {smallest[0]} ports save {smallest[1]}"]
-        return [] if "Together, these changes do" in text else [f"advise: {text!r} is silent"]
+        return [] if "Together, these changes help" in text else [f"advise: {text!r} is silent"]
 
 
 def _change(port: tuple[str, str]) -> FileChange:

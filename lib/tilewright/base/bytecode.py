@@ -14,8 +14,8 @@ from types import CodeType
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 _IS_CHECKED = (0b11).to_bytes(4, "little")
-"""Flags in the header of bytecode that contains a digest of its source, which Python compares at every import (PEP
-552)."""
+"""Flags in the header of bytecode that contains a digest of its source. Python compares this digest with the source at
+every import (PEP 552)."""
 _HEAD_BYTES = 16
 SOURCES: dict[str, bytes] = globals().get("SOURCES", {})
 """Module name -> source that was read when the module was imported. The dict keeps its content if this module runs
@@ -24,8 +24,9 @@ _run_again: set[str] = globals().get("_run_again", set())
 
 
 class CheckedLoader(SourceFileLoader):
-    """Loader that uses bytecode only if it matches the current source. Other bytecode, of any age, is compiled
-    again."""
+    """Loader that uses bytecode only if it matches the current source. Otherwise, the source is compiled again, even if
+    the bytecode is newer.
+    """
 
     def get_code(self, fullname: str) -> CodeType:
         """Code of the module, from matching bytecode or compiled from the source."""
@@ -71,13 +72,16 @@ def _head(source: bytes) -> bytes:
 
 
 def _moved(code: CodeType, path: str) -> CodeType:
-    """Code with the present path of its file, if the file was in another folder when it was compiled."""
+    """Code object with the present path of its source file. The path differs if the file was in another folder when the
+    code was compiled."""
     inner = tuple(_moved(item, path) if isinstance(item, CodeType) else item for item in code.co_consts)
     return code.replace(co_filename=path, co_consts=inner)
 
 
 def _finder(folder: str) -> FileFinder:
-    """Finder of modules in the folders of the package: a path hook of Python's import system."""
+    """Finder of the modules in a folder of the package, for `sys.path_hooks`. Raises ImportError for a folder outside
+    the package, so that Python asks its next path hook.
+    """
     if folder != _PACKAGE and not folder.startswith(_PACKAGE + os.sep):
         raise ImportError
     return FileFinder(folder, (CheckedLoader, [".py"]))
@@ -98,8 +102,10 @@ def _find_modules() -> None:
 
 
 def run_as_written(module: str) -> None:
-    """Run a module again if Python's own loader imported it, unless there is bytecode that matches the source of the
-    module."""
+    """Run a module again from its current source, at most one time. The module is not run again if there is bytecode
+    that matches this source. This function serves modules that Python imported with its own loader, before the check of
+    bytecode was installed.
+    """
     path = sys.modules[module].__file__
     if path is None or module in _run_again:
         return

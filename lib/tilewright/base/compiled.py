@@ -53,11 +53,8 @@ class Kernel:
     @cached_property
     def dispatcher(self) -> Any:
         """Numba's dispatcher of the function. Numba stores compiled code in our cache folder, or nowhere if there is no
-        such folder.
-
-        By default, Numba stores compiled code beside the sources, and does not notice that a kernel in another file has
-        changed.
-        """
+        such folder. By default, Numba would store compiled code beside the sources, and would not notice a change of a
+        kernel in another file."""
         return _numba().njit(cache=cache_directory() is not None, **_OPTIONS)(self.py_func)
 
     @property
@@ -71,7 +68,7 @@ class Kernel:
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:
-    """Decorator that makes a function a kernel."""
+    """Decorator that makes a function a kernel: a function that Numba compiles when it is first called."""
     return Kernel(function)
 
 
@@ -113,10 +110,11 @@ NativeFunction = Callable[..., None]
 
 @cache
 def native_function(entry: Kernel, records: tuple[np.dtype, ...]) -> NativeFunction:
-    """Compiled function of kernel `entry`. Its arguments are one record of each type, or its address, and a count.
+    """Compiled function of kernel `entry`. It is loaded from the cache; if the cache does not have it, it is compiled
+    and stored there.
 
-    The function is loaded from the cache. If the cache does not have the function, it is compiled and stored there. The
-    function returns no result, and releases the interpreter lock while it runs.
+    The function takes one record for each type in `records`, followed by an integer. An address can take the place of a
+    record. The function returns no result, and releases the interpreter lock while it runs.
     """
     with _lock:
         path = _object_path(entry)
@@ -172,7 +170,9 @@ def _optimise(intermediate_code: str, symbol: str) -> bytes:
 
 
 def _target_machine() -> Any:
-    """LLVM's target machine for the processor of this computer. The generated code can be anywhere in memory."""
+    """LLVM target machine that generates code for the processor of this computer. The code makes no assumption on the
+    addresses at which it is loaded.
+    """
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -188,7 +188,7 @@ def _target_machine() -> Any:
 
 
 def _read(path: Path | None) -> tuple[str, bytes] | None:
-    """Symbol of the entry point and object code in a file; None if the file is missing or damaged."""
+    """Pair (symbol of the entry point, object code), read from a file; None if the file is missing or damaged."""
     content = None if path is None else after_digest_line(path)
     if content is None:
         return None
@@ -234,8 +234,8 @@ def _load(symbol: str, code: bytes, record_count: int) -> NativeFunction:
 
 
 def address_of(record: np.record) -> int:
-    """Memory address of the data of a record. A native function takes it in place of the record, which saves time if
-    the function is called often. The caller must keep a reference to the record."""
+    """Memory address of the data of a record. A native function takes the address in place of the record. This saves
+    time if the function is called often. The caller must keep a reference to the record."""
     owner = record.base
     if isinstance(owner, np.ndarray) and owner.size == 1:
         return int(owner.ctypes.data)  # `__array_interface__` takes 0.1 ms, because it describes each field

@@ -1,8 +1,10 @@
-"""Dominance among points: a dominating point is no worse in every column and better in one; smaller is better.
+"""Dominance among points: a dominating point is no worse in every column and better in at least one.
+
+Smaller values are better.
 
 The Pareto front is found by divide and conquer (H. T. Kung, F. Luccio and F. P. Preparata, "On finding the maxima of a
-set of vectors", J. ACM 22(4), 1975). The time is O(n log^(d-2) n) for n points and d columns, so that a million points
-take seconds.
+set of vectors", J. ACM 22(4), 1975). The time is O(n log^(d-2) n) for n points and d columns: a million points take
+seconds.
 """
 
 import numpy as np
@@ -15,7 +17,7 @@ is compared with all rows."""
 
 
 def on_front(values: Values) -> npt.NDArray[np.bool_]:
-    """True for each row that no other row dominates.
+    """Array of shape (rows,): True for each row that no other row dominates.
 
     Equal rows do not dominate each other, so all rows of an exact tie are on the front. If there are no columns, all
     rows are on the front.
@@ -35,8 +37,9 @@ def on_front(values: Values) -> npt.NDArray[np.bool_]:
 
 
 def first_dominators(values: Values, front: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Row of the front that dominates each row: the first such row, or -1 for a row of the front. `front` is as
-    `on_front` returns it."""
+    """Array of shape (rows,): for each row, the index of the first row of the front that dominates it; -1 for a row of
+    the front. `front` is the result of `on_front`.
+    """
     found = np.full(len(values), -1, dtype=np.int64)
     members = np.flatnonzero(front)
     # A front row that is no larger in any column than a row off the front cannot be equal to it.
@@ -45,7 +48,9 @@ def first_dominators(values: Values, front: npt.NDArray[np.bool_]) -> npt.NDArra
 
 
 def dominators(values: Values) -> list[tuple[int, ...]]:
-    """Rows of the front that dominate each row, ascending; () for a row of the front."""
+    """List with one tuple for each row: the ascending indices of the rows of the front that dominate it; () for a row
+    of the front.
+    """
     front = on_front(values)
     members = np.flatnonzero(front)
     return [
@@ -55,9 +60,8 @@ def dominators(values: Values) -> list[tuple[int, ...]]:
 
 
 def _front(rows: Values, low: int, high: int) -> npt.NDArray[np.int64]:
-    """Indices from `low` to below `high` of the rows that no row in this range dominates.
-
-    The rows are distinct and in lexicographic order. A row that dominates another one therefore comes before it.
+    """Indices of those rows from `low` to below `high` that no other of these rows dominates. The rows are distinct and
+    in lexicographic order, so that a dominating row comes before the rows that it dominates.
     """
     if high - low <= FEW_ROWS:
         own = rows[low:high, 1:]
@@ -72,8 +76,10 @@ def _front(rows: Values, low: int, high: int) -> npt.NDArray[np.int64]:
 
 
 def _least(points: Values, weights: Values, rows: Values) -> Values:
-    """[row] Smallest weight among the points that are no larger than the row in any column; infinite if there are no
-    such points."""
+    """Array of shape (rows,): for each row, the smallest weight of the points that are at most as large as the row in
+    every column; infinite if there is no such point. `points` has shape (points, columns), and `rows` has shape (rows,
+    columns).
+    """
     if not len(points) or not len(rows):
         return np.full(len(rows), np.inf)
     columns = points.shape[1]
@@ -92,8 +98,10 @@ def _least(points: Values, weights: Values, rows: Values) -> Values:
 
 
 def _least_of_halves(points: Values, weights: Values, rows: Values) -> Values:
-    """Result of `_least`, by divide and conquer: the points are halved by their first column. Half of the pairs then
-    need no comparison in this column."""
+    """Result of `_least`, by divide and conquer: points and rows are divided at a value of the first column. Rows with
+    smaller values are compared only with points with smaller values. The other rows need no comparison with these
+    points in the first column.
+    """
     heads = points[:, 0]
     bound = np.partition(heads, len(heads) // 2)[len(heads) // 2]
     is_low = heads < bound

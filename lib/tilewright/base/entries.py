@@ -1,4 +1,4 @@
-"""Entries of the registries: objects that imitate other tools, and built-in kinds of arrays.
+"""Table of the objects that tilewright itself registers: rules of other tools, kinds of arrays, searches for plans.
 
 This module is small and imports nothing, because `import tilewright` reads it.
 """
@@ -11,5 +11,6 @@ ENTRIES = {
     "tilewright.mapping.locality": {"zigzag-3.9.1": "tilewright.peers.zigzag.data_locality:reference_reach"},
     "tilewright.workload.onnx.reader": {"zigzag-3.9.1": "tilewright.peers.zigzag.onnx_reading:read_reference"},
     "tilewright.multicore.scheduling.options": {"stream-2023": "tilewright.peers.stream.whole_tiles:MODEL"},
+    "tilewright.pipeline.stages.multi.plan_search": {"search": "tilewright.plans.of_designs:DesignPlans"},
 }
-"""Module with a registry -> {name of an entry: object of the entry, as `module:attribute`}."""
+"""Module with a registry -> {name in the registry: object under this name, as `module:attribute`}."""

@@ -1,10 +1,12 @@
-"""Exceptions of tilewright: mistakes of users (exit code 2) and faults of tilewright (exit code 1).
+"""Exceptions that tilewright raises on purpose.
 
-A user error is a list of `Problem`s. It contains all problems found in one pass, each with its place in a file, so that
-one reading of the message is enough to correct the file.
+The command line turns UnmetLimitError into exit code 1, and all others into exit code 2.
 
-If many layers fail for one cause, they are reported in one message: `cause_of` distinguishes causes, and `some_of`
-shortens a list of layer names.
+An InputError contains all problems found in one pass, each with its place in a file, so that one reading of the message
+is enough to correct the file.
+
+If many layers fail for one cause, one message reports them all: `cause_of` distinguishes causes, and `some_of` shortens
+a list of layer names.
 """
 
 import re
@@ -62,7 +64,7 @@ class Unused(str):
     problem: Problem
 
     def __new__(cls, problem: Problem) -> "Unused":
-        """Notice of a problem."""
+        """Notice with the text of `problem`. The attribute `problem` of the notice keeps the problem itself."""
         notice = super().__new__(cls, str(problem))
         notice.problem = problem
         return notice
@@ -85,8 +87,9 @@ class InputError(TilewrightError):
 
 
 class Places(Protocol):
-    """Source of values that a person wrote, with the file and line of each value. It can be one document, or several
-    documents that together have the values."""
+    """Source of values that a person wrote, with the file and line of each value. The source is one document, or
+    several documents that each hold some of the values.
+    """
 
     def place_of(self, path: KeyPath) -> tuple[str, int, str]:
         """(file, line or 0, path as text) of the value at a path."""
@@ -107,8 +110,8 @@ class Problems:
     """
 
     def __init__(self, places: Places | None = None, within: KeyPath = ()) -> None:
-        """Collect problems of the document behind `places`. All paths given to this object begin at the path `within`
-        of the document."""
+        """Collect problems of the document behind `places`. Paths given to this object begin at `within`, a path in the
+        document."""
         self.places = places
         self.path = within
         self.found: list[Problem] = []
@@ -132,7 +135,7 @@ class Problems:
             return None
 
     def at(self, path: KeyPath, message: str, value: object = None, allowed: str = "", nearest: str = "") -> None:
-        """Record a problem at `path`."""
+        """Report a problem of the value at `path`."""
         if value is WRITTEN:
             value = self.places.written((*self.path, *path)) if self.places else None
         got = "" if value is None else shown(value)
@@ -144,24 +147,27 @@ class Problems:
         return any(one.file == file and re.match(rf"{re.escape(place)}($|\.|\[)", one.path) for one in self.found)
 
     def unknown_name(self, path: KeyPath, message: str, name: str, known: Sequence[str]) -> None:
-        """Record that a name is unknown, with the known names and the nearest of them."""
+        """Report that a name is unknown, with the known names and the nearest of them."""
         self.at(path, message, name, ", ".join(known) or "none", nearest_name(name, known))
 
     def repeated(self, path: KeyPath, names: Sequence[Any], message: str) -> None:
-        """Record each item of a list that is equal to an earlier item."""
+        """Report each item of the list `names` at `path` that is equal to an earlier item. Items that are None are not
+        reported.
+        """
         for index, name in enumerate(names):
             if name is not None and name in names[:index]:
                 self.at((*path, index), message, WRITTEN)
 
     def notice(self, path: KeyPath, message: str) -> None:
-        """Record a notice: something that the user should know but that is not an error."""
+        """Report a notice: something that the user should know but that is not an error."""
         file, line, place = self._place_of(path)
         where = file + (f":{line}" if line else "")
         self.notices.append(f"{where} {place}: {message}".lstrip())
 
     def unused(self, path: KeyPath, why: str, value: object = None, nearest: str = "") -> None:
-        """Record that the input at `path` has no effect. `why` is the reason: a sentence without subject, beginning
-        with the verb."""
+        """Report that the input at `path` has no effect. `why` is the reason: a sentence without its subject, such as
+        "has no effect with ...".
+        """
         if value is WRITTEN:
             value = self.places.written((*self.path, *path)) if self.places else None
         got = "" if value is None else shown(value)
@@ -169,7 +175,8 @@ class Problems:
 
     def finish(self, notices: list[str] | None = None) -> None:
         """Raise InputError with all problems; equal problems appear once. Problems of the document come first, sorted
-        by line. If there are no problems, append the notices to `notices`."""
+        by line. If there are no problems, append the collected notices to `notices`.
+        """
         if self.found:
             own = self._place_of(())[0] if self.places else None
             raise InputError(
@@ -184,10 +191,11 @@ class Problems:
 
 
 class MappingError(TilewrightError):
-    """Error of a mapping that does not fit its core. A search records such an error as a reason and continues.
+    """Error of a mapping that does not fit its core, or of a search that finds no result.
 
-    The user sees the error only if the user gave a single mapping, or if no mapping fits. The arguments of the error
-    are the lines of the message.
+    If a search tries several candidates, it keeps the text of such an error as the reason why one candidate fails, and
+    tries the next candidate. The user sees the error only if the user gave a single mapping, or if no mapping fits. The
+    arguments of the error are the lines of the message.
     """
 
     def __str__(self) -> str:
@@ -200,12 +208,13 @@ class TimeBudgetError(MappingError):
 
 
 class UnmetLimitError(TilewrightError):
-    """Error of a deadline or budget that no mapping found meets. The message names the mapping that comes nearest. The
-    command line turns the error into exit code 1, because the input is correct."""
+    """Error if the search finds no mapping that meets the deadline or the energy budget. The message names the mapping
+    that comes nearest. The command line turns the error into exit code 1, because the input is correct.
+    """
 
 
 class NothingFitsError(MappingError):
-    """Error of a layer that has no mapping that fits a core."""
+    """Error of a layer for which no mapping fits the core."""
 
     def __init__(self, layer: str, core: str, reasons: Sequence[str]) -> None:
         self.layer = layer
@@ -258,8 +267,9 @@ _NUMBER = re.compile(r"(?<![\w.'])\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w'])")
 
 
 def cause_of(reasons: Iterable[str]) -> tuple[str, ...]:
-    """Text of the reasons for a failure in which layers with the same cause agree: each distinct reason, without its
-    spatial mapping and with a placeholder for each number."""
+    """Key that is equal for layers that fail for the same cause, made from the reasons of a failure. It has each
+    distinct reason once, without the spatial mapping, and with `#` in place of each number.
+    """
     parts = (part for reason in reasons for part in re.split(r"; (?=with )", reason))
     return tuple(dict.fromkeys(_NUMBER.sub("#", _SPATIAL_MAPPING.sub("", part.strip())) for part in parts))
 

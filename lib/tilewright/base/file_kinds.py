@@ -42,7 +42,8 @@ TABLE_KEYS = {
     MAPPING: ("layers", "fused_groups", "kernel"),
     WORKLOAD: ("language_model",),
 }
-"""Kind -> keys of a table of this kind. A table is of the first kind, in this order, of which it has at least one key.
+"""Kind of document whose root is a table -> keys that identify the kind. A table with keys of several kinds is of the
+kind that comes first in this dict.
 """
 ITEM_KEYS = {
     WORKLOAD: (
@@ -53,12 +54,13 @@ ITEM_KEYS = {
         *("name", "spatial_mapping", "spatial_mapping_hint", "memory_operand_links", "temporal_ordering"),
         *("level_boundaries", "memory_reach", "temporal_mapping_type", "access_same_data_considered_as_no_access"),
         *("core_allocation", "core_allocation_is_fixed", "intra_core_tiling", "inter_core_tiling"),
-        *("layer_dimension_names", "layers", "fused_groups", "kernel"),
+        *("layer_dimension_names", "reduction", "layers", "fused_groups", "kernel"),
     ),
     PIPELINE: ("stage", "replace", "insert", "drop", "set", "before", "after", "parameters"),
 }
-"""Kind -> keys of the tables in a list of this kind. The key `name` of layers is not among the keys of workloads,
-because mapping entries have names too."""
+"""Kind of document that is a list of tables -> keys of these tables. The key `name` of layers is not among the keys of
+workloads, because mapping entries have names too.
+"""
 
 
 def kind_of(data: Any) -> str:
@@ -97,7 +99,9 @@ def _kind_of_table(keys: Sequence[str]) -> str:
 
 
 def _kind_by_count(keys: Sequence[str]) -> str:
-    """Kind to which most keys belong; the first kind in case of a tie."""
+    """Kind in ITEM_KEYS whose keys include the most of `keys`; in a tie, the first such kind. If no kind includes any
+    of `keys`, keys of similar spelling are counted. The result is '' if there are none of these either.
+    """
     for matches in (_is_one_of, _is_like_one_of):
         counts = {kind: sum(matches(key, known) for key in keys) for kind, known in ITEM_KEYS.items()}
         if any(counts.values()):

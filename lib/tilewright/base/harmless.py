@@ -55,8 +55,9 @@ _LATEX = {
     "×": r"\ensuremath{\times}",
     "−": r"\ensuremath{-}",
 }
-"""Characters that LaTeX takes for commands, or that it joins with others (`--`), and signs of units. The signs are
-formulas: in the text fonts of a plain installation they are bitmaps (fonts of type 3), which publishers refuse.
+"""Character -> text that shows this character in LaTeX. The characters are those that LaTeX takes for commands, those
+that it joins with others (`--`), and signs of units. The signs of units become formulas: in the text fonts of a plain
+installation they are bitmaps (fonts of type 3), which publishers refuse.
 """
 Value = TypeVar("Value")
 
@@ -79,7 +80,9 @@ def is_harmless(text: str) -> bool:
 
 
 def terminal(text: object) -> str:
-    """Text of a line for a terminal or a log."""
+    """Text for one line on a terminal or in a log. Visible escapes replace control and format characters, including
+    newlines and tabs.
+    """
     return visible(str(text))
 
 
@@ -95,7 +98,7 @@ def ended_lines(lines: Iterable[object], begin: str = "") -> str:
 
 
 def terminal_text(text: str) -> str:
-    """Text of several lines for a terminal. Its newlines and tabs stay, because they are its layout."""
+    """Text of several lines for a terminal. Newlines and tabs stay, because they are the layout of the text."""
     return visible(text, _LAYOUT)
 
 
@@ -124,8 +127,8 @@ def from_csv(cell: Value) -> Value | str:
 
 
 def csv_line_end(cells: Iterable[object]) -> str:
-    """Line end of the rows of a CSV file. It contains a carriage return if a cell contains one, because CSV writers
-    quote a cell with a carriage return only if the line end has one."""
+    """Line end of the rows of a CSV file. The line end contains a carriage return if some cell contains one: CSV
+    writers quote such a cell only if the line end has a carriage return."""
     return "\r\n" if any(isinstance(cell, str) and "\r" in cell for cell in cells) else "\n"
 
 
@@ -138,7 +141,9 @@ def csv_text(table: "pandas.DataFrame") -> str:
 
 
 def from_csv_table(table: "pandas.DataFrame") -> "pandas.DataFrame":
-    """Table as it was before `csv_text`. The argument is the table that was read from the CSV text."""
+    """Original table, from the table that was read from the output of `csv_text`: the apostrophes that `csv_text` added
+    are removed.
+    """
     return _with_cells(table, _texts(table), from_csv)
 
 
@@ -158,7 +163,9 @@ def _texts(table: "pandas.DataFrame") -> list[set[str]]:
 
 
 def _with_cells(table: "pandas.DataFrame", texts: list[set[str]], change: Callable[[Any], Any]) -> "pandas.DataFrame":
-    """Table with changed headings and texts; the same table if nothing changes."""
+    """Table in which `change` was applied to the headings and to all cells with text. `texts` has the distinct texts of
+    each column. If nothing changes, the result is the object `table` itself.
+    """
     headings = [change(name) for name in table.columns]
     changes = [{text: new for text in column if (new := change(text)) is not text} for column in texts]
     if not any(changes) and headings == list(table.columns):

@@ -1,6 +1,6 @@
 """Measures of a result: the names, with units, that summaries, tables and certificates use for them.
 
-Numbers of hardware files have names of their own (`hardware/attributes.py`).
+The names of attributes, which are additional numbers in hardware files, are in `hardware/attributes.py`.
 """
 
 from collections.abc import Mapping
@@ -17,4 +17,4 @@ AREA_MM2: Final = "area_mm2"
 LATENCY_S: Final = "latency_s"
 EDP_PJ_S: Final = "edp_pj_s"
 IN_TIME: Final[Mapping[str, str]] = {LATENCY_CYCLES: LATENCY_S, EDP_PJ_CYCLES: EDP_PJ_S}
-"""Measure in cycles -> measure in seconds that replaces it where clocks differ."""
+"""Measure in cycles -> measure in seconds, which replaces it if cores have different clocks."""

@@ -16,29 +16,37 @@ from pathlib import Path
 
 NOTE = "digests.txt"
 KERNELS, NUMBA_FOLDER, NUMBA_FILES = "kernels", "numba", "*.nb[ci]"
-"""Folders below the folder of caches. Machine code is in one folder for each digest of its sources. The folder `numba`
-inside has the files of Numba, which are checked by this module, not by Numba."""
+"""Names in the folder of caches. KERNELS is a folder that has one subfolder for each digest of the kernel sources. Each
+subfolder contains machine code, and a folder NUMBA_FOLDER with files that Numba writes. NUMBA_FILES is the pattern of
+these files, which are checked by this module, not by Numba.
+"""
 FONTS, FONT_FILES = "matplotlib", "*.json"
-"""Folder and file pattern of the list of fonts that matplotlib keeps."""
+"""Folder in which matplotlib keeps its list of fonts, below the folder of caches, and pattern of the files with this
+list.
+"""
 _DIGEST_BYTES = 16
 _IN_USE = "in_use"
-"""Name of a lock file. Each process that can write into a noted folder holds a shared lock on it until the process
-ends."""
+"""Name of a file in a noted folder. Each process that can write into the folder holds a shared lock on this file until
+the process ends.
+"""
 
 
 @dataclass(frozen=True)
 class NotedFolder:
-    """Files in and below a folder whose names match a pattern, and the note, which is a file with their digests."""
+    """Folder with files that have digests. The files are in the folder or below it, and their names match a pattern.
+    The note is one further file in the folder, with the digests of these files.
+    """
 
     folder: Path
     pattern: str
 
     def damaged(self) -> list[Path]:
-        """Damaged files, sorted: those that do not match their digest in the note, and the note itself if it is
-        damaged.
+        """Damaged files, sorted: those whose content differs from their digest in the note. If the note itself is
+        damaged, the result is only the note.
 
         A file that is not in the note, or that no longer exists, does not count as damaged. While another process can
-        write into the folder, a file that has changed after it was noted is not damaged either.
+        write into the folder, the result is [] unless the note is damaged, because that process may have changed files
+        after they were noted.
         """
         note = self.folder / NOTE
         if note.is_file() and after_digest_line(note) is None:
@@ -57,8 +65,9 @@ class NotedFolder:
                 path.unlink()
 
     def note(self) -> None:
-        """Write the digests of all present files into the note. If two processes do this at the same time, some digests
-        can be lost, and the files are made again."""
+        """Write the digests of all present files into the note. If two processes do this at the same time, digests that
+        one of them wrote can be lost. A file whose digest is lost is later deleted and made again.
+        """
         lines = [self._line(path) for path in self._files()]
         if lines and frozenset(lines) != self._noted():
             text = "".join(f"{line}\n" for line in lines)
@@ -66,8 +75,8 @@ class NotedFolder:
                 write_whole(self.folder / NOTE, with_digest_line(text.encode()))
 
     def take_into_use(self) -> None:
-        """Announce to other processes, by a lock that lasts until this process ends, that this process can write into
-        the folder."""
+        """Announce to other processes that this process can write into the folder. The announcement is a lock, which
+        lasts until this process ends."""
         with contextlib.suppress(OSError):  # a folder that is read-only, or a file system without locks
             self.folder.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.folder / _IN_USE, os.O_RDWR | os.O_CREAT, 0o666)
@@ -107,7 +116,9 @@ def _name(line: str) -> str:
 
 
 def damaged_caches(caches: Path) -> list[Path]:
-    """Damaged files of the caches of a checkout, sorted. A deleted file is made again."""
+    """Damaged cache files of a checkout, sorted. If such a file is deleted, tilewright makes it again when it is
+    needed.
+    """
     found = [path for path in (caches / KERNELS).glob("*/*.o") if after_digest_line(path) is None]
     for folder in (caches / KERNELS).glob(f"*/{NUMBA_FOLDER}"):
         found += NotedFolder(folder, NUMBA_FILES).damaged()
@@ -115,7 +126,7 @@ def damaged_caches(caches: Path) -> list[Path]:
 
 
 def cache_files(caches: Path) -> list[Path]:
-    """All files that `damaged_caches` checks, sorted."""
+    """All files that `damaged_caches` checks, sorted by path."""
     kernels = [
         path for pattern in ("*/*.o", f"*/{NUMBA_FOLDER}/**/{NUMBA_FILES}") for path in (caches / KERNELS).glob(pattern)
     ]
@@ -133,7 +144,9 @@ def with_digest_line(content: bytes) -> bytes:
 
 
 def after_digest_line(path: Path) -> bytes | None:
-    """Content of a file without the line of the digest in front; None if the file is missing or damaged."""
+    """Content of a file after its first line, which has the digest of this content; None if the file is missing or
+    damaged.
+    """
     try:
         content = path.read_bytes()
     except OSError:
@@ -144,8 +157,9 @@ def after_digest_line(path: Path) -> bytes | None:
 
 @cache
 def trust_as_noted(folder: Path, pattern: str) -> None:
-    """Delete files that do not match the note. When the process ends, write the digests of the present files into the
-    note."""
+    """Delete the files in and below a folder that match `pattern`, except those whose present digest is in the note
+    (the file with their digests). When the process ends, write the digests of the files that then exist into the note.
+    """
     noted = NotedFolder(folder, pattern)
     noted.take_into_use()
     noted.delete_untrusted()
@@ -153,7 +167,7 @@ def trust_as_noted(folder: Path, pattern: str) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a cache file under another name, then rename it. Raises OSError."""
+    """Write a cache file under another name, then rename it. Raises OSError if the file cannot be written."""
     handle, temporary = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as stream:

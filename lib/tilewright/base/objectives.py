@@ -31,7 +31,9 @@ class Powers(NamedTuple):
     latency: int = 0
 
     def value(self, energy_pj: Number, latency_cycles: Number) -> Number:
-        """Value of the objective for one mapping, or one value per mapping for columns of mappings."""
+        """Value of the objective for one mapping. For arrays with one energy and one latency per mapping, the result is
+        an array with one value per mapping.
+        """
         return reduce(mul, [energy_pj] * self.energy + [latency_cycles] * self.latency)
 
 
@@ -39,7 +41,7 @@ EDP = Powers(energy=1, latency=1)
 BUILT_IN = {"latency": Powers(latency=1), "energy": Powers(energy=1), "EDP": EDP}
 """Built-in objectives by name, in the order in which they are listed."""
 MOST_POWER = 9
-"""Largest allowed power. With it, every objective is finite up to 1e12 pJ and 1e12 cycles."""
+"""Largest allowed power. Up to this power, every objective is finite for 1e12 pJ and 1e12 cycles."""
 
 
 def reduction_of(objective: str) -> str:
@@ -112,9 +114,12 @@ def energy_delay_product(energy_pj: Number, latency_cycles: Number) -> Number:
 
 
 def ranking(objective: str, energy_pj: Number, latency_cycles: Number) -> tuple[Number, ...]:
-    """Sort key for comparing mappings under an objective, with the most important number first. The arguments are
-    numbers of one mapping or columns of many mappings. The rule is that of the reference: first the objective, then
-    the metric that is not part of the objective. The smaller key wins; the first mapping wins a tie."""
+    """Sort key for comparing mappings under an objective, with the most important number first. The smaller key wins;
+    the first mapping wins a tie.
+
+    The key is the value of the objective. If the objective uses only energy or only latency, the other metric follows,
+    as in the reference. The arguments are numbers of one mapping, or arrays with one number per mapping.
+    """
     powers = OBJECTIVES[objective]
     value = powers.value(energy_pj, latency_cycles)
     if powers.energy == 0:

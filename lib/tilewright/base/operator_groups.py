@@ -1,8 +1,11 @@
 """Groups of ONNX operators by kind of work, used for the operators of a core and for names of mapping entries.
 
-Operator types are those of ONNX and of com.microsoft, without domain. The name of a group is in lower case. The groups
-`mac`, `vector` and `all` are defined by the unit on which a layer runs. All other groups are lists of operator types.
+Operator types are those of ONNX and of com.microsoft, without domain. The name of a group is in lower case. The group
+`mac` has the operators that run on multiply-accumulate arrays, `vector` has those that run on vector units, and `all`
+has every operator. All other groups are lists of operator types.
 """
+
+from typing import NamedTuple
 
 MAC, VECTOR, ALL = "mac", "vector", "all"
 
@@ -46,11 +49,10 @@ OPERATOR_TYPES_OF: dict[str, tuple[str, ...]] = {
     ),
     "softmax": ("Softmax", "LogSoftmax", "Hardmax", "QLinearSoftmax"),
 }
-"""Group -> operators in it. An operator that is in no group and does not multiply and accumulate belongs to `vector`
-only."""
+"""Group -> operators in it. The operators in `OTHER_TYPES` are in none of these groups, only in `vector` and `all`."""
 
 OTHER_TYPES: tuple[str, ...] = ("AffineGrid", "Col2Im", "GridSample", "Resize", "Upsample")
-"""Operators for vector units that belong to none of the groups above."""
+"""Operators for vector units that belong to no group in `OPERATOR_TYPES_OF`."""
 
 SEQUENCE_TYPES: tuple[str, ...] = (
     *("ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceAt", "SequenceConstruct"),
@@ -58,15 +60,61 @@ SEQUENCE_TYPES: tuple[str, ...] = (
 )
 """Operators that put tensors into sequences or take them out. They move data and compute nothing."""
 
-UNMODELLED_WITHOUT_MACS: tuple[str, ...] = (
-    *("Multinomial", "NonMaxSuppression", "NonZero", "Unique"),  # they compare and choose
-    *("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"),  # they work on text
-    *("ai.onnx.ml::ArrayFeatureExtractor", "ai.onnx.ml::Binarizer", "ai.onnx.ml::CastMap", "ai.onnx.ml::Imputer"),
-    *("ai.onnx.ml::CategoryMapper", "ai.onnx.ml::DictVectorizer", "ai.onnx.ml::FeatureVectorizer"),
-    *("ai.onnx.ml::LabelEncoder", "ai.onnx.ml::OneHotEncoder", "ai.onnx.ml::ZipMap"),  # they look up, or compare
+
+class UnmodelledTypes(NamedTuple):
+    """Operators that are not modelled, and the one reason that all of them share."""
+
+    reason: str
+    names: str
+    """Operator types without domain, separated by spaces."""
+    domain: str = ""
+    """Domain of the operators; '' is the standard domain."""
+    has_no_macs: bool = False
+    """True if the operators certainly have no multiply-accumulates. Otherwise their number is not known."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Operator types. Types of other domains than the standard have the domain in their name."""
+        return tuple(f"{self.domain}::{name}" if self.domain else name for name in self.names.split())
+
+
+_ML = "ai.onnx.ml"
+_OF_VALUES = "the amount of work, and often the size of the result, depends on values"
+_ON_TEXT = "it works on text"
+_CLASSICAL = "a classical classifier, regressor or scaler, for which there is no layer"
+NOT_MODELLED = (
+    UnmodelledTypes(_OF_VALUES, "NonZero Unique NonMaxSuppression Multinomial", has_no_macs=True),
+    UnmodelledTypes("a layer cannot describe it as a loop nest", "Det DFT STFT MelWeightMatrix ImageDecoder"),
+    UnmodelledTypes(_ON_TEXT, "StringConcat StringNormalizer StringSplit RegexFullMatch", has_no_macs=True),
+    UnmodelledTypes(_ON_TEXT, "TfIdfVectorizer"),
+    UnmodelledTypes(
+        "it moves tensors in and out of a sequence or an optional value that is not known before run time",
+        " ".join(SEQUENCE_TYPES),
+        has_no_macs=True,
+    ),
+    UnmodelledTypes(
+        "it looks up values, or makes tables of them",
+        "ArrayFeatureExtractor CastMap CategoryMapper DictVectorizer FeatureVectorizer LabelEncoder OneHotEncoder"
+        " ZipMap",
+        _ML,
+        has_no_macs=True,
+    ),
+    UnmodelledTypes(_CLASSICAL, "Binarizer Imputer", _ML, has_no_macs=True),
+    UnmodelledTypes(
+        _CLASSICAL,
+        "LinearClassifier LinearRegressor Normalizer SVMClassifier SVMRegressor Scaler TreeEnsemble"
+        " TreeEnsembleClassifier TreeEnsembleRegressor",
+        _ML,
+    ),
+    UnmodelledTypes("it is a step of training", "Adagrad Adam Gradient Momentum", "ai.onnx.preview.training"),
 )
-"""Operators that are not modelled, but certainly have no multiply-accumulates. Operators of other domains have the
-domain in their name. For any other operator that is not modelled, the number of multiply-accumulates is unknown."""
+"""Operators that are not modelled, with the reason. To model one of them, move its name from here to a group."""
+
+UNMODELLED_WITHOUT_MACS: tuple[str, ...] = tuple(
+    name for listed in NOT_MODELLED if listed.has_no_macs for name in listed.types
+)
+"""Operators that are not modelled, but certainly have no multiply-accumulates. For any other operator that is not
+modelled, the number of multiply-accumulates is unknown."""
 
 GROUPS: tuple[str, ...] = (MAC, VECTOR, *OPERATOR_TYPES_OF, ALL)
 """Names of all groups."""
@@ -78,25 +126,36 @@ KNOWN_TYPES: tuple[str, ...] = tuple(
 
 
 def bare_type(operator_type: str) -> str:
-    """An operator type without its domain: Gelu for com.microsoft::Gelu."""
+    """Operator type without its domain: Gelu for com.microsoft::Gelu."""
     return operator_type.rpartition("::")[2]
 
 
 def is_listed(operator_type: str, listed: tuple[str, ...]) -> bool:
-    """True if a list of types and groups contains an operator type. Only groups that list types count, so `mac`,
-    `vector` and `all` do not."""
+    """True if the tuple `listed` of operator types and groups contains an operator type, directly or through a group of
+    `OPERATOR_TYPES_OF`. The groups `mac`, `vector` and `all` in `listed` do not count.
+    """
     name = bare_type(operator_type)
     return name in listed or any(name in OPERATOR_TYPES_OF.get(group, ()) for group in listed)
 
 
 def group_has(group: str, operator_type: str) -> bool:
-    """True if a group contains an operator type, whatever the layer. Unknown types are only in `all`."""
+    """True if a group contains an operator type. For `mac` and `vector`, only the operator type decides, not the unit
+    on which a layer runs. Unknown types are only in `all`.
+    """
     name = bare_type(operator_type)
     if group == ALL:
         return True
     if group in (MAC, VECTOR):
         return name in KNOWN_TYPES and (name in MAC_TYPES) == (group == MAC)
     return name in OPERATOR_TYPES_OF.get(group, ())
+
+
+def may_do_macs(operator_type: str) -> bool:
+    """True if an operator can contain multiply-accumulates; False only if it certainly contains none."""
+    if operator_type in UNMODELLED_WITHOUT_MACS:
+        return False
+    name = bare_type(operator_type)
+    return name in MAC_TYPES or name not in KNOWN_TYPES
 
 
 MAC_ARRAY, VECTOR_UNIT = "mac_array", "vector_unit"

@@ -73,14 +73,16 @@ class Told(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Reader of values that a type cannot describe. It is called with a value and the name of the parameter. It returns
-    the value that the parameter takes, or raises InputError with problems whose paths begin with the name."""
+    """Reader of values that a type cannot describe. It is called with a value and the name of the parameter, and
+    returns the value for the parameter. It raises InputError if the value is wrong; the paths of the problems then
+    begin with the name."""
 
     read: Callable[[Any, str], Any]
 
 
 class ParameterCheck(NamedTuple):
-    """Additional check of a value, after the check of its type. It is called with the value and raises InputError."""
+    """Additional check of a value, after the check of its type: a function that takes the value and raises
+    InputError."""
 
     check: Callable[[Any], object]
 
@@ -109,7 +111,7 @@ class Parameter:
 
     @property
     def forms(self) -> tuple[Any, ...]:
-        """Types without annotations, one for each alternative of the hint."""
+        """Types that the hint allows, one for each alternative of a union, without `Annotated` and its marks."""
         return tuple(_forms(self.hint))
 
     @property
@@ -129,7 +131,7 @@ class Parameter:
 
     @property
     def takes_list(self) -> bool:
-        """True if one value of the parameter is a list."""
+        """True if the type of the parameter allows a list as the value."""
         return any((typing.get_origin(form) or form) in (list, tuple, Sequence) for form in self.forms)
 
     def converted(self, value: Any) -> Any:
@@ -143,7 +145,8 @@ class Parameter:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Parameters:
-    """Base of classes of parameters. Constructing an object raises InputError with every value that is not allowed.
+    """Base of classes of parameters. If a value is not allowed, the construction of an object raises InputError. The
+    error names every such value.
 
     Lists are accepted for tuples, and whole numbers for floats. Subclasses are frozen dataclasses that inherit eq and
     repr from here, which makes their import faster.
@@ -180,8 +183,8 @@ class Parameters:
         return tuple(self.as_dict().values())
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
-        """Problems of values that contradict each other. `wrong` has the names of parameters for which a problem is
-        reported already."""
+        """Problems of values that contradict each other. `wrong` has the names of parameters that already have a
+        problem."""
         return ()
 
     def without_effect(self) -> dict[str, str]:
@@ -191,11 +194,12 @@ class Parameters:
 
     @classmethod
     def implied(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Values that replace defaults because of the values in `given`, such as a preset."""
+        """Values that replace defaults because of the parameters in `given`. For example, a preset replaces the
+        defaults of several parameters."""
         return {}
 
     def part(self, kind: type[T], **others: Any) -> T:
-        """Object of the parameter class `kind`. Parameters that both classes have keep their values."""
+        """Object of the parameter class `kind`. Parameters that both classes have keep the values of this object."""
         known = {parameter.name for parameter in parameters_of(type(self))}
         names = [parameter.name for parameter in parameters_of(kind) if parameter.name in known]
         return kind(**({name: getattr(self, name) for name in names} | others))
@@ -252,7 +256,7 @@ def allowed_text(parameter: Parameter) -> str:
 
 
 def unknown_names(given: Iterable[str], known: Sequence[str], message: str, otherwise: str = "none") -> list[Problem]:
-    """Problem for every unknown name, with the nearest known name. `otherwise` is the text for the allowed names if no
+    """Problem for every unknown name, with the nearest known name. `otherwise` is the text of the allowed names if no
     name is known."""
     found = []
     for name in given:

@@ -1,4 +1,4 @@
-"""Work in several processes: results come in the order of the work, and do not depend on the number of processes."""
+"""Tasks in several processes: results come in the order of the tasks, and do not depend on the number of processes."""
 
 import collections
 import concurrent.futures
@@ -24,12 +24,14 @@ def in_processes(
     jobs: int,
     seconds_left: Callable[[], float | None] = lambda: None,
 ) -> Iterator[Callable[[Sequence[Task]], Iterator[Result]]]:
-    """Context that yields a function for running tasks, in this process or in `jobs` other processes.
+    """Context that yields a function for running tasks. If `jobs` or `most` is at most 1, the tasks run in this
+    process. Otherwise, they run in min(`jobs`, `most`) other processes.
 
     `most` is the expected number of tasks. `make` returns the function that runs one task. Each process calls `make`
     one time, so `make` must be a function of a module, or a `functools.partial` of such a function. If other processes
-    run the tasks, the wait for a result ends after `seconds_left()` seconds. At the end of the context, tasks that
-    still run are stopped.
+    run the tasks, `seconds_left()` is the longest time to wait for the next result, in seconds (None for no limit). If
+    a result takes longer, this result and all later results are left out. At the end of the context, tasks that still
+    run are stopped.
     """
     if min(jobs, most) <= 1:
         work = make()
@@ -49,8 +51,10 @@ def in_processes(
 def _in_order(
     pool: ProcessPoolExecutor, tasks: Sequence[Any], ahead: int, seconds_left: Callable[[], float | None]
 ) -> Iterator[Any]:
-    """Results in the order of the tasks. When the time is over, the remaining results are omitted. Only `ahead` tasks
-    are submitted in advance, so that an interrupt ends the work soon."""
+    """Results in the order of the tasks. If a result does not come within `seconds_left()` seconds, this result and all
+    later results are left out. At most `ahead` tasks are submitted before their results are needed, so that an
+    interrupt ends the work soon.
+    """
     waiting: collections.deque[Future[Any]] = collections.deque()
     try:
         for task in tasks:
@@ -72,7 +76,9 @@ def _start_worker(make: Callable[[], Callable[[Any], Any]]) -> None:
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent ends. A killed parent cannot send a message, so the worker watches it."""
+    """Wait for the parent process to end, then end this process. A parent that was killed cannot tell its worker
+    processes to end.
+    """
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -21,71 +21,83 @@ class ModelProfile(NamedTuple):
 
     name: str = "zigzag-3.9.1"
     skip_first_accumulation_read: bool = False
-    """B4: the first accumulation of an output reads no partial sum back. If the whole reduction is spatial, no partial
-    sum is ever read back."""
+    """Repair of fault B4 (docs/model.md): the first accumulation of an output reads no partial sum back. If the whole
+    reduction is spatial, no partial sum is ever read back."""
     round_up_spatial_factors: bool = False
-    """B5: the latency analysis rounds up a spatial factor that does not divide its loop. The reference truncates such a
-    factor."""
+    """Repair of fault B5 (docs/model.md): the latency analysis rounds up a spatial factor that does not divide its
+    loop. The reference truncates such a factor."""
     independent_spatial_candidates: bool = False
-    """B38: each generated spatial mapping is limited separately. In the reference, a small memory that limits one
-    spatial mapping can change the others."""
+    """Repair of fault B38 (docs/model.md): each generated spatial mapping is reduced separately if an innermost memory
+    is too small for it. In the reference, this reduction can also change other spatial mappings."""
     exact_temporal_sizes: bool = False
-    """B6: temporal loop sizes follow from an exact division; the reference rounds twice, which can add an iteration."""
+    """Repair of fault B6 (docs/model.md): temporal loop sizes follow from an exact division; the reference rounds
+    twice, which can add an iteration."""
     onnx_height_is_y: bool = False
-    """B10: index 0 of the kernel, stride, dilation and padding of an ONNX node is the height. The height is Y; the
-    reference takes it as X."""
+    """Repair of fault B10 (docs/model.md): index 0 of the kernel, stride, dilation and padding of an ONNX node is the
+    height. The height is Y; the reference takes it as X."""
     trace_onnx_constants: bool = False
-    """B13: an operand of an ONNX layer is constant if it comes only from constants. The reference counts the nodes that
-    compute operands of the layer, and decides by this number."""
+    """Repair of fault B13 (docs/model.md): an operand of an ONNX layer is constant if it comes only from constants. The
+    reference counts the nodes that compute operands of the layer, and decides by this number."""
     model_every_operator: bool = False
-    """B40: every ONNX operator that computes becomes a layer. In the reference, only Conv, QLinearConv, Gemm and MatMul
-    become layers."""
+    """Repair of fault B40 (docs/model.md): every ONNX operator that computes becomes a layer. In the reference, only
+    Conv, QLinearConv, Gemm and MatMul become layers."""
     exact_window_sizes: bool = False
-    """B12: distinct positions of sliding windows are counted exactly, and fractional tile sizes are rounded up. An
-    operand has a window only along its own data dimensions."""
+    """Repair of fault B12 (docs/model.md): distinct positions of sliding windows are counted exactly, and fractional
+    tile sizes are rounded up. An operand has a window only along its own data dimensions."""
     serial_half_shared_loading: bool = False
-    """B16: if only one end of a transfer is a port that both inputs share, the loading times of both inputs are added
-    up. The reference overlaps these times, and counts only the outermost pair of memories. If a layer has a single
-    input, its loading counts in full."""
+    """Repair of fault B16 (docs/model.md): if only one of the two ports of a transfer also serves the other input, the
+    transfers of both inputs wait for each other at this port, and their loading times are added up. The reference
+    overlaps these times, and counts only the outermost pair of memories with such a port. If a layer has a single
+    input, its loading counts in full.
+    """
     consistent_window_union: bool = False
-    """B17: the union of transfer windows leaves out the first window of each link, in agreement with the sum of the
-    windows."""
+    """Repair of fault B17 (docs/model.md): the union of transfer windows leaves out the first window of each link. The
+    sum of the windows leaves it out in every model.
+    """
     per_level_loading_floor: bool = False
-    """B19: before computing starts, a link must load the first tiles of all instances that it feeds, not only one tile.
-    The required bandwidth is not truncated to whole bits."""
+    """Repair of fault B19 (docs/model.md): before computing starts, a link must load the first tiles of all instances
+    that it feeds, not only one tile. The bandwidth that the other links require is not truncated to whole bits.
+    """
     live_tensor_capacity: bool = False
-    """B32: data that are kept between layers take room in a memory, together with all other data that are still needed.
-    Whether weights are kept is decided for each layer separately."""
+    """Repair of fault B32 (docs/model.md): data that are kept between layers take room in a memory, together with all
+    other data that are still needed. Whether weights are kept is decided for each layer separately."""
     effective_top_memory_option: bool = False
-    """B39: with `workload_data_always_from_top_mem`, the network reads its input from the top memory and writes its
-    output there. In the reference, the option has no effect."""
+    """Repair of fault B39 (docs/model.md): with `workload_data_always_from_top_mem`, the network reads its input from
+    the top memory and writes its output there. In the reference, the option has no effect."""
     whole_tiles: bool = False
-    """B41: a tile has a whole number of elements in each dimension. The transfers of a tensor add up to the tensor, in
-    whole words."""
+    """Repair of fault B41 (docs/model.md): a tile has a whole number of elements in each dimension, and the last word
+    of a transfer counts even if it is not full. In the reference, tiles can have fractions of elements, and such a word
+    is left out.
+    """
     every_transfer_takes_port_time: bool = False
-    """B42: the first transfer to the array and all read-backs of partial sums take time on their ports. Loading is
-    hidden behind the computation only while its port is free."""
+    """Repair of fault B42 (docs/model.md): the first transfer to the array, the last transfer from the array, and all
+    read-backs of partial sums take time on their ports. The computation hides the loading over a port only while this
+    port is free.
+    """
     best_double_buffers: bool = False
-    """B43: free room in a memory goes to the operands whose double-buffering saves the most stall cycles. In the
-    reference, operands get the room in the order of the equation."""
+    """Repair of fault B43 (docs/model.md): free room in a memory goes to the operands whose double-buffering saves the
+    most stall cycles. In the reference, operands get the room in the order of the equation."""
     room_for_final_outputs: bool = False
-    """B44: a memory that accumulates outputs needs room for them at the larger precision: that of partial sums or that
-    of final outputs."""
+    """Repair of fault B44 (docs/model.md): a memory that accumulates outputs needs room for them at the larger
+    precision: that of partial sums or that of final outputs."""
     wide_until_added: bool = False
-    """B47: if lanes above a memory add up partial sums, the sums leave the memory at the precision of partial sums. The
-    reference takes the precision of final outputs."""
+    """Repair of fault B47 (docs/model.md): if lanes between a memory and the next outer memory add up partial sums, the
+    sums leave the inner memory at the precision of partial sums. The reference takes the precision of final outputs.
+    """
     keep_given_unrolling: bool = False
-    """B45: an unrolling in the user's mapping file is not reduced to the width of the ports or to the size of the inner
-    memories."""
+    """Repair of fault B45 (docs/model.md): an unrolling in the user's mapping file is not reduced to the width of the
+    ports or to the size of the inner memories."""
     ties_by_equation: bool = False
-    """B46: if two allocations of loops to a memory move the same number of bits, the order of the operands in the
-    equation decides. In the reference, their order in the hardware file decides."""
+    """Repair of fault B46 (docs/model.md): if two allocations of loops to a memory move the same number of bits, the
+    order of the operands in the equation decides. In the reference, their order in the hardware file decides."""
     complete_in_memory_model: bool = False
-    """B14: the model has an energy for in-memory arrays with several weights in a cell, or with neighbouring outputs of
-    one sliding window in neighbouring columns. Each input takes one row. The reference can end with an error."""
+    """Repair of fault B14 (docs/model.md): the model has an energy for in-memory arrays whose cells hold several
+    weights, and for mappings in which neighbouring columns compute neighbouring outputs of one sliding window. Each
+    distinct input takes one row. The reference ends with an error for such cells, and for some of these mappings.
+    """
     in_memory_active_parts: bool = False
-    """B15: only busy lanes, and rows that receive inputs, consume energy in an in-memory array. The area includes every
-    instance of a memory."""
+    """Repair of fault B15 (docs/model.md): only busy lanes, and rows that receive inputs, consume energy in an
+    in-memory array. The area includes every instance of a memory."""
 
 
 SWITCHES: tuple[str, ...] = tuple(name for name in ModelProfile._fields if name != "name")
@@ -95,7 +107,8 @@ PROFILES: dict[str, ModelProfile] = {profile.name: profile for profile in (REFER
 
 
 def profile_by_name(name: str) -> ModelProfile:
-    """The model profile called `name`. The name can end with terms such as '+switch' and '-switch'.
+    """Model profile called `name`. The name begins with a known profile, and can end with terms that turn switches on
+    ('+switch') or off ('-switch').
 
     For example, `zigzag-3.9.1+exact_temporal_sizes` is the reference model with one repair. Raises InputError if the
     name of the profile or of a switch is unknown.
@@ -155,5 +168,5 @@ class ModelChoice(Parameters):
 
     @property
     def profile(self) -> ModelProfile:
-        """The model profile."""
+        """Model profile that `model` names."""
         return profile_by_name(self.model)

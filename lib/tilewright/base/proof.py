@@ -18,7 +18,7 @@ CLOSE = 1e-9
 
 
 def gap_to(lower_bound: float, value: float) -> float:
-    """Largest share of a value by which the optimum can be below it; 0 for a value of 0."""
+    """Gap: largest amount by which the optimum can be below a value, as a fraction of the value; 0 for a value of 0."""
     return max(0.0, 1.0 - lower_bound / value) if value else 0.0
 
 
@@ -30,12 +30,13 @@ class BoundedValue:
 
     @property
     def is_proven(self) -> bool:
-        """True if no solution in the space is better, apart from rounding errors."""
+        """True if no solution in the search space is better, apart from rounding errors."""
         return self.lower_bound >= self.value * (1 - 2 * ROUNDING)
 
     @property
     def gap(self) -> float:
-        """Largest share of the value by which the optimum can be below it; 0 if the value is proven."""
+        """Largest amount by which the optimum can be below the value, as a fraction of the value; 0 if the value is
+        proven."""
         return 0.0 if self.is_proven else gap_to(self.lower_bound, self.value)
 
     def stated(self) -> JsonObject:
@@ -61,22 +62,22 @@ class Claim(Protocol):
 
     @property
     def lower_bound(self) -> float:
-        """Lower bound of all values in the space."""
+        """Lower bound on the value of every solution in the search space."""
         ...
 
     @property
     def gap(self) -> float:
-        """Largest share of the value by which the optimum can be below it."""
+        """Largest amount by which the optimum can be below `value`, as a fraction of `value`."""
         ...
 
     @property
     def proven(self) -> bool:
-        """True if no solution in the space is better."""
+        """True if no solution in the search space is better."""
         ...
 
 
 def contradictions(claim: Claim) -> Iterator[str]:
-    """Texts of the contradictions between value, lower bound, gap and `proven` of a claim. They are computed without
+    """Texts of the contradictions between value, lower bound, gap and `proven` of a claim. The check does not use
     `BoundedValue`."""
     proven = claim.lower_bound >= claim.value * (1 - 2 * CLOSE)
     if claim.lower_bound > claim.value or proven != claim.proven:
@@ -87,7 +88,7 @@ def contradictions(claim: Claim) -> Iterator[str]:
 
 
 def differing(rows: Iterable[tuple[str, Any, Any]]) -> Iterator[str]:
-    """Texts about those rows (name, recomputed value, value in the file) whose two values differ."""
+    """Texts about the rows (name, recomputed value, value in the file) in which the two values differ."""
     for what, mine, theirs in rows:
         if mine != theirs:
             yield f"{what} {theirs!r}, not {mine!r}"
@@ -101,67 +102,77 @@ class SpatialMappings:
     """Set of the spatial mappings of a layer that were searched."""
 
     kind: SpatialKind = "given"
-    """Kind of the set. given: the spatial mapping of the mapping file. open: the choices that the file leaves open.
-    largest divisors: the spatial mappings by the rule of Stream."""
+    """Kind of the set:
+
+    * `given`: the spatial mapping of the mapping file.
+    * `open`: spatial mappings that fill the sides of the array that the mapping file leaves open.
+    * `largest divisors`: as in Stream, a different loop dimension on each usable side of the array, unrolled by its
+      largest divisor that fits.
+    """
     first: int | None = None
-    """Number of spatial mappings that were searched, if only the first of all generated ones were searched; None if all
-    were searched."""
+    """Number of spatial mappings that were searched, if they are only the first of all generated ones; None if all were
+    searched."""
     mixed: bool = False
     """True if several loop dimensions can share a side of the array."""
     hinted: bool = False
-    """True if the mapping file names the loop dimensions that a side can take."""
+    """True if the mapping file names, for some sides of the array, the loop dimensions that can be unrolled there."""
     cut: bool = False
-    """True if factors are reduced to fit the ports and the innermost memories, as the model profile does with the
-    factors of a mapping file."""
+    """True if unrolling factors are reduced to the widths of the ports and the sizes of the innermost memories, even
+    the factors in the mapping file. False if the model profile has the switch `keep_given_unrolling`, because factors
+    in the mapping file are then kept.
+    """
 
     @property
     def text(self) -> str:
-        """Text of the set for messages and files."""
+        """Text that describes the set, for messages and files."""
         if self.kind == "given":
             return "the spatial mapping of the mapping file"
         if self.kind == "largest divisors":
             return (
-                "all spatial mappings with a different loop dimension on each usable side of the array, by its"
-                " largest divisor that fits"
+                "all spatial mappings that unroll a different loop dimension on each usable side of the array, each"
+                " dimension by its largest divisor that fits"
             )
         loops = "loop dimensions" if self.mixed else "one loop dimension"
         hints = " of those in spatial_mapping_hint" if self.hinted else ""
         where = f"{loops}{hints} on each side of the array that the mapping file leaves open"
         if self.first is not None:
-            return (
-                f"the first {self.first} spatial mappings of {where}, by divisors of the largest factor that has room"
-            )
-        cut = ", cut to ports and sizes of the innermost memories" if self.cut else ""
-        return f"all spatial mappings of {where}, by divisors of its size or of the largest factor with room{cut}"
+            first = f"the first {self.first} spatial mappings that unroll {where}"
+            return f"{first} (by divisors of the largest factor that fits)"
+        cut = ", reduced to the port widths and sizes of the innermost memories" if self.cut else ""
+        factors = f"by divisors of its size or of the largest factor that fits{cut}"
+        return f"all spatial mappings that unroll {where} ({factors})"
 
 
 ORDERS = {
-    "greedy": "every loop order that it allows, allocated to memories as in the reference",
-    "free": "every loop order that it allows, with every choice of the loops that each memory keeps",
+    "greedy": "every loop order that the mapping file allows, and loops assigned to memories as in ZigZag",
+    "free": "every loop order that the mapping file allows, and every choice of the loops that each memory keeps",
 }
 """Memory allocation -> text that names the loop orders and allocations searched for each spatial mapping."""
 
 
 def covered_text(covers: str, allocation: str | None) -> str:
-    """Set for which a proof of a layer is valid, as text: the spatial mappings, and the loop orders searched for each
-    spatial mapping. The text is '' if the spatial mappings are not known."""
+    """Text that names the mappings for which the proof of a layer is valid: `covers`, which names the spatial mappings,
+    followed by the loop orders that belong to the memory allocation `allocation`. The result is `covers` alone if
+    `covers` is '' or if `allocation` is not a key of `ORDERS`.
+    """
     orders = ORDERS.get(allocation or "")
-    return f"{covers}, and for each {orders}" if covers and orders else covers
+    return f"{covers}, with {orders}" if covers and orders else covers
 
 
 @dataclass(frozen=True)
 class Schedules:
-    """Schedules for which the lower bounds of a network on several cores are valid. They are all schedules of the tiles
-    into which the network is cut, on the cores that each part of a layer can use."""
+    """Set of schedules for which the lower bounds of a network on several cores are valid: every schedule of the tiles
+    into which the network is cut, with each part of a layer on any core that can run this part.
+    """
 
     parts: int = 0
     """Number of parts of layers that are allocated to cores."""
     decided: int = 0
-    """Number of parts that can run on one core only."""
+    """Number of parts of layers for which only one core is allowed."""
 
     @property
     def text(self) -> str:
-        """Text of the set for messages and files."""
+        """Text that describes the set, for messages and files."""
         if self.parts and self.decided == self.parts:
             which = "the only allowed allocation to cores"
         elif self.decided:
@@ -176,18 +187,28 @@ EVERY_PLAN = (
     "every plan: layers cut along any dimensions of their outputs into any parts and tiles, in any stacks, on any"
     " allowed cores, with any order, prefetch, streams and detours"
 )
-"""Text for the plans for which the lower bounds of `fuse` over all tilings are valid: all cuts of the layers, on the
-cores that the mapping file allows, and all schedules of the causal model."""
+"""Text that names the plans for which the lower bounds of `fuse` over all tilings are valid: all cuts of the layers, on
+the cores that the mapping file allows, and all schedules of the causal model."""
+CUT_REDUCTIONS = "; reductions of sums of products are whole or cut between cores into any parts"
+GIVEN_REDUCTIONS = "; reductions are cut between cores only as the mapping file says"
+"""Texts to add to `EVERY_PLAN`: CUT_REDUCTIONS if plans can cut reductions between cores, GIVEN_REDUCTIONS if only the
+mapping file can.
+"""
 ALLOWED_ALLOCATIONS = "the allowed allocations of these tiles"
-"""Short text for the set `Schedules`, for which a proof is valid."""
+"""Short text that names the set `Schedules`: the schedules for which a lower bound of a network on several cores is
+valid.
+"""
 OF_THIS_TILING = "of this tiling; other tilings may be faster"
-"""Text beside a gap to the bound over `Schedules`. It says that the gap covers only this tiling."""
+"""Text beside a gap to the lower bound of the set `Schedules`. It says that the gap covers only this tiling."""
 
 
 def if_copied_line(found: Mapping[str, Any]) -> list[str]:
-    """Line on the latency bound for schedules that copy data to a core before use if they fit, as the scheduler does.
-    `summary.json` or `fusion.json` has this larger bound. There is no line for an older file, or if both bounds give
-    the same printed gap."""
+    """List with one line on a second lower bound of the latency: the bound of schedules that copy data into a core
+    before use if the data fit. The scheduler makes only such schedules.
+
+    `found` is the content of `summary.json` or `fusion.json`. The file also has the bound of all schedules, which can
+    be smaller. The result is [] if an older version wrote the file, or if both bounds give the same printed gap.
+    """
     copied = (found.get("lower_bound") or {}).get("if_copied")
     if copied is None:
         return []
@@ -200,32 +221,34 @@ def if_copied_line(found: Mapping[str, Any]) -> list[str]:
 
 
 def covered_by(bound: Mapping[str, Any]) -> str:
-    """Text of the set for which the `lower_bound` of a `summary.json` or `fusion.json` is valid. Older files do not
-    contain this text; they get a default text."""
+    """Text that names the set for which the `lower_bound` of a `summary.json` or `fusion.json` is valid. A file of an
+    older version may lack this text; the result is then a default text.
+    """
     return str(bound.get("covers", f"{ALLOWED_ALLOCATIONS} (other tiles are not covered)"))
 
 
 @dataclass(frozen=True)
 class TilePlans:
-    """Tile plans on one core over which the optimum is proven."""
+    """Set of tile plans on one core. A proof states how far the best plan found can be from the optimum of this set."""
 
     kind: Literal["attention", "depth-first"]
     lpf_limit: int | None = None
-    """Limit of loma, the only engine that maps the layers of a tile."""
+    """Largest number of loops to which loma merges the factors of a layer; None for no limit. Loma is the only engine
+    that maps the layers of a tile."""
 
     @property
     def text(self) -> str:
-        """Text of the set for messages and files."""
+        """Text that describes the set, for messages and files."""
         limit = "no lpf_limit" if self.lpf_limit is None else f"lpf_limit {self.lpf_limit}"
-        within = f"layers of tiles mapped by loma with {limit} only"
+        within = f"if loma with {limit} maps the layers of each tile"
         if self.kind == "attention":
-            return f"its space of tiles, with tensors only in memories that exist once, and {within}"
-        return f"all cuts and the modes and sizes of tiles that are not given, with {within}"
+            return f"all plans of the space of tiles, with tensors only in memories that have one instance, {within}"
+        return f"all cuts into stacks, tile modes and tile sizes that the options leave open, {within}"
 
 
 def optimum_line(subject: str, is_proven: bool, gap: float, plural: str, covers: str, counts: str) -> str:
-    """Sentence about the best plan or schedule found: how much better the optimum can be, in which set, and how many
-    candidates were examined."""
+    """Sentence about the best plan or schedule found. It says how much better the optimum can be, in which set, and how
+    many candidates were examined."""
     if is_proven:
-        return f"{subject}: no {plural[:-1]} is better over {covers} ({counts})"
-    return f"{subject}: the optimum over {covers} is at most {gap:.2%} better ({counts})"
+        return f"{subject}: the best {plural[:-1]} found is optimal over {covers} ({counts})"
+    return f"{subject}: the optimum is at most {gap:.2%} below the best {plural[:-1]} found, over {covers} ({counts})"

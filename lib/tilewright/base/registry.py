@@ -47,8 +47,10 @@ def withdraw(entries: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def all_entered() -> tuple[tuple[str, str, str], ...]:
-    """All entries made by `enter`, in order, as (registry, name, entry). The value can be a cache key for searches
-    through imports."""
+    """Entries made by `enter`, as (module of the registry, name, `module:attribute` of the object). They are sorted by
+    registry, and in the order of entry within a registry. The code digests of steps depend on these entries, so the
+    caches of code digests use them as a key.
+    """
     return tuple((owner, name, entry) for owner, named in sorted(_entries.items()) for name, entry in named.items())
 
 
@@ -58,8 +60,10 @@ def entered(owner: str) -> tuple[str, ...]:
 
 
 def installed() -> dict[str, str]:
-    """Name of an entry point (`kind.name`) -> entry, for all installed packages, sorted. Raises InputError for an entry
-    point of an unknown kind, and for two entry points with the same name."""
+    """Name of an entry point (`kind.name`) -> `module:attribute` of its object, for the entry points of all installed
+    packages in the group GROUP, sorted by name. Raises InputError for an entry point of an unknown kind, and for two
+    entry points with the same name and different objects.
+    """
     from importlib.metadata import entry_points
 
     found: dict[str, str] = {}
@@ -91,7 +95,8 @@ def package_of(point: str) -> str:
 
 
 def _named(owner: str) -> dict[str, str]:
-    """Entries of a registry by name: first those of `enter`, then those of installed packages, sorted by name.
+    """Dict of name -> `module:attribute` of the object under this name in the registry of the module `owner`. The
+    entries made by `enter` come first. The entries of installed packages follow, sorted by name.
 
     Raises InputError if a name is in both groups, because the name is then ambiguous.
     """
@@ -105,14 +110,17 @@ def _named(owner: str) -> dict[str, str]:
 
 
 def _of_others(owner: str) -> dict[str, str]:
-    """Name -> entry of an installed package in one registry. Only the registries in KINDS can have such entries."""
+    """Name -> `module:attribute` of an object of an installed package, for the registry of the module `owner`; {} if
+    the registry is not in KINDS.
+    """
     return _installed_by_registry().get(owner, {}) if owner in KINDS.values() else {}
 
 
 @cache
 def _installed_by_registry() -> dict[str, dict[str, str]]:
-    """Module of a registry -> {name: entry of an installed package}. The result is cached, because installed packages
-    do not change during a run."""
+    """Module of a registry -> {name: `module:attribute` of an object of an installed package}. The result is cached,
+    because installed packages do not change during a run.
+    """
     found: dict[str, dict[str, str]] = {}
     for point, entry in installed().items():
         kind, _, name = point.partition(".")
@@ -123,8 +131,8 @@ def _installed_by_registry() -> dict[str, dict[str, str]]:
 class Registry(Generic[Entry]):
     """Registry of the objects of one module. `owner` is the `__name__` of the module.
 
-    `fault` returns the reason why an object cannot be entered under a name, such as a wrong type or a name in use; ''
-    if it can.
+    `fault(name, object)` returns the reason why the object cannot be entered under the name, such as a wrong type or a
+    name in use; '' if it can.
     """
 
     def __init__(self, owner: str, fault: Callable[[str, Any], str] = lambda name, entry: "") -> None:
@@ -133,14 +141,16 @@ class Registry(Generic[Entry]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names in the order in which they were entered. No object is imported."""
+        """Names of the objects. Names entered by `enter` come first, in the order of entry. The names from installed
+        packages follow, sorted. No object is imported.
+        """
         return tuple(_named(self.owner))
 
     def __getitem__(self, name: str) -> Entry:
         """Object under a name.
 
-        Raises KeyError for an unknown name. Raises InputError if the object belongs to another package and cannot be
-        imported, is missing there, or has a fault.
+        Raises KeyError for an unknown name. Raises InputError if an object of another package cannot be imported, and
+        for an object in which `fault` of the registry finds a fault.
         """
         entry = _named(self.owner)[name]
         module, _, attribute = entry.partition(":")

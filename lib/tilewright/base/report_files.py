@@ -9,11 +9,12 @@ from typing import Final, NamedTuple
 
 TABLES: Final = "tables"
 FIGURES: Final = "figures"
-"""Parts of a report. Each part can be written without the other."""
+"""Name of the part of a report that has the figures. The part `TABLES` has the tables. Each part can be written alone.
+"""
 LAYER_TABLE, CORE_TABLE, TRACE = "layers.csv", "cores.csv", "trace.json"
 LOOP_NESTS, LOOP_NEST_PAGES = "loop_nests.txt", "loop_nests.pdf"
 BOTTLENECKS = "bottlenecks"
-"""File name without suffix of the files that show which parts of the hardware energy and cycles go to."""
+"""Name, without suffix, of the files that show how energy and cycles are divided among the parts of the hardware."""
 
 
 class ReportFile(NamedTuple):
@@ -21,7 +22,7 @@ class ReportFile(NamedTuple):
 
     name: str
     part: str
-    """TABLES or FIGURES."""
+    """Part of the report that has the file: TABLES or FIGURES."""
     made_by: str
     """Function that makes the file from the reported run, as `module:function`; '' if `tilewright explain` writes it.
 
@@ -29,14 +30,15 @@ class ReportFile(NamedTuple):
     and for other files the content.
     """
     shows: str = ""
-    """Short description for the report of the workflow; '' if the file is not in this report."""
+    """Short description of the file for the report of the workflow; '' if the file is not in this report."""
     caption: str = ""
-    """Stem of the name of the file with the caption, in `workflow/report`."""
+    """Name, without suffix, of the caption of the file. The captions are files in `workflow/report`."""
     dots_per_inch: int = 110
     """Resolution of the PNG of a figure."""
     of_some_runs: bool = False
-    """True if only some runs have the file. The file is then no target of the workflow, and a file of an earlier run is
-    deleted."""
+    """True if only some runs have the file. The file is then no target of the workflow. If a run has no such file, the
+    file that an earlier run wrote into the same folder is deleted.
+    """
 
 
 SCHEDULE_DOTS_PER_INCH = 180
@@ -51,6 +53,7 @@ ONE_CORE_FILES = (
         LOOP_NEST_PAGES, FIGURES, f"{_SINGLE}.nest_figure:reported_pages", "loop nests over memories", "loop_nests"
     ),
     ReportFile(f"{BOTTLENECKS}.svg", FIGURES, "", "bottlenecks", "bottlenecks"),
+    ReportFile("front_points.csv", TABLES, f"{_SINGLE}.front_text:reported_points", of_some_runs=True),
     ReportFile("front.svg", FIGURES, f"{_SINGLE}.front_figure:reported_front", of_some_runs=True),
 )
 """Files in the report of a run on one core, in the order in which they are written."""
@@ -103,10 +106,10 @@ def of_part(files: Iterable[ReportFile], part: str) -> tuple[ReportFile, ...]:
 
 
 def names_of(files: Iterable[ReportFile], part: str = "") -> tuple[str, ...]:
-    """Names of the files that every run has, in one part of a report; in all parts if the part is ''."""
+    """Names of the files that every run has in the part `part` of its report. For '', the names in all parts."""
     return tuple(file.name for file in of_part(files, part) if not file.of_some_runs)
 
 
 def makers_of(files: Iterable[ReportFile]) -> tuple[str, ...]:
-    """Modules with the functions that make the files, without repetition."""
+    """Modules with the functions that make the files. Each module is named one time."""
     return tuple(dict.fromkeys(file.made_by.partition(":")[0] for file in files if file.made_by))

@@ -1,6 +1,7 @@
 """Table of the stages of all flows: a new stage needs its module and one line here.
 
-Standard library only: when the Snakefile is parsed, code digests ask for the modules of stages.
+This module imports nothing outside the standard library and this package, because the Snakefile imports it at every
+parse, to compute digests of the code of steps.
 """
 
 from dataclasses import dataclass
@@ -8,16 +9,16 @@ from dataclasses import dataclass
 from tilewright.base.steps import MULTI, SINGLE
 
 CORE = "core"
-"""Name of the flow inside IntraCoreMapping, which maps a computation node on one core."""
+"""Name of the flow that stage IntraCoreMapping runs. The flow maps a computation node on one core."""
 
 
 @dataclass(frozen=True)
 class Listed:
-    """Entry of a stage in the table. The class of the stage has the same name, in `tilewright.pipeline.stages`."""
+    """Row of the table of stages. `name` is the name of the class of the stage in the module `module`."""
 
     name: str
     module: str
-    """Module below `tilewright.pipeline.stages`."""
+    """Module of the stage, below the package `tilewright.pipeline.stages`."""
     heading: str
     """Heading of the section on the stage in docs/stages.md."""
     flows: tuple[str, ...]
@@ -80,6 +81,6 @@ STAGES = (
 
 
 def modules_of(*flows: str) -> tuple[str, ...]:
-    """Modules of all stages that pipelines of these flows can contain, without repetition."""
+    """Modules of all stages that pipelines of these flows can contain. Each module is named one time."""
     listed = [stage for stage in STAGES if set(stage.flows) & set(flows)]
     return tuple(dict.fromkeys(f"tilewright.pipeline.stages.{stage.module}" for stage in listed))

@@ -26,33 +26,50 @@ SPACE = "space"
 """Name of the folder for explorations of design spaces."""
 FRONT = "front"
 """Name of the folder for complete Pareto fronts."""
+DECISION, DECISION_TABLE = ("decision.md", "decision.html"), "decision-table.csv"
+"""Files of the decision for one design of a space, in the folder of the space. The table is written only for a paper.
+"""
 ACCELERATOR, CORE, WORKLOAD, COVERAGE, MAPPING = (
     *("accelerator.json", "core/{core}.json", "workload.json", "coverage.json", "mapping.json"),
 )
 LAYERS, SUMMARY, CHECKS, EXPORTS, REPORT = "layers.jsonl", "summary.json", "checks.json", "exports", "report"
-"""Files in the folder of a run. All runs have these files, except LAYERS, which only runs on one core have. EXPORTS and
-REPORT are folders."""
+"""Files in the folder of a run; EXPORTS and REPORT are folders. LAYERS exists only for runs on one core, and EXPORTS
+only if stages of the pipeline write files.
+"""
 FRONT_TABLE, FRONT_FILE = "front.csv", "front.json"
-"""Points of the Pareto front of a network, and the fronts of the network and of its layers, in the folder of a run on
-one core. The files exist only with the option `front`."""
+"""Files in the folder of a run on one core. FRONT_TABLE has the points of the Pareto front of the network. FRONT_FILE
+has the fronts of the network and of each of its layers. The files exist only with the option `front`.
+"""
 SPLIT_NETWORK, CN_GRAPH, CN_COLUMNS, COSTS = "split.onnx", "cn_graph.json", "cn_graph.npz", "cost"
 """Files in the folder of a run on several cores. COSTS is the folder of the cost tables."""
 ALLOCATION, GENERATIONS, PARETO, FIXED_MAPPING = "allocation.json", "generations.csv", "pareto.csv", "mapping.yaml"
 SCHEDULE = "schedule.npz"
 FUSION, FUSION_PLANS, FUSION_PAGE, PLAN = "fusion.json", "fusion.csv", "fusion.html", "plan"
-"""Files of a search for whole plans: the result, the examined plans, and a page of both. PLAN is the folder with them
-inside the folder of a run."""
+"""Files of a search for whole plans: the result, the examined plans, and a page of both. PLAN is the folder of these
+files, inside the folder of a run."""
+ISLANDS = "islands"
+"""Folder for the states of a search for plans with islands (searches with different seeds that exchange their best
+plans). Each file has the state that one part of the search writes and later parts read. The folder is inside the folder
+of the plan.
+"""
 DEPTH_FIRST, DEPTH_FIRST_TABLE = "depth_first.json", "depth_first.csv"
-"""Depth-first schedules of one core: results with their certificates, and a table with one row for each."""
+"""Files with depth-first schedules on one core. DEPTH_FIRST has the results and the certificate of an optimum.
+DEPTH_FIRST_TABLE has one row for each schedule.
+"""
 ATTENTION, ATTENTION_TABLE = "attention.json", "attention.csv"
-"""Attention layers on one core: results with their certificates, and a table with one row for each."""
+"""Files with the best ways to run attention layers on one core. ATTENTION has the results with their certificates.
+ATTENTION_TABLE has one row for each attention at each context length and memory size.
+"""
 COURT, COURT_TABLE = "court.json", "court.csv"
-"""Comparison of predictions with measurements that others made: verdicts, and a table with one row for each
-measurement."""
+"""Files of the comparison of predictions with measurements by others. COURT has the verdicts. COURT_TABLE has one row
+for each measurement.
+"""
 RESULTS_PAGE = "index.html"
 """Page of all runs, in the folder of results."""
 PORT_LIMITS = "ports.csv"
-"""Table of ports in a report."""
+"""Table in the report of a run on one core: the use of each port by each layer, and the latency with this port twice as
+wide.
+"""
 CORE_CYCLES = "core_cycles.csv"
 """Table that `tilewright explain` writes in place of the table of ports, for a run on several cores."""
 
@@ -69,12 +86,15 @@ class Step(NamedTuple):
     folder: str
     """Folder of the files that the step writes, below the folder of results. A name in braces stands for any name."""
     writes: tuple[str, ...]
-    """Files that the step writes in this folder, without those of stages that a user adds (`exports`)."""
+    """Files that the step writes, relative to `folder`. Files that stages of a user's pipeline write into the folder
+    `exports` are not included.
+    """
     reads: tuple[str, ...] = ()
-    """Files of the same folder that the step reads."""
+    """Files that the step reads from the same folder into which it writes."""
     stages: tuple[str, ...] = ()
-    """Stages of the default pipeline that come after the parsers. The stages of a single core are in
-    `pipeline/stages/pipeline.py`."""
+    """Stages that the step runs in the default pipeline for several cores, without parsers. The stages of runs on one
+    core are in `pipeline/stages/pipeline.py`.
+    """
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -87,13 +107,16 @@ PAPER = f"{REPORT}/paper"
 
 
 def _reported(files: tuple[ReportFile, ...], part: str) -> tuple[str, ...]:
-    """Files of one part of a report, in the folder of its run."""
+    """Paths of the files in one part of a report, relative to the folder of the run. Files that only some runs have are
+    left out.
+    """
     return tuple(f"{REPORT}/{name}" for name in names_of(files, part))
 
 
 _SINGLE, _MULTI = f"{SINGLE}/{{run}}", f"{MULTI}/{{run}}"
 _GRAPH = (CN_GRAPH, CN_COLUMNS)
 _TABLES = f"{COSTS}/{{core}}.jsonl"
+_ISLAND = f"{ISLANDS}/{{part}}.json"
 STEPS = {
     "parse_hardware": Step("parse", "hardware/{hardware}", (ACCELERATOR, CORE)),
     "parse_workload": Step("parse", "workload/{workload}/{model}", (WORKLOAD, COVERAGE)),
@@ -111,6 +134,7 @@ STEPS = {
     "paper": Step("report", _SINGLE, (PAPER,), (LAYERS, SUMMARY)),
     "split": Step("split", _MULTI, (SPLIT_NETWORK,), stages=("LayerSplitting",)),
     "parse_split": Step("parse", _MULTI, (WORKLOAD, COVERAGE), (SPLIT_NETWORK,)),
+    "fuse_island": Step("fuse", f"{_MULTI}/{PLAN}", (_ISLAND,)),
     "fuse": Step("fuse", f"{_MULTI}/{PLAN}", (FUSION, FUSION_PLANS, FUSION_PAGE, FIXED_MAPPING)),
     "cns": Step("cns", _MULTI, _GRAPH, stages=("GenerateCNWorkloadHybrid",)),
     "cost": Step("cost", _MULTI, (_TABLES,), _GRAPH, ("IntraCoreMapping",)),
@@ -143,6 +167,7 @@ STEPS = {
         ("space.csv", "space.parquet", "front.csv", "front.parquet", "explore.html"),
         ("shards/{shard}.parquet",),
     ),
+    "decide": Step("decide", f"{SPACE}/{{space}}", DECISION, ("shards/{shard}.parquet", "explore.html")),
     "family_costs": Step("front", f"{FRONT}/{{space}}", ("costs/{part}.parquet",)),
     "front": Step(
         "front",
@@ -155,7 +180,9 @@ STEPS = {
     "summarize": Step("summarize", ".", ("summary.csv", "summary.parquet")),
     "page": Step("page", ".", (RESULTS_PAGE,)),
 }
-"""Steps by name, in an order in which they can run. Rules refer to their code by this name."""
+"""Name of a step -> the step, in an order in which the steps can run. Snakemake rules refer to the code of a step by
+this name.
+"""
 
 
 def artifacts(flow: str) -> tuple[str, ...]:

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 LARGEST_WHOLE_NUMBER = 2**53
 """Largest number up to which every whole number is exact in double precision, which the cost model uses."""
 LARGEST_SIZE_BITS = 2**60
-"""Largest size of a memory. It exceeds 2^53 bits, because a size is only compared with the data in the memory, which
-are fewer bits."""
+"""Largest size of a memory. It exceeds 2^53, up to which every whole number is exact in double precision. The cost
+model can accept this, because it only compares the size with the number of bits of the data in the memory.
+"""
 LARGEST_ENERGY_PJ = 10**12
 """Largest energy: one joule. No real access, operation or transfer needs that much energy. Up to this limit, sums over
 a network are finite."""
+LARGEST_BUDGET_PJ = 10**24
+"""Largest energy of a whole network: 10^12 joules. A network can need many joules, a single access cannot."""
 LARGEST_AREA_MM2 = 10**9
 """Largest area of one unit or one instance of a memory: a thousand square metres."""
 LARGEST_POWER_MW = 10**9
@@ -34,6 +37,7 @@ _DECIMAL_PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY_PREFIXES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _BIT_NAMES = {"b": 1, "bit": 1, "bits": 1, "B": 8, "byte": 8, "bytes": 8}
 _CYCLE_NAMES = ("cycle", "clk")
+UNKNOWN_UNIT = "unknown unit"
 
 SIZE_UNITS = {
     prefix + name: scale * bits
@@ -48,7 +52,7 @@ ENERGY_UNITS = {
     **{"uJ": "1e6", "µJ": "1e6", "mJ": "1e9", "J": "1e12"},
 }
 BITS_OF_ENERGY = {"b": 1, "bit": 1, "B": 8, "byte": 8}
-"""Unit after the slash of an energy per bit -> number of bits in this unit."""
+"""Second unit of an energy per bit or byte, such as `B` in `64 pJ/B` -> number of bits in this unit."""
 AREA_UNITS = {"um2": "1e-6", "µm2": "1e-6", "mm2": "1"}
 """Unit of area -> factor to mm2, as text with all digits."""
 POWER_UNITS = {"pW": "1e-9", "nW": "1e-6", "uW": "1e-3", "µW": "1e-3", "mW": "1", "W": "1e3"}
@@ -76,8 +80,8 @@ def parse_size_bits(value: object) -> int:
 
 
 def parse_bandwidth_bits(value: object) -> int:
-    """Port width in bits per cycle from `64`, "8 B/cycle", "64 b/cycle". Raises FieldError unless the width is a whole
-    number of bits above 0."""
+    """Port width in bits per cycle from `64`, "8 B/cycle", "64 b/cycle". Raises FieldError unless it is a whole number
+    of bits above 0."""
     if is_per_second(value):
         raise FieldError("a bandwidth per second needs a clock; give bits per cycle", "512 b/cycle, 64 B/cycle")
     return _whole(_quantity(value, BANDWIDTH_UNITS, "bits per cycle", "512 b/cycle, 64 B/cycle"), "bits per cycle")
@@ -89,7 +93,7 @@ def is_per_second(value: object) -> bool:
 
 
 def parse_bits_per_second(value: object) -> "Fraction":
-    """A bandwidth in bits per second from "25.6 GB/s", "800 Mb/s". Raises FieldError unless greater than 0."""
+    """Bandwidth in bits per second from "25.6 GB/s", "800 Mb/s". Raises FieldError unless it is above 0."""
     rate = _quantity(value, RATE_UNITS, "bits per second", "25.6 GB/s, 800 Mb/s")
     if rate <= 0:
         raise FieldError("must be greater than 0")
@@ -102,7 +106,9 @@ def is_energy_per_bit(value: object) -> bool:
 
 
 def parse_energy_per_bit_pj(value: object) -> float:
-    """An energy per bit in pJ from "8 pJ/b", "64 pJ/B". Raises FieldError as `parse_energy_pj` does."""
+    """Energy per bit in pJ from "8 pJ/b", "64 pJ/B". Raises FieldError if the energy before the slash is negative or
+    above LARGEST_ENERGY_PJ.
+    """
     energy, _, unit = str(value).partition("/")
     return parse_energy_pj(energy) / BITS_OF_ENERGY[unit.strip()]
 
@@ -115,7 +121,7 @@ def parse_energy_pj(value: object) -> float:
 def parse_area_mm2(value: object) -> float:
     """Area in mm2 from "0.25 mm2", "1200 um2", or from `0.25`, a plain number in mm2.
 
-    Raises FieldError if it is negative or above LARGEST_AREA_MM2.
+    Raises FieldError if the value is not an area, or if the area is negative or above LARGEST_AREA_MM2.
     """
     return _up_to(LARGEST_AREA_MM2, "10^9 mm2", _quantity(value, AREA_UNITS, "mm2", "0.25 mm2, 1200 um2"))
 
@@ -126,8 +132,9 @@ def parse_power_mw(value: object) -> float:
 
 
 def parse_frequency_mhz(value: object) -> float:
-    """Frequency in MHz from `200`, "200 MHz", "1.2 GHz". Raises FieldError unless it is above 0 and within the
-    limit."""
+    """Frequency in MHz from `200`, "200 MHz", "1.2 GHz". Raises FieldError unless it is above 0 and at most
+    LARGEST_FREQUENCY_MHZ.
+    """
     frequency = _quantity(value, FREQUENCY_UNITS, "MHz", "200 MHz, 1.2 GHz")
     if frequency == 0:
         raise FieldError("must be greater than 0")
@@ -147,17 +154,24 @@ def share_of_percent(text: str) -> float:
 
 
 def budget_pj(text: str) -> float:
-    """Energy in pJ from a number with a unit. Raises FieldError for other texts, a number without a unit and 0."""
+    """Energy of a network in pJ from a number with a unit. Raises FieldError for other texts, a number without a unit,
+    and a number that is not above 0 or is above LARGEST_BUDGET_PJ."""
+    allowed = "a number above 0 with a unit: 300 uJ, 3 mJ, 2 J"
     if not text.strip()[-1:].isalpha():
-        raise FieldError("must have a unit", allowed="such as 300 uJ or 3 mJ")
-    energy_pj = parse_energy_pj(text)
-    if energy_pj == 0:
-        raise FieldError("must be greater than 0", allowed="such as 300 uJ or 3 mJ")
-    return energy_pj
+        raise FieldError("must have a unit", allowed)
+    try:
+        quantity = _quantity(text, ENERGY_UNITS, "pJ", "")
+    except FieldError as error:
+        message = error.message if error.message.startswith(UNKNOWN_UNIT) else "must be a number with a unit"
+        raise FieldError(message, allowed, error.nearest) from None
+    if quantity <= 0:
+        raise FieldError("must be greater than 0", allowed)
+    return _up_to(LARGEST_BUDGET_PJ, "10^12 J", quantity)
 
 
 def checked(name: str, reader: Callable[[str], float]) -> Callable[[str], None]:
-    """Check that a text can be read by `reader`. The check raises InputError with the name of the parameter."""
+    """Function that checks a text: it raises InputError with the name `name` of the parameter if `reader` cannot read
+    the text."""
 
     def check(text: str) -> None:
         try:
@@ -178,7 +192,7 @@ class WrittenArea(NamedTuple):
 
 
 def parse_written_area(value: object) -> WrittenArea:
-    """Area with or without a unit. Raises FieldError as `parse_area_mm2` does."""
+    """Area with or without a unit. Raises FieldError if it is negative or above LARGEST_AREA_MM2."""
     match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
     return WrittenArea(parse_area_mm2(value), bool(match and match[2]))
 
@@ -200,7 +214,7 @@ def _quantity(value: object, units: Mapping[str, int | str], plain_unit: str, ex
         raise FieldError("must be a number, with or without a unit", allowed)
     number, unit = match.groups()
     if unit and unit not in units:
-        raise FieldError(f"unknown unit '{unit}'", allowed, nearest_unit(unit, units))
+        raise FieldError(f"{UNKNOWN_UNIT} '{unit}'", allowed, nearest_unit(unit, units))
     return Fraction(number.replace("_", "")) * Fraction(units[unit] if unit else 1)
 
 
@@ -241,8 +255,8 @@ def energy_text(energy_pj: float, digits: int = 6) -> str:
 
 
 def size_text(bits: int) -> str:
-    """Text of a capacity in the largest binary unit in which it is at least 1. It has three significant digits, or all
-    digits before the point if there are more."""
+    """Text of a capacity in the largest binary unit in which the capacity is at least 1. The number has three
+    significant digits, or all digits before the point if there are more."""
     for unit, size in (("GiB", 2**33), ("MiB", 2**23), ("KiB", 2**13)):
         if bits >= size:
             value = bits / size
@@ -251,8 +265,8 @@ def size_text(bits: int) -> str:
 
 
 def count_text(count: int, digits: int = 4) -> str:
-    """Text of a whole number with a number of significant digits. It also works for numbers too large for a float:
-    9.333e+12, 1.25e+400."""
+    """Text of a whole number with `digits` significant digits, such as 9.333e+12 or 1.25e+400. The number can be too
+    large for a float."""
     from decimal import Decimal
 
     try:

@@ -2,9 +2,9 @@
 `--strict`.
 
 The code that ignores an input also reports it, with one of two functions: `Problems.unused(path, why)` for a place in a
-file, `unused_option(name, why)` for an option. Both make a notice (`errors.Unused`), which is passed on like all
-notices. A verb collects all notices and calls `refuse_unused` before its search. `with_unused` adds them to the results
-of the verb. `to_tell` selects the notices that `cli.options.echo_notices` prints when the command ends.
+file, `unused_option(name, why)` for an option. Both functions make a notice (`errors.Unused`), which is passed on like
+all notices. A verb collects all notices and calls `refuse_unused` before its search. `with_unused` adds them to the
+results of the verb. `to_tell` selects the notices that `cli.options.echo_notices` prints when the command ends.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,20 +47,22 @@ def capped(lines: Sequence[str], most: int = MOST_TOLD) -> list[str]:
 
 
 class UnusedRow(TypedDict):
-    """Row for an input without effect, in summaries and parsed descriptions."""
+    """Row that describes one input without effect. Summaries and parsed descriptions contain such rows."""
 
     file: str
     """Name of the file, without its folder."""
     line: int
     """Line in the file; 0 if it is not known."""
     key: str
-    """Path of the key in the file."""
+    """Path of the key in the file, such as `memories.rf.size`."""
     why: str
     """Reason why the input has no effect."""
 
 
 def unused_rows(notices: Iterable[str], with_lines: bool = True) -> list[UnusedRow]:
-    """Rows of a summary for the unused inputs among notices."""
+    """Rows that describe the unused inputs among the notices, for a summary. The line is 0 in all rows if `with_lines`
+    is false.
+    """
     rows = [
         UnusedRow(file=PurePath(one.file).name, line=one.line if with_lines else 0, key=one.path, why=_reason(one))
         for one in (notice.problem for notice in unused_in(notices))
@@ -86,8 +88,7 @@ def to_tell(notices: Iterable[str], strict: bool) -> list[str]:
 
 
 def in_file(notices: Iterable[str], file: str) -> list[str]:
-    """Notices about the content of a file. Notices of unused inputs that have no file name get the name of this
-    file."""
+    """Notices, with the file name `file` added to each notice of an unused input that names no file."""
     return [
         Unused(replace(notice.problem, file=file)) if isinstance(notice, Unused) and not notice.problem.file else notice
         for notice in notices
@@ -95,7 +96,7 @@ def in_file(notices: Iterable[str], file: str) -> list[str]:
 
 
 def refuse_unused(notices: Iterable[str], strict: bool = True) -> None:
-    """Raise InputError with all unused inputs if `strict` is true."""
+    """Raise InputError if `strict` is true and there are notices of unused inputs. The error lists all these inputs."""
     if strict and (found := unused_in(notices)):
         raise InputError(replace(one.problem, message=f"{one.problem.message}, which strict forbids") for one in found)
 

@@ -84,12 +84,13 @@ class TableModel(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """JSON Schema with the field descriptions. They are read from the source only here, not at every validation of
-        a file."""
+        """JSON Schema with the field descriptions. The descriptions are read from the source only here, not at every
+        validation of a file. A field can have a computed description instead (`Field(description=...)`)."""
         found = handler(schema)
         properties = handler.resolve_ref_schema(found)["properties"]
         for name, text in field_docs(cls).items():
-            properties[name]["description"] = text
+            if text or "description" not in properties[name]:
+                properties[name]["description"] = text
         return found
 
 
@@ -122,7 +123,8 @@ Count = Annotated[int, Field(ge=0, le=LARGEST_WHOLE_NUMBER)]
 @dataclass(frozen=True)
 class TextForm:
     """Marker of a type that is parsed from a text: `Annotated[tuple[str, int], TextForm(...)]`. `parse` converts the
-    text and raises FieldError."""
+    text, and raises FieldError if the text is wrong.
+    """
 
     parse: Callable[[str], object]
     pattern: str
@@ -136,8 +138,9 @@ class TextForm:
 
 
 def validate(model: Any, data: Any, problems: Problems) -> Any:
-    """Build `model` (any type that pydantic knows) from data. Invalid values are recorded as problems and are None in
-    the result."""
+    """Object of the type `model` (any type that pydantic knows), made from data. Each invalid value is reported in
+    `problems`, and is None in the result.
+    """
     try:
         return _adapter(model).validate_python(data)
     except ValidationError as error:
@@ -159,7 +162,9 @@ def _with_holes(kind: Any, data: Any) -> Any:
 
 
 def _parts(kind: Any, data: Any) -> Any:
-    """Parts of a value that fit its type; None if no part fits."""
+    """Value of the type `kind` from invalid data: the parts of the data that fit the type are converted, and None
+    replaces the other parts. The result is None if nothing fits.
+    """
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is Annotated:
         return _parts(arguments[0], data)
@@ -245,7 +250,9 @@ def _length_allowed(context: dict[str, Any]) -> str:
 
 
 def _type_at(annotation: Any, location: KeyPath) -> Any:
-    """Type at a location in a model, without Optional and Annotated."""
+    """Type that a pydantic model requires for the value at a location, without Optional and Annotated. It is None if
+    the location does not exist in the model.
+    """
     annotation = _bare(annotation)
     if not location:
         return annotation
@@ -275,12 +282,16 @@ def _keys_of(annotation: Any) -> list[str]:
 
 
 def table_or_list(value: Any) -> str:
-    """Tag of a value that can be a table or a list."""
+    """Tag of a value for pydantic, where a field takes a table or a list: LIST_MARK for a list, TABLE_MARK for any
+    other value.
+    """
     return LIST_MARK if isinstance(value, list) else TABLE_MARK
 
 
 def table_or_value(value: Any) -> str:
-    """Tag of a value that can be a table or a plain value."""
+    """Tag of a value for pydantic, where a field takes a table or a plain value: TABLE_MARK for a table, VALUE_MARK for
+    any other value.
+    """
     return TABLE_MARK if isinstance(value, dict) else VALUE_MARK
 
 
@@ -290,11 +301,14 @@ def each(values: Sequence[Item | None] | None) -> Iterator[tuple[int, Item]]:
 
 
 def whole(values: Iterable[Item | None] | None) -> list[Item]:
-    """List items that are not None."""
+    """Values of a list that are not None; [] if the list is None."""
     return [item for item in values or () if item is not None]
 
 
 def names_of(values: Sequence[Item | None] | None) -> list[Item]:
-    """List items that other parts of the file can name. If an item is None, the result is empty, because this invalid
-    item can be the one that is named."""
+    """Items of a list of names to which other parts of the file refer.
+
+    The result is [] if the list is None, or if it contains None, which stands for an invalid name. A name elsewhere in
+    the file can then mean this invalid name, so callers must not report the name as unknown.
+    """
     return [] if values is None or None in values else whole(values)

@@ -36,8 +36,9 @@ class HarmlessDumper(yaml.SafeDumper):
         return analysis
 
     def write_double_quoted(self, text: str, split: bool = True) -> None:
-        """Write a text in double quotes. If it has control or format characters, every character beyond ASCII is an
-        escape."""
+        """Write a text in double quotes. If the text has control or format characters, every character beyond ASCII is
+        written as an escape.
+        """
         unicode_is_allowed = self.allow_unicode
         self.allow_unicode = unicode_is_allowed and is_harmless(text)
         super().write_double_quoted(text, split)
@@ -68,7 +69,7 @@ class YamlDocument:
         return 0
 
     def place_of(self, path: KeyPath) -> tuple[str, int, str]:
-        """File, line, and path as text of a value, for problems."""
+        """File, line and path (as text) of a value, for problems."""
         return self.file, self.line_of(path), self.dotted(path)
 
     def written(self, path: KeyPath) -> Any:
@@ -112,7 +113,9 @@ def parse_yaml(text: str, file: str = "", notices: list[str] | None = None) -> Y
 
 
 def document_of(data: object, file: str = "") -> YamlDocument:
-    """Document of Python data (dicts, lists, numbers, also those of numpy), without lines. Raises InputError."""
+    """Document made from Python data (dicts, lists, numbers, also those of numpy). It has no line numbers. Raises
+    InputError for a value of another type, and for data that are nested too deep.
+    """
     return YamlDocument(file, _plain(data, file, 0))
 
 
@@ -220,7 +223,9 @@ class _NodeReader:
         return table
 
     def _override(self, path: KeyPath, line: int, silent: bool) -> None:
-        """Note a repeated key, and delete the lines inside the value that is replaced."""
+        """Report a repeated key, unless `silent` is true, and forget the line numbers of the key and of all keys inside
+        its earlier value.
+        """
         if not silent:
             first = self.lines.get(path, 0)
             self.repeated.append(path)
@@ -232,8 +237,9 @@ class _NodeReader:
             del self.lines[known]
 
     def _pairs(self, node: yaml.MappingNode, depth: int) -> list[tuple[yaml.Node, yaml.Node, bool]]:
-        """Pairs of a table as (key, value, whether the pair comes from a merge key). Merged pairs come first, so that
-        the table's own keys win."""
+        """Triples (key, value, True if a merge key gives this pair) of a table. Merged pairs come first, so that the
+        table's own keys win.
+        """
         own, merged = [], []
         for key_node, value_node in node.value:
             if key_node.tag != _TAG + "merge":
@@ -282,7 +288,9 @@ def _step(value: Any, key: str | int, first: bool) -> str:
 
 
 def _item_name(items: list[Any], index: int) -> str | None:
-    """Name of a list item, if no other item has the same name. A layer without a name is named by its id."""
+    """Name of the list item at an index. A layer without a name is named by its id. The result is None if the item has
+    no name, or if another item has the same name.
+    """
     if not 0 <= index < len(items):
         return None
     names = [_own_name(item) for item in items]

@@ -38,10 +38,23 @@ for name in {MODULES!r}:
 """
 
 
+@pytest.fixture(scope="module")
+def imported() -> list[Path]:
+    """Files of the package that a process imports with MODULES, relative to the package."""
+    ask = f"{ASK}\nimport sys\nfor name in sorted(sys.modules): print(getattr(sys.modules[name], '__file__', None))"
+    said = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
+    files = [Path(line) for line in said.stdout.splitlines() if line.startswith(str(PACKAGE))]
+    assert len(files) >= len(MODULES) + 10
+    return [file.relative_to(PACKAGE) for file in files]
+
+
 @pytest.fixture
-def library(tmp_path: Path) -> Path:
-    """A copy of the package without bytecode; the folder that it lies in."""
-    shutil.copytree(PACKAGE, tmp_path / "lib/tilewright", ignore=shutil.ignore_patterns("__pycache__"))
+def library(imported: list[Path], tmp_path: Path) -> Path:
+    """A copy of the modules that are imported, without bytecode; the folder that it lies in."""
+    for file in imported:
+        copy = tmp_path / "lib/tilewright" / file
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(PACKAGE / file, copy)
     return tmp_path / "lib"
 
 

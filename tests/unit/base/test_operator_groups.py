@@ -9,6 +9,7 @@ from tilewright.base.operator_groups import (
     bare_type,
     group_has,
     is_listed,
+    may_do_macs,
 )
 from tilewright.workload.onnx import lowering
 from tilewright.workload.onnx.operators import register_operators
@@ -55,6 +56,18 @@ def test_types_are_in_one_group() -> None:
 def test_groups_of_a_type(operator_type: str, groups: set[str]) -> None:
     """Which groups have an operator type."""
     assert {group for group in GROUPS if group_has(group, operator_type)} == groups
+
+
+@pytest.mark.parametrize(
+    ("operator_type", "may"),
+    [
+        *(("Conv", True), ("Relu", False), ("NonZero", False), ("DFT", True), ("ai.onnx.ml::ZipMap", False)),
+        *(("ai.onnx.ml::SVMRegressor", True), ("SequenceAt", False), ("my.domain::Unheard", True)),
+    ],
+)
+def test_operators_that_may_multiply_and_accumulate(operator_type: str, may: bool) -> None:
+    """Only known operators for other work, and those that are listed without multiply-accumulates, have none."""
+    assert may_do_macs(operator_type) == may
 
 
 def test_lists_of_types_and_groups() -> None:

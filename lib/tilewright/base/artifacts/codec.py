@@ -1,12 +1,12 @@
-"""Frozen dataclasses and named tuples as JSON and back without loss, driven by their type hints.
+"""Conversion of frozen dataclasses and named tuples to JSON and back without loss, driven by their type hints.
 
 Tuples become lists. An integer stays an integer and a float stays a float, because the reference model computes
 integers and floats in different ways. Metadata of a field changes how the field is written:
 
 * LEFT_OUT: the field is not written if it has its default value, and it can be missing in the JSON.
-* DERIVED: the field is never written, because an outer record contains its value.
-* `spread`: the field holds pairs (name, number). Each pair is written as a key of the record itself. The metadata
-  value is a function that returns the names that such a key can have.
+* DERIVED: the field is never written, because an outer object contains its value.
+* `spread`: the field holds pairs (name, number). In the JSON object, each pair becomes a key of its own, beside the
+  other fields. The metadata value is a function that returns the names that such a key can have.
 """
 
 import types
@@ -20,12 +20,14 @@ T = TypeVar("T")
 LEFT_OUT = {"left_out": True}
 """Metadata of a field that is written only if its value differs from the default."""
 DERIVED = {"derived": True}
-"""Metadata of a field that is never written, because an outer record contains its value."""
+"""Metadata of a field that is never written, because an outer object contains its value."""
 _PLAIN = frozenset((type(None), str, int, float, bool))
 
 
 def encode(value: Any) -> Any:
-    """JSON data of a dataclass or named tuple, or of a tuple, list, dict or scalar that holds such records."""
+    """JSON data of a dataclass or named tuple, or of a tuple, list, dict or scalar that contains such objects. Raises
+    TypeError for a value of any other type.
+    """
     if type(value) in _PLAIN:
         return value
     if is_dataclass(value) and not isinstance(value, type):
@@ -46,8 +48,9 @@ def encode(value: Any) -> Any:
 
 
 def decode(kind: type[T], data: Any) -> T:
-    """Record of type `kind` from the JSON data that `encode` returned. Raises ValueError if the data does not fit the
-    type."""
+    """Object of type `kind`, made from the JSON data that `encode` returned for it. Raises ValueError if the data does
+    not fit the type.
+    """
     try:
         return typing.cast(T, _reader(typing.cast(Any, kind))(data))
     except _MisfitError as misfit:
@@ -103,7 +106,9 @@ def _read_record(kind: Any, data: Any) -> Any:
 
 
 def _gathered(kind: Any, data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, tuple[tuple[str, Any], ...]]]:
-    """Data of a record without the keys of `spread` fields, and a dict of the values of these fields by field name."""
+    """Pair (JSON data of an object without the keys of its `spread` fields, name of a `spread` field -> pairs (key,
+    number) of this field). Raises _MisfitError if the value of a key of a `spread` field is not a number.
+    """
     gathered = {}
     for name, names in _spread(kind):
         own = {key: item for key, item in data.items() if key in names()}
@@ -117,7 +122,9 @@ def _gathered(kind: Any, data: dict[str, Any]) -> tuple[dict[str, Any], dict[str
 
 @cache
 def _readers_of(kind: Any) -> tuple[dict[str, Reader], set[str]]:
-    """Readers of the fields of a record by name, and the names of the fields that must be present."""
+    """Pair (name of a field -> reader of its data, names of the fields that must be present) for a dataclass or a named
+    tuple.
+    """
     hints = typing.get_type_hints(kind)
     written = _written(kind)
     names = [name for name, _ in written] or list(getattr(kind, "_fields", []))
@@ -139,8 +146,9 @@ def _read_dict(read: Reader, data: Any) -> Any:
 
 @cache
 def _written(kind: Any) -> tuple[tuple[str, Field[Any] | None], ...]:
-    """Pairs (name, field) of the fields of a dataclass that are written. `field` is None for a field that is always
-    written; any other field is left out at its default value."""
+    """Pairs (name, field) for the fields of a dataclass that are written to JSON. `field` is None if the field is
+    always written. Otherwise the field is left out when it has its default value.
+    """
     own = fields(kind) if is_dataclass(kind) else ()
     found = [field for field in own if not {"derived", "spread"} & field.metadata.keys()]
     return tuple((field.name, field if "left_out" in field.metadata else None) for field in found)
@@ -148,8 +156,9 @@ def _written(kind: Any) -> tuple[tuple[str, Field[Any] | None], ...]:
 
 @cache
 def _spread(kind: Any) -> tuple[tuple[str, Callable[[], tuple[str, ...]]], ...]:
-    """Fields of a dataclass with the metadata `spread`. The function of each returns the names that its keys can
-    have."""
+    """Pairs (name, function), one for each field of a dataclass with the metadata `spread`. Such a field holds pairs
+    (key, number). The function returns all keys that the field can have.
+    """
     own = fields(kind) if is_dataclass(kind) else ()
     return tuple((field.name, field.metadata["spread"]) for field in own if "spread" in field.metadata)
 

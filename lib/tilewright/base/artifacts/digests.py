@@ -34,12 +34,13 @@ def document_text(value: JsonValue) -> str:
 
 DIGEST_BYTES = 16
 LANGUAGE_MODEL = "language_model"
-"""Key of a workload file that names a language model: the path of the model's configuration, or the fields of it."""
+"""Key of a workload file with a language model. Its value is the path of the model's configuration, or a table with the
+fields of this configuration."""
 
 
 def content_digest(value: JsonValue) -> str:
-    """Digest of a JSON value, in hexadecimal. It depends on the order of keys, because this order has a meaning in
-    hardware files."""
+    """Digest of a JSON value, in hexadecimal. The digest depends on the order of keys, because this order has a meaning
+    in hardware files."""
     return digest_of_bytes(canonical_text(value).encode())
 
 
@@ -57,7 +58,8 @@ def input_digest(path: Path | str) -> str:
 def digests_of_file(path: Path | str) -> tuple[str, str]:
     """Digest of the bytes of a file that a person wrote, and digest of its content (`input_digest`).
 
-    If the file names another file, the first digest is '', because the bytes of the file do not determine the content.
+    If the file is a workload file that names the configuration of a language model, the first digest is '', because the
+    bytes of the workload file do not determine the content. If the file cannot be read, both digests are 'missing'.
     """
     source = Path(path)
     try:
@@ -79,7 +81,8 @@ def digests_of_file(path: Path | str) -> tuple[str, str]:
 
 
 def says(path: Path | str, as_bytes: str, as_said: str) -> bool:
-    """True if a file still has the content for which `digests_of_file` returned `as_bytes` and `as_said`."""
+    """True if a file still has the content that it had when `digests_of_file` returned `as_bytes` and `as_said` for
+    it."""
     try:
         return bytes_digest(path) == as_bytes or input_digest(path) == as_said
     except OSError:
@@ -87,14 +90,15 @@ def says(path: Path | str, as_bytes: str, as_said: str) -> bool:
 
 
 def named_file(path: Path | str) -> Path | None:
-    """Path of the file with the language model configuration that a workload file names; None for any other file."""
+    """Path of the file with the configuration of a language model, if the file at `path` is a workload file that names
+    one; None for any other file."""
     document = _parsed_yaml(Path(path))
     return None if document is None else model_file(document.data, Path(path))
 
 
 def model_file(data: Any, file: Path) -> Path | None:
-    """Path of the file with the language model configuration that the data of a workload file names; None if the data
-    names none."""
+    """Path of the file with the configuration of a language model, if the data of a workload file name one; None
+    otherwise."""
     named = data.get(LANGUAGE_MODEL) if isinstance(data, dict) else None
     return file.parent / named if isinstance(named, str) else None
 

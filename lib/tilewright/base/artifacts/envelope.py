@@ -38,6 +38,7 @@ SCHEMA_VERSIONS: dict[str, int] = {
     "tilewright/schedule": 1,
     "tilewright/allocation": 1,
     "tilewright/fusion": 1,
+    "tilewright/fusion-island": 1,
     "tilewright/multi-summary": 3,
     "tilewright/core-costs": 1,
     "tilewright/layers": 2,
@@ -50,7 +51,9 @@ RENAMED: dict[tuple[str, int], dict[str, str]] = {
     ("tilewright/single-summary", 3): {"core": "hardware"},
     ("tilewright/multi-summary", 2): {"model": "schedule_model", "cost_model": "model"},
 }
-"""(schema, previous version) -> {key in an artifact of this version: new key in the version that this code reads}."""
+"""(schema, previous version of the schema) -> {key in artifacts of the previous version: new name of this key in the
+version that this code reads}.
+"""
 
 
 class Artifact(NamedTuple):
@@ -88,9 +91,10 @@ def rows_digest(rows: Iterable[Any]) -> str:
 
 
 def read_artifact(path: Path | str, schema: str = "") -> Artifact:
-    """Read and verify an artifact of either form.
+    """Read and verify an artifact: a table of rows if the suffix is .jsonl, otherwise a single object.
 
-    Raises ArtifactError if the file is missing, damaged, or of another schema or version than `schema` ('' = any).
+    Raises ArtifactError if the file is missing or damaged, if its schema is not `schema` ('' accepts any schema), or if
+    this version of tilewright does not read its schema version.
     """
     content = read_bytes(path)
     try:
@@ -165,7 +169,9 @@ Parsed = TypeVar("Parsed")
 
 
 def read_object(kind: type[Parsed], path: Path, schema: str) -> Parsed:
-    """Dataclass that an artifact holds. Raises ArtifactError."""
+    """Object of the dataclass `kind`, read from an artifact. Raises ArtifactError if the artifact is missing, damaged,
+    of another schema, or does not fit the dataclass.
+    """
     try:
         return decode(kind, read_artifact(path, schema).payload)
     except ValueError as error:
@@ -173,7 +179,7 @@ def read_object(kind: type[Parsed], path: Path, schema: str) -> Parsed:
 
 
 def provenance(step: str, inputs: dict[str, str], options: JsonObject | None = None) -> JsonObject:
-    """Provenance for an artifact of a pipeline step. It never has times, paths or names of machines."""
+    """Provenance for an artifact of a pipeline step: versions and digests, never times, paths or names of machines."""
     # Imported here, so that commands that make no artifact start faster.
     from tilewright.base.artifacts.step_code import code_digest
 

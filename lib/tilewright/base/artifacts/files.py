@@ -1,5 +1,7 @@
-"""Files at the paths that people give: search with a suggestion of the nearest name, and writing of whole files or
-nothing."""
+"""Files at the paths that people give.
+
+A missing file is reported with the nearest existing name. A file is written completely or not at all.
+"""
 
 import errno
 import os
@@ -43,7 +45,9 @@ def file_of(source: object) -> str:
 
 @contextmanager
 def writing(path: Path | str) -> Iterator[None]:
-    """Context for the writing of an output. An OSError, such as for a full disk, becomes an InputError."""
+    """Context manager for code that writes the file `path`: an OSError, for example because the disk is full, becomes
+    an InputError.
+    """
     try:
         yield
     except OSError as error:

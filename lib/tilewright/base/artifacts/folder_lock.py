@@ -25,9 +25,11 @@ from tilewright.base.artifacts.files import writing
 from tilewright.base.errors import InputError, Problem
 
 LOCK = ".tilewright-lock"
-"""Name of the lock file. It differs from the names of the lock files of other tools, such as Snakemake."""
+"""Name of the lock file, different from the names of the lock files of other tools, such as Snakemake."""
 VARIABLE = "TILEWRIGHT_LOCK"
-"""Environment variable with the token of the lock. The holder of the lock sets it for the processes that it starts."""
+"""Environment variable with the token of the lock. `workflow/run.sh` takes the lock and sets this variable, so that the
+processes that it starts can write into the folder.
+"""
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,13 @@ class Holder:
 
     token: str
     host: str
-    """Name of the machine, id of its boot, and id of its namespace of process numbers. This process can look up the
-    process of the holder only if all three are equal for both processes."""
+    """Name of the machine, id of its boot, and id of its namespace of process numbers. A process can look up the
+    process of the holder only if all three are the same for both processes."""
     process: int
     began: str
-    """Start time of the process, as its machine counts time. The process number alone does not identify the process,
-    because numbers are reused."""
+    """Start time of the process, in clock ticks since its machine was booted; 'running' if the system does not give it.
+    The process number alone does not identify a process, because numbers are reused.
+    """
     user: str
     command: str
     since_s: float
@@ -62,7 +65,7 @@ class Holder:
         return self.is_here and _beginning(self.process) != self.began
 
     def __str__(self) -> str:
-        """Text for people: command, user, machine, process and age of the lock."""
+        """Text for people: command, user, machine, process number and age of the lock."""
         minutes = max(time.time() - self.since_s, 0) / 60
         age = f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.0f} h"
         machine = self.host.partition(" ")[0]
@@ -73,8 +76,9 @@ class Holder:
 def holding(folder: Path | str) -> Iterator[None]:
     """Context in which this process holds the lock of a folder. The folder is made if it is missing.
 
-    The context does nothing if the process that started this process already holds the lock of the folder, or of a
-    folder that contains it. Raises InputError, which names the holder, if another process holds the lock.
+    The context does nothing if the lock of the folder, or of a folder that contains it, is already held by a process
+    from which this process was started, directly or through other processes. Raises InputError, which names the holder,
+    if any other process holds the lock.
     """
     place = Path(folder)
     if is_held_around(place):
@@ -88,8 +92,9 @@ def holding(folder: Path | str) -> Iterator[None]:
 
 
 def is_held_around(folder: Path) -> bool:
-    """True if the process that started this process holds the lock of the folder, or of a folder that contains it.
-    Raises InputError if another process holds the lock."""
+    """True if this process was started, directly or through other processes, by the process that holds the lock of the
+    folder, or of a folder that contains it. Raises InputError if any other process holds the lock.
+    """
     for place in (folder.absolute(), *folder.absolute().parents):
         holder = read_holder(place)
         if holder is not None and _holds(place, holder):
@@ -140,8 +145,9 @@ def take_away(folder: Path) -> Holder | None:
 
 
 def read_holder(folder: Path) -> Holder | None:
-    """Holder of the lock of a folder; None if nobody holds it. A lock file without readable content has an unknown
-    holder."""
+    """Holder that the lock file of a folder names, even if the process of the holder has ended; None if there is no
+    lock file that this process can read. A lock file without valid content has an unknown holder.
+    """
     try:
         content = (folder / LOCK).read_bytes()
     except (FileNotFoundError, NotADirectoryError, PermissionError):
@@ -193,7 +199,9 @@ def _holds(folder: Path, holder: Holder) -> bool:
 
 @contextmanager
 def _guarded(folder: Path) -> Iterator[None]:
-    """Context in which no other process of this host can examine a lock and take it from a holder that has ended."""
+    """Context that only one process of this host can enter at a time, so that two processes do not both take the lock
+    of a holder that has ended. On a file system without locks, the context has no effect.
+    """
     guard = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):  # a file system without locks: the hard link still decides who is first

@@ -5,10 +5,10 @@ to each unit:
 
 * `<unit>.json` is the manifest. The job writes it when all files of the unit are there. It has digests of the inputs of
   the unit and of the bytes of its files. If a person copies the results, the manifest is copied too.
-* `<unit>.due` is the order. It is written before the job runs and has the content that the manifest is expected to
-  have. It also has the digest, size, times and inode of each file at that time, so that the bytes of a file are read
-  again only if size, times or inode have changed. The order is valid only on this machine. If it is lost, all files are
-  read again.
+* `<unit>.due` is the order to make the unit. It is written before the job runs and has the content that the manifest is
+  expected to have. It also has the digest, size, times and inode of each file at that time, so that the bytes of a file
+  are read again only if size, times or inode have changed. The order is valid only on this machine. If it is lost, all
+  files are read again.
 
 Snakemake looks at the age and the bytes of the order (`workflow/rules/common.smk`). The order of a unit that has to be
 made contains a random number, because Snakemake ignores a younger file if it has recorded the same bytes before.
@@ -31,14 +31,16 @@ from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.errors import InputError, Problem
 
 FOLDER = ".manifest"
-"""Folder of manifests and orders, below the folder of results."""
+"""Folder of manifests and order files (`<unit>.due`), below the folder of results."""
 VERSION = 1
 UP_TO_DATE = ""
-"""State of a unit whose files are the same as those that a run from scratch would make."""
+"""State of a unit (the files that one job makes) if its files are the same as those that a run from scratch would make.
+"""
 _LONG_AGO_NS = 10**18
-"""Time stamp for the order of a unit that is up to date: September 2001, which is older than all result files."""
+"""Time stamp of an order file (`<unit>.due`) whose unit is up to date, in ns. It stands for September 2001, so that the
+order file is older than all result files."""
 _UNSETTLED_NS = 2 * 10**9
-"""Time in ns after a change of a file in which a second change can get the same time stamp, because clocks of file
+"""Time in ns during which a second change of a file can get the same time stamp as the first, because clocks of file
 systems are coarse. A digest that was computed within this time is not trusted."""
 
 
@@ -59,21 +61,21 @@ class Unit:
     """Unit: the files that one job makes, and the inputs on which they depend."""
 
     name: str
-    """Name of the unit: a path below the folder of manifests, such as `single/mine/map`."""
+    """Name of the unit: a path below the folder of manifests, such as `single/mine/map` for the job `map` of the run
+    `mine`."""
     files: tuple[str, ...]
     """Files and folders that the job makes, below the folder of results."""
     said: Mapping[str, Callable[[], JsonValue]]
     """Name of an input -> function that returns the input. The inputs are digests of code, digests of files that people
-    wrote, and options. Units are in `needs`."""
+    wrote, and options. Inputs that other units make are in `needs`."""
     needs: tuple[str, ...] = ()
     """Units whose files the job reads."""
     besides: tuple[str, ...] = ()
-    """Patterns of further files that the job makes only in some cases. For example, only some design spaces have
-    figures."""
+    """Patterns of files that the job makes only in some cases. For example, only some design spaces have figures."""
     job: Job | None = None
     """Command of the job, if the job can share one process with other jobs; else None."""
     step: str = ""
-    """Step of the pipeline whose code digest is the item `code` of `said`; '' if there is no such item."""
+    """Step of the pipeline whose code digest is `said['code']`; '' if `said` has no key `code`."""
     reads: Mapping[str, Callable[[], Sequence[str]]] = field(default_factory=dict)
     """File that a person writes and the job reads -> function that returns the digests of its bytes and of its content
     (`digests_of_file`)."""
@@ -108,7 +110,7 @@ class Manifest(NamedTuple):
     made_of: str
     said: Mapping[str, JsonValue]
     needs: Mapping[str, str]
-    """Unit that the job read -> digest of the files of this unit at the time of the job."""
+    """Name of a unit that the job read -> digest of the files of this unit at the time of the job."""
     files: Mapping[str, str]
     """File below the folder of results -> digest of its bytes."""
 
@@ -124,7 +126,7 @@ def manifest_file(results: Path, unit: str) -> Path:
 
 
 def order_file(results: Path, unit: str) -> Path:
-    """Path of the order of a unit."""
+    """Path of the file `<unit>.due`, which contains the order to make the unit `unit`."""
     return results / FOLDER / f"{unit}.due"
 
 
@@ -151,20 +153,22 @@ _CHANGED = "has changed since this run began; run it again"
 
 
 def results_above(folder: Path) -> Path | None:
-    """Folder of results that contains `folder`, or `folder` itself: the nearest one with manifests. None if there is
-    none."""
+    """Nearest folder with manifests: `folder` itself or a folder above it. Such a folder is a folder of results. None
+    if there is none.
+    """
     places = (folder, *folder.parents, *folder.absolute().parents)
     return next((place for place in places if (place / FOLDER).is_dir()), None)
 
 
 def read_orders(results: Path) -> Iterator[tuple[Path, bool]]:
-    """(path, whether the file is intact) of all orders in a folder of results. The next run replaces damaged orders."""
+    """(path, True if the file is intact) for each order file (`<unit>.due`) in a folder of results. The next run
+    replaces damaged order files."""
     for file in sorted((results / FOLDER).rglob("*.due")):
         yield file, bool(_read_json(file))
 
 
 class Order(NamedTuple):
-    """All data that a job needs about the unit that it makes."""
+    """Order to make a unit: all data that its job needs."""
 
     results: Path
     unit: str
@@ -189,7 +193,7 @@ class Order(NamedTuple):
             )
 
     def remove_earlier(self) -> None:
-        """Delete files of an earlier result that the new result might not replace."""
+        """Delete files that an earlier result may have left behind and that the job might not replace."""
         for file in (*(self.results / file for file in self.job.removes), *self._besides()):
             if file.is_dir() and not file.is_symlink():
                 shutil.rmtree(file)
@@ -197,8 +201,9 @@ class Order(NamedTuple):
                 file.unlink(missing_ok=True)
 
     def _besides(self) -> list[Path]:
-        """Existing files that match `besides` of the unit. The new result might not make them, so they can belong to an
-        earlier result."""
+        """Existing files that match the patterns `besides` of the unit. The job makes such files only in some cases, so
+        these files can be left over from an earlier result.
+        """
         found = {path for pattern in self.besides for path in self.results.glob(pattern)}
         return sorted(found - {self.results / file for file in self.files})
 
@@ -236,10 +241,9 @@ class Order(NamedTuple):
 
 
 def read_order(file: Path | str) -> Order:
-    """Order in a file. It is read before the job begins, so that its digests of needed units are the digests of the
-    files that the job reads.
-
-    Raises InputError if the file holds no order.
+    """Order in an order file. Call this function before the job begins: it looks up the digests of the needed units in
+    their manifests, so that these are the digests of the files that the job reads. Raises InputError if the file holds
+    no order.
     """
     path = Path(file)
     try:
@@ -255,7 +259,9 @@ def read_order(file: Path | str) -> Order:
         checked = "seen" not in said, said["step"], said["reads"], tuple(unmade)
         return Order(results, unit, made_of, said["said"], needs, files, besides, job, *checked)
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-        raise InputError([Problem("is not an order of the pipeline; run the pipeline again", str(path))]) from error
+        raise InputError(
+            [Problem("is not a job order (.due file) of the pipeline; run the pipeline again", str(path))]
+        ) from error
 
 
 @dataclass
@@ -265,8 +271,9 @@ class ResultsLedger:
     results: Path
     units: Mapping[str, Unit]
     is_main: bool = True
-    """True if this process decides which jobs run. If False, this process runs a job for another process, and keeps the
-    present orders of units that have to be made."""
+    """True if this process decides which jobs run. If False, this process runs a job for another process. It then does
+    not replace the order file of a unit that has to be made, unless this order file is outdated.
+    """
     damaged: list[str] = field(default_factory=list)
     """Files whose bytes have changed since their unit wrote them. Only units for which `state` was called are checked.
     """
@@ -279,7 +286,7 @@ class ResultsLedger:
     _ordered: set[str] = field(default_factory=set)
 
     def made_of(self, name: str) -> str:
-        """Digest of all inputs of a unit. It is known before any job runs."""
+        """Digest of all inputs of a unit. It can be computed before any job runs."""
         if name not in self._made_of:
             unit = self.units[name]
             self._reads[name] = {file: list(digests()) for file, digests in unit.reads.items()}
@@ -295,8 +302,8 @@ class ResultsLedger:
         return self._states[name]
 
     def order(self, name: str) -> Path:
-        """Write the order of a unit and return its path. If the unit has to be made, the order is younger than all
-        files of the unit; otherwise it is older."""
+        """Write the order file of a unit and return its path. For a unit that has to be made, the order file is younger
+        than all files of the unit. For a unit that is up to date, the order file is older."""
         file = order_file(self.results, name)
         if name not in self._ordered:
             self._ordered.add(name)
@@ -338,7 +345,7 @@ class ResultsLedger:
             )
         if manifest.made_of != self.made_of(unit.name):
             changed = [key for key, value in self._said[unit.name].items() if manifest.said.get(key) != value]
-            return f"changed: {', '.join(changed)}" if changed else "changed: set of files"
+            return f"changed: {', '.join(changed)}" if changed else "changed: the set of its files"
         for need in unit.needs:
             made = self._manifest(need)
             if made is None or manifest.needs.get(need) != made.digest:
@@ -362,8 +369,10 @@ class ResultsLedger:
         return self._manifests[name]
 
     def _bring_to_present(self, unit: Unit) -> None:
-        """Set the time of files to the present if it lies in the future. Such files exist if the clock was set back.
-        Snakemake refuses a job that reads a file younger than the files that the job wrote."""
+        """Set the time stamp of the files that the unit makes or reads to the present if it lies in the future. This
+        can happen after the clock was set back. Snakemake refuses a job that reads a file younger than the files that
+        the job wrote.
+        """
         now = time.time_ns()
         for file in (*(self.results / file for file in unit.files), *map(Path, unit.reads)):
             age = _age(file)
@@ -377,8 +386,8 @@ class ResultsLedger:
         return own is not None and all(age < own for age in ages)
 
     def _make_older(self, order: Path, unit: Unit) -> None:
-        """Make the files of a unit older than its order. This is needed for files that have to be made again but are
-        not older than the order."""
+        """Make the files of a unit older than its order file. This is needed for files that have to be made again but
+        are not older than the order file."""
         own = os.stat(order).st_mtime_ns
         for file in unit.files:
             age = _age(self.results / file)
@@ -387,8 +396,10 @@ class ResultsLedger:
 
 
 def _look(path: Path, before: _Seen | None) -> _Seen:
-    """Present state of a file or folder. The bytes are read only if size, times or inode differ from the earlier state
-    `before`."""
+    """Present state of a file or folder. The bytes of a file are not read again if its size, times and inode are those
+    in `before`, the earlier state, and if the digest in `before` was computed long enough after the last change. The
+    files in a folder are always read.
+    """
     if path.is_dir():  # the times of a folder do not show changes of the files in it
         return _Seen((0, 0, 0, 0), files_digest(path), 0)
     stat = _stat(path)
@@ -437,5 +448,5 @@ def _set_age(path: Path, age_ns: int) -> None:
 
 
 def paths_below(results: Path, paths: Sequence[Path | str]) -> tuple[str, ...]:
-    """Paths of files relative to the folder of results, in the form in which units name them."""
+    """Paths of files relative to the folder of results, in the form in which objects `Unit` name files."""
     return tuple(Path(path).relative_to(results).as_posix() for path in paths)

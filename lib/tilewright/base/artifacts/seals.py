@@ -1,7 +1,8 @@
 """Seals: a digest of all other bytes of a file, stored in the file where other readers of the format ignore it.
 
-JSON has the seal as its last key, rows have it in their last line, Parquet has it before the footer, and a file of
-arrays has it in the comment of the archive. Reading a sealed file finds a change of any bit.
+The seal is the last key of a JSON object, the last key of the last line in a file of JSON lines, the bytes before the
+footer of a Parquet file, and the comment of the archive in a file of arrays. Reading a file with a seal finds a change
+of any bit.
 
 Standard library only.
 """
@@ -26,8 +27,8 @@ _ARCHIVE_END = b"PK\x05\x06"
 _ARCHIVE_END_BYTES = 22
 """Size in bytes of the last record of a zip archive, without its comment."""
 _MOST_CHANGED = 2
-"""Largest number of wrong bytes where a seal is expected. Up to this number, the file counts as sealed but damaged.
-With more wrong bytes, it counts as a file that never had a seal."""
+"""Largest number of wrong bytes in a damaged seal. A file with at most this many wrong bytes where a seal is expected
+counts as a file with a damaged seal. A file with more wrong bytes counts as a file that never had a seal."""
 
 
 def sealed_document(text: str) -> bytes:
@@ -36,7 +37,7 @@ def sealed_document(text: str) -> bytes:
 
 
 def sealed_line(text: str) -> bytes:
-    """Bytes of lines of JSON. The last line is an object, which gets the seal as its last key."""
+    """Bytes of the lines of JSON in `text`, with the seal as the last key of the object on the last line."""
     return _with_end(text.encode().removesuffix(b"}\n"), _ROWS_END)
 
 
@@ -48,7 +49,7 @@ def sealed_parquet(content: bytes) -> bytes:
 
 
 def sealed_archive(content: bytes) -> bytes:
-    """Bytes of a zip archive without a comment, with its seal as comment."""
+    """Bytes of the zip archive `content`, with its seal added as the comment. `content` has no comment."""
     content = content[:-2] + _DIGITS.to_bytes(2, "little")
     return content + digest_of_bytes(content).encode()
 
@@ -78,7 +79,7 @@ def is_sealed_archive(content: bytes) -> bool:
 
 
 def may_have_been_sealed(path: Path | str, content: bytes) -> bool:
-    """True if a file has a seal, or something that differs from a seal in only a few bytes. JSON and tables of other
+    """True if a file has a seal, or bytes that differ from a seal in only a few places. JSON and tables of other
     programs have no seal."""
     match Path(path).suffix:
         case ".json":
@@ -115,7 +116,7 @@ def read_bytes(path: Path | str) -> bytes:
 
 
 def read_sealed(path: Path | str, *, is_required: bool = True) -> bytes:
-    """Bytes of a sealed file, including the seal.
+    """Bytes of a file with a seal, including the seal.
 
     Raises ArtifactError if the file is missing or damaged. If `is_required` is false, a file that never had a seal is
     accepted too.
@@ -127,8 +128,8 @@ def read_sealed(path: Path | str, *, is_required: bool = True) -> bytes:
 
 
 def check_seal(path: Path | str, is_sealed: bool) -> None:
-    """Raise ArtifactError if `is_sealed` is false. The content of the file has then changed, or an older version wrote
-    the file."""
+    """Raise ArtifactError if `is_sealed` is false. A false value means that the file has changed, or that an older
+    version wrote it."""
     if not is_sealed:
         message = "its digest does not match its content, or it was written by an older version"
         raise ArtifactError([Problem(f"artifact is damaged: {message}; {REMEDY}", str(path))])
@@ -144,8 +145,9 @@ def _has_end(content: bytes, end: bytes) -> bool:
 
 
 def _resembles(content: bytes, end: bytes) -> bool:
-    """True if the end of a file looks like the end of a sealed file, up to a few changed bytes. The value of the digest
-    is not compared."""
+    """True if the end of a file differs from the end of a file with a seal in at most `_MOST_CHANGED` bytes. The digits
+    of the digest are not compared.
+    """
     found = content[-len(end) :]
     if len(found) < len(end):
         return False

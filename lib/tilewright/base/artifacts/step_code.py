@@ -2,12 +2,13 @@
 
 The digest is a parameter of the Snakemake rule of the step. If the code changes, Snakemake therefore runs the rule
 again. The digest covers the raw bytes of every file of the package that the step runs: the modules with which the step
-begins, and all modules that these import.
+begins, and all modules that they import, directly or through other modules.
 
-Standard library only, and without a parser: every command and the Snakefile compute the digests when they start, so
-this must take only milliseconds. The scan finds all that Python can import: imports anywhere in a module except under
-`if TYPE_CHECKING:`, texts that are the name of a module (used for families of operators), and entries of registries. A
-test compares the scan with Python's own parser.
+The digests must take only milliseconds, because every command and the Snakefile compute them when they start. This
+module therefore uses only the standard library, and no parser. It searches the text of a source file for the modules
+that the file can import: modules in import statements (except under `if TYPE_CHECKING:`), modules whose names are in
+quotes (used for families of operators), and modules of registry entries. A test compares the result with Python's own
+parser.
 """
 
 import hashlib
@@ -32,9 +33,9 @@ _MENTION = re.compile(
     rb"tilewright(?:(?<=from tilewright)|(?<=import tilewright)|(?<=[\"']tilewright))"
     rb"((?:\.\w+)*)(?: import (\([^)]*\)|[^\n]*))?"
 )
-"""Pattern of an import of or from a module of this package, or of the name of such a module in quotes. The groups are
-the module (".cost.kernel") and the names that are imported from it. The pattern begins with the word that the search
-finds fastest."""
+"""Pattern that finds imports of modules of this package, imports from these modules, and names of these modules in
+quotes. The groups are the module (".cost.kernel") and the names that are imported from it. The pattern begins with the
+word that the search finds fastest."""
 _FOR_TYPES = re.compile(rb"^if TYPE_CHECKING:.*\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
 _PROGRAM = re.compile(rb"with_name\([\"'](\w+\.py)[\"']")
 _NAMES = re.compile(rb"\w+")
@@ -43,8 +44,8 @@ _NAMES = re.compile(rb"\w+")
 class SourceTree:
     """Sources of the package in a folder. Each file is read only one time. Files are named relative to the folder.
 
-    `imported` maps a module name to the source that was read when the module was imported, which is the source that
-    runs.
+    The argument `imported` maps a module name to the source that was read when the module was imported. This source is
+    used in place of the present content of the file, because it is the source that runs.
     """
 
     def __init__(self, package: Path, imported: Mapping[str, bytes] | None = None) -> None:
@@ -79,7 +80,8 @@ class SourceTree:
         """Files that run when the modules `roots` run, sorted. Modules in `without`, and files that only these modules
         import, are left out.
 
-        `without` has names of modules, or of all modules in a package (`tilewright.results.*`).
+        An element of `without` is the name of a module, or a pattern for all modules of a package
+        (`tilewright.results.*`).
         """
         is_left_out = matcher(without)
         waiting = [file for root in roots for file in self._files_run(_place(root))]
@@ -94,8 +96,9 @@ class SourceTree:
         return sorted(seen - left_out)
 
     def imported(self, file: str) -> frozenset[str]:
-        """Files that a file imports or reads: modules, the packages that contain them, and data files in the same
-        folder."""
+        """Files that a file imports or reads: modules, the packages that contain these modules, and data files in the
+        folder of the file.
+        """
         if file not in self._imports:
             self._imports[file] = self._read_imports(file) if file.endswith(".py") else frozenset()
         return self._imports[file]
@@ -126,7 +129,7 @@ class SourceTree:
 
     @cached_property
     def _modules(self) -> frozenset[bytes]:
-        """Names of the modules that are not packages, in the form of `_files_run`."""
+        """Names of all modules that are not packages, without `tilewright` in front, as bytes (b".cost.kernel")."""
         return frozenset(_place(module_name(file)) for file in self.files if not file.endswith("__init__.py"))
 
     @cached_property
@@ -141,15 +144,16 @@ class SourceTree:
 
 
 def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
-    """Function that returns True for each module that `names` selects. A name is that of a module, or stands for all
-    modules of a package (`tilewright.results.*`)."""
+    """Function that returns True for a module that one of `patterns` selects. A pattern is the name of a module, or
+    selects all modules of a package (`tilewright.results.*`).
+    """
     modules = frozenset(patterns)
     folders = tuple(name.removesuffix("*") for name in modules if name.endswith(".*"))
     return lambda module: module in modules or module.startswith(folders)
 
 
 def _place(module: str) -> bytes:
-    """Name of a module without `tilewright` at the start, as bytes, which is the form for searches in sources."""
+    """Name of a module without `tilewright` at the start, as bytes. Sources are searched for this form."""
     return module.removeprefix(NAME).encode()
 
 
@@ -164,7 +168,8 @@ PACKAGE = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class StepCode:
-    """Modules from which the code of a step of the pipeline is found: these modules and all that they import."""
+    """Code of a step of the pipeline: the modules `roots` and all modules that they import, except the modules
+    `without`."""
 
     roots: tuple[str, ...]
     """Modules with which the step begins: the verb that the rule calls, and the stages that a user can name."""
@@ -194,7 +199,8 @@ DISPATCH = (
     "tilewright.base.noted_files",
     "tilewright.cli.interruption",
 )
-"""Modules that only list other modules, such as the tables of verbs and stages. They influence no result of any step.
+"""Modules that steps import, but that influence no result of any step. Examples are the tables of verbs and stages,
+which name modules of other steps.
 """
 _REPORT = "tilewright.results.*"
 _PRINTED = (_REPORT, "tilewright.peers.zigzag.exports.*")
@@ -203,8 +209,8 @@ _ONE_CORE_CHECKS = ("tilewright.cli.check_certificates",)
 _FOR_PAPER = ("tilewright.results.paper_figure", "tilewright.results.paper_tables")
 _MULTI_REPORT = "tilewright.cli.report_multi"
 _READ_NETWORKS = "tilewright.workload.onnx.*"
-"""Readers of ONNX files. Steps that need only the hardware of a run exclude them, because they do not read its network.
-"""
+"""Readers of ONNX files. Steps that need only the hardware of a run do not read its network, and exclude these
+readers."""
 CODE_OF: dict[str, StepCode] = {
     **{name: StepCode((f"tilewright.cli.{step.verb}",)) for name, step in STEPS.items() if step.verb != "parse"},
     "parse_hardware": StepCode(("tilewright.cli.parse_hardware",)),
@@ -226,6 +232,7 @@ CODE_OF: dict[str, StepCode] = {
         ),
     ),
     "fuse": StepCode(("tilewright.cli.fuse",), without=(_REPORT, _OWN_PIPELINE)),
+    "fuse_island": StepCode(("tilewright.cli.fuse",), without=(_REPORT, _OWN_PIPELINE)),
     "report": StepCode(
         ("tilewright.cli.report", *makers_of(of_part(ONE_CORE_FILES, TABLES))), without=(_MULTI_REPORT,)
     ),
@@ -276,10 +283,11 @@ CODE_OF: dict[str, StepCode] = {
     "pareto": StepCode(("tilewright.cli.pareto",), without=(_READ_NETWORKS,)),
     "summarize": StepCode(("tilewright.cli.summarize",), without=("tilewright.cli.config", _READ_NETWORKS)),
 }
-"""Code of each step of the pipeline. A step that is not named here runs the module of its verb.
+"""Name of a step of the pipeline -> code of the step. By default, the code begins with the module of the step's verb.
+The entries with a name of their own replace this default.
 
-`export` is the code that mapping runs in addition if a stage of the pipeline writes files. `multi_pipeline` is the code
-that a user's pipeline can run on several cores.
+`export` and `multi_pipeline` are not steps. `export` is the code that mapping runs in addition if a stage of the
+pipeline writes files. `multi_pipeline` is the code that a user's pipeline can run on several cores.
 """
 
 
@@ -306,8 +314,9 @@ def code_files(step: str, tree: SourceTree) -> list[str]:
 
 @cache
 def _running_tree(entries: Entries) -> SourceTree:
-    """Sources of the running package. The result depends on the registry entries, because their modules are imported
-    and the entries can change."""
+    """Sources of the running package. `entries` is the key of the cache: with other registry entries, other modules are
+    imported, so the sources are read again.
+    """
     return SourceTree(PACKAGE, bytecode.SOURCES)
 
 
@@ -332,14 +341,17 @@ def digest_of(tree: SourceTree, code: StepCode) -> str:
 
 
 def _files_of_others(files: Iterable[str]) -> list[Path]:
-    """Sources of plug-ins that are entered in the registries in these files. All files of a plug-in's package are
-    included."""
+    """Source files of plug-ins: all Python files of each package that has an object in a registry, if the module of
+    this registry is in `files`.
+    """
     modules = {module.partition(".")[0] for file in files for module in entered(module_name(file))} - {NAME}
     return [path for module in sorted(modules) for path in files_of_package(module)]
 
 
 def files_of_package(name: str) -> list[Path]:
-    """Source files of another package, sorted. For a module that is no package, its file; [] if there is none."""
+    """Source files of an installed package, sorted. If `name` is a module that is not a package, the result is the file
+    of the module. If there is no such module, the result is [].
+    """
     spec = find_spec(name)
     if spec is None:
         return []

@@ -1,9 +1,9 @@
 """Verification of all files in a folder of results: finds the files that have changed after they were written.
 
-Files that tilewright reads again have a seal (`seals.py`). Some artifacts contain the digests of files that lie next to
-them. Manifests (`manifest.py`) contain the digests of all files that jobs of the pipeline wrote. A file with a name
-that the pipeline gives to artifacts must have a seal. Any other file is checked only if it has a seal or shows traces
-of one.
+Files that tilewright reads again contain a digest of their own content, the seal (`seals.py`). Some artifacts contain
+the digests of files that lie next to them. Manifests (`manifest.py`) contain the digests of all files that jobs of the
+pipeline wrote. A file with a name that the pipeline gives to artifacts must have a seal. Any other file is checked only
+if it has a seal or shows traces of one.
 """
 
 import re
@@ -43,9 +43,11 @@ ARTIFACT_PATTERNS = tuple(
         if path.endswith(tuple(IS_SEALED)) and not path.endswith(f"/{TRACE}")
     )
 )
-"""Patterns of the paths, below the folder of results, at which the pipeline writes sealed files."""
+"""Patterns of the paths, below the folder of results, at which the pipeline writes files with a seal. A seal is a
+digest of the content of a file, stored in the same file.
+"""
 _STORED = re.compile(r"(?:.*/)?([0-9a-f]{2})/(\1[0-9a-f]+)\.json")
-"""Paths of entries in the store of mapped layers."""
+"""Pattern of the path of a file in the store of mapped layers: `<first two digits of a digest>/<digest>.json`."""
 
 
 @dataclass(frozen=True)
@@ -59,15 +61,20 @@ class Verified:
 
 
 def verify_folder(folder: Path, paths: Iterable[Path] | None = None) -> Verified:
-    """Read every file in a folder that has a digest, and compare it with the digest. If `paths` is given, only these
-    files are checked for seals."""
+    """Compare the files in a folder of results with all digests that exist of them: the seal, the digest in an artifact
+    beside the file, and the digest in a manifest. If `paths` is given, seals are checked only at these paths; the
+    comparison with manifests still covers all files.
+    """
     sealed = _with_seals(folder, folder.rglob("*") if paths is None else paths)
     return _together(sealed, _compared_with_manifests(folder))
 
 
 def verify_part(folder: Path) -> Verified:
-    """Verify a folder that is a part of a folder of results, or that contains several folders of results. Its files are
-    compared with the manifests of the results to which the folder belongs, and with all manifests below the folder."""
+    """Verify a folder that is a part of a folder of results, or that contains several folders of results.
+
+    All files in `folder` are compared with their seals. They are also compared with the manifests of the folder of
+    results that contains `folder`, and with the manifests of each folder of results inside `folder`.
+    """
     above = results_above(folder)
     roots = [place.parent for place in sorted(folder.rglob(FOLDER)) if place.is_dir() and place.parent != above]
     compared = [pair for root in roots for pair in _compared_with_manifests(root)]
@@ -87,8 +94,9 @@ def _together(sealed: Verified, compared: Iterable[tuple[Path, Problem | None]])
 
 
 def _with_seals(folder: Path, paths: Iterable[Path]) -> Verified:
-    """Check the files at some paths below a folder of results that have a seal, and the files that were written with
-    them."""
+    """Verify those of `paths` that are files with a seal, and the files that were written together with them. `folder`
+    is the folder of results that contains `paths`.
+    """
     files: list[Path] = []
     problems: dict[Path, Problem] = {}
     for path in sorted(paths):
@@ -109,14 +117,13 @@ def _with_seals(folder: Path, paths: Iterable[Path]) -> Verified:
 
 
 def _compared_with_manifests(folder: Path, part: Path | None = None) -> Iterator[tuple[Path, Problem | None]]:
-    """All orders and manifests of units, and all files that the manifests name. The result has pairs (file, problem);
-    the problem is None for an intact file. If `part` is given, only files in this part of the folder are returned.
-
+    """Pairs (file, problem) for all order files, all damaged manifests, and all files that the other manifests name.
+    The problem is None for an intact file. If `part` is given, only files in this part of the folder are returned.
     Missing files are left out, because the next run makes them.
     """
     for path, is_intact in read_orders(folder):
         if part is None or _is_within(folder / path.relative_to(folder / FOLDER), part):
-            yield path, None if is_intact else Problem(f"order is damaged; {REMEDY}", str(path))
+            yield path, None if is_intact else Problem(f"job order (.due file) is damaged; {REMEDY}", str(path))
     for unit, manifest in read_manifests(folder):
         if manifest is None:
             if part is not None and not _is_within(folder / unit, part):

@@ -269,7 +269,7 @@ def test_a_damaged_order_is_told(results: Path) -> None:
     """In words, without a traceback; the next look writes it anew."""
     order = ledger(results, {"first": "other"}).order("first")
     order.write_text(order.read_text().replace("other", "ether"))
-    with pytest.raises(InputError, match="is not an order of the pipeline"):
+    with pytest.raises(InputError, match="is not a job order"):
         read_order(order)
     assert read_order(ledger(results, {"first": "other"}).order("first")).said == {"word": "other"}
 

@@ -154,24 +154,29 @@ def test_what_a_command_loads_is_its_code(step: str, tmp_path: Path) -> None:
     assert {name for name in loaded - declared - by_what_is_left_out if not is_left_out(name)} == set()
 
 
-def steps_that_see(package: Path, file: str) -> set[str]:
-    """Steps, and the search of a layer, whose digest changes with a comment at the end of a file of the package."""
+class EditedPackage:
+    """Copy of the package, with the digests of all steps and of the search of a layer after the last edit."""
 
-    def digests() -> dict[str, str]:
-        search = digest_of(SourceTree(package), SEARCH)
-        return {**code_digests(package), "search": search}
+    def __init__(self, package: Path) -> None:
+        self.package = package
+        shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+        self.digests = self._digests()
 
-    before = digests()
-    with (package / file).open("a") as stream:
-        stream.write("# words\n")
-    return {step for step, digest in digests().items() if digest != before[step]}
+    def _digests(self) -> dict[str, str]:
+        return {**code_digests(self.package), "search": digest_of(SourceTree(self.package), SEARCH)}
+
+    def steps_that_see(self, file: str) -> set[str]:
+        """Steps whose digest changes with a comment at the end of a file."""
+        with (self.package / file).open("a") as stream:
+            stream.write("# words\n")
+        before, self.digests = self.digests, self._digests()
+        return {step for step, digest in self.digests.items() if digest != before[step]}
 
 
 def test_a_step_sees_edits_of_the_code_that_it_runs(tmp_path: Path) -> None:
     """Operators are read once, and no stored mapping depends on them; it does on the cost model and on the search."""
-    package = tmp_path / "tilewright"
-    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
-    of_operator = steps_that_see(package, "workload/onnx/operators/pooling.py")
+    package = EditedPackage(tmp_path / "tilewright")
+    of_operator = package.steps_that_see("workload/onnx/operators/pooling.py")
     assert {"parse_workload", "map", "cns", "multi_pipeline"} <= of_operator
     assert {"search", "parse_hardware", "report", "summarize"} & of_operator == set()
     for file in (
@@ -180,7 +185,8 @@ def test_a_step_sees_edits_of_the_code_that_it_runs(tmp_path: Path) -> None:
         "mapping/spatial_generation.py",
         "base/compiled.py",
     ):
-        assert {"search", "map", "cost"} <= steps_that_see(package, file)
-        assert {"parse_workload", "report"} & steps_that_see(package, file) == set()
-    assert steps_that_see(package, "results/multi/schedule_viewer.js") == {"page", "report_multi", "paper_multi"}
-    assert steps_that_see(package, "cli/warm_up.py") == set()
+        seeing = package.steps_that_see(file)
+        assert {"search", "map", "cost"} <= seeing
+        assert {"parse_workload", "report"} & seeing == set()
+    assert package.steps_that_see("results/multi/schedule_viewer.js") == {"page", "report_multi", "paper_multi"}
+    assert package.steps_that_see("cli/warm_up.py") == set()
