@@ -48,8 +48,9 @@ class IndexMap:
     output: TensorAccess
     input: TensorAccess
     operand: str = ""
-    """Operand of the layer, I or W, that the input tensor holds. '' for data movement and for a bias, which are not
-    operands of a layer."""
+    """Operand of the layer, I or W, that the input tensor holds. It is '' if the node only moves data, and for a bias,
+    because a bias is not an operand of its layer.
+    """
     is_exact: bool = True
     """False if the map is a superset of the true dependences, because the true dependences are not affine."""
 
@@ -89,15 +90,17 @@ def identity_map(output: str, source: str, shape: Shape, *, is_exact: bool = Tru
 def reads_gaps(index_map: IndexMap, size_of: Mapping[str, int]) -> bool:
     """True if a map may skip input elements between elements that it reads, as with a stride larger than the window.
 
-    `size_of` has the loop sizes of a tile. A loop that is missing there has its size in the map.
+    `size_of` has the loop sizes of a tile. A loop that is missing in `size_of` has the size that the map gives.
     """
     sizes = {**index_map.size_of, **{name: size for name, size in size_of.items() if name in index_map.size_of}}
     return not index_map.is_exact or any(_has_gaps(axis, sizes) for axis in index_map.input.axes)
 
 
 def _has_gaps(axis: AxisIndex, size_of: Mapping[str, int]) -> bool:
-    """True if the indices along an axis can skip values between the smallest and the largest index. No value is skipped
-    if the coefficient of each loop is at most one more than the range of all loops with smaller coefficients.
+    """True if the indices along an axis can skip values between the smallest and the largest index.
+
+    No value is skipped if each coefficient is at most one more than the largest sum of the terms with smaller
+    coefficients. Signs of coefficients are ignored, and so are loops of size 1.
     """
     reach = 0
     for coefficient, size in sorted((abs(coefficient), size_of[name]) for name, coefficient in axis.terms):

@@ -8,12 +8,15 @@ import numpy.typing as npt
 from tilewright.workload.access import AxisIndex, IndexMap, Shape, index_range
 
 Boxes = npt.NDArray[np.int64]
-"""[box, axis, 2] Boxes of elements. The last axis has the first index and the end (exclusive) along the axis."""
+"""Array [box, axis, 2] of boxes of elements. The last axis has the first index and the end (exclusive) of the box along
+the axis."""
 _Range = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
-"""Range of a loop or an index: two arrays [box] with its smallest and its largest value in each box."""
+"""Range of a loop or an index in each box: two arrays [box], with the smallest and the largest value."""
 _SWEEPS = 2
-"""Number of sweeps over the output axes. A second sweep helps, because the bounds of a loop from one axis can tighten
-the bounds of loops of another axis."""
+"""Number of times that the ranges of the loops are narrowed by all axes of the output and of the input. A second time
+helps if two axes share a loop: when the later axis has narrowed the range of this loop, the earlier axis can narrow the
+ranges of its other loops.
+"""
 
 
 def input_boxes(
@@ -25,12 +28,12 @@ def input_boxes(
     one dependence. If an output box has no dependence, its input box is all 0. Output boxes may reach outside the
     output tensor.
 
-    A returned box is the smallest possible box if every axis has at most one loop, or loops that do not overlap.
-    Otherwise the box can be larger.
+    A returned box is the smallest possible box if the index of every axis has at most one loop, or has loops that do
+    not overlap, such as 8 * a + b with b below 8. Otherwise the box can be larger.
 
-    Interval arithmetic on the output axes bounds the loops: each term of an axis is bounded by the range of the other
-    terms. The limits of the input tensor also bound the loops, because elements outside the tensor (padding) are not
-    read.
+    The ranges of the loops are narrowed by interval arithmetic. The index of an output axis must lie in the output box;
+    the possible range of one term follows from the box and from the ranges of the other terms. In the same way, the
+    index of an input axis must lie in the input tensor, because elements outside the tensor (padding) are not read.
     """
     boxes = np.asarray(output_boxes, dtype=np.int64)
     count = len(boxes)
@@ -69,8 +72,12 @@ def input_boxes(
 
 
 def _box_of_all(index_map: IndexMap, boxes: Boxes, output_shape: Shape, input_shape: Shape) -> Boxes | None:
-    """Box [input axis, 2] of all elements that a map reads. The result is None if an output box does not contain all
-    elements that the map writes, or if an index of the map lies outside a tensor."""
+    """Box of all input elements that a map reads, as an array [input axis, 2] with the first index and the end
+    (exclusive).
+
+    The result is None if one of the output boxes `boxes` does not contain all elements that the map writes, or if the
+    map has an index outside a tensor.
+    """
     reached = [
         [index_range(axis, index_map.size_of) for axis in access.axes] for access in (index_map.output, index_map.input)
     ]
@@ -85,7 +92,9 @@ def _box_of_all(index_map: IndexMap, boxes: Boxes, output_shape: Shape, input_sh
 
 
 def _reach(axis: AxisIndex, ranges: Mapping[str, _Range]) -> _Range:
-    """Smallest and largest index along an axis, for the ranges of its loops."""
+    """Smallest and largest index along an axis, in each box. `ranges` has the smallest and the largest value of each
+    loop in each box.
+    """
     low = high = np.array(axis.offset, dtype=np.int64)
     for name, coefficient in axis.terms:
         ends = coefficient * ranges[name][0], coefficient * ranges[name][1]
@@ -120,7 +129,7 @@ def _bound_loops(axis: AxisIndex, bounds: _Range, ranges: dict[str, _Range]) -> 
 
 def _common_part(axis: AxisIndex, output_axis: AxisIndex) -> tuple[int, AxisIndex]:
     """Pair (factor, rest) that splits the index of an input axis: index = factor * (terms of the output axis) + rest.
-    Returns (0, axis) if there is no such factor.
+    Returns (0, axis) if there is no such factor, or if the output axis has fewer than two loops.
 
     Loops that form one output index together (such as rows and columns of a flattened axis) can only be bounded
     together.

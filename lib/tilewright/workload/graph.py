@@ -36,7 +36,9 @@ class Tensor:
     element_type: str = ""
     """The ONNX element type, such as FLOAT or INT8."""
     precision_source: str = ""
-    """Source of the number `bits`: `override`, `quantisation`, `element type` or `assumed`."""
+    """Source of the number `bits`: `given` (by the user of an ONNX file), `override` (by an attribute or a workload
+    file), `quantisation`, `element type` or `assumed`.
+    """
     is_constant: bool = False
     """True if the value is known before run time. True for weights and for tensors that are computed from constants
     only.
@@ -62,7 +64,9 @@ class WorkloadNode:
     operator_type: str
     layer: Layer | None
     sources: tuple[tuple[str, int], ...] = ()
-    """Pairs (operand, id of the producing node), one per edge, in edge order. Constant operands have no edge."""
+    """Pairs (operand, id of the producing node), one for each edge that ends in this node, in the order in which the
+    graph has the edges. Constant operands have no edge.
+    """
     output_elements: int | None = None
     """Number of elements of all outputs of a pass-through operator. None for layers, and if the number is not known."""
     is_network_output: bool = False
@@ -72,13 +76,16 @@ class WorkloadNode:
     layer.
     """
     origin: str = ""
-    """Name of the operator in the network file from which this node is made; '' if there is no such operator."""
+    """Name of the operator that this node computes or is a part of; '' if there is no such operator, as for a layer of
+    a YAML file.
+    """
     origin_type: str = ""
     """Type of the operator named `origin`. For example, the type is Softmax for the parts ReduceMax, Sub, Exp, ... of a
     Softmax. '' if there is no such operator."""
     status: str = ""
-    """Status `modelled`, `approximated`, `pass-through` or `unsupported`, as in coverage.json; '' for a node that is
-    not from an ONNX file."""
+    """Status `modelled`, `approximated`, `pass-through` or `unsupported`, as in coverage.json; '' for a layer of a YAML
+    file.
+    """
     inputs: tuple[str, ...] = ()
     """Names of the tensors that the node reads, constants included."""
     outputs: tuple[str, ...] = ()
@@ -86,16 +93,28 @@ class WorkloadNode:
     index_maps: tuple[IndexMap, ...] = ()
     """Dependences of the outputs on the inputs. The maps of a layer have the loops of the layer."""
     layer_left_out: Layer | None = None
-    """Layer that an in-memory array cannot run, so that it gets no cost; None for other nodes. The reference tool
-    (zigzag-dse) includes the layer in its analysis of data locality."""
+    """Layer that is removed from the node because a core with an in-memory array cannot run it. The node then has no
+    cost. None for other nodes. The reference tool (zigzag-dse) includes this layer in its analysis of data locality.
+    """
     repeats: int = field(default=1, metadata=LEFT_OUT)
     """Number of equal nodes of the network that this node represents, such as equal blocks of a language model. The
     equal nodes run one after another, and all totals count each of them."""
 
+    whole_id: int | None = field(default=None, metadata=LEFT_OUT)
+    """Id of a node of the network file, if this node computes a part of that node or adds its partial sums. None for a
+    node that stands for itself.
+    """
     uncosted_mac_count: int | None = field(default=None, metadata=LEFT_OUT)
     """Number of multiply-accumulates of an operator with status `unsupported`. None if the number is not known, and
     for other nodes.
     """
+
+    @property
+    def network_id(self) -> int:
+        """Id of this node in the network file. If this node is a part of another node of the file, the id of that other
+        node.
+        """
+        return self.node_id if self.whole_id is None else self.whole_id
 
     def __post_init__(self) -> None:
         """Write the name and the types of the node's operator into the layer, if the layer is a part of this operator.
@@ -162,8 +181,8 @@ class Workload:
 
 
 def refuse_folded(workload: Workload, why: str) -> None:
-    """Raise InputError if a node represents several equal nodes. The message contains `why`, a sentence without period
-    that names the step for which the nodes must be separate.
+    """Raise InputError if a node represents several equal nodes. The message begins with `why`, a sentence without a
+    period that says what needs separate nodes.
     """
     if workload.is_folded:
         folded = next(node for node in workload.nodes if node.repeats > 1)

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from tilewright.base.artifacts.codec import DERIVED
+from tilewright.base.hashes import hash_once
 from tilewright.base.units import FieldError
 
 OUTPUT = "O"
@@ -30,14 +31,17 @@ class DimensionRelation(NamedTuple):
 
     data_dimension: str
     terms: tuple[tuple[str, int], tuple[str, int]]
-    """((loop dimension, coefficient), (loop dimension, coefficient)), in the order of the text from left to right."""
+    """Both terms of the right-hand side, from left to right: ((loop dimension, coefficient), (loop dimension,
+    coefficient)).
+    """
 
 
+@hash_once
 @dataclass(frozen=True)
 class Layer:
     """One layer of a network. Names of dimensions are upper case; sizes do not include padding.
 
-    Tables are tuples of pairs, so that a layer is hashable, and equal layers have equal texts.
+    Tables are tuples of pairs. A layer is therefore hashable, and equal layers have the same `repr`.
     """
 
     name: str
@@ -53,15 +57,18 @@ class Layer:
     padding: tuple[tuple[str, tuple[int, int]], ...] = ()
     """Pairs (data dimension, (padding before, padding after)), in elements."""
     data_dimension_sizes: tuple[tuple[str, int], ...] = ()
-    """Explicit sizes of the data dimensions of relations. The padding of a dimension with an
-    explicit size is ignored.
+    """Pairs (data dimension, size) for sliding windows whose size the workload file gives. The padding of such a
+    dimension is ignored.
     """
     constant_operands: tuple[str, ...] = ()
     """Input operands that are known before run time (weights)."""
     part_of: tuple[str, ...] = field(default=(), compare=False, repr=False, metadata=DERIVED)
-    """Name and types of the operator that this layer is a part of. For example, the maximum, the exponentials, the sum
-    and the quotients of a softmax are parts of the softmax. The field is () for a layer that is a whole operator. It
-    does not change any cost."""
+    """Operator that this layer is a part of, as (name, type). If the type has a domain, the type without the domain
+    follows. () for a layer that is a whole operator.
+
+    For example, the maximum, the exponentials, the sum and the quotients of a softmax are parts of the softmax. The
+    field does not change any cost.
+    """
 
     @cached_property
     def size_of(self) -> dict[str, int]:
@@ -70,7 +77,7 @@ class Layer:
 
     @cached_property
     def bits_of(self) -> dict[str, int]:
-        """Bits per element of each operand; the key `O_final` gives the bits of final outputs."""
+        """Bits per element, by key: each input operand, `O` for partial sums, and `O_final` for final outputs."""
         return dict(self.precision_bits)
 
     @cached_property
@@ -80,7 +87,7 @@ class Layer:
 
     @property
     def input_operands(self) -> tuple[str, ...]:
-        """Input operands, in equation order."""
+        """Names of the input operands, in the order in which the equation of the layer names them."""
         return self.operands[1:]
 
     @cached_property
@@ -104,6 +111,21 @@ _PART = re.compile(r"(.+?)(#[1-9][0-9]*of[1-9][0-9]*)+", re.DOTALL)
 def part_name(name: str, place: int, count: int) -> str:
     """Name of part `place` (counted from 0) of the `count` parts of a layer."""
     return f"{name}#{place + 1}of{count}"
+
+
+_SUM = "#sum"
+
+
+def sum_name(name: str, place: int, count: int) -> str:
+    """Name of an addition of partial sums of the layer `name`. `place` is the number of the addition, counted from 0,
+    and `count` is the number of additions of the layer.
+    """
+    return f"{name}{_SUM}{place + 1}of{count}"
+
+
+def is_sum_name(name: str) -> bool:
+    """True if `name` is the name of a layer that adds partial sums."""
+    return _SUM in name
 
 
 def whole_name(name: str) -> str:
@@ -159,7 +181,9 @@ OperandDimensions = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def check_loop_dimension(text: str) -> str:
-    """`text` in upper case if it can name a loop dimension. Raises FieldError."""
+    """`text` in upper case. Raises FieldError if `text` is not the name of a loop dimension: a letter, then letters and
+    digits.
+    """
     if LOOP_DIMENSION.fullmatch(text) is None:
         raise FieldError("is not the name of a loop dimension", "a letter, then letters and digits, as K, OX, D0")
     return text.upper()
@@ -167,7 +191,7 @@ def check_loop_dimension(text: str) -> str:
 
 def parse_equation(text: str) -> OperandDimensions:
     """Pairs (operand, dimensions in upper case) of the output and of both inputs, in the order of the text. Raises
-    FieldError.
+    FieldError if the text is not an equation of the output `O` and the two inputs `I` and `W`.
     """
     match = _EQUATION.fullmatch(re.sub(r"\s+", "", text))
     if match is None:
@@ -186,7 +210,9 @@ def parse_equation(text: str) -> OperandDimensions:
 
 
 def parse_relation(text: str) -> DimensionRelation:
-    """Sliding window from a text such as `ix = 2*ox + 1*fx`; a missing coefficient is 1. Raises FieldError."""
+    """Sliding window from a text such as `ix = 2*ox + 1*fx`; a missing coefficient is 1. Raises FieldError if the text
+    does not have this form, if a coefficient is 0, or if a dimension occurs twice.
+    """
     match = _RELATION.fullmatch(text)
     if match is None:
         raise FieldError("is not a sliding window over two loop dimensions", "ix = 2*ox + 1*fx")

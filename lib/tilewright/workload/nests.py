@@ -71,10 +71,11 @@ def nest_layer(
 
 
 def overlapping_terms(axis: AxisIndex, sizes: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """Terms of the sliding window of an axis; () if every combination of loop values gives a different index.
+    """Terms (loop, coefficient) of the sliding window of an axis, with the largest coefficient first. Loops of size 1
+    are left out. Signs of coefficients are dropped, because they do not change which elements are accessed.
 
-    Loops of size 1 are left out. Signs of coefficients are ignored, because they do not change which elements are
-    accessed.
+    Returns () if no loops overlap: in this order, each coefficient is larger than the largest sum of all later terms,
+    as in 8 * a + b with b below 8. Every combination of loop values then gives a different index.
     """
     moving = [(loop, abs(c)) for loop, c in axis.terms if sizes[loop] > 1 and c]
     widest_first = sorted(moving, key=lambda term: -term[1])
@@ -116,6 +117,7 @@ _STANDARD_NAMES: Mapping[int, tuple[str, ...]] = {
 
 
 def dimension_names(rank: int) -> tuple[str, ...]:
-    """Names of the loop dimensions of an elementwise nest: B, K, OY, OX for rank 4, and D0, D1, ... for ranks above
-    5."""
+    """Names of the loop dimensions of an elementwise nest with `rank` axes, in order. Ranks 1 to 5 have standard names,
+    such as B, K, OY, OX for rank 4. For any other rank, the names are D0, D1, ...
+    """
     return _STANDARD_NAMES.get(rank) or tuple(f"D{axis}" for axis in range(rank))

@@ -1,6 +1,6 @@
 """Options for the properties that an ONNX file does not fix: sizes, branches, precision and bits."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.base.json_values import JsonObject
@@ -12,19 +12,23 @@ quantised (as in zigzag-dse). `file`: floating-point tensors have the bits that 
 BRANCHES = ("then", "else")
 WEIGHTS, ACTIVATIONS, PARTIAL = "weights", "activations", "partial"
 BIT_OPERANDS = (WEIGHTS, ACTIVATIONS, PARTIAL)
-"""Operands whose bits a user can give. WEIGHTS are constants, ACTIVATIONS are inputs and final outputs, PARTIAL are
-partial sums."""
+"""Kinds of tensors whose bits a user can give. WEIGHTS are constants, ACTIVATIONS are all other tensors of the network,
+and PARTIAL are partial sums.
+"""
 MOST_BITS = 1024
 
 
 class NetworkOptions(NamedTuple):
-    """Sizes, branches and precision with which an ONNX model is read. Tables are tuples of pairs."""
+    """Sizes, branches and precision with which an ONNX model is read. A field that is a table is a tuple of pairs (key,
+    value).
+    """
 
     dims: tuple[tuple[str, int], ...] = ()
-    """Sizes of dynamic dimensions, by symbol (`sequence`) or by position (`input_ids[1]`). If no size is given for a
-    batch dimension, it is 1."""
+    """Sizes of dynamic dimensions, by symbol (`sequence`), by position (`input_ids[1]`) or by pattern (`*.height`). A
+    batch dimension without a given size has the size 1.
+    """
     input_shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Shapes of network inputs, by name."""
+    """Shapes of network inputs and of tensors inside the network, by tensor name."""
     branches: tuple[tuple[str, str], ...] = ()
     """Branch (`then` or `else`) of each operator `If` whose condition is not constant. The name `*` stands for all
     such operators.
@@ -33,8 +37,9 @@ class NetworkOptions(NamedTuple):
     """Bits of floating-point tensors: `assumed` counts 8 bits per element; `file` counts the stored bits."""
 
     bits: tuple[tuple[str, int], ...] = ()
-    """Bits of operands. A key is `weights`, `activations` or `partial`. `Conv.weights` applies to one operator type,
-    `conv1.weights` to one operator."""
+    """Pairs (key, bits). The key `weights`, `activations` or `partial` applies to all operators. `Conv.weights` applies
+    to one operator type, and `conv1.weights` to one operator.
+    """
 
     def check(self) -> None:
         """Raise InputError for an unknown precision, branch or operand, and for bits out of range."""
@@ -61,9 +66,23 @@ class NetworkOptions(NamedTuple):
             **({"bits": [list(pair) for pair in self.bits]} if self.bits else {}),
         }
 
+    @classmethod
+    def of_stated(cls, stated: JsonObject) -> "NetworkOptions":
+        """Options from JSON values in the form that the method `stated` returns. Other keys are ignored. A missing key
+        has the default of its option.
+        """
+        return cls(**{name: _pairs(stated[name]) for name in cls._fields if name in stated})
+
+
+def _pairs(value: Any) -> Any:
+    """Nested lists of JSON as nested tuples. A value that is not a list is returned unchanged."""
+    return tuple(map(_pairs, value)) if isinstance(value, list) else value
+
 
 def _faults_of_bits(pairs: tuple[tuple[str, int], ...]) -> list[Problem]:
-    """Problems in the bits of operands that can be found without reading the network."""
+    """Problems of the option `bits` that are found without the network: an unknown operand, or a number of bits out of
+    range.
+    """
     problems = []
     for key, bits in pairs:
         operand = str(key).rpartition(".")[2]

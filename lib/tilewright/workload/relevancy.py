@@ -58,7 +58,8 @@ class WindowGroup:
 
     relations: tuple[DimensionRelation, ...]
     step: tuple[tuple[str, int], ...]
-    """Pairs (loop dimension, step). Two iterations that differ by these steps in all loops access the same positions.
+    """Pairs (loop dimension, step). Two iterations access the same positions if their indices differ by the steps in
+    all loops at once.
     """
     is_joint: bool
     """True if the group has several windows, or has a loop that is also a dimension of the operand."""
@@ -66,7 +67,7 @@ class WindowGroup:
 
 @lru_cache(maxsize=2048)
 def window_groups(layer: Layer, operand: str, relations: tuple[DimensionRelation, ...]) -> tuple[WindowGroup, ...]:
-    """Groups of the windows `relations` of an operand; no two groups have a loop in common."""
+    """Sliding windows `relations` of an operand, in groups: no two groups have a loop in common."""
     own = dict(layer.operand_dimensions)[operand]
     left, groups = list(relations), []
     while left:
@@ -82,8 +83,11 @@ def window_groups(layer: Layer, operand: str, relations: tuple[DimensionRelation
 
 
 def _step(relations: list[DimensionRelation], own: tuple[str, ...], layer: Layer) -> tuple[tuple[str, int], ...]:
-    """Pairs (loop dimension, step) for the loops of a group: the smallest steps that together lead to the same
-    positions. Every step is NO_STEP if there are no such steps.
+    """Steps of the loops of a group of sliding windows, as pairs (loop dimension, step).
+
+    Two iterations access the same positions if their indices differ by the steps in all loops at once. The steps are
+    the smallest integers with this property. If no integers have this property, every step is NO_STEP. `relations` are
+    the windows of the group, and `own` are the dimensions of the operand.
     """
     names = list(dict.fromkeys(name for relation in relations for name, _ in relation.terms))
     change = {names[0]: Fraction(1)}
@@ -104,10 +108,12 @@ def _step(relations: list[DimensionRelation], own: tuple[str, ...], layer: Layer
 
 
 def distinct_positions(coefficients: tuple[int, int], first: int, second: int, exact: bool) -> int:
-    """Number of distinct values of c1*i + c2*j for i = 0 ... first - 1 and j = 0 ... second - 1.
+    """Number of distinct values of c1*i + c2*j for i = 0 ... first - 1 and j = 0 ... second - 1. `coefficients` is (c1,
+    c2).
 
-    If `exact` is False, the second factor of the overlap is not clipped at 0, as in the reference tool (B12 in
-    docs/model.md). The result is then too large if a dilation is larger than the tile.
+    The result is first * second minus the number of pairs (i, j) that repeat a value of another pair. If `exact` is
+    False, the number of repetitions that is subtracted becomes negative for a dilation that is larger than the tile, as
+    in the reference tool (fault B12, docs/model.md). The result is then too large.
     """
     divisor = math.gcd(*coefficients)
     outer = second - coefficients[0] // divisor
@@ -116,10 +122,10 @@ def distinct_positions(coefficients: tuple[int, int], first: int, second: int, e
 
 
 def data_dimension_size(layer: Layer, relation: DimensionRelation, profile: ModelProfile) -> int:
-    """Full size of the data dimension of a sliding window. If the layer gives this size, it is used. Otherwise the size
-    is computed from loops and padding.
+    """Size of the data dimension of a sliding window (such as ix), for the whole layer. If the layer gives this size,
+    it is used. Otherwise, the size is the number of positions that the loops access, minus the padding.
 
-    The result is at least 1, also if there is more padding than positions.
+    The result is at least 1, even if the padding has as many positions as the loops access.
     """
     explicit = dict(layer.data_dimension_sizes)
     if relation.data_dimension in explicit:
@@ -137,7 +143,9 @@ def outputs_have_windows(layer: Layer) -> bool:
 
 
 def joins_windows(profile: ModelProfile) -> bool:
-    """True if the profile counts a position in several windows with shared loops only one time."""
+    """True if the profile counts sliding windows that share loops as one: each combination of their positions that the
+    loops access counts once. Otherwise, the profile multiplies the position counts of the single windows.
+    """
     return profile.exact_window_sizes and profile.whole_tiles
 
 

@@ -67,17 +67,19 @@ def refuse_options(source: WorkloadSource, options: NetworkOptions) -> None:
 
 
 def read_parsed(source: Any) -> Workload:
-    """Workload of an artifact. A workload that is already parsed is returned unchanged. Raises InputError."""
+    """Workload of an artifact file, given by its path. A `Workload` object is returned unchanged. Raises InputError if
+    the file does not exist or has no valid workload.
+    """
     if isinstance(source, Workload):
         return source
     return read_object(Workload, existing_file(source, "workload"), "tilewright/workload")
 
 
 def read_layers(source: Any, notices: list[str] | None = None, model: str = "zigzag-3.9.1") -> Workload:
-    """Workload of a YAML file, of a list of dicts, or of the dict of a step of a language model.
+    """Workload of a YAML file, of a list of layers as dicts, or of a dict that describes a step of a language model.
 
-    A workload from a list of layers has tensors if the model profile models every operator. A workload of a language
-    model always has tensors. Raises InputError with all problems.
+    A workload from a list of layers gets tensors only if the model profile models every operator. A workload of a
+    language model always has tensors. Raises InputError with all problems.
     """
     from tilewright.workload.yaml_reader import read_workload_yaml
 
@@ -106,7 +108,10 @@ def read_network(
     parsed = read_onnx(source, profile, name=name, options=options)
     precision = ASSUMED if options is None else options.precision
     if notices is not None and precision != ASSUMED and not profile.model_every_operator:
-        why = f"has no effect under model {model}, which counts 8 bits as zigzag-dse does; use model corrected"
+        why = (
+            f"has no effect under model {model}, which ignores the element types of the file, as zigzag-dse does; "
+            "use model corrected"
+        )
         notices.append(unused_option("precision", why, precision))
     if notices is not None:
         notices += in_file(unused_in(parsed.coverage.notices), file_of(source))
@@ -120,11 +125,13 @@ def parse_workload(
     options: NetworkOptions | None = None,
     notices: list[str] | None = None,
 ) -> Workload:
-    """Workload of a YAML or ONNX file, a list of dicts, an ONNX model or an artifact.
+    """Workload of a source: a YAML file, an ONNX file, an artifact file of a workload, a list of dicts, the dict of a
+    language model, or an ONNX model in memory. A workload that is already parsed is returned unchanged.
 
-    `model` is the model profile. The profile decides how ONNX axes are read, and whether layers get tensors. `options`
-    are the properties that an ONNX file does not fix. `dims` are the sizes of dynamic dimensions. Notices on unusual or
-    unused input are appended to `notices`. Raises InputError with all problems.
+    `model` is the name of the model profile. The profile decides how ONNX axes are read, and whether a list of layers
+    gets tensors. `options` are the properties that an ONNX file does not fix. `dims` are the sizes of dynamic
+    dimensions, by name. Notices on unusual or unused input are appended to `notices`. Raises InputError with all
+    problems.
     """
     kind = kind_of_source(source)
     refuse_options(source, options or NetworkOptions())

@@ -1,6 +1,6 @@
 """Reader of the workload YAML, a list of layers, with checks across its fields (zigzag-dse 3.9.1: workload file).
 
-Invalid fields are recorded as problems, and are empty in the typed tree of the file.
+Invalid fields are reported as problems. The typed tree of the file has no value for them.
 """
 
 import itertools
@@ -108,7 +108,9 @@ class LayerEntry(TableModel):
     pr_loop_dims: list[LoopDimension] | None = None
     """Dimensions that sliding windows declare, in the order of `pr_loop_sizes` and `padding`."""
     pr_loop_sizes: list[PositiveCount] | None = None
-    """Sizes of `pr_loop_dims`. If this key is given, `padding` has no effect."""
+    """Sizes of the dimensions in `pr_loop_dims`, without padding. If this key is given, the sizes do not depend on
+    `padding`.
+    """
     padding: list[Padding] | None = None
     """Padding `[before, after]` for each dimension of `pr_loop_dims`."""
 
@@ -131,7 +133,7 @@ integers.
 
 
 def check_workload(problems: Problems, entries: list[LayerEntry]) -> None:
-    """Record every problem that concerns several fields or several layers."""
+    """Report every problem, and give every notice, that concerns several fields of a layer or several layers."""
     _check_identities(problems, entries)
     for index, entry in each(entries):
         layer = problems.within(index)
@@ -169,7 +171,8 @@ def _check_identities(problems: Problems, entries: list[LayerEntry]) -> None:
         name = entry.name or f"Layer{entry.id}"
         if entry.name is not None and name in names:
             message = (
-                "another layer has this name; this one is renamed, as in name__2, and mapping files must use that name"
+                "another layer has this name; this layer is renamed, as in name__2, "
+                "and mapping files must use its new name"
             )
             problems.notice((index, "name"), message)
         names.append(name)
@@ -198,7 +201,7 @@ def _check_loops(problems: Problems, entry: LayerEntry) -> None:
 
 
 def _check_relations(problems: Problems, entry: LayerEntry) -> list[DimensionRelation] | None:
-    """Sliding windows of a layer entry; None if one of them is invalid."""
+    """Report problems of the sliding windows of a layer entry. Returns the windows; None if a window cannot be read."""
     relations, is_broken = whole(entry.dimension_relations), problems.has("dimension_relations")
     known = names_of(entry.loop_dims)
     earlier: set[str] = set()
@@ -262,7 +265,9 @@ def _check_windows(problems: Problems, entry: LayerEntry, relations: list[Dimens
 
 
 def _note_contradictions(problems: Problems, entry: LayerEntry, relations: dict[str, DimensionRelation]) -> None:
-    """Give a notice for padding that contradicts the sizes of dimensions in the file. The sizes take precedence."""
+    """Give a notice for each dimension whose `padding` contradicts its size in `pr_loop_sizes`. The size takes
+    precedence.
+    """
     extents = dict(zip(entry.loop_dims or (), entry.loop_sizes or (), strict=False))
     given = zip(entry.pr_loop_dims or (), entry.pr_loop_sizes or (), entry.padding or (), strict=False)
     for index, (name, size, padding) in enumerate(given):
@@ -274,7 +279,7 @@ def _note_contradictions(problems: Problems, entry: LayerEntry, relations: dict[
         reach = sum(factor * (extents[dimension] - 1) for dimension, factor in terms) + 1
         # If an input is a little longer than needed, its last positions are in no window.
         if not reach <= size + sum(padding) < reach + max(factor for _, factor in terms):
-            why = "has no effect, because pr_loop_sizes is given, and contradicts pr_loop_sizes"
+            why = "has no effect, because pr_loop_sizes replaces it; the two keys contradict each other"
             told = f"{name} has {size} + {sum(padding)} positions, but the loops reach over {reach} positions"
             problems.unused(("padding", index), f"{why}: {told}")
 
@@ -312,7 +317,9 @@ def read_workload_yaml(
 
 
 def workload_of(document: YamlDocument, name: str, notices: list[str] | None = None) -> Workload:
-    """Workload of a workload document that is already in memory. Raises InputError."""
+    """Workload of a workload document that is already in memory. `name` is the name of the workload. Notices on unusual
+    input are appended to `notices`. Raises InputError with every problem of the document.
+    """
     if isinstance(document.data, dict) and LANGUAGE_MODEL in document.data:
         from tilewright.workload.language_models.reader import read_language_model
 

@@ -4,8 +4,8 @@ A list of layers says which layer produces an operand. It does not say which axi
 of the consumer's input. The axes are therefore matched by position: O[b][k][oy][ox] of a producer is I[b][c][iy][ix] of
 its consumer. The names of the axes do not matter. If the shapes differ, the first of these rules that fits applies:
 
-1. An axis of size 1 is repeated. A window can reach into padding that is not given; all elements that the window can
-   reach are then needed.
+1. Two kinds of differences are allowed: an axis of size 1 is repeated, and a window reaches into padding that the file
+   does not give. All elements that such a window can reach are needed.
 2. If the two shapes have the same number of elements, the data are reshaped in row-major order.
 3. All elements along axes with different sizes are needed. If the numbers of axes differ, the whole tensor is needed.
 
@@ -30,8 +30,8 @@ class Window:
     """Step and length of a sliding window along an axis."""
 
     step: int
-    """Distance, in indices, from one position of the window to the next. Up to step - 1 of the last indices can stay
-    unread.
+    """Distance, in indices, from one position of the window to the next. Up to step - 1 indices at the end of the axis
+    can be left unread.
     """
     length: int
     """Number of indices from the first to the last index of the window at one position."""
@@ -45,7 +45,9 @@ class OperandAxis:
     size: int
     """Size of the axis in elements, without padding."""
     reach: int
-    """Number of indices that the loops cover, minus the padding in the file."""
+    """Number of indices of the axis that the loops access. Indices in the padding that the file gives are not counted.
+    The number is at least 1.
+    """
     window: Window | None = None
 
 
@@ -55,12 +57,13 @@ class AxisMatch:
 
     index: AxisIndex
     extra_loop: tuple[tuple[str, int], ...] = ()
-    """((name, size),) of an additional loop that is not a loop of the layer. The loop runs over all elements that can
-    be needed. () if there is no such loop."""
+    """Loop that the index needs in addition to the loops of the layer, as ((name, size),). With this loop, the index
+    covers all elements that can be needed. () if the loops of the layer are enough.
+    """
     assumption: str = ""
     """Assumption of the match, as a phrase for a notice; '' if nothing is assumed."""
     is_whole: bool = False
-    """True if the axes do not match, so that the whole axis is needed."""
+    """True if the axes do not match. All indices of the tensor's axis are then assumed to be needed."""
 
 
 def operand_axes(layer: Layer, operand: str) -> tuple[OperandAxis, ...]:
@@ -120,11 +123,11 @@ def is_reshape(axes: Sequence[OperandAxis], shape: Shape) -> bool:
 
 
 def match_axis(axis: OperandAxis, size: int, loop_name: str) -> AxisMatch:
-    """Match of an axis of an operand with an axis of `size` indices. `loop_name` is the name of the additional loop, if
-    one is needed.
+    """Match of an axis of an operand with an axis of the tensor that the operand reads. The axis of the tensor has
+    `size` indices. `loop_name` is the name of the loop that the match adds, if it needs one.
 
-    If padding is not given, the window is assumed to reach into the padding at each end by any number of indices that
-    is smaller than its length.
+    A window can reach beyond the axis of the tensor, because the file does not give the padding. The window is then
+    assumed to reach into the padding at each end of the axis, by at most the length of the window minus 1.
     """
     lacking = axis.reach - size
     if axis.window is None:
@@ -150,20 +153,20 @@ _Loops = tuple[tuple[str, int], ...]
 
 @dataclass
 class _Reading:
-    """State while the tensors of a network are added."""
+    """Tensors, network inputs and notices that `with_tensors` has collected so far."""
 
     notices: list[str]
     next_id: int
     tensors: dict[str, Tensor] = field(default_factory=dict)
     inputs: list[str] = field(default_factory=list)
     made_by: dict[int, Tensor] = field(default_factory=dict)
-    """Name of the output tensor of each layer, by node id."""
+    """Output tensor of each layer, by node id."""
     name_of: dict[int, str] = field(default_factory=dict)
     """Name of each layer, by node id."""
 
     def add(self, name: str, shape: tuple[int, ...], bits: int, is_constant: bool = False) -> Tensor:
-        """Add a tensor named after a layer and one of its operands. The name is unique, because names of layers are
-        unique.
+        """Add a tensor, and return it. Its name consists of the names of a layer and of an operand, and is unique
+        because names of layers are unique.
         """
         self.tensors[name] = Tensor(name, shape, bits, "", _PRECISION_SOURCE, is_constant)
         return self.tensors[name]
@@ -197,8 +200,9 @@ def with_tensors(workload: Workload, notices: list[str] | None = None) -> Worklo
 
 
 def _with_maps(node: WorkloadNode, layer: Layer, reading: _Reading) -> Iterator[WorkloadNode]:
-    """Nodes of a layer: first a reshape node for each tensor that the layer reads in another shape, then the layer with
-    its index maps."""
+    """Nodes of a layer: first a reshape node for each input whose producer makes it in another shape than the layer
+    reads, then the layer with its index maps.
+    """
     sources = dict(node.sources)
     output_axes = operand_axes(layer, OUTPUT)
     made = Tensor(f"{layer.name}.{OUTPUT}", sizes_of(output_axes), layer.bits_of[FINAL_OUTPUT])
@@ -238,7 +242,7 @@ def _from_outside(layer: Layer, operand: str, axes: tuple[OperandAxis, ...], rea
 
 
 def _reshape(tensor: Tensor, source: Tensor, source_id: int, reading: _Reading) -> WorkloadNode:
-    """Pass-through node that reshapes a tensor."""
+    """Pass-through node that reshapes `source`, an output of the node `source_id`, into `tensor`."""
     from tilewright.workload.onnx.index_maps import Ends, reshape_maps  # here, because few networks need it
 
     maps = reshape_maps(Ends(tensor.name, tensor.shape, source.name, source.shape))
@@ -258,7 +262,9 @@ def _reshape(tensor: Tensor, source: Tensor, source_id: int, reading: _Reading) 
 
 
 def _access(axes: tuple[OperandAxis, ...], tensor: Tensor) -> tuple[TensorAccess, _Loops, list[str]]:
-    """(access of the layer to a tensor, loops of the access that are not loops of the layer, assumptions in words)."""
+    """Triple (access of the layer to a tensor, loops that the access needs in addition to the loops of the layer,
+    assumptions in words).
+    """
     names = [f"{tensor.name}[{axis}]" for axis in range(len(tensor.shape))]
     if len(axes) != len(tensor.shape):
         whole = access_of_loops(tensor.name, names)

@@ -40,7 +40,7 @@ class Attention:
     is_rotary: bool
     """True if queries and keys are rotated by their position (RoPE)."""
     head_norm: Norm | None = None
-    """Normalisation of each head of queries and keys."""
+    """Normalisation of the queries and keys of each head; None if these are not normalised."""
     window: int | None = None
     """Size of the sliding window: largest number of tokens that a query sees, its own token included. None for no
     limit."""

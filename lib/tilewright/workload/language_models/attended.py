@@ -1,7 +1,8 @@
 """Scores, softmax and weighted values over the pieces of queries and keys.
 
-Each visible pair of a query and a key needs one product for the scores, one operation for scaling, four operations for
-the softmax, and one product with the values. A soft cap needs one more operation per pair.
+A score is a product of a query and a key. Each visible pair of a query and a key needs one multiply-accumulate per
+channel for the score, one operation for scaling, four operations for the softmax, and one multiply-accumulate per
+channel of the value. A soft cap needs one more operation per pair.
 
 If the pairs of a request are in several pieces (`visible_keys`), each piece is a layer. Further layers then merge the
 row maxima, the row sums and the outputs of the pieces. A row of a FOLDED piece has the pairs of two queries, but only
@@ -18,8 +19,9 @@ from tilewright.workload.language_models.visible_keys import FOLDED, WRAPPED, Pi
 
 
 def attend(builder: Builder, heads: Heads, pieces: tuple[Piece, ...]) -> str:
-    """Name of the tensor softmax(scale * queries * keys) * values, computed over the pieces. The shape of the tensor is
-    [rows of the group, heads * value width]."""
+    """Name of the tensor softmax(scale * queries * keys) * values, computed by new layers for each of the pieces. The
+    shape of the tensor is [new tokens of all requests of the group, heads * value width].
+    """
     rows, first = heads.group.rows, len(builder.nodes)
     scores = [_scores(builder, heads, piece) for piece in pieces]
     scaled = [_stage(builder, heads, piece, "scale", "Mul", one) for piece, one in zip(pieces, scores, strict=True)]
@@ -46,8 +48,10 @@ def _part(name: str, piece: Piece) -> str:
 
 
 def _query(piece: Piece, is_other: bool = False) -> AxisIndex:
-    """Index of the query in row D of a piece. If `is_other`, D is a row of the smaller triangle, which is folded onto
-    the piece.
+    """Index of the query in row D of a piece: first query + D.
+
+    If `is_other` is true, index of the second query in row D of a FOLDED piece, which is a query of the smaller
+    triangle: first query - 1 - D.
     """
     if is_other:
         return AxisIndex((("D", -1),), piece.first_query - 1)
@@ -55,8 +59,8 @@ def _query(piece: Piece, is_other: bool = False) -> AxisIndex:
 
 
 def _key(piece: Piece, name: str, is_other: bool = False) -> AxisIndex:
-    """Index of the key in column `name` of a piece. If `is_other`, index of the second key of that column, which exists
-    only in FOLDED and WRAPPED pieces.
+    """Index, on the axis of keys, of the key that belongs to a column of a piece. `name` is the loop over the columns.
+    If `is_other` is true, it is the index of the column's second key; only FOLDED and WRAPPED pieces have second keys.
     """
     if piece.kind == FOLDED:
         first = piece.first_key + piece.other_queries
@@ -67,8 +71,11 @@ def _key(piece: Piece, name: str, is_other: bool = False) -> AxisIndex:
 def _other_keys(
     heads: Heads, piece: Piece, kept: Kept, loops: Loops, output: TensorAccess, names: tuple[str, str]
 ) -> list[IndexMap]:
-    """Maps of the second keys of columns; [] for a rectangle, whose columns have one key. `names` are the loops over
-    columns and channels.
+    """Index maps for reading the second key of each column that has one; [] if no column has a second key, as in a
+    RECTANGLE.
+
+    `kept` has the tensor that is read (keys or values), and `names` is (loop over columns, loop over channels). `loops`
+    and `output` are those of the layer that reads the keys or values.
     """
     column, channel = names
     other = at(kept.tensor, "B", "G", _key(piece, column, True), channel)
@@ -79,7 +86,9 @@ def _other_keys(
 
 
 def _scores(builder: Builder, heads: Heads, piece: Piece) -> str:
-    """Name of the tensor of scores. A score takes one product for each channel."""
+    """Add the layer that computes the scores of a piece, and return the name of its output tensor [requests, key heads,
+    query heads per key head, queries, keys]. A score takes one multiply-accumulate per channel.
+    """
     width, group = heads.keys.width, heads.group
     target = builder.tensor(
         _part("scores", piece) + ".out", (group.count, heads.key_heads, heads.shared, piece.queries, piece.keys)
@@ -108,8 +117,10 @@ def _scores(builder: Builder, heads: Heads, piece: Piece) -> str:
 def _stage(
     builder: Builder, heads: Heads, piece: Piece, name: str, operator_type: str, source: str, row: str = ""
 ) -> str:
-    """Name of the output tensor of an operation on every (query, key) pair. If `row` names a tensor [requests, heads,
-    queries], the operation also reads the element of the pair's query from this tensor.
+    """Name of the output tensor of an operation on every (query, key) pair.
+
+    If `row` is not '', it names a tensor [requests, key heads, query heads per key head, queries]. The operation then
+    also reads, for each pair, the element of this tensor that belongs to the query.
     """
     loops = (*heads.outer, ("D", piece.queries), ("K", piece.keys))
     target = builder.tensor(_part(name, piece) + ".out", builder.shape(source))
@@ -137,8 +148,8 @@ def _statistics(
     merge_type: str,
     sources: list[str],
 ) -> str:
-    """Name of the tensor [requests, heads, queries] with one statistic per query (row maximum or row sum), over all its
-    pairs.
+    """Name of the tensor [requests, key heads, query heads per key head, queries] with one statistic per query: the
+    maximum or the sum over all its (query, key) pairs.
     """
     parts, whole = [], (heads.group.count, heads.key_heads, heads.shared, heads.group.tokens)
     for piece, source in zip(pieces, sources, strict=True):
@@ -201,15 +212,21 @@ class _Rows(NamedTuple):
 
 
 def _of_queries(heads: Heads, shape: tuple[int, ...], queries: int) -> tuple[int, ...]:
-    """Shape of the results of `queries` queries: [requests, heads, queries] or [requests * queries, channels]."""
+    """Shape of the results of `queries` queries. `shape` is the shape for all queries of the group: [requests, key
+    heads, query heads per key head, queries] for statistics, or [requests * queries, channels] for weighted values. The
+    returned shape has the same axes.
+    """
     return (*shape[:-1], queries) if len(shape) > 2 else (heads.group.count * queries, shape[1])
 
 
 def _side_by_side(
     builder: Builder, heads: Heads, name: str, rows: list[_Rows], start: int, shape: tuple[int, ...]
 ) -> str:
-    """Name of a tensor of `shape` with the results of the queries from `start` on. The tensor is made by a node that
-    only moves data."""
+    """Name of a tensor of `shape` with the results of consecutive queries, of which `start` is the first.
+
+    `rows` has the tensors with these results. If there are several tensors, or if one tensor represents several blocks
+    of queries, a new node that only moves data joins the results in one tensor.
+    """
     if len(rows) == 1 and rows[0].blocks == 1:
         return rows[0].tensor
     target = builder.tensor(name, shape)
@@ -230,8 +247,8 @@ def _side_by_side(
 
 
 def _merged(builder: Builder, name: str, operator_type: str, one: str, other: str, shape: tuple[int, ...]) -> str:
-    """Name of the merged results of two pieces. The merge takes one operation per element of the result. A piece can
-    have fewer rows than the result.
+    """Name of the tensor of `shape` in which a new layer merges the results `one` and `other` of two pieces. The layer
+    takes one operation per element of `shape`, even if a piece has fewer rows.
     """
     names = ("B", "G", "H", "D")[: len(shape)] if len(shape) > 2 else ("D", "K")
     target = builder.tensor(f"{name}.out", shape)
@@ -241,7 +258,9 @@ def _merged(builder: Builder, name: str, operator_type: str, one: str, other: st
 
 
 def _weighted(builder: Builder, heads: Heads, piece: Piece, shares: str) -> str:
-    """Name of the sum of the values weighted by `shares`, for the rows of the piece."""
+    """Name of the tensor with the weighted sums of the values, one sum for each query of the piece. `shares` is the
+    name of the tensor of weights.
+    """
     width, group = heads.values.width, heads.group
     name = _part("values", piece)
     target = builder.tensor(f"{name}.out", (group.count * piece.queries, heads.key_heads * heads.shared * width))

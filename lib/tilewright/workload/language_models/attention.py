@@ -74,8 +74,8 @@ def _projected(builder: Builder, which: str, source: str, attention: Attention, 
 
 
 def _rows_of(groups: tuple[Requests, ...]) -> Iterator[tuple[int, Requests]]:
-    """Pairs (first row of the group, group), one for each group of requests. Rows are those of the tensors of all
-    requests.
+    """Pairs (first row, group), one for each group of requests. The group begins at this row in tensors with one row
+    for each new token of all requests.
     """
     first = 0
     for group in groups:
@@ -84,7 +84,9 @@ def _rows_of(groups: tuple[Requests, ...]) -> Iterator[tuple[int, Requests]]:
 
 
 def cached_tokens(group: Requests, window: int | None = None) -> int:
-    """Number of tokens of each request that attention reads from the cache."""
+    """Number of cached tokens per request that attention reads. With a window of `window` tokens, attention reads only
+    cached tokens that a new token sees.
+    """
     return group.context - first_position(group.context, window)
 
 
@@ -98,10 +100,11 @@ def kept(
     size: tuple[int, int],
     start: int = 0,
 ) -> Kept:
-    """Keys or values of all tokens of a group of requests: the cached rows, followed by the new rows.
+    """Keys or values of all tokens of a group of requests: the cached rows, followed by the rows of the new tokens.
 
-    `size` is (heads, width). The new rows are the channels of the tensor `new` from `start` on. They are already
-    computed, so appending them has no cost.
+    `new` is the tensor with the new rows. They begin at row `first` and at channel `start`. `cached` is the number of
+    cached tokens of each request, and `size` is (heads, width). The new rows are already computed, so appending them
+    costs nothing.
     """
     heads, width = size
     bits, tokens = builder.precision.cache, group.tokens
@@ -119,7 +122,9 @@ def kept(
 
 
 def join_rows(builder: Builder, parts: list[str], shape: tuple[int, int], name: str = "attended") -> str:
-    """Name of the tensor with the rows of all groups of requests, in order."""
+    """Name of a tensor of `shape` with the rows of all `parts`, in order. `parts` has one tensor per group of requests.
+    If there are several tensors, a new node that only moves data joins them.
+    """
     if len(parts) == 1:
         return parts[0]
     target, maps, first = builder.tensor(name, shape), [], 0
@@ -132,7 +137,9 @@ def join_rows(builder: Builder, parts: list[str], shape: tuple[int, int], name: 
 
 
 def latent_attention(builder: Builder, source: str, attention: LatentAttention, step: ModelStep) -> str:
-    """Name of the output of attention, [rows, hidden]. The input is `source`, the normalised hidden states."""
+    """Add the layers of latent attention, and return the name of the output tensor [rows, hidden]. `source` is the name
+    of the input tensor, the normalised hidden states.
+    """
     rows, hidden = builder.shape(source)
     query = _queries(builder, source, attention)
     latent, turned = _latent(builder, source, attention)
@@ -165,7 +172,9 @@ def latent_attention(builder: Builder, source: str, attention: LatentAttention, 
 
 
 def _queries(builder: Builder, source: str, attention: LatentAttention) -> str:
-    """Name of the queries [rows, heads * (width + rotary width)], before rotation."""
+    """Add the products that compute the queries, and return the name of the tensor [rows, heads * (width + rotary
+    width)]. The rotary position embedding is not yet applied.
+    """
     outputs = attention.heads * (attention.width + attention.rotary_width)
     if attention.query_rank is None:
         return builder.linear("q_proj", source, outputs)
@@ -174,7 +183,9 @@ def _queries(builder: Builder, source: str, attention: LatentAttention) -> str:
 
 
 def _latent(builder: Builder, source: str, attention: LatentAttention) -> tuple[str, str]:
-    """(latent vectors, rotary keys) of the new tokens, in the form in which they are cached."""
+    """Names of the tensors with the latent vectors and with the rotary keys of the new tokens. Both tensors have the
+    form in which the cache keeps them.
+    """
     both = builder.linear(
         "kv_a_proj_with_mqa", source, attention.rank + attention.rotary_width, has_bias=attention.has_bias
     )
@@ -191,7 +202,9 @@ def _latent(builder: Builder, source: str, attention: LatentAttention) -> tuple[
 
 
 def _into_latent(builder: Builder, query: str, attention: LatentAttention, weight: str) -> str:
-    """Name of the product of the non-rotary part of the queries and the up-projection of keys: [rows, heads * rank]."""
+    """Add the product that applies the up-projection of keys to the non-rotary part of the queries, and return the name
+    of its result [rows, heads * rank].
+    """
     rows = builder.shape(query)[0]
     pitch = attention.width + attention.rotary_width
     target = builder.tensor("q_absorbed.out", (rows, attention.heads * attention.rank))
@@ -206,8 +219,8 @@ def _into_latent(builder: Builder, query: str, attention: LatentAttention, weigh
 
 
 def _out_of_latent(builder: Builder, latent: str, attention: LatentAttention, weight: str) -> str:
-    """Name of the weighted latent vectors times the up-projection of values, as one product: [rows, heads * value
-    width].
+    """Add the product of the tensor `latent` (sums of latent vectors, weighted by the attention scores) and the
+    up-projection of values. Returns the name of the resulting tensor [rows, heads * value width].
     """
     rows = builder.shape(latent)[0]
     target = builder.tensor("v_absorbed.out", (rows, attention.heads * attention.value_width))
@@ -223,8 +236,10 @@ def _out_of_latent(builder: Builder, latent: str, attention: LatentAttention, we
 
 
 def _joined_query(builder: Builder, plain: str, source: str, attention: LatentAttention, width: int) -> str:
-    """Name of the queries [rows, heads * (width + rotary width)]. The query of each head has `width` channels,
-    followed by the rotary part of the query.
+    """Add a move that joins the two parts of the queries, and return the name of the resulting tensor [rows, heads *
+    (width + rotary width)]. Each head has `width` channels of the tensor `plain`, followed by the rotary part.
+
+    The rotary part is read from the tensor `source`, after rotary position embedding.
     """
     rows, heads, extra = builder.shape(source)[0], attention.heads, attention.rotary_width
     pitch = attention.width + extra
@@ -247,8 +262,11 @@ def _joined_query(builder: Builder, plain: str, source: str, attention: LatentAt
 
 
 def _cache(builder: Builder, new: tuple[str, str], first: int, group: Requests, attention: LatentAttention) -> str:
-    """Name of the tensor [requests, 1, tokens, rank + rotary width] with the latent vector and the rotary key of each
-    token, side by side.
+    """Add the cache of latent attention for a group of requests, and return the name of the tensor [requests, 1,
+    tokens, rank + rotary width]. `tokens` are the cached tokens followed by the new tokens.
+
+    The last axis holds the latent vector of a token, followed by its rotary key. `new` names two tensors with rows for
+    the new tokens: (latent vectors, rotary keys). The rows of the group begin at row `first`.
     """
     cached = cached_tokens(group)
     rank, extra = attention.rank, attention.rotary_width
@@ -276,8 +294,8 @@ def _absorbed(cache: str, attention: LatentAttention) -> tuple[Kept, Kept]:
 
 
 def _expand(builder: Builder, keys: str, both: str, attention: LatentAttention, weight: str, step: ModelStep) -> None:
-    """Add the up-projection of the latent vectors `keys` to keys and values of all tokens, in the tensor `both`. If
-    keys are processed in blocks, one repeated node represents all equal blocks of tokens.
+    """Add the up-projection that computes keys and values of all tokens from the latent vectors `keys`. The result is
+    the tensor `both`. If keys are processed in blocks, one repeated node represents all equal blocks of tokens.
     """
     count, heads, tokens, width = builder.shape(both)
     block = None if step.is_written_out else step.key_block

@@ -27,7 +27,9 @@ MODELLED, PASS_THROUGH = "modelled", "pass-through"
 
 
 def at(tensor: str, *axes: Axis) -> TensorAccess:
-    """Element of a tensor at given indices."""
+    """Access to the element of a tensor at the given indices. An axis that is given as text is indexed by the loop of
+    this name.
+    """
     return TensorAccess(tensor, tuple(loop(axis) if isinstance(axis, str) else axis for axis in axes))
 
 
@@ -90,7 +92,9 @@ class Builder:
         return whole
 
     def table(self, name: str, *shape: int) -> str:
-        """Add an input of the network that all blocks share, such as the angles of positions, and return its name."""
+        """Add an input of the network, and return its name. All blocks share this input, such as the cosines of the
+        rotation angles. If an input with this name and shape already exists, it is used.
+        """
         whole = f"{name}.{'x'.join(map(str, shape))}"
         if whole not in self.tensors:
             self.tensors[whole] = Tensor(whole, shape, self.precision.activations, "", "override")
@@ -126,12 +130,13 @@ class Builder:
         operator: tuple[str, str] | None = None,
         sums: int | None = None,
     ) -> str:
-        """Add a layer that reads the operands I, or I and W, and writes `output`; return the name of its result.
+        """Add a layer that reads the operands I, or I and W, and writes `output`; return the name of the tensor that it
+        writes.
 
         * `others` are accesses to tensors that the layer also reads, at no cost (a bias).
         * `further` has additional dependences (index maps) of the output, by operand.
-        * `superset` names the operands whose dependences are only bounded: any element of the output can depend on any
-          element.
+        * `superset` names the operands whose exact dependences are not known: any element of the output can depend on
+          any element of the operand.
         * `sizes` has the shape of the part that the layer reads, for operands that are a part of their tensor.
         * `operator` is (name, type) of the operator that the layer is a part of.
         * `sums` are the bits of partial sums if they differ from the default.
@@ -161,7 +166,10 @@ class Builder:
         return output.tensor
 
     def _sums(self, operator_type: str, loops: Loops, output: TensorAccess, bits: Mapping[str, int]) -> int:
-        """Bits of partial sums. They are never fewer than the bits of the result."""
+        """Bits of the partial sums of a layer. If the layer sums values, these are the bits in the precision of the
+        model, or else twice the bits of the widest input; in both cases, at least the bits of the output. If the layer
+        sums nothing, or computes maxima, these are the bits of the output.
+        """
         if operator_type == _MAXIMUM or not accumulates(loops, output):
             return bits[OUTPUT]
         widest = max(width for operand, width in bits.items() if operand != OUTPUT)
@@ -179,8 +187,8 @@ class Builder:
         return self._any_of(written, access_of_loops(output, (name for name, _ in written)), source)
 
     def _any_of(self, loops: Loops, output: TensorAccess, source: str, operand: str = "") -> IndexMap:
-        """Map in which each element of the output can depend on any element of `source`. `loops` index the output, so
-        that tiles can cut the output along them.
+        """Map in which each element of the output can depend on any element of `source`. The output keeps the loops
+        `loops`, so that tiles can cut it along these loops.
         """
         read = tuple((f"S{axis}", size) for axis, size in enumerate(self.shape(source)))
         return IndexMap((*loops, *read), output, access_of_loops(source, (name for name, _ in read)), operand, False)
@@ -219,8 +227,12 @@ class Builder:
         self._producer_of.update((output, node_id) for output in outputs)
 
     def _sources(self, maps: Sequence[IndexMap], is_layer: bool) -> Iterator[tuple[str, int]]:
-        """Pairs (operand, id of the producing node). W comes before I. Inputs that are not operands follow, with each
-        producer listed one time.
+        """Pairs (operand, id of the producing node). The operand W comes first, then the operand I. Then come the
+        producers of all other inputs, each listed one time, as I3, I4, ... (or as I1, I2, ... if the node has no
+        layer).
+
+        Inputs that no node produces are left out, and so are other inputs from a node that is already the source of W
+        or I.
         """
         found = [(one.operand, self._producer_of.get(one.input.tensor)) for one in maps]
         produced = [(operand, source) for operand, source in found if source is not None]
@@ -237,8 +249,9 @@ class Builder:
     def linear(
         self, name: str, source: str, outputs: int, *, has_bias: bool = False, bits: int | None = None, start: int = 0
     ) -> str:
-        """Add a matrix product with weights [inputs, outputs] and return its result. The inputs of the product are the
-        features of `source` from `start` on."""
+        """Add a matrix product with weights [inputs, outputs], and return the name of its result. The inputs of the
+        product are the features of `source` from `start` on.
+        """
         rows, width = self.shape(source)
         return self.product(name, source, (rows, width - start, outputs), has_bias=has_bias, bits=bits, start=start)
 
@@ -253,8 +266,8 @@ class Builder:
         start: int = 0,
         weight: str = "",
     ) -> str:
-        """Add O[d][k] += I[d][c] * W[c][k] over sizes (d, c, k) and return its result. If weights have scales, a
-        scaling layer follows.
+        """Add O[d][k] += I[d][c] * W[c][k] over sizes (d, c, k), and return the name of its result. If weights have
+        scales, a scaling layer follows.
         """
         rows, inputs, outputs = sizes
         has_scales = self.precision.weight_group is not None
@@ -277,8 +290,10 @@ class Builder:
     def _scaled(
         self, name: str, product: str, sizes: tuple[int, int, int], others: Sequence[TensorAccess], bits: int | None
     ) -> str:
-        """Add the scaling by groups of weights. Each output needs one operation per group, which reads a scale and a
-        zero point."""
+        """Add the layer that scales a matrix product and sums it over the groups of weights, and return the name of the
+        result. Each output needs one operation per group, which reads a scale and a zero point. `sizes` is (rows,
+        inputs, outputs) of the product.
+        """
         rows, inputs, outputs = sizes
         groups = self.precision.groups(inputs)
         scales = self._tensor(f"{name}.scales", (groups, outputs), self.precision.group_bits, is_constant=True)
@@ -291,8 +306,8 @@ class Builder:
     def elementwise(
         self, name: str, operator_type: str, *sources: str, bits: int | None = None, starts: tuple[int, ...] = (0, 0)
     ) -> str:
-        """Add one operation per element of one or two tensors [rows, features]. Each tensor is read from its feature
-        in `starts` on.
+        """Add one operation per element of one or two tensors [rows, features], and return the name of the result.
+        `starts` has the first feature that is read from each tensor.
         """
         rows, width = self.shape(sources[-1])
         width -= starts[len(sources) - 1]
@@ -307,11 +322,11 @@ class Builder:
     def norm(
         self, name: str, source: str, norm: Norm, heads: int = 1, width: int | None = None, bits: int | None = None
     ) -> str:
-        """Add a normalisation along all features, or along the features of each head. It has the same parts as the
-        normalisation operators of ONNX.
+        """Add a normalisation along all features, or along the features of each head, and return the name of its
+        result. The normalisation has the same parts as the normalisation operators of ONNX.
 
-        `width` is the number of features that are normalised; the default is all features of a head. The result has
-        `bits` per element.
+        `width` is the number of features that are normalised; the default is all features of a head. An element of the
+        result has `bits` bits.
         """
         rows = self.shape(source)[0]
         width = self.shape(source)[1] // heads if width is None else width
@@ -342,7 +357,7 @@ class Builder:
         return self.nest(f"{name}.scale", "Mul", loops, target, inputs, others=others, operator=whole)
 
     def softmax(self, name: str, source: str) -> str:
-        """Add a softmax along the features of each row, and return its result."""
+        """Add a softmax along the features of each row, and return the name of its result."""
         rows, width = self.shape(source)
         loops, whole = (("D", rows), ("K", width)), (name, "Softmax")
         data, row = at(source, "D", "K"), (rows,)
@@ -356,10 +371,11 @@ class Builder:
         return self.nest(f"{name}.div", "Div", loops, result, {"I": powers, "W": total}, operator=whole)
 
     def rotary(self, name: str, source: str, heads: int, width: int, places: tuple[int, int], bits: int | None) -> str:
-        """Add the rotation of the channels of each head by the position of the token, with two products and one sum per
-        channel.
+        """Add the rotary position embedding of the channels of each head, and return the name of its result. The
+        embedding takes two products and one sum per channel.
 
-        `places` is (number of features from one head to the next, first feature that is rotated).
+        `width` is the number of rotated channels per head. `places` is (number of features from one head to the next,
+        first feature that is rotated).
         """
         rows, (pitch, start) = self.shape(source)[0], places
         half = width // 2

@@ -43,18 +43,21 @@ WITHOUT_COST = frozenset(
         *("scale_attn_weights", "scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn", "use_flash_attn"),
     )
 )
-"""Fields that do not change the amount of work. Some of these fields describe storage, which the workload file gives
-instead."""
+"""Fields of a configuration that do not change the amount of work. Some of them give the element type or the
+quantisation of the stored weights; the workload file gives the bits instead.
+"""
 
 SAID_BY_THE_WORKLOAD = {
     "quantization_config": "has no effect: bits and scales of weights are set in the workload file (`precision`)"
 }
-"""Fields that only seem to affect the cost: field -> message that says why it does not."""
+"""Field that only seems to affect the cost -> message that says why it has no effect."""
 
 
 @dataclass
 class Fields:
-    """Reader of the fields of a configuration, which records problems. A field that is null counts as missing."""
+    """Reader of the fields of a configuration. Wrong fields are reported as problems. A field that is null counts as
+    missing.
+    """
 
     data: Mapping[str, Any]
     problems: Problems
@@ -63,8 +66,8 @@ class Fields:
     asked: list[str] = field(default_factory=list)
 
     def count(self, name: str, default: int | None = None, most: int = 1 << 40) -> int:
-        """Value of a field that is a whole number of at least 1. The field is required if there is no default. A wrong
-        value is recorded as a problem, and the result is then the default or 1.
+        """Value of a field that is a whole number from 1 to `most`. If the field is missing or wrong, the result is the
+        default, or 1 without a default. A wrong value, or a missing field without a default, is reported as a problem.
         """
         value = self._value(name)
         if value is None:
@@ -81,8 +84,8 @@ class Fields:
         return None if self._value(name) is None else self.count(name)
 
     def number(self, name: str, default: int, most: int = 1 << 40) -> int:
-        """Value of a field that is a whole number of at least 0. A wrong value is recorded as a problem, and the result
-        is then the default.
+        """Value of a field that is a whole number from 0 to `most`; `default` if the field is missing. If the value is
+        wrong, report a problem and return `default`.
         """
         value = self._value(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most):
@@ -91,15 +94,18 @@ class Fields:
         return default if value is None else value
 
     def has_cap(self, name: str) -> bool:
-        """True if a field sets a limit: yes if the field is missing or above 0, and no if it is null or 0."""
+        """True if the field makes the model apply a soft cap. A number above 0 applies a cap, and so does a missing
+        field (default of the family); null and 0 apply none. Any other value is reported as a problem.
+        """
         value = self._value(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
             self.problems.at((*self.path, name), "must be a number of at least 0, or null", value)
         return name not in self.data or bool(value)
 
     def even(self, name: str, width: int) -> None:
-        """Record a problem if `width`, the width of a head, is odd. Rotary positions need an even width, because they
-        rotate the two halves of a head."""
+        """Report a problem if `width`, the width of a head, is odd. Rotary positions need an even width, because they
+        rotate the two halves of a head.
+        """
         sizes = {name, "hidden_size", "num_attention_heads"}
         if width % 2 and not any(self.problems.has(*self.path, one) for one in sizes):
             self.problems.at(
@@ -115,7 +121,9 @@ class Fields:
         return default if value is None else value
 
     def choice(self, name: str, known: Sequence[str], default: str | None = None) -> str:
-        """Value of the field, which must be one of the texts `known`. A wrong value is recorded as a problem."""
+        """Value of a field, which must be one of the texts `known`; `default` if the field is missing. A wrong value,
+        or a missing field without a default, is reported as a problem. The result is then the first text of `known`.
+        """
         value = self._value(name)
         if value is None and default is not None:
             return default
@@ -128,7 +136,7 @@ class Fields:
 
     def texts(self, name: str, known: Sequence[str], length: int) -> list[str] | None:
         """Value of a field that is a list of `length` texts, each one of `known`. None if the field is missing or
-        wrong. A wrong field is recorded as a problem.
+        wrong. A wrong field is reported as a problem.
         """
         value = self._value(name)
         if value is None:
@@ -143,7 +151,7 @@ class Fields:
         return None if wrong else value
 
     def only(self, name: str, allowed: Any, meaning: str) -> None:
-        """Record a problem if a field has a value other than `allowed`. A missing field counts as `allowed`. `meaning`
+        """Report a problem if a field has a value other than `allowed`. A missing field counts as `allowed`. `meaning`
         describes the other values in the message.
         """
         value = self._value(name)
@@ -151,14 +159,20 @@ class Fields:
             self.problems.at((*self.path, name), f"is not modelled: {meaning}", value, str(allowed).lower())
 
     def divides(self, part: str, whole: str, sizes: tuple[int, int]) -> bool:
-        """True if the first of two sizes divides the second. If it does not, a problem is recorded."""
+        """True if the first of two sizes divides the second. If not, report a problem of the field `part`.
+
+        `part` and `whole` are the names of the first and the second size.
+        """
         if sizes[1] % sizes[0]:
             self.problems.at((*self.path, part), f"must divide {whole}", sizes[0], f"a divisor of {sizes[1]}")
             return False
         return True
 
     def finish(self) -> None:
-        """Record a problem for every field that was not read but could change the cost."""
+        """Report problems and unused fields, after all known fields have been read. A field that no method has read is
+        a problem, because it could change the cost; fields in WITHOUT_COST are no problem. Fields in
+        SAID_BY_THE_WORKLOAD are reported as unused.
+        """
         known = sorted({*self.asked, "model_type"})
         for name in self.data:
             if name not in known and name not in WITHOUT_COST:
@@ -190,7 +204,7 @@ _MOST_LAYERS = 4096
 
 def architecture_of(data: Mapping[str, Any], name: str, problems: Problems, path: KeyPath = ()) -> Architecture | None:
     """Architecture that a configuration describes. None if the family of the model is not known, or if a field is
-    wrong; a problem is then recorded.
+    wrong. Both are reported as problems.
     """
     fields = Fields(data, problems, path)
     before = len(problems.found)
@@ -209,7 +223,10 @@ def _activation(fields: Fields, name: str, default: str) -> str:
 def _grouped(
     fields: Fields, *, has_bias: bool | None = None, output_bias: bool | None = None, width: int | None = None
 ) -> Attention:
-    """Grouped-query attention as in Llama. If `has_bias` is given, it replaces the field `attention_bias`."""
+    """Grouped-query attention as in Llama. If `has_bias` is given, it replaces the field `attention_bias`.
+    `output_bias` says whether the output projection has a bias; by default, it has one if the other projections have
+    one. `width` is the head width if the field `head_dim` is missing.
+    """
     hidden, heads = fields.count("hidden_size"), fields.count("num_attention_heads")
     key_heads = fields.count("num_key_value_heads", heads)
     given = fields.optional_count("head_dim") or width
@@ -446,7 +463,9 @@ def _falcon(fields: Fields, name: str) -> Architecture:
 
 
 _STEP_RANK_OF = 16
-"""Divisor of the hidden size that gives the rank of the step sizes (rounded up), if the configuration says `auto`."""
+"""Divisor for the rank of the step sizes in a state-space layer. If the configuration gives the rank as `auto`, the
+rank is the hidden size divided by this number, rounded up.
+"""
 
 
 def _mamba(fields: Fields, name: str) -> Architecture:

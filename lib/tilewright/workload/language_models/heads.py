@@ -8,7 +8,7 @@ from tilewright.workload.language_models.request import Requests
 
 @dataclass(frozen=True)
 class Kept:
-    """Tensor of keys or values of the tokens of each request: [requests, heads, tokens, width]."""
+    """Tensor of keys or of values, of shape [requests, heads, tokens, width]."""
 
     tensor: str
     width: int
@@ -22,7 +22,7 @@ class Heads:
     queries: str
     """Name of the tensor of queries: [tokens of all requests, heads * query width]."""
     first_row: int
-    """First row of the group in the tensors of all requests."""
+    """Row of the first token of the group, in tensors with one row for each new token of all requests."""
     group: Requests
     keys: Kept
     values: Kept
@@ -39,11 +39,15 @@ class Heads:
         return (("B", self.group.count), ("G", self.key_heads), ("H", self.shared))
 
     def row(self, query: AxisIndex) -> AxisIndex:
-        """Row, in the tensors of all requests, of a query of request B."""
+        """Row of a query in tensors with one row for each new token of all requests. The request is the value of loop
+        B, and `query` is the index of the query among the new tokens of the request.
+        """
         return AxisIndex((("B", self.group.tokens), *query.terms), self.first_row + query.offset)
 
     def channel(self, width: int, inner: str) -> AxisIndex:
-        """Index of a channel of the query head with the indices (G, H)."""
+        """Index of channel `inner` of a query head, in a tensor with `width` channels per head. The loop G is the key
+        head, and the loop H is the query head among those that share the key head.
+        """
         return affine(("G", self.shared * width), ("H", width), (inner, 1))
 
 

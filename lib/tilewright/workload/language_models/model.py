@@ -6,9 +6,9 @@ written out, every block has its own layers, in the order of the model.
 A block mixes tokens by attention or by a selective state space (Mamba: projections, a short causal convolution, and the
 recurrence of its state). It also has a feed-forward part or a mixture of experts.
 
-The recurrence h = decay * h + input, y = C * h is computed token by token. Each step reads and writes the state. A step
-is a node that is repeated for each token of a request. All values that do not depend on the state are computed for all
-tokens together.
+The recurrence h = decay * h + input, y = C * h is computed token by token. The nodes for one token read the state and
+write the new state. These nodes are repeated for each token of a request; if the workload is written out, each token
+has its own nodes. All values that do not depend on the state are computed for all tokens together.
 """
 
 import math
@@ -72,7 +72,10 @@ def expert_loads(mixture: Mixture, tokens: int, load: str | tuple[int, ...]) -> 
 def mixture_of_experts(
     builder: Builder, source: str, mixture: Mixture, load: str | tuple[int, ...], *, is_written_out: bool
 ) -> str:
-    """Name of the weighted sum of the chosen experts of each token, plus the shared expert: [rows, hidden]."""
+    """Add the layers of a mixture of experts, and return the name of the output tensor [rows, hidden]. The output of a
+    token is the weighted sum of the outputs of its chosen experts, plus the output of the shared expert (if there is
+    one).
+    """
     rows, hidden = builder.shape(source)
     scores = builder.linear("router", source, mixture.experts)
     if mixture.uses_sigmoid:
@@ -99,7 +102,9 @@ def mixture_of_experts(
 
 
 def _chosen(builder: Builder, shares: str, count: int) -> str:
-    """Name of the normalised router scores of the experts that are chosen for each token: [rows, chosen]."""
+    """Add the choice of `count` experts for each token, and return the name of the tensor [rows, `count`] with the
+    router scores of the chosen experts. The scores of a token are divided by their sum.
+    """
     rows, experts = builder.shape(shares)
     best = builder.tensor("router_choice.out", (rows, count))
     loops = (("D", rows), ("C", experts))
@@ -114,8 +119,12 @@ def _chosen(builder: Builder, shares: str, count: int) -> str:
 
 
 def _expert(builder: Builder, source: str, expert: FeedForward, rows: int, chosen: str, total: str) -> str:
-    """Name of the sum [all rows, hidden] of the tensor `total` and the weighted output of one expert. The expert runs
-    on `rows` of the tokens."""
+    """Add the layers of one expert, and return the name of a tensor [tokens, hidden]: the sum of the tensor `total` and
+    the weighted output of the expert.
+
+    The expert processes `rows` tokens of the tensor `source`. `chosen` is the name of the tensor with the router
+    scores.
+    """
     tokens, hidden = builder.shape(source)
     picked = builder.tensor("tokens", (rows, hidden))
     found = feed_forward(builder, builder.move("tokens", "Gather", builder.any_of(picked, source)), expert)
@@ -132,7 +141,9 @@ def _expert(builder: Builder, source: str, expert: FeedForward, rows: int, chose
 def state_space(
     builder: Builder, source: str, mixer: StateSpace, groups: tuple[Requests, ...], *, is_written_out: bool
 ) -> str:
-    """Name of the output of the mixer, [rows, hidden]. The input is `source`, the normalised hidden states."""
+    """Add the layers of a state-space mixer, and return the name of its output tensor [rows, hidden]. `source` is the
+    name of the input tensor, the normalised hidden states.
+    """
     rows, hidden = builder.shape(source)
     both = builder.linear("in_proj", source, 2 * mixer.width, has_bias=mixer.has_bias)
     parts, first = [], 0
@@ -197,8 +208,10 @@ def _convolution(builder: Builder, both: str, first: int, group: Requests, mixer
 
 
 def _discrete(builder: Builder, inner: str, chosen: str, steps: str, mixer: StateSpace) -> tuple[str, str]:
-    """(decay of the state, update that is added to the state) for each element of the state and each token: [rows,
-    width, state]."""
+    """Add the nodes that make a state-space model discrete in time, and return the names of two tensors: the factor by
+    which the state decays at a token, and the update that is added to the state. Both tensors have the shape [rows,
+    width, state], with one row per token.
+    """
     rows = builder.shape(inner)[0]
     shape = (rows, mixer.width, mixer.state)
     loops = (("D", rows), ("K", mixer.width), ("C", mixer.state))
@@ -224,8 +237,11 @@ def _recurrence(
     mixer: StateSpace,
     is_written_out: bool,
 ) -> str:
-    """Name of the outputs [rows of the group, width] of the recurrence. The state is an input and an output of the
-    network.
+    """Add the recurrence of the state over the tokens of a group of requests, and return the name of the output tensor
+    [rows of the group, width]. The state is an input and an output of the network.
+
+    `sources` has the names of three tensors: the decay factors, the updates of the state, and the projection with the
+    output coefficients C. `first` is the row of the first token of the group in these tensors.
     """
     shape = (group.count, mixer.width, mixer.state)
     state = builder.network_input("state.before", shape, builder.precision.cache)
@@ -253,8 +269,10 @@ def _step(
     shape: tuple[int, int, int],
     mixer: StateSpace,
 ) -> tuple[str, str]:
-    """(new state, output [requests, width]) of one token per request. `row` is (row of the token of the first request,
-    number of rows from one request to the next)."""
+    """Pair of tensor names (new state, outputs [requests, width]) after one token of each request.
+
+    `row` is (row of this token in the first request, number of rows from one request to the next).
+    """
     decays, updates, chosen = sources
     index = AxisIndex((("B", row[1]),), row[0])
     loops = (("B", shape[0]), ("K", shape[1]), ("C", shape[2]))
@@ -273,7 +291,9 @@ def _step(
 
 
 def _with_skip(builder: Builder, found: str, inner: str, mixer: StateSpace) -> str:
-    """Name of the tensor y + D * x, where y is `found` and x is `inner`."""
+    """Add the skip connection of a state-space mixer, and return the name of the tensor y + D * x. y is `found`, x is
+    `inner`, and D is a weight per channel.
+    """
     rows = builder.shape(inner)[0]
     loops = (("D", rows), ("K", mixer.width))
     skip = builder.tensor("skip.out", (rows, mixer.width))
@@ -312,7 +332,11 @@ def _built(model: Architecture, step: ModelStep) -> Builder:
 
 
 def _embedding(builder: Builder, model: Architecture, step: ModelStep) -> str:
-    """Name of the embeddings of the tokens. The embeddings are rows of a table. Reading them moves data at no cost."""
+    """Add the embedding of the tokens, and return the name of the result [rows, hidden].
+
+    Rows of the embedding table are read at no cost. If the model scales the embeddings or has learned positions, layers
+    for the scaling and for the sum with the position embeddings follow.
+    """
     rows = step.rows
     table = builder.weight("embed_tokens.weight", model.vocabulary, model.hidden)
     hidden = builder.tensor("embed_tokens", (rows, model.hidden))

@@ -1,7 +1,7 @@
-"""Reader of a workload file of a language model, which names the model and the step that the model runs.
+"""Reader of a workload file that names a language model and describes the step that the model runs.
 
 The model is given by a configuration in the form of Hugging Face's `config.json`, in a separate file or in the workload
-file. Invalid fields are recorded as problems, and are empty in the typed tree of the file.
+file. Invalid fields are reported as problems; the object that is read from the file has no value for them.
 """
 
 from collections.abc import Mapping
@@ -57,33 +57,37 @@ class PrecisionOfModel(TableModel):
     weights: Bits = DEFAULT_BITS
     """Bits of weights."""
     activations: Bits = DEFAULT_BITS
-    """Bits of activations, except keys, values and states."""
+    """Bits of activations. Cached keys, values and latent vectors, and states of state-space layers, have the bits
+    `kv_cache` instead.
+    """
     kv_cache: Bits = DEFAULT_BITS
-    """Bits of cached keys, values and latent vectors, and of states."""
+    """Bits of cached keys, values and latent vectors, and of the states of state-space layers."""
     partial_sums: Bits | None = None
-    """Bits of partial sums; by default twice the widest input of a layer."""
+    """Bits of partial sums. By default, partial sums have twice the bits of the widest input of a layer."""
     weight_group: Tokens | None = None
     """Number of weights that share a scale. These weights are consecutive inputs of one output of a matrix product. By
     default, weights have no scales."""
     weight_scale: Bits | None = None
     """Bits of each scale; the default is 16."""
     weight_zero_point: Bits | None = None
-    """Bits of the zero point of each group; by default, groups have no zero points."""
+    """Bits of the zero point of each group of weights. By default, groups have no zero points."""
 
 
 class RequestsEntry(TableModel):
     """Group of equal requests in one step."""
 
     count: Batch = 1
-    """Number of requests."""
+    """Number of equal requests in this group."""
     tokens: Tokens
     """Number of new tokens of each request."""
     context: Context
-    """Number of tokens of each request that are in the cache of the request before the step."""
+    """Number of tokens that the cache of each request holds before the step."""
 
 
 class LanguageModelFile(TableModel):
-    """Workload file with a step of a language model: the model, and the requests of the step."""
+    """Workload file that describes one step (one pass of a language model over new tokens): the model, and the requests
+    that take part in the step.
+    """
 
     language_model: str | dict[str, Any]
     """Path of a configuration (`config.json` of Hugging Face) relative to the folder of this file, or the fields
@@ -98,10 +102,11 @@ class LanguageModelFile(TableModel):
     batch: Batch | None = None
     """Number of requests that run together; the default is 1."""
     tokens: Tokens | None = None
-    """Number of new tokens of each request; in decode, the default is 1."""
+    """Number of new tokens of each request. Required in prefill; 1 by default in decode."""
     context: Context | None = None
-    """Number of tokens of each request that are in the cache of the request before the step; in prefill, the default is
-    0."""
+    """Number of tokens of each request that are in the cache of the request before the step. Required in decode; 0 by
+    default in prefill.
+    """
     requests: Annotated[list[RequestsEntry], Field(min_length=1)] | None = None
     """Groups of equal requests that run together in one step. This key replaces `phase`, `batch`, `tokens` and
     `context`."""
@@ -116,8 +121,9 @@ class LanguageModelFile(TableModel):
     computed from the latent vectors. The default is `absorbed` if every request has one new token, else `expanded`.
     """
     key_block: Tokens | None = None
-    """Number of keys that attention processes at a time. Running results of each row are then kept and updated. By
-    default, attention processes all keys at once."""
+    """Number of keys that attention processes at a time. If it is given, the results of the blocks of keys are merged:
+    the maximum, the sum and the output of each query. By default, attention processes all keys at once.
+    """
     logits: Literal["last", "all"] = "last"
     """Tokens for which logits are computed: the last token of each request (`last`), or all tokens (`all`)."""
     written_out: bool = False
@@ -149,7 +155,11 @@ def read_language_model(document: YamlDocument, name: str, notices: list[str] | 
 
 
 def describe_language_model(document: YamlDocument, name: str, notices: list[str] | None = None) -> DescribedModel:
-    """Model and step of a workload file. Raises InputError with every problem of the file."""
+    """Description of the model and the step in a workload file. Raises one InputError that names every problem of the
+    file.
+
+    `notices` is a list to which notices about the file are appended, if it is given.
+    """
     problems = Problems(document)
     entry: LanguageModelFile | None = validate(LanguageModelFile, document.data, problems)
     model = _model(document, problems)
@@ -167,7 +177,7 @@ def describe_language_model(document: YamlDocument, name: str, notices: list[str
 
 
 def _model(document: YamlDocument, problems: Problems) -> Architecture | None:
-    """Architecture of the model; None if the configuration is wrong, which is recorded in `problems`."""
+    """Architecture of the model; None if the configuration is wrong. Faults are reported in `problems`."""
     named, more = document.data.get(LANGUAGE_MODEL), document.data.get("fields")
     more = more if isinstance(more, dict) else {}
     if isinstance(named, dict):
@@ -236,8 +246,9 @@ def _note_other_models(
 def _check_experts(
     entry: LanguageModelFile, model: Architecture, groups: tuple[Requests, ...], problems: Problems
 ) -> None:
-    """Check the numbers of tokens that a file gives for each expert. They must add up to the number of tokens that the
-    router sends.
+    """Check the numbers of tokens that a file gives for the experts. A problem is reported if the model has no experts,
+    if the list does not have one number per expert, if a number exceeds the number of new tokens, or if the sum is not
+    the number of new tokens times the number of experts per token.
     """
     if not isinstance(entry.experts, list) or not groups or None in entry.experts:
         return
@@ -296,8 +307,8 @@ def beyond_positions(model: Architecture, last: int) -> str:
 def _check_size(
     entry: LanguageModelFile, model: Architecture, groups: tuple[Requests, ...], problems: Problems
 ) -> None:
-    """Record a problem if the step has too many layers, because a large model is written out or `requests` has many
-    entries.
+    """Report a problem if the workload of the step would have too many layers (more than MOST_NODES, by an estimate).
+    Causes are many entries in `requests`, or the option `written_out` for a large model.
     """
     if not groups:
         return

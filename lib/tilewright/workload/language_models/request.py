@@ -17,8 +17,9 @@ over as many experts as possible.
 DEFAULT_BITS = 8
 DEFAULT_SCALE_BITS = 16
 DEFAULT_BLOCK = 1024
-"""Default block size for costs of many contexts: number of keys that attention processes at a time, and number of
-prompt tokens per step."""
+"""Default block size if costs are computed for many contexts. It is the number of keys that attention processes at a
+time, and also the number of prompt tokens per step.
+"""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Requests:
 
     @property
     def rows(self) -> int:
-        """Number of new tokens of all requests of the group."""
+        """Number of new tokens of the group: the sum over all its requests."""
         return self.count * self.tokens
 
 
@@ -45,7 +46,7 @@ class Precision:
     weights: int = DEFAULT_BITS
     activations: int = DEFAULT_BITS
     cache: int = DEFAULT_BITS
-    """Bits of cached keys, values and latent vectors, and of states."""
+    """Bits of cached keys, values and latent vectors, and of the states of state-space layers."""
     partial_sums: int | None = None
     """Bits of partial sums. None means twice the bits of the widest input, as for an ONNX file that does not give
     these bits.
@@ -56,15 +57,17 @@ class Precision:
     weight_scale: int = 0
     """Bits of a scale."""
     weight_zero_point: int = 0
-    """Bits of the zero point of each group; 0 if there are no zero points."""
+    """Bits of the zero point of each group of weights; 0 if there are no zero points."""
 
     @property
     def group_bits(self) -> int:
-        """Bits of a scale and a zero point together. Each group of weights has one of each."""
+        """Bits of the scale and the zero point of one group of weights together; 0 if weights have no scales."""
         return self.weight_scale + self.weight_zero_point if self.weight_group else 0
 
     def groups(self, inputs: int) -> int:
-        """Number of groups of the weights of one output with `inputs` inputs. The last group can be smaller."""
+        """Number of groups into which the weights of one output are divided, if the output has `inputs` inputs; 0 if
+        weights have no scales. The last group can be smaller.
+        """
         return -(-inputs // self.weight_group) if self.weight_group else 0
 
 

@@ -3,19 +3,21 @@
 A request has n new tokens after c cached tokens. Each new query sees its own key and all earlier keys. With a window of
 w keys, a query sees only the last w of these keys. The pieces have exactly as many (query, key) pairs as are visible:
 
-* Keys of the cache that all new queries see are a rectangle.
-* New queries and new keys form a triangle. With n = m + p and m = n // 2, the last p queries and the first m keys are a
-  rectangle. The two triangles that remain are joined to a rectangle of p x (m + 1): one of them is turned by 180
-  degrees (FOLDED). Together, the two rectangles read every query one time and every key one time, and one key more if n
-  is even.
-* If a block size is given, a rectangle with more keys is cut into blocks and a remainder.
-* With a window of w keys, queries are cut into blocks of 2 h, where h is w / 2 rounded up. Within a block, the keys
-  that its first query sees leave the window one by one (a triangle), and later keys enter the window one by one
-  (another triangle). Side by side, the two triangles fill a rectangle: column j has key j for the queries up to j, and
-  key j + w for the later queries (WRAPPED). Each h queries of a block make a rectangle of w keys. Together, the
-  rectangles of a block read every query one time and every key one time, and one key more if w is even.
-* A last block has b < 2 h queries. All of these queries see the same w - b keys, which are a rectangle. The triangles
-  before and after these keys are WRAPPED, with b keys for each half of the queries.
+* Cached keys that all new queries see form a rectangle.
+* New queries and new keys form a triangle. Let m = n // 2 and p = n - m. In the triangle, the last p queries and the
+  first m keys form a rectangle. Two triangles remain, with m and with p queries. The triangle with m queries is turned
+  by 180 degrees and joined to the other triangle, which gives a rectangle of p queries x (m + 1) keys (FOLDED).
+  Together, the two rectangles read n queries and n + 1 keys if n is even, or n + 1 queries and n keys if n is odd.
+* If a block size is given, a rectangle with more keys than a block is cut into blocks and a remainder.
+* With a window of w keys, queries are cut into blocks of 2 h, where h is w / 2 rounded up. Each half of a block is a
+  rectangle of h queries and w columns (WRAPPED). Within a half, the keys that its first query sees leave the window one
+  by one (a triangle), and later keys enter the window one by one (another triangle). Side by side, the two triangles
+  fill the rectangle: column j has key j for the queries up to j, and key j + w for the later queries. Together, the
+  rectangles of both halves read 2 h queries and 2 w keys. The block has 2 h queries and 2 w keys if w is odd, or 2 h
+  queries and 2 w - 1 keys if w is even.
+* The last block can be smaller, with b < 2 h queries. All of these queries see the keys b to w - 1, counted from the
+  first key of the block; these keys form a rectangle. The triangles before and after these keys are WRAPPED, with b
+  keys for each half of the queries.
 
 No query is in two blocks, so the results of different blocks need no merging.
 """
@@ -43,13 +45,15 @@ class Piece(NamedTuple):
     """Number of equal pieces along the keys that this piece represents. The pieces are consecutive blocks of keys, and
     this piece is the first of them."""
     wrap: int = 0
-    """Distance between the two keys of a column of a WRAPPED piece."""
+    """Distance, in keys, between the two keys that share a column of a WRAPPED piece."""
     first_row: int = 0
-    """Row of the first query of a WRAPPED piece, counted from the first query of its block. In row r of a block, the
-    first r columns have their second key."""
+    """Row of the first query of a WRAPPED piece, counted from the first query of its block of queries. In row r of a
+    block, the first r columns have the second key of the column. The other columns have the first key.
+    """
     query_blocks: int = 1
-    """Number of equal pieces along the queries that this piece represents. The pieces are consecutive blocks of
-    queries, and this piece is the first of them."""
+    """Number of equal pieces that this piece represents along the queries. The pieces are consecutive blocks of
+    queries, and this piece is the first block.
+    """
 
     @property
     def stands_for(self) -> int:
@@ -79,7 +83,9 @@ class Strip(NamedTuple):
     first_query: int
     queries: int
     parts: tuple[tuple[Piece, ...], ...]
-    """Consecutive pieces of the strip, cut into sequences in which no query occurs twice."""
+    """Pieces of the strip, divided into sequences in the order in which they are merged. The pieces of one sequence
+    have no query in common, so their results are concatenated before they are merged with those of other sequences.
+    """
 
 
 def first_position(context: int, window: int | None) -> int:
@@ -171,7 +177,11 @@ def _causal(tokens: int, context: int) -> list[Piece]:
 
 
 def _windows(tokens: int, window: int, first_query: int, first_key: int, is_written_out: bool) -> list[Piece]:
-    """Pieces of queries that see `window` keys each. The first of these queries sees the keys from `first_key` on."""
+    """Pieces of `tokens` consecutive queries, from query `first_query` on. Each query sees `window` keys; the first
+    query sees the keys from `first_key` on.
+
+    If `is_written_out` is true, equal pieces are listed one by one. Otherwise, one repeated piece represents them.
+    """
     half = (window + 1) // 2
     count = tokens // (2 * half) * 2
     pieces = []
@@ -183,7 +193,13 @@ def _windows(tokens: int, window: int, first_query: int, first_key: int, is_writ
 
 
 def _last_windows(tokens: int, window: int, first_query: int, first_key: int, is_written_out: bool) -> list[Piece]:
-    """Pieces of the queries of the last block, which has at most as many queries as the window."""
+    """Pieces of the last block of queries, if each query sees a window of `window` keys. The block has `tokens`
+    queries, at most as many as the window has keys. Its first query sees the keys from `first_key` on.
+
+    The keys that all these queries see form a rectangle. The other keys form one WRAPPED piece for each half of the
+    queries. If `is_written_out` is false and both halves have the same number of queries, one repeated piece represents
+    both.
+    """
     if not tokens:
         return []
     if tokens == 1:
@@ -201,7 +217,9 @@ def _last_windows(tokens: int, window: int, first_query: int, first_key: int, is
 
 
 def _query_blocks(piece: Piece, step: int) -> list[Piece]:
-    """One piece for each block of queries that a repeated piece represents."""
+    """Pieces that `piece` represents, one for each block of queries. From one block to the next, the first query and
+    the first key both increase by `step`.
+    """
     return [
         piece._replace(
             name=f"{piece.name}{place}",

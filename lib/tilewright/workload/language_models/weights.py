@@ -64,7 +64,7 @@ def active_parameter_count(model: Architecture) -> int:
 
 
 def weights_of(model: Architecture) -> Iterator[Weight]:
-    """Weights of a model. The weights of equal blocks are counted together."""
+    """Weights of a model. Equal weights of equal blocks are one Weight with several copies."""
     # If weights are tied, the last product reads the embedding too.
     yield Weight("embed_tokens", (model.vocabulary, model.hidden), inputs=model.hidden if model.is_tied else 0)
     if model.positions:

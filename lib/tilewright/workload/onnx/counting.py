@@ -1,10 +1,13 @@
 """Work of single operators that have no layers of their own.
 
-Such an operator is read as a model that contains only this operator, with a model profile that models every operator.
-The multiply-accumulates of the operator are those of the layers that result.
+The multiply-accumulates of an operator are counted in one of two ways. The module `macs` computes them from shapes, or
+the operator is read as a model that contains only this operator, with a model profile that models every operator. The
+second way is used for operators that are defined by a function of the model, for operators without an operator family
+that are defined by a function of ONNX, for If, Loop and Scan, and for operators with multiply-accumulates for which
+`macs` has no formula.
 
-If ONNX or the model defines the operator by a function, the operators in this function are counted. The work of all
-other operators that no operator family covers is unknown. Unknown work never counts as free.
+In the first way, the work of an operator that no operator family models is unknown, unless the operator only moves
+sequences. Unknown work never counts as free.
 """
 
 from collections.abc import Mapping
@@ -49,8 +52,9 @@ NOTHING, UNKNOWN = Work(0, is_known=True), Work(None, is_known=False)
 
 
 def works_alone(node: OnnxNode, functions: Mapping[tuple[str, str, str], onnx.FunctionProto]) -> bool:
-    """True if the work of an operator is found by reading a model that contains only this operator. Such a reading
-    needs the shapes of all inputs of the operator."""
+    """True if the work of an operator is counted by reading a separate model that contains only this operator. This
+    reading needs the shapes of all inputs of the operator.
+    """
     proto = node.proto
     key = (standard_domain(proto.domain), proto.op_type, proto.overload)
     if key in functions or (proto.op_type in _CONTROL_FLOW and proto.domain in STANDARD_DOMAINS):
@@ -157,7 +161,9 @@ class WorkCounter:
 
 
 def _ifs(proto: onnx.NodeProto) -> "list[onnx.NodeProto]":
-    """Operators `If` among an operator and the operators in its subgraphs."""
+    """Operators `If` that an operator contains: the operator itself, if it is an If, and those in its subgraphs at any
+    depth.
+    """
     found = [proto] if proto.op_type == _BRANCHING else []
     for attribute in proto.attribute:
         for graph in (attribute.g, *attribute.graphs):

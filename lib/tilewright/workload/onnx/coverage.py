@@ -25,8 +25,9 @@ class OperatorCoverage:
     mac_count: int | None
     """Number of multiply-accumulates of these operators; None if the number is not known for one of them."""
     operation_count: int | None = 0
-    """Number of other operations (comparisons, additions, exponentials, ...); None if the number is not known for one
-    of the operators."""
+    """Number of operations that are not multiply-accumulates (comparisons, additions, exponentials, ...); None if the
+    number is not known for one of the operators.
+    """
     moved_bits: int | None = 0
     """Bits of all tensors that these operators read and write; None if the number is not known for one of the
     operators."""
@@ -55,14 +56,17 @@ class Coverage:
 
     @property
     def modelled_mac_share(self) -> float | None:
-        """Share (0 to 1) of the multiply-accumulates that have costs. 1 for a network without multiply-accumulates;
-        None if an operator has an unknown number of them."""
+        """Share (0 to 1) of the multiply-accumulates of the network that are in layers with costs. 1 for a network
+        without multiply-accumulates; None if the number of multiply-accumulates of an operator is not known.
+        """
         return _share(self.modelled_mac_count, [row.mac_count for row in self.operators])
 
     @property
     def modelled_operation_share(self) -> float | None:
-        """Share (0 to 1) of the other operations that have costs. 1 for a network without other operations; None if an
-        operator has an unknown number of them."""
+        """Number of operations that have costs, as a share (0 to 1) of all operations. Multiply-accumulates do not
+        count as operations here. The share is 1 for a network without operations, and None if an operator has an
+        unknown number of operations.
+        """
         costed = sum(row.operation_count or 0 for row in self.operators if _is_costed(row))
         return _share(costed, [row.operation_count for row in self.operators])
 

@@ -12,7 +12,7 @@ _HEADING, _NEXT = "### Operators\n", "## The parsed workload\n"
 
 
 def operator_table() -> str:
-    """Table with one row for each family of operators: the work of the family, and its operators.
+    """Table in Markdown with one row for each family of operators: the description of the family, and its operators.
 
     An operator that is not in the standard domain is listed with its domain.
     """
@@ -22,14 +22,16 @@ def operator_table() -> str:
         families[function.__module__].append(f"{domain}::{operator_type}" if domain else operator_type)
     rows = ["| family | operators |", "|---|---|"]
     for module, names in sorted(families.items()):
-        told = (modules[module].__doc__ or "").split("\n")[0].rstrip(".")
+        told = " ".join((modules[module].__doc__ or "").partition("\n\n")[0].split()).rstrip(".")
         listed = ", ".join(sorted(names, key=lambda name: ("::" in name, name)))
         rows.append(f"| {markdown(told, is_marked=True)} | {markdown(listed)} |")
     return "\n".join(rows) + "\n"
 
 
 def with_table(page: str) -> str:
-    """Page with its table of operators replaced by the current one."""
+    """Copy of the text `page` of docs/operators.md, with the table of operators replaced by the result of
+    `operator_table`.
+    """
     before, rest = page.split(_HEADING, 1)
     _, after = rest.split(_NEXT, 1)
     return f"{before}{_HEADING}\n{operator_table()}\n{_NEXT}{after}"

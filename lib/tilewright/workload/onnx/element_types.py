@@ -16,7 +16,7 @@ element of these types has."""
 _BOOL_BITS = 8
 _NAMED_BITS = re.compile(r"(?:U?INT|FLOAT)(\d+)(?:E\d+M\d+\w*)?")
 _WIDEST_QUANTISED = 32
-"""Bits of the widest integers that can represent real numbers."""
+"""Bits of the widest quantised integer type. Wider integers do not represent real numbers."""
 
 
 def _bits_of(name: str) -> int | None:

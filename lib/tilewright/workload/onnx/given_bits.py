@@ -44,17 +44,20 @@ class BitsOfNetwork:
         return table
 
     def nodes(self, nodes: Sequence[OnnxNode]) -> tuple[OnnxNode, ...]:
-        """Operators, each with the bits that the user gives for its operands. Other operators are unchanged."""
+        """Copies of all operators in which the field `given` has the bits that the user gives for the operands of the
+        operator.
+        """
         if not self.pairs:
             return tuple(nodes)
         return tuple(replace(node, given=self.of(node)) for node in nodes)
 
     def tensors(self, nodes: Sequence[OnnxNode], tensors: Mapping[str, TensorFacts]) -> dict[str, TensorFacts]:
-        """All tensors, with the bits that the user gives. A floating-point tensor gets the bits that are given for the
-        operators that make or read it.
+        """Copy of `tensors` (name -> facts) in which the field `given_bits` has the bits that the user gives. Only
+        floating-point tensors get given bits.
 
-        Constants get the bits of weights, and all other tensors get the bits of activations. If a tensor gets different
-        bits from several operators, the largest number is used.
+        A constant gets the bits that are given for the weights of the operators that read or write it. Any other tensor
+        gets the bits that are given for the activations of these operators. If the operators give different numbers,
+        the largest number is used.
         """
         bits: dict[str, int] = {}
         for node in nodes:
@@ -86,7 +89,12 @@ class BitsOfNetwork:
             yield Problem(message, path=_OPTION, value=given, allowed=allowed)
 
     def unused(self, workload: Workload) -> Iterator[Problem]:
-        """Problems of bits without effect: no layer of the selected operators has the operand."""
+        """Problems of the pairs (key, bits) that have no effect, one problem for each such pair.
+
+        Bits of weights have no effect if no layer of the selected operators has a constant operand. Bits of activations
+        have none if the selected operators have no layers. Bits of partial sums have none if no layer of the selected
+        operators has partial sums with this number of bits.
+        """
         for key, bits in self.pairs:
             selector, _, operand = key.rpartition(".")
             layers = [
@@ -100,6 +108,10 @@ class BitsOfNetwork:
                 PARTIAL: any(layer.bits_of[OUTPUT] == bits for layer in layers),
             }
             if not has[operand]:
-                words = {WEIGHTS: "constant operands", ACTIVATIONS: "layers", PARTIAL: "partial sums"}[operand]
+                words = {
+                    WEIGHTS: "constant operands",
+                    ACTIVATIONS: "layers",
+                    PARTIAL: "partial sums, or other entries set the bits of all of them",
+                }[operand]
                 whose = f"operators '{selector}' have" if selector else "the network has"
                 yield Problem(f"{whose} no {words}", path=_OPTION, value=f"{key}={bits}")

@@ -16,21 +16,23 @@ from tilewright.workload.access import AxisIndex, IndexMap, Shape, TensorAccess
 
 Integers = npt.NDArray[np.int64]
 MOST_PIECES = 4096
-"""Largest number of pieces. If more pieces are needed, one map with a superset of the dependences is used instead."""
+"""Largest number of affine pieces of an operator. If more pieces are needed, one map with a superset of the dependences
+is used instead. Reshapes have the smaller limit `_MOST_RESHAPE_PIECES`.
+"""
 _MOST_PERIODS = 256
 _FEW_RUNS = 4
 NOWHERE = -1
-"""Index for a position that depends on no element."""
+"""Index that marks an output position that depends on no input element."""
 
 
 class TooManyPiecesError(Exception):
-    """Error that is raised if more than MOST_PIECES pieces are needed."""
+    """Error that is raised if an operator has too many affine pieces for exact index maps."""
 
 
 @dataclass(frozen=True)
 class GridPiece:
-    """Box of positions in an array of index vectors. The vector at a position is affine in the position: `base +
-    sum(steps[axis] * position along axis)`.
+    """Box of positions in an array of index vectors. The vector at a position is `base + sum(steps[axis] * distance)`,
+    where the distance along each axis is counted from the first position of the box.
     """
 
     starts: tuple[int, ...]
@@ -39,7 +41,7 @@ class GridPiece:
     base: tuple[int, ...]
     """Index vector at the first position."""
     steps: tuple[tuple[int, ...], ...]
-    """Change of the index vector for one position along each axis of the array."""
+    """Change of the index vector from one position to the next, one vector per axis of the array."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,10 @@ class AxisPiece:
 
 
 def grid_pieces(values: Integers, kept: npt.NDArray[np.bool_] | None = None) -> list[GridPiece]:
-    """Affine pieces that cover an array of index vectors [..., component]. Each position at which `kept` is True is in
-    exactly one piece.
+    """Affine pieces that cover an array of index vectors [..., component]. Each position at which `kept` is true is in
+    exactly one piece, and no other position is in a piece. By default, all positions are kept.
 
-    Raises TooManyPiecesError.
+    Raises TooManyPiecesError if more than MOST_PIECES pieces are needed.
     """
     values = np.asarray(values, dtype=np.int64)
     kept = np.ones(values.shape[:-1], dtype=bool) if kept is None else kept
@@ -77,7 +79,7 @@ def axis_pieces(indices: Sequence[int] | Integers) -> list[AxisPiece]:
     has no input index.
 
     A pattern that repeats with a constant shift, such as that of nearest-neighbour resizing, becomes two loops. Raises
-    TooManyPiecesError.
+    TooManyPiecesError if more than MOST_PIECES pieces are needed.
     """
     values = np.asarray(indices, dtype=np.int64)
     kept = values != NOWHERE
@@ -113,8 +115,9 @@ def _whole_piece(values: Integers) -> GridPiece | None:
 
 
 def _runs(values: Integers, kept: npt.NDArray[np.bool_]) -> list[GridPiece]:
-    """Runs of constant step along the only axis of `values` [positions, components]. Each run is as long as
-    possible.
+    """Runs of consecutive positions at which `kept` is true and along which the index vector changes by a constant
+    step. `values` has the index vector of every position, as an array of shape (positions, components). Each run is as
+    long as possible.
     """
     pieces: list[GridPiece] = []
     steps = np.diff(values, axis=0)
@@ -139,8 +142,10 @@ def _runs(values: Integers, kept: npt.NDArray[np.bool_]) -> list[GridPiece]:
 
 
 def _pieces_of_rows(values: Integers, kept: npt.NDArray[np.bool_]) -> list[list[GridPiece]]:
-    """Affine pieces of every row. Raises TooManyPiecesError if the rows have so many different pieces that merging
-    equal pieces leaves too many.
+    """Affine pieces of each row of `values`.
+
+    A piece has a form: its start positions, its sizes and its steps. Only pieces of the same form can be merged later.
+    Raises TooManyPiecesError if the pieces have more than MOST_PIECES different forms.
     """
     rows: list[list[GridPiece]] = []
     forms: set[tuple[object, ...]] = set()
@@ -153,8 +158,9 @@ def _pieces_of_rows(values: Integers, kept: npt.NDArray[np.bool_]) -> list[list[
 
 
 def _merged(rows: list[list[GridPiece]]) -> list[GridPiece]:
-    """Pieces of an array, from the pieces of its rows. Equal pieces of consecutive rows are merged if their bases
-    differ by a constant step."""
+    """Pieces of an array, from the pieces of its rows. Pieces of consecutive rows that are equal except for their bases
+    are merged into one piece if the base changes by a constant step from row to row.
+    """
     places: dict[tuple[object, ...], list[tuple[int, GridPiece]]] = {}
     for number, row in enumerate(rows):
         for piece in row:
@@ -173,8 +179,9 @@ def _merged(rows: list[list[GridPiece]]) -> list[GridPiece]:
 
 
 def _consecutive(rows: Integers) -> Iterator[range]:
-    """Ranges of consecutive rows in which all columns change by a constant step from row to row. Column 0 is the row
-    number.
+    """Ranges of positions along the first axis of `rows`, an array of shape (positions, columns). Column 0 is a row
+    number. Within a range of two or more positions, column 0 increases by 1 from position to position, and each other
+    column changes by a constant step.
     """
     steps = np.diff(rows, axis=0)
     place = 0
@@ -200,8 +207,13 @@ def _periods(runs: list[GridPiece]) -> list[int]:
 
 
 def _folded(values: Integers, kept: npt.NDArray[np.bool_], period: int, offset: int) -> list[AxisPiece] | None:
-    """Pieces of one period with a loop over the periods, and the pieces of the positions after the last full period.
-    None if the values do not repeat with this period."""
+    """Pieces of `values`, folded into a loop over the periods: the pieces of the first period, each with a loop over
+    all full periods, and the pieces of the positions after the last full period. `offset` is the output position of the
+    first value.
+
+    None if the values, or the positions at which `kept` is true, do not repeat with this period. The values can shift
+    by a constant from one period to the next.
+    """
     count = len(values) // period
     if count < 2 or (kept[period:] != kept[:-period]).any():
         return None
@@ -225,7 +237,9 @@ Coefficients = Mapping[int, int]
 
 @dataclass(frozen=True)
 class Stride:
-    """Loop of a map: its size, and its steps along the axes of the output and of the input tensor."""
+    """One loop of an index map: the number of iterations, and the distance of one iteration along each axis of the
+    output tensor and of the input tensor.
+    """
 
     size: int
     output: Coefficients = field(default_factory=dict)
@@ -279,8 +293,9 @@ def grid_map(
     *,
     is_exact: bool = True,
 ) -> IndexMap:
-    """Map of a piece. Axis n of the array of the piece is output axis `places[n]`. Component n of its index vectors is
-    input axis `components[n]`."""
+    """Map of a piece of an array of index vectors. Axis n of the array is output axis `places[n]`. Component n of an
+    index vector is the index along input axis `components[n]`. `others` are further loops of the map.
+    """
     strides = [
         Stride(size, {place: 1}, {axis: step for axis, step in zip(components, steps, strict=True) if step})
         for place, size, steps in zip(places, piece.sizes, piece.steps, strict=True)
@@ -294,9 +309,11 @@ def grid_map(
 
 
 def separable_maps(ends: Ends, axes: Sequence[Sequence[AxisPiece]]) -> list[IndexMap]:
-    """Maps of an operator that chooses the input index of each axis separately. Output and input have the same rank.
+    """Index maps of an operator for which the input index along each axis depends only on the output index along the
+    same axis. Output and input have the same rank.
 
-    `axes` has the pieces of each axis. Raises TooManyPiecesError.
+    `axes` has the pieces of each axis; each combination of pieces gives one map. Raises TooManyPiecesError for more
+    than MOST_PIECES combinations.
     """
     if math.prod(len(pieces) for pieces in axes) > MOST_PIECES:
         raise TooManyPiecesError
@@ -313,11 +330,14 @@ def separable_maps(ends: Ends, axes: Sequence[Sequence[AxisPiece]]) -> list[Inde
 
 
 def reshape_maps(ends: Ends) -> list[IndexMap]:
-    """Maps of a reshape: both shapes have the same elements in row-major order.
+    """Maps of a reshape, which keeps the row-major order of all elements; [] for tensors without elements.
 
     There is one exact map if each suffix product of one shape divides the larger suffix products of the other shape.
-    Otherwise there are several exact maps. If there would be too many of them, one map with a superset of the
-    dependences is returned. This map mixes only axes between common suffix products.
+    Otherwise there are several exact maps. If there would be too many exact maps, the result is one map with a superset
+    of the dependences. This map mixes axes only within ranges of axes that have the same number of elements in both
+    shapes.
+
+    Raises ValueError if the shapes have different numbers of elements.
     """
     total = math.prod(ends.source_shape)
     if total == 0:
@@ -345,8 +365,9 @@ class _Run:
 
 
 def _suffix_products(shape: Shape) -> list[int]:
-    """Suffix products of a shape. The first is the number of all elements. The others are the number of row-major
-    positions of one step along each axis, with the outermost axis first."""
+    """Suffix products of a shape: first the number of all elements; then, for each axis from the outermost, the number
+    of elements that one step along this axis skips in row-major order.
+    """
     products = [1]
     for size in reversed(shape):
         products.append(products[-1] * size)
@@ -354,7 +375,10 @@ def _suffix_products(shape: Shape) -> list[int]:
 
 
 def _split(runs: list[_Run], boundary: int) -> list[_Run]:
-    """Runs, cut so that each loop either steps by whole multiples of `boundary` or stays between two such multiples."""
+    """Runs cut at multiples of `boundary`. A resulting run can leave a block of `boundary` positions only along loops
+    whose stride is a multiple of `boundary`. Its other loops and its `length` consecutive positions together stay
+    within one block. Raises TooManyPiecesError if there are more than _MOST_RESHAPE_PIECES runs.
+    """
     waiting = list(reversed(runs))
     done: list[_Run] = []
     while waiting:
@@ -417,8 +441,12 @@ def _run_map(ends: Ends, run: _Run) -> IndexMap:
 
 
 def _mixed_map(ends: Ends) -> IndexMap:
-    """Map that mixes all axes between two suffix products that both shapes share. The map has a superset of the
-    dependences."""
+    """Map with a superset of the dependences of a reshape.
+
+    A suffix product is the number of elements of the last axes of a shape. The suffix products that both shapes have
+    divide the axes of each shape into ranges. If a range is a single axis in both shapes, the positions along this axis
+    correspond one to one. Within any other range, each output position can depend on all input positions.
+    """
     outputs, sources = _suffix_products(ends.output_shape), _suffix_products(ends.source_shape)
     strides: list[Stride] = []
     common = sorted({*outputs} & {*sources}, reverse=True)
@@ -433,6 +461,9 @@ def _mixed_map(ends: Ends) -> IndexMap:
 
 
 def _axes_between(products: list[int], upper: int, lower: int) -> list[tuple[int, int]]:
-    """Pairs (axis, size) of the axes whose steps lie between two suffix products. Axes of size 1 are left out."""
+    """Pairs (axis, size) of the axes of a shape between two of its suffix products: from the product with the value
+    `upper` down to the product with the value `lower`. `products` has all suffix products of the shape. Axes of size 1
+    are left out.
+    """
     pairs = enumerate(pairwise(products))
     return [(axis, above // step) for axis, (above, step) in pairs if lower <= step < above <= upper]

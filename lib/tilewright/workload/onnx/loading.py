@@ -70,7 +70,9 @@ def _stripped(content: memoryview, kind: str, depth: int) -> Iterator[bytes]:
 
 
 def _varint(content: memoryview, place: int) -> tuple[int, int]:
-    """(integer in the variable-length encoding, position after this integer)."""
+    """Pair (integer that begins at position `place`, position after this integer). The integer is in the
+    variable-length encoding of protocol buffers. Raises ValueError for an integer that is truncated or too long.
+    """
     value = shift = 0
     while place < len(content) and shift < 70:
         byte = content[place]
@@ -184,7 +186,9 @@ def _decode(content: bytes, file: str) -> onnx.ModelProto:
 
 
 def _texts(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[object]:
-    """Texts that later steps use. If a text is not valid UTF-8, protobuf returns bytes instead."""
+    """Texts of a graph or function that later steps use, such as names of nodes and tensors. An element is of type
+    bytes instead of str if the text in the file is not valid UTF-8.
+    """
     for node in graph.node:
         yield from (node.name, node.op_type, node.domain, node.overload, *node.input, *node.output)
         for attribute in node.attribute:

@@ -29,6 +29,7 @@ from tilewright.workload.onnx.node import (
     partial_sum_bits,
     tensor_precision,
 )
+from tilewright.workload.onnx.resolution.custom import STATED, OperatorFacts, ShapeRule
 from tilewright.workload.onnx.tensor_facts import TensorFacts
 
 if TYPE_CHECKING:
@@ -78,8 +79,7 @@ class Lowering:
 
     def has_input(self, index: int) -> bool:
         """True if input `index` is given. An input that is not given is absent from the list of inputs, or has an empty
-        name.
-        """
+        name."""
         return index < len(self.node.inputs) and bool(self.node.inputs[index])
 
     def input(self, index: int = 0) -> str:
@@ -130,8 +130,7 @@ class Lowering:
 
     def temporary(self, part: str, shape: Shape, like: str) -> str:
         """Add a tensor between two parts of the operator, with the precision of the tensor `like`; return the name of
-        the new tensor.
-        """
+        the new tensor."""
         model = self.tensor(like)
         name = f"{self.node.name}/{part}"
         while name in self.temporaries or name in self.graph.tensors:
@@ -162,14 +161,16 @@ class Lowering:
     ) -> None:
         """Add a loop nest: one layer that reads `inputs` and writes `output`.
 
-        * `inputs` are the accesses of operand I, or of I and W, in equation order. If I is constant and W is computed,
-          the two names are exchanged, so that I is the computed tensor.
-        * `others` are accesses to tensors that are also read, at no cost (a bias).
-        * `costed` are accesses by operand (O, I, W) that replace the true accesses in the layer, if a layer cannot
-          describe the true accesses.
-        * `layer` replaces the whole layer. By default, the layer follows from the accesses.
-        * `further` are additional maps, for inputs that the loops of the layer cannot index.
-        * `part` and `operator_type` are the name and the type of a part, if the operator is decomposed.
+        * `inputs` are the accesses of operand I, or of I and W. The layer names the operands in this order. If I is
+          constant and W is computed, the two names are exchanged, so that I is the computed tensor.
+        * `others` are accesses to further tensors, such as a bias. Reading these tensors costs nothing.
+        * `costed` are accesses by operand (O, I, W). If a layer cannot describe the true accesses, these accesses
+          replace them in the layer only.
+        * `layer` replaces the whole layer. By default, the layer is derived from the accesses.
+        * `further` are index maps of further inputs, which the loops of the layer cannot index.
+        * `part` and `operator_type` are the name and the type of the part that the nest computes, if the operator is
+          decomposed into parts.
+        * `is_exact` is false if the accesses describe a superset of the dependences.
 
         The number of operations of the nest (multiply-accumulates on the MAC array) is the product of its loop sizes.
         """
@@ -205,14 +206,14 @@ class Lowering:
         self._raise_status(PASS_THROUGH)
 
     def approximated(self, reason: str) -> None:
-        """Record that costs or dependences of the operator are approximated, with the reason."""
+        """Set the status of the operator to APPROXIMATED, which says that its costs or dependences are estimates. The
+        status UNSUPPORTED is kept. In both cases, add `reason` to the remarks."""
         self._raise_status(APPROXIMATED)
         self.remarks.append(reason)
 
     def unsupported(self, reason: str) -> None:
-        """Record that the operator is not modelled, with the reason. Every output then depends on
-        every input element.
-        """
+        """Set the status of the operator to UNSUPPORTED, and add `reason` to the remarks. All nodes that the operator
+        has so far are replaced by one move, in which every output element depends on every input element."""
         self.lowered.clear()
         self.temporaries.clear()
         known = [name for name in self.node.outputs if name in self.graph.tensors]
@@ -254,7 +255,8 @@ class Lowering:
 
 
 def file_tensor(facts: TensorFacts, policy: str) -> Tensor:
-    """Tensor of the file with its precision."""
+    """Tensor for the workload, from the facts about a tensor of the ONNX file. The precision policy `policy` decides
+    the number of bits per element."""
     import onnx
 
     precision = tensor_precision(facts, policy)
@@ -265,7 +267,8 @@ def file_tensor(facts: TensorFacts, policy: str) -> Tensor:
 def whole_map(
     output: str, output_shape: Shape, source: str, source_shape: Shape, *, is_exact: bool = False
 ) -> IndexMap:
-    """Map in which every output element depends on every input element. It is a superset of any true dependences."""
+    """Map in which every output element depends on every input element. If `is_exact` is true, the operator really has
+    all these dependences. If not, the map is a superset of the true dependences."""
     written = tuple((f"D{axis}", size) for axis, size in enumerate(output_shape))
     read = tuple((f"S{axis}", size) for axis, size in enumerate(source_shape))
     return IndexMap(
@@ -282,27 +285,48 @@ def access(tensor: str, *axes: AxisIndex | str) -> TensorAccess:
 
 
 _LOOPS = ("Loop", "Scan")
-"""Loop operators that stay in the graph because their number of iterations is not known, so that they are not unrolled.
-"""
+"""Loop operators that are not unrolled, because their number of iterations is not known. They stay in the graph."""
 LowerFunction = Callable[[Lowering], None]
 _LOWER_FUNCTIONS: dict[tuple[str, str], LowerFunction] = {}
 
 
 OPERATORS: Registry[LowerFunction] = Registry(__name__)
-"""Registry of lowering functions of plug-ins. `lowers` registers a function when its module is imported."""
+"""Registry of the lowering functions of plug-ins. A look-up imports the module of the plug-in; the decorator `lowers`
+then registers the function for its operator types."""
 
 
-def lowers(*operator_types: str, domain: str = "") -> Callable[[LowerFunction], LowerFunction]:
-    """Decorator that registers a function for operator types of a domain. '' is the standard domain."""
+def lowers(
+    *operator_types: str, domain: str = "", shapes: ShapeRule | None = None, attributes: str | None = None
+) -> Callable[[LowerFunction], LowerFunction]:
+    """Decorator that registers a function for operator types of a domain. '' is the standard domain.
+
+    `shapes` is a rule for output shapes that onnx does not infer, such as `like_first_input`. `attributes` has the
+    names of the attributes, separated by spaces, of operators that onnx does not define. Raises ValueError if an
+    operator already has a function, or if `shapes` is given although onnx infers the shapes.
+    """
+    known = None if attributes is None else frozenset(attributes.split())
 
     def register(function: LowerFunction) -> LowerFunction:
         for operator_type in operator_types:
-            if (domain, operator_type) in _LOWER_FUNCTIONS:
-                raise ValueError(f"{operator_type} is registered twice")
+            if other := _LOWER_FUNCTIONS.get((domain, operator_type)):
+                modules = f"{other.__module__} and by {function.__module__}"
+                raise ValueError(f"{operator_type} is registered by {modules}")
+            if shapes is not None and _is_inferred_by_onnx(operator_type, domain):
+                raise ValueError(f"onnx infers the shapes of {operator_type}: `shapes` would have no effect")
             _LOWER_FUNCTIONS[domain, operator_type] = function
+            if shapes is not None or known is not None:
+                STATED[domain, operator_type] = OperatorFacts(shapes, known)
         return function
 
     return register
+
+
+def _is_inferred_by_onnx(operator_type: str, domain: str) -> bool:
+    from onnx import defs
+
+    if not defs.has(operator_type, domain):
+        return False
+    return bool(defs.get_schema(operator_type, domain).has_type_and_shape_inference_function)
 
 
 def registered_operators() -> Mapping[tuple[str, str], LowerFunction]:
@@ -316,7 +340,8 @@ def is_registered(node: "onnx.NodeProto") -> bool:
 
 
 def lower(op: Lowering) -> None:
-    """Lower one operator. An operator without a registered function is unsupported. Raises InputError."""
+    """Lower one operator. An operator without a registered function is unsupported. Raises InputError if the operator
+    is not well formed or is too large."""
     proto = op.node.proto
     domain = "" if proto.domain in ("", "ai.onnx") else proto.domain
     function = _LOWER_FUNCTIONS.get((domain, proto.op_type))
@@ -342,8 +367,10 @@ def lower(op: Lowering) -> None:
 
 
 def _is_empty(op: Lowering) -> bool:
-    """True if all outputs, or a computed input, have no elements. (An empty constant stands for an input that is not
-    given.)"""
+    """True if the operator has nothing to compute: all its outputs are empty tensors, or one of its inputs is computed
+    and empty although the operator needs elements in this input. An empty constant does not count, because it stands
+    for an input that is not given.
+    """
     known = op.graph.tensors
     made = [known[name] for name in op.node.outputs if name in known]
     read = [known[name] for name in op.node.inputs if name in known and not known[name].is_constant]
@@ -370,8 +397,9 @@ _MAY_BE_EMPTY: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("com.microsoft", "GroupQueryAttention"): (3, 4),
     ("com.microsoft", "MultiHeadAttention"): (6, 7),
 }
-"""Inputs that can be empty although the operator does work, by (domain, operator). These inputs are caches before the
-first token, and lists of indices."""
+"""Indices of the inputs that can be empty although the operator does work, by (domain, operator type). These inputs are
+caches before the first token, and the indices and the updates of a scatter.
+"""
 _EVERY_INPUT_MAY_BE_EMPTY = frozenset({"Concat", "Loop", "QLinearConcat", "Scan"})
 
 
@@ -391,7 +419,8 @@ def operation_count(nodes: Sequence[LoweredNode], unit: str) -> int:
 
 
 def moved_bits(op: Lowering) -> int:
-    """Bits of all tensors that the operator reads and writes."""
+    """Total number of bits of the tensors that the operator reads and writes. A tensor that the operator uses several
+    times counts once."""
     names = dict.fromkeys(name for name in (*op.node.inputs, *op.node.outputs) if name in op.graph.tensors)
     return sum(math.prod(op.shape(name)) * op.tensor(name).bits for name in names)
 

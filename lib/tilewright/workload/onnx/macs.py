@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from tilewright.base.errors import InputError
-from tilewright.base.operator_groups import MAC_TYPES, SEQUENCE_TYPES, UNMODELLED_WITHOUT_MACS
+from tilewright.base.operator_groups import MAC_TYPES, UNMODELLED_WITHOUT_MACS
 from tilewright.workload.onnx.lowering import is_registered
 from tilewright.workload.onnx.matrix_products import matrix_product
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shapes
@@ -13,13 +13,13 @@ from tilewright.workload.onnx.products import conv_geometry
 
 
 def counted_macs(node: OnnxNode, shapes: Shapes) -> int | None:
-    """Number of multiply-accumulates of one operator, computed from shapes; None if the shapes do not determine the
-    number.
+    """Number of multiply-accumulates of one operator, computed from shapes; None if there is no formula for the
+    operator, or if the shapes do not determine the number.
 
-    The number is 0 only in two cases: operators of this family do not multiply and accumulate, or the operator is
-    listed as an operator without multiply-accumulates. An unknown operator never counts as 0.
+    An operator has 0 without a formula in only two cases: it is modelled and its type is not in MAC_TYPES, or its type
+    is in UNMODELLED_WITHOUT_MACS. An unknown operator never counts as 0.
     """
-    if node.operator_type in (*UNMODELLED_WITHOUT_MACS, *SEQUENCE_TYPES):
+    if node.operator_type in UNMODELLED_WITHOUT_MACS:
         return 0
     if is_registered(node.proto) and not is_not_modelled(node.proto) and node.proto.op_type not in MAC_TYPES:
         return 0
@@ -57,15 +57,15 @@ def _plain_matmul(node: OnnxNode, shapes: Shapes) -> int:
 
 
 def _transposed_conv(node: OnnxNode, shapes: Shapes) -> int:
-    """Multiply-accumulates of a transposed convolution. Each input element is multiplied by (output channels / group)
-    * kernel weights.
+    """Multiply-accumulates of a transposed convolution: input elements x output channels of a group x kernel
+    elements.
     """
     return math.prod(node.input_shape(0, shapes)) * math.prod(node.input_shape(1, shapes)[1:])
 
 
 def _recurrent(node: OnnxNode, shapes: Shapes) -> int:
-    """Multiply-accumulates of a recurrent cell. Every step multiplies by W[directions, gates*hidden, inputs] and by
-    R[directions, gates*hidden, hidden].
+    """Multiply-accumulates of a recurrent operator: steps x batch x (elements of W + elements of R). The shapes are
+    W[directions, gates * hidden, inputs] and R[directions, gates * hidden, hidden].
     """
     steps_times_batch = math.prod(node.input_shape(0, shapes)[:2])
     return steps_times_batch * (math.prod(node.input_shape(1, shapes)) + math.prod(node.input_shape(2, shapes)))

@@ -26,12 +26,13 @@ class MatrixProduct:
 
     @property
     def mac_count(self) -> int:
-        """Number of multiply-accumulates: output elements times the depth of the sum."""
+        """Number of multiply-accumulates: number of output elements, times the number of products that are summed in
+        each of them."""
         return math.prod(self.out_batch) * self.rows * self.columns * self.depth
 
 
 def matrix_product(node: OnnxNode, shapes: Shapes) -> MatrixProduct:
-    """Sizes of a Gemm or MatMul, checked. Raises InputError.
+    """Sizes of a Gemm or MatMul. Raises InputError if inputs are missing, or if shapes do not fit together.
 
     As in the definition of ONNX, vectors become matrices of one row or one column, and operands of lower rank are
     repeated over the batches. If there are more than two batch dimensions, all except the first are merged into one
@@ -82,8 +83,9 @@ def _batch_sizes(shape: Shape, rank: int) -> Shape:
 def gemm_layer(node: OnnxNode, product: MatrixProduct, roles: OperandRoles, profile: ModelProfile) -> Layer:
     """Layer of a matrix product: O[b][h][d][k] += I[b][h][d][c] * W[c][k].
 
-    Bias, alpha and beta cost nothing, as in zigzag-dse 3.9.1. In that tool, W has the batch dimensions if and only if W
-    is not constant. With the switch `trace_onnx_constants`, an operand has the batch dimensions of its tensor.
+    Bias, alpha and beta cost nothing, as in zigzag-dse 3.9.1. Without the switch `trace_onnx_constants`, W has the
+    batch dimensions if and only if W is not constant, also as in zigzag-dse. With the switch, each operand has the
+    batch dimensions of its tensor.
     """
     names = ("B", "H")[: len(product.out_batch)]
     left, right = _dims_carried(product, product.left_batch, names), names
@@ -110,7 +112,8 @@ def gemm_layer(node: OnnxNode, product: MatrixProduct, roles: OperandRoles, prof
 
 
 def _dims_carried(product: MatrixProduct, batch: Shape, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Batch dimensions over which an operand varies. A dimension of size 1 in the output counts as a dimension over
-    which all operands vary."""
+    """Names of the batch dimensions over which an operand with the batch sizes `batch` varies. A dimension that has
+    size 1 in the output counts as one over which every operand varies.
+    """
     sizes = zip(names, batch, product.out_batch, strict=True)
     return tuple(name for name, own, full in sizes if own > 1 or full == 1)

@@ -1,4 +1,6 @@
-"""Operator of an ONNX graph, with typed access to its attributes and the bits per element of its tensors."""
+"""Operator of an ONNX graph with typed access to its attributes, and the rules for the bits per element of its
+tensors.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -84,7 +86,9 @@ class OnnxNode:
         return tuple(attribute.ints)
 
     def positive_integers(self, name: str, default: Shape, count: int) -> Shape:
-        """Value of the attribute `name`, `count` integers above 0. Raises InputError if the value is different."""
+        """Value of the attribute `name`; `default` if the attribute is missing. Raises InputError unless the value has
+        `count` integers that are all above 0.
+        """
         values = self.integers(name, default)
         if len(values) != count or any(value < 1 for value in values):
             raise self.error(f"wrong attribute '{name}'", str(list(values)), f"{count} positive integers")
@@ -155,17 +159,17 @@ _WIDEST_ACCUMULATOR_BITS = 32
 
 @dataclass(frozen=True)
 class TensorPrecision:
-    """Bits per element, and the source of this number: override, quantisation, element type or assumed."""
+    """Bits per element, and the source of this number: given (by the user), quantisation, element type or assumed."""
 
     bits: int
     source: str
 
 
 def tensor_precision(facts: TensorFacts, policy: str) -> TensorPrecision:
-    """Precision of a tensor without overrides. `policy` is ASSUMED or FILE.
+    """Precision of a tensor if no attribute of an operator overrides it. `policy` is ASSUMED or FILE.
 
     Bits that the user gives take precedence. Quantised tensors and integers have their stored bits under both policies.
-    Under ASSUMED, a floating-point tensor has 8 bits.
+    A floating-point tensor has 8 bits under ASSUMED, and its stored bits under FILE.
     """
     if facts.given_bits is not None:
         return TensorPrecision(facts.given_bits, "given")
@@ -178,12 +182,12 @@ def tensor_precision(facts: TensorFacts, policy: str) -> TensorPrecision:
 
 
 def partial_sum_bits(node: OnnxNode, operand_bits: int, final_bits: int, accumulates: bool, policy: str) -> int:
-    """Bits of partial sums. The first of these rules that applies gives the number:
+    """Number of bits of partial sums. The first of these rules that applies gives the number:
 
-    * If results are summed: the bits that the user gives (`--bits`).
-    * The attribute `output_size` of the node.
-    * If results are not summed: the bits of the result.
-    * Under the policy ASSUMED: twice the bits of the widest input.
+    * If results are summed (`accumulates`) and the user gives bits of partial sums (`--bits`): the given bits.
+    * If the node has the attribute `output_size`: its value.
+    * If results are not summed: the bits of the result (`final_bits`).
+    * Under the policy ASSUMED: twice the bits of the widest input (`operand_bits`).
     * Under the policy FILE: 32 bits, or the bits of the widest input if these are more.
 
     Under the last two rules, partial sums are never narrower than the result: a product of bytes that is stored as
@@ -200,10 +204,11 @@ def partial_sum_bits(node: OnnxNode, operand_bits: int, final_bits: int, accumul
 
 
 def overridden_bits(node: OnnxNode, *, is_weight: bool) -> int | None:
-    """Bits that the node gives by the attribute `weight_size` (for constant operands) or `act_size` (for all other
-    operands). None if the attribute is missing.
+    """Bits that an attribute of the node gives: `weight_size` for constant operands, `act_size` for all other operands.
+    None if the attribute is missing, or if the user gives bits for such operands: the bits of the user take precedence,
+    and the tensors already have them.
 
-    Raises InputError for a value that is not positive.
+    Raises InputError for a value of the attribute that is not positive.
     """
     given = node.given.weights if is_weight else node.given.activations
     if given is not None:
@@ -213,10 +218,12 @@ def overridden_bits(node: OnnxNode, *, is_weight: bool) -> int | None:
 
 
 def precision_bits(node: OnnxNode, *, weight_is_activation: bool = False) -> tuple[tuple[str, int], ...]:
-    """Bits of W, I, O_final and O (partial sums) from the attributes weight_size, act_size and output_size.
+    """Pairs (key, bits) of W, I, O_final and O (partial sums). Bits that the user gives take precedence over the
+    attributes weight_size, act_size and output_size.
 
-    The defaults are 8, 8 and twice act_size, as in zigzag-dse 3.9.1. ONNX element types are ignored. If W is an
-    activation, it has the bits of activations. Raises InputError for values that are not positive integers.
+    The defaults are 8 bits for W, 8 bits for I, and twice the bits of I for O, as in zigzag-dse 3.9.1. O_final always
+    has the bits of I, and so does W if it is an activation. ONNX element types are ignored. Raises InputError for
+    attributes that are not positive integers.
     """
     given = node.given
     activation = given.activations or _bits(node, "act_size", _DEFAULT_BITS)

@@ -61,8 +61,8 @@ def read_onnx(
     """Workload of an ONNX model, with its coverage.
 
     With the profile's switch `model_every_operator`, all operators that compute become layers, and operators that only
-    move data pass dependences on (see `read_every_operator`). Without the switch, the reader of zigzag-dse 3.9.1 is
-    used (in OTHER_READINGS).
+    move data pass dependences on (see `read_every_operator`). Without the switch, the reader in OTHER_READINGS that
+    reproduces zigzag-dse 3.9.1 is used.
 
     `source` is a path or a model in memory. Weights are never loaded and can be missing. The default of `name` is the
     file name without its suffix, or the name of the graph. `dims` are sizes of dynamic dimensions. If `dims` is given,
@@ -74,6 +74,7 @@ def read_onnx(
     if dims:
         options = options._replace(dims=tuple(dims.items()))
     options.check()
+    register_operators()  # for every reading: it states shapes and attributes of operators, too
     model, file, default_name = load_model(source)
     try:
         if profile.model_every_operator:
@@ -117,10 +118,10 @@ def read_every_operator(
 
 @dataclass
 class _Reading:
-    """State of one reading.
+    """State while one ONNX model is read.
 
-    The state holds the nodes that were made so far, the producer of each tensor, the entries of the coverage, and the
-    remarks, each with its operators.
+    The state holds the nodes that have been made so far, the node that produces each tensor, one entry of the coverage
+    per operator, and each remark with the names of the operators that caused it.
     """
 
     graph: ResolvedGraph
@@ -135,7 +136,9 @@ class _Reading:
     names: set[str] = field(default_factory=set)
 
     def read(self, node: OnnxNode) -> None:
-        """Add the nodes of one operator. Raises InputError."""
+        """Add the nodes of one operator to the workload, and its entry to the coverage. Raises InputError if the
+        operator is invalid.
+        """
         if node.node_id in self.graph.constant_nodes:
             self.entries.append(OperatorCoverage(node.operator_type, PASS_THROUGH, 1, 0, 0, 0))
             return
@@ -201,8 +204,9 @@ class _Reading:
         return name
 
     def _sources(self, lowered: LoweredNode) -> Iterator[tuple[str, int]]:
-        """Pairs (operand, id of the producing node). W comes before I, as in zigzag-dse 3.9.1. Inputs that are not
-        operands follow, with each producer listed one time.
+        """Pairs (operand, id of the producing node) for the tensors that a node reads. Operand W comes before operand
+        I, as in zigzag-dse 3.9.1. Then come the producers of tensors that are not operands, such as a bias, each listed
+        one time under a further name, such as I3.
         """
         produced = [
             (index_map.operand, self.producer_of[index_map.input.tensor])
@@ -246,7 +250,9 @@ _OTHER_NAMES = {1: "I", 2: "W"}
 
 
 def _node_status(op: Lowering, is_move: bool) -> str:
-    """Status of a node. A move between the layers of an operator with costs has the status pass-through."""
+    """Status of a node. A node that only moves data has the status pass-through, unless its operator is not modelled.
+    Any other node has the status of its operator.
+    """
     return PASS_THROUGH if is_move and op.status != UNSUPPORTED else op.status
 
 

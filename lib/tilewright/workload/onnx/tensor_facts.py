@@ -18,6 +18,8 @@ class TensorFacts:
     values: np.ndarray | None = None
     """Values of a small constant, if the file holds them; None for weights."""
     quantised_bits: int | None = None
-    """Bits of the integer that the tensor is or represents. They are given by a quantiser or by the element type."""
+    """Bits of an element as a quantised number; None if no bits are known. A dequantised tensor has the bits of the
+    tensor from which it is computed. The bits are given by a quantiser or by the element type.
+    """
     given_bits: int | None = None
     """Bits that the user gives for the tensor (`--bits`)."""

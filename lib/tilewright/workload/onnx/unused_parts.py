@@ -13,7 +13,7 @@ import onnx
 
 from tilewright.base.errors import InputError, Problem, Unused, nearest_name
 from tilewright.workload.onnx.node import PRECISION_ATTRIBUTES
-from tilewright.workload.onnx.resolution.custom import CONTRIB_DOMAIN, QUANTISER_DOMAINS
+from tilewright.workload.onnx.resolution.custom import CONTRIB_DOMAIN, QUANTISER_DOMAINS, STATED
 from tilewright.workload.onnx.resolution.functions import standard_domain
 from tilewright.workload.onnx.resolution.inference import LATEST_OPSET, find_schema
 
@@ -155,7 +155,9 @@ def _all_nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 def _known(
     node: onnx.NodeProto, opsets: Mapping[str, int], functions: Mapping[tuple[str, str], onnx.FunctionProto]
 ) -> frozenset[str] | None:
-    """Names of the attributes of an operator; None if the operator is not known."""
+    """Names of the attributes that the operator of `node` defines; None if the operator is not known. The operator can
+    be a function of the model: `functions` has these functions, by (domain, name).
+    """
     domain = standard_domain(node.domain)
     function = functions.get((domain, node.op_type))
     if function is not None:
@@ -163,9 +165,17 @@ def _known(
     return known_attributes(node.op_type, domain, opsets.get(domain, LATEST_OPSET))
 
 
-@functools.lru_cache(maxsize=4096)
 def known_attributes(operator: str, domain: str, version: int) -> frozenset[str] | None:
     """Names of the attributes of an operator in a version of its domain; None if the operator is not known."""
+    found = _defined_attributes(operator, domain, version)
+    if found is None and (stated := STATED.get((domain, operator))) is not None:
+        return stated.attributes
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _defined_attributes(operator: str, domain: str, version: int) -> frozenset[str] | None:
+    """Names of the attributes of an operator; None if neither onnx nor this module knows the operator."""
     schema = find_schema(operator, domain, version)
     if schema is not None:
         return frozenset(schema.attributes)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -53,9 +54,16 @@ def build_model(
         [onnx.ValueInfoProto(name=name) for name in made if name not in read],
         [numpy_helper.from_array(value, name) for name, value in narrow.items()],
     )
-    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+    versions = {"com.microsoft": 1} | {node.domain: _newest(node.domain) for node in nodes} | {"": opset}
+    opsets = [helper.make_opsetid(domain, version) for domain, version in versions.items()]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
     return onnx.shape_inference.infer_shapes(model, data_prop=True)
+
+
+@cache
+def _newest(domain: str) -> int:
+    """The newest version of a domain that onnx knows; 1 for a domain that it does not know."""
+    return max((schema.since_version for schema in onnx.defs.get_all_schemas() if schema.domain == domain), default=1)
 
 
 @dataclass

@@ -1,14 +1,14 @@
 """A small model for every operator that onnx defines, of every version: nodes of onnx's own tests, and ours where it
 has none. Older versions are made from newer ones: what became an input is an attribute again."""
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-from onnx.backend.test.case.node import collect_testcases
+
+from tests.unit.workload.onnx.node_cases import node_cases
 
 _SETTINGS = (TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL)
 _NAMED_SETTINGS = frozenset({"scales", "ratio", "min", "max", "max_output_boxes_per_class"})
@@ -50,10 +50,7 @@ def samples(most_per_operator: int) -> Iterator[Sample]:
 
 
 def _models_of_onnx() -> Iterator[onnx.ModelProto]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cases = collect_testcases(None)
-    for case in cases:
+    for case in node_cases():
         if case.model is None or len(case.model.graph.node) != 1:
             continue
         model = onnx.ModelProto()

@@ -1,17 +1,16 @@
 """Index maps of onnx's own one-operator models: no dependency that an experiment shows is missing."""
 
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, numpy_helper
-from onnx.backend.test.case.node import collect_testcases
 from tilewright.base.errors import InputError
 from tilewright.workload.graph import UNSUPPORTED
 
 from tests.unit.workload.onnx.dependency_checks import assert_dependencies, lower_model
+from tests.unit.workload.onnx.node_cases import node_cases
 
 _MOST_ELEMENTS = 64
 _SETTINGS = (TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL)
@@ -27,10 +26,7 @@ _LIMITED = {
 
 
 def _models() -> Iterator[tuple[str, onnx.ModelProto]]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cases = collect_testcases(None)
-    for case in cases:
+    for case in node_cases():
         if case.model is None or len(case.model.graph.node) != 1 or case.model.graph.node[0].op_type in _LIMITED:
             continue
         model = onnx.ModelProto()

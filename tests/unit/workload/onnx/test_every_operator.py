@@ -68,7 +68,7 @@ def test_every_operator_has_a_place() -> None:
         for key, schemas in all_versions().items()
         if key not in registered and key[1] not in _CONTROL_FLOW and not any(map(has_definition, schemas))
     ]
-    assert not without, "operators that nobody knows are told as unknown; put these into a family or into not_modelled"
+    assert not without, "operators that nobody knows are told as unknown; put these into a family or into NOT_MODELLED"
 
 
 def test_samples_cover_all_operators() -> None:

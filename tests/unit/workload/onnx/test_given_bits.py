@@ -124,7 +124,9 @@ def problem(bits: dict[str, Any], profile: str = "corrected", quantised: bool = 
         ({"weight": 4}, "did you mean 'weights'?"),
         ({"Conf.weights": 4}, "did you mean 'Conv'?"),
         ({"frist.weights": 4}, "did you mean 'first'?"),
-        ({"relu.weights": 4}, "operators 'relu' have no"),
+        ({"relu.weights": 4}, "operators 'relu' have no constant operands"),
+        ({"relu.partial": 20}, "operators 'relu' have no partial sums"),
+        ({"partial": 20, "Conv.partial": 24}, "no partial sums, or other entries set the bits of all of them"),
     ],
 )
 def test_wrong_bits_are_refused(profile: str, bits: dict[str, int], words: str) -> None:

@@ -43,14 +43,16 @@ class ScoreParts:
     """Operations on the scores between the two matrix products."""
 
     hides_keys: bool = False
-    """True if at least one key is hidden from at least one query: by causality, by a window, or by lengths that are
-    known at run time.
+    """True if at least one key is hidden from at least one query: by causality, by a window, by the lengths of
+    sequences, or by a mask that has fewer columns than there are keys.
     """
     masks: tuple[str, ...] = ()
     """Names of the tensors that are broadcast to [batch, heads, queries, keys] and added to the scores."""
     has_softcap: bool = False
     others: tuple[tuple[str, tuple[Axis, ...]], ...] = ()
-    """Pairs (tensor of lengths that are known at run time, indices of this tensor over the loops B, H, D, K)."""
+    """Pairs (tensor that decides which keys are hidden, such as lengths; indices of this tensor over the loops B, H, D,
+    K). Reading these tensors costs nothing.
+    """
     exposed: str = ""
     """Name of the output that holds the scores; '' if there is no such output."""
     exposed_stage: int = 0
@@ -74,7 +76,9 @@ def attention(
     shared = query.heads // max(key.heads, 1)
     if key.heads < 1 or query.heads != shared * key.heads or value.heads != key.heads:
         raise op.node.error(
-            "wrong numbers of heads", f"{query.heads}, {key.heads}, {value.heads}", "the first a multiple"
+            "wrong numbers of heads",
+            f"{query.heads}, {key.heads}, {value.heads}",
+            "query heads, a multiple of the equal numbers of key and value heads",
         )
     if query.width != key.width or value.positions != key.positions or value.width != output.width:
         raise op.node.error(
@@ -154,8 +158,10 @@ def _unary(op: Lowering, source: str, part: str, operator_type: str) -> str:
 
 
 def _masked(op: Lowering, scores: str, parts: ScoreParts) -> str:
-    """Name of the scores after the masks are added. If keys are hidden without a mask tensor, one operation per score
-    is added.
+    """Name of the scores after masks are applied. Each tensor in `parts.masks` is added to the scores.
+
+    One more layer hides keys, with one operation per score, if `parts.others` has tensors, or if `parts.hides_keys` is
+    true and there are no mask tensors.
     """
     names, shape = _SCORES, op.shape(scores)
     loops = tuple(zip(names, shape, strict=True))
@@ -182,8 +188,8 @@ def _masked(op: Lowering, scores: str, parts: ScoreParts) -> str:
 
 
 def joined(op: Lowering, past: str, new: HeadTensor, output: str, part: str) -> HeadTensor:
-    """Heads in which the positions of the cache are followed by the new positions. If `output` is not '', the result is
-    also written to the tensor `output`.
+    """Heads with the positions of the tensor `past`, followed by the positions of `new`. If `past` is '', the result is
+    `new`. If `output` is not '', the joined heads are also written to the tensor `output`.
     """
     before = op.shape(past)[2] if past else 0
     if not past and not output:
@@ -215,7 +221,9 @@ def heads_of(op: Lowering, tensor: str, heads: int) -> HeadTensor:
         return HeadTensor(tensor, shape[0], shape[1], shape[2], shape[3])
     if len(shape) != 3 or heads < 1 or shape[2] % heads:
         raise op.node.error(
-            f"wrong number of heads of tensor '{tensor}'", f"{heads} of {list(shape)}", "rank 4, or a multiple of heads"
+            f"wrong number of heads of tensor '{tensor}'",
+            f"{heads} of {list(shape)}",
+            "rank 4, or a last axis that is a multiple of the heads",
         )
     return HeadTensor(tensor, shape[0], heads, shape[1], shape[2] // heads, is_flat=True)
 
@@ -240,7 +248,9 @@ def added_bias(op: Lowering, data: HeadTensor, bias: str, start: int, part: str)
 
 
 def batch_access(op: Lowering, tensor: str, batch: int) -> tuple[Axis, ...]:
-    """Indices of a tensor [batch] or [batch, 1] with one value per batch entry. Raises InputError for another shape."""
+    """Index along each axis of a tensor with one value per batch entry, or one value for all of them. Raises InputError
+    if the shape is not [batch], [1], [batch, 1] or [1, 1].
+    """
     shape = op.shape(tensor)
     if len(shape) > 2 or shape[:1] not in ((batch,), (1,)) or any(size != 1 for size in shape[1:]):
         raise op.node.error(f"wrong shape of tensor '{tensor}'", str(list(shape)), f"[{batch}]")
@@ -248,8 +258,9 @@ def batch_access(op: Lowering, tensor: str, batch: int) -> tuple[Axis, ...]:
 
 
 def output_heads(op: Lowering, query: HeadTensor, value: HeadTensor) -> HeadTensor:
-    """Output heads, in the layout that follows from the rank of the output. Raises InputError if the output shape does
-    not fit the inputs."""
+    """Description of the output tensor as a tensor of heads. The tensor is flat if it has three axes. Raises InputError
+    if the output shape does not fit the inputs.
+    """
     shape = op.output_shape()
     flat = (query.batch, query.positions, query.heads * value.width)
     full = (query.batch, query.heads, query.positions, value.width)

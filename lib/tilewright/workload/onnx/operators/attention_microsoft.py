@@ -1,4 +1,4 @@
-"""Attention operators of the domain com.microsoft, decomposed as in `attention`, and rotary embeddings.
+"""Attention operators of the domain com.microsoft, decomposed like the operator Attention, and rotary embeddings.
 
 Rotary embeddings rotate pairs of channels by an angle that depends on the position.
 """
@@ -41,9 +41,11 @@ def lower_microsoft_rotary_embedding(op: Lowering) -> None:
 
 
 def _rotate(op: Lowering, cosines: int, sines: int, positions: int) -> None:
-    """Add out[j][k] = x[j][k] * cos[k] -+ x[1 - j][k] * sin[k] for the members j = 0, 1 of every pair k.
+    """Add the rotation of every pair k of channels x[0][k] and x[1][k]. The results are x[0][k] * cos[k] - x[1][k] *
+    sin[k] and x[1][k] * cos[k] + x[0][k] * sin[k].
 
-    Channels that are not rotated are passed on. Raises InputError if shapes do not fit together.
+    `cosines`, `sines` and `positions` are indices of inputs. Channels that are not rotated are passed on. Raises
+    InputError if shapes do not fit together.
     """
     data = _heads(op, op.input_shape(cosines)[-1])
     turned = op.node.integer("rotary_embedding_dim", 0) or data.width
@@ -118,7 +120,9 @@ def _heads(op: Lowering, half: int) -> HeadTensor:
 
 
 def _known_places(op: Lowering, positions: int) -> list[list[int]] | None:
-    """Positions [batch, sequence] if they are constant; None otherwise."""
+    """Values of the input with the index `positions`, as rows [batch][sequence]; None if they are not constant or do
+    not have two axes.
+    """
     numbers = op.values(positions)
     return numbers.tolist() if numbers is not None and numbers.ndim == 2 else None
 
@@ -126,11 +130,13 @@ def _known_places(op: Lowering, positions: int) -> list[list[int]] | None:
 def angles_of_places(
     op: Lowering, data: HeadTensor, cache: int, positions: int, part: str, *, known: list[list[int]] | None = None
 ) -> str:
-    """Name of the tensor [batch, positions, half] with the values of input `cache` for every position.
+    """Name of the tensor [batch, positions, half] with the values of input `cache` for every position. `half` is half
+    the number of rotated channels.
 
-    If the input `positions` is missing, input `cache` already has this shape. Otherwise the rows of the cache are
-    looked up at these positions. The input `positions` has one value per token, one value per batch entry, or one value
-    for all tokens. Raises InputError if the cache has another shape.
+    `cache` and `positions` are indices of inputs. If input `positions` is missing, input `cache` already has the shape
+    of the result. Otherwise input `cache` has the shape [positions, half], and input `positions` selects its rows.
+    Input `positions` has one value per token, one value per batch entry, or one value for all tokens. `known` has these
+    values, as one list per batch entry, if they are constant. Raises InputError for any other shape.
     """
     given, shape = op.input(cache), op.input_shape(cache)
     wanted = (data.batch, data.positions, shape[-1])
@@ -322,8 +328,11 @@ def _turned(op: Lowering, data: HeadTensor, prefix: str) -> HeadTensor:
 
 
 def _cached(op: Lowering, past: str, new: HeadTensor, present: str, length: str, part: str) -> HeadTensor:
-    """Heads of the cache with the new entries. The new entries come after the old entries. In a cache of fixed length,
-    the new entries are written to a position that is known only at run time.
+    """Heads of the cache after the step: the entries of the tensor `past`, followed by the entries of `new`. If
+    `present` is not '', it is the output tensor for this cache.
+
+    In a cache of fixed length, the new entries are written to a position that is known only at run time. Each element
+    of this cache is therefore assumed to depend on all new entries.
     """
     before = op.shape(past)[2] if past else 0
     if not present or op.shape(present)[2] == before + new.positions:

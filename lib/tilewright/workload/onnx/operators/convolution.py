@@ -42,14 +42,16 @@ def lower_conv(op: Lowering) -> None:
 
 @lowers("NhwcConv", "QLinearConv", domain="com.microsoft")
 def lower_conv_of_onnxruntime(op: Lowering) -> None:
-    """Convolution as in Conv, except that the channels of input and output are the last axis. The layout of the filters
-    is that of the standard."""
+    """Convolution as in Conv, except that the channels of input and output are the last axis. The filters have the
+    layout of the ONNX standard."""
     _add_conv(op, op.output())
 
 
 @lowers("FusedConv", "NhwcFusedConv", domain="com.microsoft")
 def lower_fused_conv(op: Lowering) -> None:
-    """Convolution, followed by one operation per element: the activation and, if given, the sum with input 3."""
+    """Convolution, followed by one nest with one operation per element. This nest adds input 3 (if given) and applies
+    the activation. The nest is left out if the operator has neither input 3 nor an activation.
+    """
     summed = [op.input(3)] if op.has_input(3) else []
     if not summed and not op.node.has("activation"):
         _add_conv(op, op.output())
@@ -62,7 +64,9 @@ def lower_fused_conv(op: Lowering) -> None:
 
 
 def _add_conv(op: Lowering, target: str, part: str = "") -> bool:
-    """Add the nest that writes `target`. Returns False if the operator is unsupported."""
+    """Add the nest of the convolution, with `target` as its output tensor. Returns False if the operator is
+    unsupported.
+    """
     weight = 3 if op.node.proto.op_type == "QLinearConv" else 1
     geometry = _geometry(op)
     if len(geometry.kernel) > _MOST_AXES:
@@ -141,8 +145,9 @@ def _is_channels_last(op: Lowering) -> bool:
 
 
 def _beside(op: Lowering, geometry: ConvGeometry) -> list[TensorAccess]:
-    """Accesses to inputs without costs: the bias, and scales and zero points. Scales and zero points that are constants
-    of one element are left out."""
+    """Accesses to the inputs that are read at no cost: the bias, the scales and the zero points. A scale or zero point
+    that is a constant of one element is left out.
+    """
     kind = op.node.proto.op_type
     bias = {"Conv": 2, "FusedConv": 2, "NhwcConv": 2, "NhwcFusedConv": 2, "QLinearConv": 8}.get(kind)
     scales = {"QLinearConv": (1, 2, 4, 5, 6, 7), "ConvInteger": (2, 3)}.get(kind, ())
@@ -154,7 +159,7 @@ def _beside(op: Lowering, geometry: ConvGeometry) -> list[TensorAccess]:
 
 
 def bias_access(op: Lowering, index: int, channel: AxisIndex, channels: int) -> TensorAccess:
-    """Access to a bias with one value per channel. Raises InputError for another shape."""
+    """Access to a bias with one value per channel. Raises InputError if the bias has another shape."""
     if op.input_shape(index) != (channels,):
         raise op.node.error("wrong shape of the bias", str(list(op.input_shape(index))), f"[{channels}]")
     return TensorAccess(op.input(index), (channel,))
@@ -165,7 +170,8 @@ def lower_deformable_conv(op: Lowering) -> None:
     """Convolution that samples its input at positions from another input. It has the cost of a Conv. The interpolation
     costs nothing.
 
-    Each sample depends on the whole image of its channel, on its own offset and on its own mask. Raises InputError.
+    Each sample depends on the whole image of its channel, on its own offset and on its own mask. Raises InputError if
+    attributes or shapes do not fit together.
     """
     geometry = _geometry_of_deformable(op)
     letters = spatial_names(len(geometry.kernel))
@@ -222,7 +228,9 @@ def _geometry_of_deformable(op: Lowering) -> ConvGeometry:
 
 
 def _sample(op: Lowering, geometry: ConvGeometry, samples: str) -> None:
-    """Add the move of data from image, offsets and mask to the samples [b, c, f*, o*]."""
+    """Add the move that gathers the samples from the image. The samples also depend on the offsets and the mask. Their
+    tensor `samples` has the axes [batch, channel, kernel positions ..., output positions ...].
+    """
     letters = spatial_names(len(geometry.kernel))
     taps = [(f"F{letter}", size) for letter, size in zip(letters, geometry.kernel, strict=True)]
     places = [(f"O{letter}", size) for letter, size in zip(letters, geometry.out_size, strict=True)]
@@ -253,7 +261,9 @@ def _sample(op: Lowering, geometry: ConvGeometry, samples: str) -> None:
 
 
 def _flat_axis(loops: list[tuple[str, int]]) -> AxisIndex:
-    """Row-major position in the box that these loops span."""
+    """Row-major position in the box that `loops` span. `loops` has pairs (name, size), with the outermost loop
+    first.
+    """
     terms, step = [], 1
     for name, size in reversed(loops):
         terms.append((name, step))

@@ -2,12 +2,14 @@
 
 Along an axis, an input position i and a tap f write the output position `stride * i + dilation * f - padding`. Results
 of two taps are summed only if their output positions have the same residue modulo the stride. The operator therefore
-consists of several convolutions, one for each residue. Residues with the same number of taps share a loop nest: f = F +
-period * T with period = stride / gcd(stride, dilation).
+consists of several convolutions, one for each residue. The taps of one residue are f = r + period * F, with r < period,
+a loop F over the taps, and period = stride / gcd(stride, dilation). Consecutive residues with the same number of taps
+can share a loop nest.
 
-If the output is stride times as long as the input, the loop along the axis goes over output positions, and the input is
-a sliding window. Otherwise the loop goes over input positions. The number of multiply-accumulates is the same in both
-cases: input elements times taps. Results that the padding removes are counted too.
+The loop along an axis goes over output positions if the output is stride times as long as the input and a residue has
+several taps. The input is then a sliding window. Otherwise, or if there would be too many residues or nests, the loop
+goes over input positions. The number of multiply-accumulates is the same in both cases: input elements times taps.
+Results that the padding removes are counted too.
 """
 
 import math
@@ -24,30 +26,36 @@ from tilewright.workload.onnx.products import ConvSizes
 
 _MOST_NESTS = 16
 _MOST_RESIDUES = 4096
-"""Largest number of residues of an axis that are examined one by one."""
+"""Limit for examining the residues of an axis one by one. If an axis has at least this many residues, its nests loop
+over input positions.
+"""
 _MOST_AXES = 3
 
 
 @dataclass(frozen=True)
 class _Axis:
-    """One axis of one nest. Its loops are O* (of size `length`), R* (of size `residues`) and F* (of size `taps`)."""
+    """Axis of a transposed convolution, restricted to the residues that one nest computes. The nest has three loops for
+    the axis: O* (of size `length`), R* (of size `residues`) and F* (of size `taps`). The star is the letter of the
+    axis.
+    """
 
     letter: str
     length: int
     residues: int
     taps: int
     source: AxisIndex
-    """Index along the axis of the input."""
+    """Index along this axis of the input."""
     tap: AxisIndex
-    """Index along the axis of the kernel."""
+    """Index along this axis of the kernel."""
     partial: AxisIndex
-    """Index along the axis of the tensor that holds only the results of these residues. The tensor has `partial_length`
-    positions per residue."""
+    """Index of the partial result along this axis. The partial result is the tensor that the nest writes: it has only
+    the output positions of the `residues` residues of the nest, with `partial_length` positions per residue.
+    """
     partial_length: int
     output: AxisIndex
-    """Index along the axis of the output, over the loops P* (positions) and R* (residues)."""
+    """Index along this axis of the output, over the loops P* (positions) and R* (residues)."""
     is_counted_by_input: bool = False
-    """True if the loop goes over input positions. Several taps then write the same output position."""
+    """True if the loop O* goes over input positions and several taps write the same output position."""
 
     @property
     def loops(self) -> dict[str, int]:
@@ -56,14 +64,18 @@ class _Axis:
 
     @property
     def costed_partial(self) -> AxisIndex:
-        """Index of the partial result in the cost model. It has a loop over the residues, and the longer of the loops
-        O* and F*."""
+        """Index of the partial result along this axis, as the cost model sees it. The cost model cannot describe a
+        sliding window of an output, whose index depends on both O* and F*. The index therefore depends on R* and on the
+        longer of the loops O* and F*.
+        """
         longer = "O" if self.length >= self.taps else "F"
         return affine((f"{longer}{self.letter}", self.residues), (f"R{self.letter}", 1))
 
     @property
     def costed_source(self) -> AxisIndex:
-        """Index of the input in the cost model. It belongs to `costed_partial`, the index of the result."""
+        """Index of the input along this axis, as the cost model sees it if the index of the partial result is
+        `costed_partial`.
+        """
         if self.length < self.taps:
             return affine((f"O{self.letter}", 1))
         return affine((f"O{self.letter}", 1), (f"F{self.letter}", -1))
@@ -95,7 +107,9 @@ def lower_conv_transpose(op: Lowering) -> None:
     if not whole:
         op.move(*maps, *_bias_map(op, geometry), part="interleave", operator_type="DepthToSpace")
     if any(part.is_counted_by_input for nest in nests for part in nest):
-        op.approximated("transposed convolution: results are counted by input positions, without those at the borders")
+        op.approximated(
+            "transposed convolution: results are counted by input positions, without results at the borders"
+        )
 
 
 def _add_nest(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis], target: str, part: str) -> None:
@@ -135,8 +149,12 @@ def _add_nest(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis], target:
 
 
 def _axis_parts(geometry: ConvSizes, axis: int, *, exact: bool) -> list[_Axis]:
-    """Parts of one axis, one for each nest. A nest has consecutive residues with the same number of taps and the same
-    first input position."""
+    """Parts of one axis. Each nest computes one part of every axis.
+
+    A part is a range of consecutive residues (see the module docstring) with the same number of taps. If the loop of
+    the nest goes over output positions, the first output positions of these residues also read the same input position
+    through their first taps. If `exact` is false, all loops go over input positions.
+    """
     stride, dilation, kernel = geometry.strides[axis], geometry.dilations[axis], geometry.kernel[axis]
     period = stride // math.gcd(stride, dilation)
     letter = spatial_names(len(geometry.kernel))[axis]
@@ -154,8 +172,10 @@ def _axis_parts(geometry: ConvSizes, axis: int, *, exact: bool) -> list[_Axis]:
 
 
 def _runs_of_shift(geometry: ConvSizes, axis: int, taps: range) -> list[tuple[int, int, int]]:
-    """Runs of consecutive first taps for which output position 0 reads the same input position: (first tap, number of
-    taps, input position).
+    """Runs of consecutive residues whose first output positions read the same input position through their first taps.
+
+    `taps` has the first tap of each residue. A run is a tuple (index in `taps` of its first residue, number of
+    residues, input position). The first output position of a residue is its lowest position, which is below the stride.
     """
     stride, dilation, before = geometry.strides[axis], geometry.dilations[axis], geometry.pads_before[axis]
     runs: list[tuple[int, int, int]] = []
@@ -169,8 +189,13 @@ def _runs_of_shift(geometry: ConvSizes, axis: int, taps: range) -> list[tuple[in
 
 
 def _axis_part(geometry: ConvSizes, axis: int, letter: str, run: tuple[int, int, int, int], by_output: bool) -> _Axis:
-    """Part of the axis for the residues from `first` to `first + residues - 1`. `shift` is the input position that
-    output position 0 reads."""
+    """Part of one axis that one nest computes: the residues from `first` to `first + residues - 1`.
+
+    `run` is (first, residues, taps, shift). Residue r has the taps r + period * F (see the module docstring).
+    `residues` is the number of residues, and `taps` is the number of taps of each residue. If `by_output` is true, the
+    loop O* goes over output positions, and `shift` is the input position that the first output position of each residue
+    reads through tap r. Otherwise the loop O* goes over input positions, and `shift` is not used.
+    """
     first, residues, taps, shift = run
     stride, dilation, length = geometry.strides[axis], geometry.dilations[axis], geometry.in_size[axis]
     period = stride // math.gcd(stride, dilation)
@@ -209,8 +234,8 @@ def _partial_shape(geometry: ConvSizes, parts: Sequence[_Axis]) -> Shape:
 
 
 def _is_whole(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis]) -> bool:
-    """True if the nest writes each element of the output directly to its position. This requires that the operator has
-    only one nest.
+    """True if the results of the nest are the output itself, with each element at its position, so that no move is
+    needed. The caller checks that the operator has only this nest.
     """
     same_shape = _partial_shape(geometry, parts) == op.output_shape()
     return same_shape and all(
@@ -266,7 +291,12 @@ def _geometry(op: Lowering) -> ConvSizes:
 def _pads_before(
     op: Lowering, in_size: Shape, out_size: Shape, kernel: Shape, strides: Shape, dilations: Shape
 ) -> Shape:
-    """Padding before each axis, from the attributes, or else from the difference between full size and output size."""
+    """Padding at the start of each spatial axis, in elements. If the attribute `pads` applies, the padding comes from
+    it. With an automatic padding mode or a given output shape, the padding is computed from the number of elements by
+    which the unpadded result is larger than `out_size`.
+
+    Raises InputError if an attribute has the wrong length.
+    """
     axes = len(in_size)
     mode = op.node.text("auto_pad", "NOTSET")
     given = op.node.integers("pads", ())

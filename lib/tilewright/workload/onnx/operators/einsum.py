@@ -24,9 +24,9 @@ def lower_einsum(op: Lowering) -> None:
     """Einsum with one nest for each product of two tensors. A nest has one loop for each label. If there is only one
     tensor, it is summed or moved.
 
-    A label that is neither in a later tensor nor in the output is summed as early as possible. A product with a sum is
-    counted in multiply-accumulates. Their number is the product of the loop sizes. Raises InputError for an equation
-    that does not fit the inputs.
+    A label that is neither in a later tensor nor in the output is summed as early as possible. The work of a nest that
+    sums products is the product of its loop sizes, in multiply-accumulates. Raises InputError for an equation that does
+    not fit the inputs.
     """
     terms, output = _parsed(op)
     sizes = _sizes(op, terms)
@@ -159,8 +159,9 @@ def _labels(text: str, hidden: int) -> tuple[str, ...]:
 
 
 def _sizes(op: Lowering, terms: Sequence[_Term]) -> dict[str, int]:
-    """Size of each label. Size 1 is broadcast to the other size of the label. Raises InputError if a label has two
-    different sizes and neither of them is 1."""
+    """Size of each label of the equation. If a label has size 1 in one term and another size in a different term, the
+    axis of size 1 is broadcast. Raises InputError if a label has two different sizes and neither is 1.
+    """
     sizes: dict[str, int] = {}
     for term in terms:
         for label, size in zip(term.labels, op.shape(term.tensor), strict=True):

@@ -178,8 +178,8 @@ def lower_fast_gelu(op: Lowering) -> None:
 
 @lowers("Where")
 def lower_where(op: Lowering) -> None:
-    """Where with one operation per element, or two operations if the condition and both choices are tensors, because a
-    layer reads at most two tensors.
+    """Operator Where with one operation per element, or with two operations if the condition and both choices have more
+    than one element each, because a layer reads at most two tensors.
 
     Each output depends on both choices, also if the condition is constant.
     """
@@ -248,7 +248,10 @@ def lower_trilu(op: Lowering) -> None:
 @lowers("CumSum", "CumProd")
 def lower_cumulative(op: Lowering) -> None:
     """Running sum or product along an axis, with one operation per element. A move without costs follows, in which each
-    result depends on all elements up to its own position."""
+    result depends on the elements up to its own position. With the attribute `reverse`, these are the elements from its
+    own position on. With the attribute `exclusive`, the element at its own position is left out. If the axis is known
+    only at run time, each result is assumed to depend on all elements.
+    """
     shape = op.output_shape()
     given = op.values(1)
     loops = element_loops(shape)

@@ -1,7 +1,8 @@
-"""Elementwise operators of quantised networks: quantisers of ONNX, onnxruntime, qonnx, and QLinear arithmetic.
+"""Elementwise operators of quantised networks: the quantisers of ONNX, onnxruntime and qonnx, and the arithmetic
+operators whose names begin with QLinear.
 
-Each operator needs one operation per element. Scales and zero points of one element are part of the instruction. A
-scale per channel or per block is an operand.
+Each operator needs one operation per element. A scale or zero point with a single element is part of the instruction
+and is not read as an operand. Scales per channel or per block are an operand.
 """
 
 from collections.abc import Sequence

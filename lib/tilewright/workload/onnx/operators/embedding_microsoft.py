@@ -17,8 +17,8 @@ _CODE_BITS = 8
 def lower_embed_layer_normalization(op: Lowering) -> None:
     """LayerNormalization of the sum of rows from the tables of words, positions and segments.
 
-    The output `mask_index` is the sum of the mask, which needs one operation per element. Raises InputError if shapes
-    do not fit together.
+    The output `mask_index` is the sum of the mask for each batch entry. This sum needs one operation per element of the
+    mask. Raises InputError if shapes do not fit together.
     """
     batch, length = op.input_shape(0)
     hidden = op.input_shape(2)[1]
@@ -36,8 +36,10 @@ def lower_embed_layer_normalization(op: Lowering) -> None:
 
 
 def _rows(op: Lowering, part: str, table: int, indices: int | None) -> str:
-    """Name of the rows of a table at the indices of an input. Without such an input, the indices are the positions in
-    the sequence."""
+    """Name of the tensor [batch, tokens, hidden] with a row of a table for every token. `table` is the index of the
+    input with the table. `indices` is the index of the input with the row number of each token; if it is None, the row
+    number is the position of the token in the sequence. Raises InputError if shapes do not fit together.
+    """
     batch, length, hidden = op.output_shape()
     count, width = op.input_shape(table)
     if width != hidden or (indices is None and count < length):
@@ -103,4 +105,4 @@ def lower_block_gather(op: Lowering) -> None:
         maps.append(IndexMap(loops, access(gathered, *written), places))
     op.move(*maps, part="gathered", operator_type="Gather")
     elementwise(op, op.output(), [gathered], part="dequantised", operator_type="DequantizeLinear")
-    op.approximated(f"the indices are computed at run time: dependencies are a superset along axis {axis}")
+    op.approximated(f"the indices are computed at run time: each result can depend on the whole axis {axis}")

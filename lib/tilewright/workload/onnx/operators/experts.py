@@ -18,8 +18,10 @@ _ACTIVATIONS = {"relu": "Relu", "gelu": "Gelu", "silu": "Swish", "swiglu": "Swis
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Numbers of tokens, channels, inner channels of an expert, experts, and experts per token. The (token, expert)
-    pairs form one group per expert."""
+    """Sizes of a mixture of experts. `hidden` is the number of channels of a token, `inner` the number of channels
+    inside an expert, and `chosen` the number of experts per token. The (token, expert) pairs form `groups` groups of
+    equal size. An expert has at most one group.
+    """
 
     tokens: int
     hidden: int
@@ -35,7 +37,7 @@ class _Sizes:
 
     @property
     def loops(self) -> tuple[tuple[str, int], ...]:
-        """Loops over the groups (one per expert) and over the tokens of a group."""
+        """Loops over the groups of (token, expert) pairs, and over the tokens of a group."""
         return ("G", self.groups), ("D", self.each)
 
 
@@ -43,8 +45,8 @@ class _Sizes:
 def lower_mixture_of_experts(op: Lowering) -> None:
     """Mixture of experts: softmax of the router, choice of the k best experts, the experts, and the weighted sum.
 
-    Every pair of token and expert has two matrix products (three if the gate is separate), with the activation between
-    them. Raises InputError if shapes do not fit together.
+    Every pair of a token and an expert that is chosen for this token has two matrix products (three if the gate is
+    separate), with the activation between them. Raises InputError if shapes do not fit together.
     """
     fusion = op.node.integer("swiglu_fusion", _SEPARATE)
     kind = op.node.text("activation_type", "relu")
@@ -91,7 +93,9 @@ def _sizes(op: Lowering, fusion: int) -> _Sizes:
 
 
 def _route(op: Lowering, sizes: _Sizes) -> str:
-    """Name of the k largest probabilities of every token after the softmax. Comparisons are counted as in TopK."""
+    """Add the router, and return the name of the tensor [tokens, experts per token] with the largest probabilities of
+    each token. The probabilities result from a softmax over the experts. Comparisons are counted as in TopK.
+    """
     shape = (sizes.tokens, sizes.experts)
     probabilities = op.temporary("probabilities", shape, op.input(1))
     softmax_parts(op, op.input(1), probabilities, 1, "router_")
@@ -119,7 +123,9 @@ def _dispatch(op: Lowering, sizes: _Sizes) -> str:
 
 
 def _product(op: Lowering, sizes: _Sizes, source: str, index: int, depth: int, width: int, part: str) -> str:
-    """Name of the matrix product of each group with the weights of its expert. The bias costs nothing."""
+    """Add the nest that multiplies the tokens of each group by the weights of the expert of the group, and return the
+    name of the result: [groups, tokens of a group, width]. Input `index` has the weights. The bias costs nothing.
+    """
     result = op.temporary(part, (sizes.groups, sizes.each, width), op.input(0))
     written, weights = access(result, "G", "D", "K"), op.input(index)
     further = []
@@ -177,8 +183,9 @@ def _combined(
 
 
 def _gather(op: Lowering, sizes: _Sizes, source: str, weights: str) -> None:
-    """Add the move of the k results of each token back to the token, and the sum of these results, weighted by the
-    router."""
+    """Add two nodes: a move that brings the k results of each token back to this token, and a nest that adds these
+    results, weighted by the router.
+    """
     back = op.temporary("returned", (sizes.tokens, sizes.chosen, sizes.hidden), op.output())
     outer = (("T", sizes.tokens), ("S", sizes.chosen), ("K", sizes.hidden))
     op.move(

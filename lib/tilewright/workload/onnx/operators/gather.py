@@ -54,7 +54,7 @@ def lower_gather(op: Lowering) -> None:
         places = [tuple(axis + n for n in range(len(picked))), (axis,)]
         move_all(op, [grid_map(ends, piece, places[0], places[1], [*front, *back]) for piece in pieces])
         return
-    op.approximated(f"{_COMPUTED if chosen is None else _MANY}: dependencies are a superset along axis {axis}")
+    op.approximated(f"{_COMPUTED if chosen is None else _MANY}: each result can depend on the whole axis {axis}")
     own = [Stride(size, {axis + n: 1}) for n, size in enumerate(picked)]
     read = Stride(shape[axis], {}, {axis: 1})
     maps = [strided_map(ends, [*front, *own, read, *back], is_exact=False)]
@@ -85,7 +85,7 @@ def lower_gather_elements(op: Lowering) -> None:
     if pieces is not None:
         move_all(op, [grid_map(ends, piece, axes, axes) for piece in pieces])
         return
-    op.approximated(f"{_COMPUTED if chosen is None else _MANY}: dependencies are a superset along axis {axis}")
+    op.approximated(f"{_COMPUTED if chosen is None else _MANY}: each result can depend on the whole axis {axis}")
     strides = [Stride(size, {n: 1}, {} if n == axis else {n: 1}) for n, size in enumerate(picked)]
     maps = [strided_map(ends, [*strides, Stride(shape[axis], {}, {axis: 1})], is_exact=False)]
     if not op.is_constant(indices.source):
@@ -95,8 +95,9 @@ def lower_gather_elements(op: Lowering) -> None:
 
 @lowers("GatherND")
 def lower_gather_nd(op: Lowering) -> None:
-    """Slices of the data at index tuples, within the leading batch axes. The index tuples are along the last axis of
-    the tensor of indices."""
+    """Lower GatherND, which copies slices of the data. The last axis of the tensor of indices holds index tuples, and
+    each tuple selects one slice. The leading `batch_dims` axes are batch axes: a tuple selects within its own batch.
+    """
     ends, indices = ends_of(op), ends_of(op, 1)
     shape, picked = ends.source_shape, indices.source_shape
     batch = op.node.integer("batch_dims", 0)
@@ -117,7 +118,7 @@ def lower_gather_nd(op: Lowering) -> None:
         axes = tuple(range(outer)), tuple(range(batch + depth))
         move_all(op, [grid_map(ends, piece, *axes, inner) for piece in pieces])
         return
-    op.approximated(f"{_COMPUTED if chosen is None else _MANY}: dependencies are a superset along the gathered axes")
+    op.approximated(f"{_COMPUTED if chosen is None else _MANY}: each result can depend on the whole gathered axes")
     strides = [Stride(size, {n: 1}, {n: 1} if n < batch else {}) for n, size in enumerate(picked[:-1])]
     strides += [Stride(shape[n], {}, {n: 1}) for n in range(batch, batch + depth)]
     maps = [strided_map(ends, [*strides, *inner], is_exact=False)]
@@ -130,8 +131,10 @@ def lower_gather_nd(op: Lowering) -> None:
 
 @lowers("OneHot")
 def lower_one_hot(op: Lowering) -> None:
-    """One-hot vectors. An element depends on both values, and on the index at its position along all axes except the
-    new axis."""
+    """Lower OneHot. The output has the axes of the tensor of indices and one new axis, and each output element depends
+    on the index at its position along the other axes. If the two values to write (off, on) are computed at run time,
+    each output element also depends on both.
+    """
     ends = ends_of(op)
     axis = normal_axis(op, op.node.integer("axis", -1), len(ends.output_shape))
     rest = [n for n in range(len(ends.output_shape)) if n != axis]
@@ -146,8 +149,8 @@ def lower_one_hot(op: Lowering) -> None:
 
 @lowers("ReverseSequence")
 def lower_reverse_sequence(op: Lowering) -> None:
-    """Reversal of the first elements along the time axis. For each sequence of the batch, the number of reversed
-    elements is its length.
+    """Reversal of the first elements along the time axis. In each sequence of the batch, the number of reversed
+    elements is the length of the sequence.
     """
     ends = ends_of(op)
     shape = ends.source_shape
@@ -156,9 +159,7 @@ def lower_reverse_sequence(op: Lowering) -> None:
         raise op.node.error("time_axis and batch_axis must be 0 and 1", f"{time} and {batch}")
     lengths = constant_integers(op, 1)
     if lengths is None:
-        op.approximated(
-            "the sequence lengths are computed at run time: dependencies are a superset along the time axis"
-        )
+        op.approximated("the sequence lengths are computed at run time: each result can depend on the whole time axis")
         strides = [Stride(size, {n: 1}, {} if n == time else {n: 1}) for n, size in enumerate(shape)]
         maps = [strided_map(ends, [*strides, Stride(shape[time], {}, {time: 1})], is_exact=False)]
         if not op.is_constant(op.input(1)):
@@ -190,7 +191,7 @@ def lower_compress(op: Lowering) -> None:
     shape = ends.source_shape
     condition = op.values(1)
     if condition is None or (not op.node.has("axis") and len(shape) > 1):
-        move_superset(op, "the elements that are kept are chosen element by element or at run time")
+        move_superset(op, "the kept elements are chosen one by one or at run time")
         return
     axis = normal_axis(op, op.node.integer("axis", 0), len(shape))
     kept = np.flatnonzero(np.asarray(condition).reshape(-1)[: shape[axis]])
@@ -208,10 +209,11 @@ def lower_compress(op: Lowering) -> None:
 
 
 def indices_of(op: Lowering, index: int, size: int) -> Integers | None:
-    """Constant indices into an axis of `size`; None if they are not known. Negative indices are counted from the end.
+    """Values of input `index` as indices into an axis of `size` elements, in a one-dimensional array; None if the
+    values are not known. Negative indices, which are counted from the end, are converted to indices from the start.
 
-    Indices into an axis of one element are always known, because they are 0. Raises InputError for an index outside
-    the axis.
+    Indices into an axis of one element need not be known, because they are 0; the result is then an array of zeros, or
+    None for more than _MOST_INDICES indices. Raises InputError for an index outside the axis.
     """
     values = constant_integers(op, index)
     if values is None:
@@ -225,8 +227,9 @@ def indices_of(op: Lowering, index: int, size: int) -> Integers | None:
 
 
 def index_tuples(op: Lowering, index: int, sizes: tuple[int, ...]) -> Integers | None:
-    """Constant index tuples [..., axes] into axes of `sizes`; None if they are not known. Raises InputError for an
-    index outside its axis.
+    """Index tuples of input `index`, as an array of shape (..., axes); None if their values are not known. Negative
+    indices are converted, so that each index is in the range 0 to size - 1 of its axis. `sizes` has the sizes of the
+    axes that the tuples index. Raises InputError for an index outside its axis.
     """
     values = constant_integers(op, index)
     if values is None:
@@ -249,19 +252,22 @@ def pieces_or_none(values: Integers, kept: npt.NDArray[np.bool_] | None = None) 
 
 
 def grid_places(sizes: Sequence[int]) -> Integers:
-    """[..., axis] Index tuple of every position of an array of these sizes."""
+    """Index tuple of every position of an array of shape `sizes`, as an array of shape (*sizes, number of axes)."""
     return np.moveaxis(np.indices(tuple(sizes), dtype=np.int64), 0, -1).copy()
 
 
 _MOST_PLACES = 1 << 19
-"""Largest number of elements of the data of a scatter for which exact dependences are computed."""
+"""Largest size of a scatter for which exact dependences are computed. The size is the number of positions that the
+indices can select: the product of the sizes of the indexed axes of the data.
+"""
 _REDUCTIONS = ("none", "add", "mul", "max", "min")
 
 
 @lowers("Scatter", "ScatterElements")
 def lower_scatter_elements(op: Lowering) -> None:
-    """Scatter of single elements. An update element is written to its own indices in the data, except that the index
-    along one axis comes from the tensor of indices."""
+    """Lower ScatterElements, which writes single elements. Each update element is written to the position of the data
+    that has the same indices, except along one axis: there, the tensor of indices gives the index.
+    """
     shape, picked, updates = (op.input_shape(number) for number in range(3))
     axis = normal_axis(op, op.node.integer("axis", 0), len(shape))
     if picked != updates or len(picked) != len(shape) or op.output_shape() != shape:
@@ -282,8 +288,9 @@ def lower_scatter_elements(op: Lowering) -> None:
 
 @lowers("ScatterND")
 def lower_scatter_nd(op: Lowering) -> None:
-    """Scatter of slices of the updates to index tuples in the data. The index tuples are along the last axis of the
-    tensor of indices."""
+    """Lower ScatterND, which writes slices into the data. The last axis of the tensor of indices holds index tuples.
+    Each tuple is the position in the data at which one slice of the updates is written.
+    """
     shape, picked, updates = (op.input_shape(number) for number in range(3))
     depth = picked[-1] if picked else 0
     if not 1 <= depth <= len(shape) or updates != picked[:-1] + shape[depth:] or op.output_shape() != shape:
@@ -347,9 +354,10 @@ def lower_col2im(op: Lowering) -> None:
 
 
 def _scatter_pieces(op: Lowering, targets: Integers, depth: int) -> bool:
-    """Add moves of data and updates with exact dependences. Returns False if too many maps would be needed.
+    """Add a move from the data and the updates to the output, with exact dependences. Returns False, and adds nothing,
+    if too many maps would be needed.
 
-    `targets` are the index tuples into the first `depth` axes of the data, one for every position of the updates.
+    `targets` has the index tuples into the first `depth` axes of the data: one tuple for every slice that is written.
     """
     data, updates = ends_of(op), ends_of(op, 2)
     shape = data.source_shape
@@ -367,7 +375,9 @@ def _scatter_pieces(op: Lowering, targets: Integers, depth: int) -> bool:
 
 
 def _added_maps(data: Ends, updates: Ends, targets: Integers, depth: int) -> list[IndexMap] | None:
-    """Maps for updates that are combined with the data and with one another; None if there are too many maps."""
+    """Index maps of a scatter with a reduction. Each output element combines the data element at its position with all
+    updates for this position. None if there are too many maps.
+    """
     pieces = pieces_or_none(targets)
     if pieces is None:
         return None
@@ -379,7 +389,10 @@ def _added_maps(data: Ends, updates: Ends, targets: Integers, depth: int) -> lis
 
 
 def _written_maps(data: Ends, updates: Ends, targets: Integers, depth: int) -> list[IndexMap] | None:
-    """Maps for updates that replace the data; None if there are too many maps."""
+    """Exact maps of a scatter in which updates replace elements of the data: from the data for the positions that no
+    update writes, and from the updates for the other positions. If several updates write one position, the last one
+    counts. None if there are too many maps.
+    """
     sizes, rest = data.source_shape[:depth], data.source_shape[depth:]
     outer = targets.ndim - 1
     flat = np.zeros(targets.shape[:-1], dtype=np.int64)
@@ -409,7 +422,7 @@ def _swapped(index_map: IndexMap) -> IndexMap:
 
 def _say_superset(op: Lowering, where: str) -> None:
     op.approximated(
-        f"the indices are computed at run time or have no simple pattern: dependencies are a superset {where}"
+        f"the indices are computed at run time or have no simple pattern: each result can depend on all updates {where}"
     )
 
 
@@ -418,8 +431,8 @@ def _data_map(op: Lowering) -> IndexMap:
 
 
 def _computed(op: Lowering) -> list[int]:
-    """Indices of the inputs, other than the data input, that cause work or dependences: input 2 (updates), and input 1
-    (indices) if it is computed at run time.
+    """Indices of the inputs, other than the data input, on which the output of a scatter depends: input 2 (updates),
+    and input 1 (indices) if it is computed at run time.
     """
     return [number for number in (1, 2) if number == 2 or not op.is_constant(op.input(number))]
 

@@ -1,7 +1,8 @@
-"""Matrix products: Gemm, MatMul of any rank, their integer variants, and those of the domain com.microsoft.
+"""Matrix products: Gemm, MatMul of any rank, the integer variants of both, and the matrix products of the domain
+com.microsoft.
 
-The products of com.microsoft are fused with other operators, are quantised, or have packed weights. Convolutions also
-use this module, for accesses to scales and biases and for the precision of a layer.
+The products of com.microsoft are fused with other operators, are quantised, or have packed weights. The lowering of
+convolutions also uses this module: for accesses to scales and biases, and for the precision of a layer.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,9 +49,11 @@ def split_axis(outer: str, size: int, inner: str) -> AxisIndex:
 
 
 def scale_accesses(op: Lowering, inputs: Iterable[int], channel: Axis, channels: int) -> list[TensorAccess]:
-    """Accesses to scales and zero points. Each has one value, or one value per channel.
+    """Accesses to scales and zero points. `inputs` are their input indices. Each scale or zero point has one value, or
+    one value for each of `channels` channels, which the index `channel` selects.
 
-    Constants of one element need no memory and are left out. Raises InputError for another shape.
+    Inputs that are missing, and constants of one element, which need no memory, are left out. Raises InputError for
+    another shape.
     """
     accesses = []
     for index in inputs:
@@ -72,8 +75,11 @@ def constant_operands(op: Lowering, tensors: Mapping[str, str]) -> tuple[str, ..
 
 
 def with_tensor_precision(op: Lowering, layer: Layer, tensors: Mapping[str, str]) -> Layer:
-    """Layer with the bits of its tensors, or with the bits that attributes of the node give. `tensors` gives the tensor
-    of each of the operands O, I and W."""
+    """Layer with new bits for each operand. An attribute of the node gives these bits; without an attribute, the tensor
+    of the operand gives them. `partial_sum_bits` gives the bits of partial sums.
+
+    `tensors` gives the tensor of each of the operands O, I and W.
+    """
     bits = {}
     for operand, name in tensors.items():
         tensor = op.tensor(name)
@@ -85,7 +91,9 @@ def with_tensor_precision(op: Lowering, layer: Layer, tensors: Mapping[str, str]
 
 
 def declare_superset(op: Lowering, *tensors: str) -> None:
-    """Declare that the dependences of the last nest on these tensors are a superset. Constant tensors are skipped."""
+    """Declare that the dependences of the last nest on each of `tensors` are a superset of the true dependences.
+    Constant tensors are skipped.
+    """
     node = op.lowered[-1]
     changed = tuple(
         replace(index_map, is_exact=index_map.is_exact and index_map.input.tensor not in tensors)
@@ -97,8 +105,9 @@ def declare_superset(op: Lowering, *tensors: str) -> None:
 
 
 def declare_padding(op: Lowering, data: str, weights: str) -> None:
-    """Declare that the dependences of the last nest on `weights` are a superset if the input is padded. Products with
-    padding have no effect on the result."""
+    """Declare that the dependences of the last nest on `weights` are a superset, if the nest reads padding: positions
+    outside the tensor `data`. Products with padding have no effect on the result.
+    """
     shape = op.shape(data)
     for index_map in op.lowered[-1].index_maps:
         if index_map.input.tensor == data:
@@ -115,13 +124,17 @@ _MOST_LOOPS = 16
 
 @dataclass(frozen=True)
 class ProductAccesses:
-    """Accesses of a matrix product: the axes of both operands and of the output as indices over loops."""
+    """Accesses of a matrix product: for each operand and for the output, the index along every axis as a function of
+    the loops.
+    """
 
     left: TensorAccess
     right: TensorAccess
     output: TensorAccess
     loops: tuple[tuple[str, int], ...]
-    """Loops C, D and K, then the loops of the batches. The loop D or K is missing if an operand is a vector."""
+    """Pairs (loop, size): C, D and K, then the batch loops. D is missing if the first operand is a vector, and K is
+    missing if the second operand is a vector.
+    """
 
 
 @lowers("Gemm")
@@ -144,8 +157,9 @@ def lower_gemm(op: Lowering) -> None:
 
 @lowers("MatMul")
 def lower_matmul(op: Lowering) -> None:
-    """Matrix product O[batches][d][k] += I[batches][d][c] * W[batches][c][k] with broadcasting. If an operand is a
-    vector, the loop D or K is missing."""
+    """Matrix product O[batches][d][k] += I[batches][d][c] * W[batches][c][k] with broadcasting. The loop D is missing
+    if the first operand is a vector, and the loop K is missing if the second operand is a vector.
+    """
     matrix_product(op.node, _shapes(op, (0, 1)))
     add_product(op, product_accesses(op, op.input(0), op.input(1)), [], with_reference_layer=True)
 
@@ -219,8 +233,8 @@ def add_product(
     part: str = "",
     with_reference_layer: bool = False,
 ) -> bool:
-    """Add the nest of a product. Returns False if the product is unsupported. If the first operand is constant, it is
-    operand W.
+    """Add the nest of a product. Returns False if the product is unsupported. The first operand is operand I and the
+    second operand is operand W, or the other way round if only the first operand is constant.
 
     With `with_reference_layer`, a product with up to two batch dimensions gets the same layer as in zigzag-dse.
     """
@@ -248,10 +262,13 @@ def _reference_layer(op: Lowering, inputs: dict[str, TensorAccess], *, exchanged
 def product_scales(
     op: Lowering, product: ProductAccesses, rows: Iterable[int], columns: Iterable[int], whole: Iterable[int] = ()
 ) -> list[TensorAccess]:
-    """Accesses to the scales and zero points at these inputs. Each of them has one value, one value per row or column,
-    or the shape [batches, rows, 1].
+    """Accesses to the scales and zero points of a matrix product.
 
-    Constants of one element need no memory and are left out. Raises InputError if shapes do not fit together.
+    `rows`, `columns` and `whole` are indices of inputs: scales and zero points of the first operand, of the second
+    operand, and of the result. An input in `rows` has one value per row of the first operand. An input in `columns` or
+    `whole` has one value per column of the second operand. Each input can also have a single value, or batch axes in
+    front. Inputs that are missing, and constants of one element, which need no memory, are left out. Raises InputError
+    if shapes do not fit together.
     """
     found = []
     sizes = dict(product.loops)
@@ -283,7 +300,9 @@ def lower_fused_matmul(op: Lowering) -> None:
 
 @lowers("FusedGemm", domain=_MICROSOFT)
 def lower_fused_gemm(op: Lowering) -> None:
-    """Matrix product with a bias, which costs nothing, followed by the activation, with one operation per element."""
+    """Matrix product with a bias, followed by the activation. The bias costs nothing. The activation needs one
+    operation per element.
+    """
     product = product_accesses(op, op.input(0), op.input(1), _transposed(op))
     others = [broadcast(op, op.input(2), ("D", "K"), dict(product.loops))] if op.has_input(2) else []
     result = op.temporary("product", op.output_shape(), op.output())
@@ -353,8 +372,13 @@ def lower_matmul_of_packed_weights(op: Lowering) -> None:
 def _add_packed_product(
     op: Lowering, outer: tuple[tuple[str, int], ...], bits: int, beside: list[TensorAccess | None], *, is_exact: bool
 ) -> None:
-    """Add a matrix product with one loop over the depth. Packed tensors are read block by block. `is_exact` is true if
-    all blocks are complete."""
+    """Add a matrix product with packed weights. In the layer, one loop goes over the whole depth (the summed axis) and
+    the weights are not packed. The index maps of the packed weights and of the tensors in `beside` have a loop over the
+    blocks instead.
+
+    `outer` has the loops over the rows, and `bits` is the width of one weight. `beside` has accesses to tensors with
+    one value per block, and None for tensors that are left out. `is_exact` is true if all blocks are complete.
+    """
     depth, columns = op.input_shape(0)[-1], op.output_shape()[-1]
     names = [name for name, _ in outer]
     loops = (("C", depth), ("K", columns), *outer)
@@ -377,7 +401,9 @@ def _add_packed_product(
 
 
 def _block_values(op: Lowering, index: int, blocks: int, columns: int) -> TensorAccess | None:
-    """Access to an input with one value per block; None if the input has another shape."""
+    """Access to an input with one value per block of packed weights, in the shape [columns, blocks] or [columns *
+    blocks]; None if the input has another shape.
+    """
     shape = op.input_shape(index)
     if shape == (columns * blocks,):
         return access(op.input(index), affine(("K", blocks), ("CB", 1)))

@@ -28,7 +28,9 @@ def ends_of(op: Lowering, source: int = 0, output: int = 0) -> Ends:
 
 
 def permuted_strides(shape: Shape, order: Sequence[int] | None = None) -> list[Stride]:
-    """Loops over the axes of an input of this shape, as strides. Output axis i is input axis `order[i]`."""
+    """Strides of a map that copies a tensor of shape `shape` with its axes reordered: one loop for each output axis.
+    Output axis i is input axis `order[i]`. Without `order`, the axes keep their order.
+    """
     axes = range(len(shape)) if order is None else order
     return [Stride(shape[source], {axis: 1}, {source: 1}) for axis, source in enumerate(axes)]
 
@@ -45,9 +47,10 @@ def move_all(op: Lowering, maps: Sequence[IndexMap]) -> None:
 
 
 def move_superset(op: Lowering, reason: str) -> None:
-    """Add a move in which every output element depends on every element of the data and of the run-time inputs.
-    `reason` is recorded."""
-    op.approximated(f"{reason}: dependencies are a superset")
+    """Add a move in which every output element depends on every element of the data (input 0) and of the inputs that
+    are computed at run time. The operator counts as approximated, with `reason` in its remarks.
+    """
+    op.approximated(f"{reason}: each result can depend on all elements")
     sources = [number for number in range(len(op.node.inputs)) if op.has_input(number)]
     needed = [number for number in sources if number == 0 or not op.is_constant(op.input(number))]
     outputs = [number for number in range(len(op.node.outputs)) if op.has_output(number)]
@@ -62,7 +65,9 @@ def normal_axis(op: Lowering, axis: int, rank: int) -> int:
 
 
 def shape_error(op: Lowering, shape: Shape) -> Exception:
-    """Error that says that the output has another shape than the operator gives."""
+    """InputError for an output of the wrong shape. The message gives the shape of the output, and `shape`, the shape
+    that follows from the inputs.
+    """
     return op.node.error(
         f"the output has the shape {list(op.output_shape())}, but {list(shape)} follows from the inputs"
     )
@@ -80,7 +85,9 @@ def lower_reshape(op: Lowering) -> None:
     already resolved in the output shape."""
     maps = reshape_maps(ends_of(op))
     if not all(index_map.is_exact for index_map in maps):
-        op.approximated("the axes of the shapes before and after a reshape do not match: dependencies are a superset")
+        op.approximated(
+            "the axes of the shapes before and after a reshape do not match: a result can depend on several elements"
+        )
     op.move(*maps)
 
 
@@ -170,8 +177,9 @@ def lower_tile(op: Lowering) -> None:
 
 @lowers("DepthToSpace", "SpaceToDepth")
 def lower_depth_space(op: Lowering) -> None:
-    """Exchange of data between channels and the blocks of an image. The loops are block rows, block columns and
-    channels."""
+    """Lower DepthToSpace or SpaceToDepth, which move data between channels and square blocks of an image. Each has one
+    exact map, whose loops include the rows and the columns of a block.
+    """
     ends = ends_of(op)
     block = op.node.integer("blocksize", 0)
     if block < 1 or len(ends.source_shape) != 4 or len(ends.output_shape) != 4:
@@ -267,7 +275,8 @@ def lower_pad(op: Lowering) -> None:
 @lowers("CenterCropPad")
 def lower_center_crop_pad(op: Lowering) -> None:
     """Crop or padding of every axis at both ends, to the output size. If the number of added or removed elements is
-    odd, the end gets one more than the start."""
+    odd, one more element is added or removed at the end than at the start.
+    """
     ends = ends_of(op)
     axes = []
     for size, own in zip(ends.output_shape, ends.source_shape, strict=True):
@@ -331,8 +340,9 @@ def _pad_amounts(op: Lowering, rank: int) -> list[tuple[int, int]] | None:
 
 
 def _padded_axis(size: int, before: int, after: int, mode: str) -> list[AxisPiece]:
-    """Pieces of one padded axis. The axis is cropped before it is padded, so that only remaining elements are repeated,
-    as in numpy and ONNX."""
+    """Pieces of one padded axis. Negative padding crops the axis. The axis is cropped first; the modes that repeat
+    elements then repeat only elements that remain, as in numpy and ONNX.
+    """
     total = size + before + after
     first, kept = max(-before, 0), size + min(before, 0) + min(after, 0)
     if mode == "constant" or (before <= 0 and after <= 0):

@@ -1,8 +1,9 @@
-"""Softmax and similar operators, and normalisations by mean and variance, decomposed into parts on the vector unit.
+"""Normalisations by mean and variance, by a norm, or by neighbouring channels, and dynamic quantisation, decomposed
+into parts on the vector unit.
 
-A normalisation needs five operations per element: the sum for the mean, the subtraction, the sum of squares, the
-multiplication by the reciprocal deviation, and one operation for scale and shift. The reciprocal root needs one
-operation per group of elements.
+A normalisation by mean and variance needs five operations per element: the sum for the mean, the subtraction, the sum
+of squares, the multiplication by the reciprocal deviation, and one operation for scale and shift. The reciprocal root
+needs one operation per group of elements.
 """
 
 import math
@@ -78,8 +79,9 @@ _Axes = tuple[AxisIndex | str, ...]
 
 @dataclass(frozen=True)
 class _Groups:
-    """Groups of elements that share statistics. The loops go over all elements of the data. `data` and `statistics`
-    index the tensor of the data and the tensor of the statistics.
+    """Groups of elements that share statistics. `loops` go over all elements of the data. `data` holds the indices of
+    an element in the data tensor. `statistics` holds the indices, in the tensor of statistics, of the group that
+    contains this element.
     """
 
     loops: Loops
@@ -110,9 +112,11 @@ def _normalise(
     deviation_output: int | None = None,
     target: str = "",
 ) -> None:
-    """Add the parts of the normalisation of `source`. The result is written to `target`, by default output 0.
+    """Add the parts of the normalisation of `source`. The result is written to `target`, or to output 0 if `target` is
+    ''.
 
-    Statistics are also written to the optional outputs for them, if the network uses these outputs.
+    If the operator has the outputs with the indices `mean_output` and `deviation_output`, the mean and the reciprocal
+    deviation are written to these outputs.
     """
     shape, loops = op.shape(source), groups.loops
 
@@ -143,8 +147,9 @@ def _normalise(
 
 
 def _factor(op: Lowering, index: int, groups: _Groups) -> TensorAccess | None:
-    """Access to scale or shift at an input, broadcast to the data. None if the input is missing or is a constant of one
-    element."""
+    """Access to input `index`, the scale or the shift, broadcast to the data. None if the input is missing, or is a
+    constant of one element.
+    """
     if not op.has_input(index) or is_one_constant(op, op.input(index)):
         return None
     return element_access(op.input(index), op.input_shape(index), groups.loops)
@@ -248,8 +253,8 @@ def lower_group_norm_of_onnxruntime(op: Lowering) -> None:
 
 
 def _normalise_groups(op: Lowering, source: str, count: int, target: str, *, is_channels_last: bool = False) -> None:
-    """Add a normalisation by groups. Raises InputError if the number of groups does not divide the
-    number of channels.
+    """Add the normalisation of `source` in `count` groups of channels, and write the result to `target`. Raises
+    InputError if `count` does not divide the number of channels.
     """
     shape = op.shape(source)
     channels = shape[-1 if is_channels_last else 1] if len(shape) > 1 else 0
@@ -279,7 +284,8 @@ def lower_mean_variance_normalization(op: Lowering) -> None:
 
 @lowers("BatchNormalization")
 def lower_batch_normalization(op: Lowering) -> None:
-    """Batch normalisation at inference: one multiplication by a scale and one addition of a shift per element.
+    """Batch normalisation at inference: a multiplication by a scale and an addition of a shift, which count together as
+    one operation per element.
 
     There is one scale and one shift per channel, or (before opset 9, with `spatial` 0) per element of an image. Both
     are computed before run time, at no cost, from the scale, shift, mean and variance of the operator.

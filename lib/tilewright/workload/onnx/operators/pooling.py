@@ -1,7 +1,7 @@
 """Pooling on the vector unit: windows over one to three spatial axes, and whole images.
 
-A pool needs one operation per element of every window. Padding is counted too. The division of an average and the root
-of an Lp pool belong to the last operation.
+A pool needs one operation per element of every window. Elements in the padding are counted too. The division of an
+average and the root of an Lp pool count as part of the last operation.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,9 @@ def channels_second(op: Lowering, shape: Shape) -> Shape:
 
 
 def _in_order(op: Lowering, axes: Sequence[AxisIndex | str]) -> list[AxisIndex | str]:
-    """Indices of axes, changed from the order of the standard to the order of the file."""
+    """Indices along the axes, in the order in which the operator stores its tensors. `axes` has the channels as the
+    second axis. If the operator has the channels last, the result has them as the last axis.
+    """
     return [axes[0], *axes[2:], axes[1]] if _is_channels_last(op) else list(axes)
 
 
@@ -73,8 +75,9 @@ def _is_channels_last(op: Lowering) -> bool:
 @lowers("MaxPool", "AveragePool", "LpPool")
 @lowers("NhwcMaxPool", "QLinearAveragePool", domain="com.microsoft")
 def lower_pool(op: Lowering) -> None:
-    """Pool with the loops B, K, OY, OX, FY, FX. With one spatial axis, there are only OX and FX; with three, also OZ
-    and FZ. The output of indices of a MaxPool has the same dependences as its output of maxima.
+    """Pool as one nest with the loops B, K, OY, OX, FY, FX if there are two spatial axes. The loops OY and FY are
+    missing if there is one spatial axis, and the loops OZ and FZ are added if there are three. If a MaxPool has a
+    second output with indices, both outputs have the same dependences.
 
     Windows that reach beyond the image (padding, `ceil_mode`) depend only on the elements inside the image.
     """
@@ -98,8 +101,9 @@ def lower_pool(op: Lowering) -> None:
 @lowers("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 @lowers("QLinearGlobalAveragePool", domain="com.microsoft")
 def lower_global_pool(op: Lowering) -> None:
-    """Pool of whole images, with loops B, K and one loop for each spatial axis (FY, FX, ...). An output is the sum or
-    the maximum over all spatial loops."""
+    """Pool of whole images, as one nest with loops B, K and one loop for each spatial axis (FY, FX, ...). Each output
+    depends on all elements of one channel of one image.
+    """
     data = channels_second(op, op.input_shape())
     spatial = _SPATIAL_NAMES.get(len(data) - 2) or [str(axis) for axis in range(len(data) - 2)]
     names = ["B", "K", *(f"F{name}" for name in spatial)]
@@ -125,9 +129,9 @@ def lower_max_unpool(op: Lowering) -> None:
 def lower_regions(op: Lowering) -> None:
     """Pooling of regions: samples are gathered for every region, and each sample needs one operation.
 
-    RoiAlign interpolates four pixels at each of the `sampling_ratio` squared positions of a bin. If `sampling_ratio` is
-    not given, the number of positions depends on the region, and a bin counts as four samples. A bin of MaxRoiPool also
-    counts as four samples.
+    A bin of RoiAlign has `sampling_ratio` * `sampling_ratio` positions, with four samples (the interpolated pixels) at
+    each position. If `sampling_ratio` is not given, the true number of positions depends on the region, and a bin
+    counts as four samples. A bin of MaxRoiPool also counts as four samples.
     """
     shape = op.output_shape()
     ratio = op.node.integer("sampling_ratio", 0)

@@ -1,7 +1,8 @@
 """LSTM, GRU and RNN: products of all inputs at once; then, for each step, products with the state, and the gates.
 
-A step depends on the steps before it. If an operator has too many steps for one part per step, consecutive steps form a
-block. The state inside a block is then assumed to depend on all inputs of the block.
+A step depends on the steps before it, and normally has nodes of its own. If this would give too many nodes, consecutive
+steps form a block, which is lowered as a whole. The state inside a block is then assumed to depend on all inputs of the
+block.
 
 The three operators differ only in the arithmetic of a step.
 """
@@ -44,13 +45,13 @@ class Value:
 
     tensor: str
     before: tuple[Axis, ...] = ()
-    """Indices of the axes before the batch."""
+    """Indices along the axes that come before the batch axis."""
     after: tuple[Axis, ...] = ()
     """Indices of the axes between the batch and the channels."""
     start: int = 0
 
     def at(self, channel: str) -> TensorAccess:
-        """Access at the batch entry of loop B. The loop `channel` goes over the channels."""
+        """Access to the value. Loop B goes over the batch, and the loop `channel` over the channels."""
         return access(self.tensor, *self.before, "B", *self.after, affine((channel, 1), offset=self.start))
 
     def channels(self, start: int) -> "Value":
@@ -60,7 +61,9 @@ class Value:
 
 @dataclass(frozen=True)
 class RecurrentSteps:
-    """Consecutive steps (a block) of one direction, while they are lowered."""
+    """Block of consecutive time steps in one direction of a recurrent operator. Its methods add the nodes of these
+    steps.
+    """
 
     op: Lowering
     sizes: RecurrentSizes
@@ -79,21 +82,25 @@ class RecurrentSteps:
 
     @property
     def time(self) -> AxisIndex:
-        """Index of a step of the block along the time axis."""
+        """Index along the time axis, for all steps of the block."""
         return affine(("D", 1), offset=self.first) if self.length > 1 else fixed(self.first)
 
     def input_product(self, gate: int) -> Value:
-        """Product of the inputs for gate `gate`. The products of later gates follow in the same tensor."""
+        """Products of the inputs with the weights of gate `gate`, for the steps of the block. The products of later
+        gates follow in the same tensor.
+        """
         return Value(self.products, (self.time,), (), gate * self.sizes.hidden)
 
     def last(self, value: Value, *, is_reverse: bool) -> Value:
-        """Value after the step of the block that is executed last."""
+        """Part of `value` that belongs to the step of the block that runs last. If `is_reverse` is true, this is the
+        earliest step along the time axis.
+        """
         if self.length == 1:
             return value
         return Value(value.tensor, (fixed(0 if is_reverse else self.length - 1),), (), value.start)
 
     def state_product(self, part: str, state: Value, gate: int, gates: int) -> Value:
-        """Product of a state and the recurrence weights of `gates` gates. The first of them is gate `gate`."""
+        """Product of a state and the recurrence weights of `gates` consecutive gates, from gate `gate` on."""
         hidden = self.sizes.hidden
         result = self._new(part, gates * hidden)
         weights = self.sizes.weights(self.op.input(2), self.direction, affine(("K", 1), offset=gate * hidden))
@@ -112,7 +119,9 @@ class RecurrentSteps:
     def arithmetic(
         self, part: str, operator_type: str, values: Sequence[Value | TensorAccess], gates: int = 1
     ) -> Value:
-        """Result of an elementwise operation on one or two values, for `gates` gates."""
+        """Add an elementwise operation on one or two values, and return its result. The result has the channels of
+        `gates` gates.
+        """
         result = self._new(part, gates * self.sizes.hidden)
         accesses = [value.at("K") if isinstance(value, Value) else value for value in values]
         self.op.nest(
@@ -147,7 +156,9 @@ class RecurrentSteps:
 
 
 def input_products(op: Lowering, sizes: RecurrentSizes, direction: int, prefix: str) -> str:
-    """Name of the products [steps, batch, gates * hidden] of all inputs with the input weights. Biases cost nothing."""
+    """Add the nest that multiplies the inputs of all steps by the input weights. Returns the name of the resulting
+    tensor [steps, batch, gates * hidden]. Adding the biases costs nothing.
+    """
     channels = sizes.gates * sizes.hidden
     result = op.temporary(f"{prefix}inputs", (sizes.steps, sizes.batch, channels), op.input())
     data = ("B", "D", "C") if sizes.batch_first else ("D", "B", "C")
@@ -201,7 +212,7 @@ class _Kind:
     gates: int
     states: int
     nodes: Callable[[Lowering], int]
-    """Number of nodes of one step."""
+    """Function that gives the number of nodes of one step of an operator."""
     step: Callable[[RecurrentSteps, States], States]
 
 
@@ -233,8 +244,9 @@ def lower_recurrent(op: Lowering) -> None:
 
 @lowers("DynamicQuantizeLSTM", domain="com.microsoft")
 def lower_quantised_lstm(op: Lowering) -> None:
-    """LSTM with integer weights, in which the channels are the last axis. The quantisation of its activations costs
-    nothing, which a remark reports."""
+    """LSTM with integer weights. The last axis of the weights is the axis of the output channels. The quantisation of
+    activations costs nothing, and a remark says so.
+    """
     lower_recurrent(op)
     op.approximated("DynamicQuantizeLSTM: the quantisation of activations has no cost")
 
@@ -261,7 +273,9 @@ def _run(
 
 
 def _lstm_step(block: RecurrentSteps, states: States) -> States:
-    """States after a step with gates in the order i, o, f, c: c' = f * c + i * g, h' = o * tanh(c')."""
+    """States (h', c') after a step of an LSTM. The gates are in the order i, o, f, g: c' = f * c + i * g, h' = o *
+    tanh(c').
+    """
     hidden, (state, cell) = block.sizes.hidden, states
     product = block.state_product("recurrent", state, 0, 4)
     has_peepholes = block.op.has_input(_PEEPHOLES)
@@ -288,8 +302,10 @@ def _peephole_gate(block: RecurrentSteps, product: Value, cell: Value, gate: int
 
 
 def _gru_step(block: RecurrentSteps, states: States) -> States:
-    """State after a step with gates in the order z, r, h: h' = (1 - z) * n + z * h. The value n is computed from r * h,
-    or from r * (R h) if linear_before_reset is set."""
+    """State h' after a step: h' = (1 - z) * n + z * h, where h is the state before the step. The gates in the weights
+    have the order z, r, n. The candidate n is computed from r * h, or from r * (R h) if the attribute
+    linear_before_reset is set.
+    """
     hidden, (state,) = block.sizes.hidden, states
     if block.op.node.integer("linear_before_reset", 0):
         product = block.state_product("recurrent", state, 0, 3)
@@ -331,7 +347,9 @@ def _block_length(sizes: RecurrentSizes, nodes: int) -> int:
 
 
 def _directions(op: Lowering) -> tuple[bool, ...]:
-    """True if each direction runs backwards in time. Raises InputError if the attribute `direction` is not known."""
+    """Directions of a recurrent operator, as one truth value per direction: True if the direction runs backwards in
+    time. Raises InputError if the attribute `direction` has an unknown value.
+    """
     text = op.node.text("direction", "forward")
     known = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
     if text.lower() not in known:
@@ -417,7 +435,7 @@ def _move(op: Lowering, output: str, maps: list[IndexMap], part: str, *, with_le
 
 
 def _has_lengths(op: Lowering, sizes: RecurrentSizes) -> bool:
-    """True if a sequence of the batch can be shorter than the tensor."""
+    """True if the input `sequence_lens` can make a sequence of the batch shorter than the time axis of the tensor."""
     if not op.has_input(_SEQUENCE_LENGTHS):
         return False
     values = op.values(_SEQUENCE_LENGTHS)

@@ -1,6 +1,6 @@
 """Reductions on the vector unit: sums, extremes and norms along axes, and operators that select elements along an axis.
 
-A reduction needs one operation per element of the input. The division of a mean belongs to the last operation.
+A reduction needs one operation per element of the input. The division of a mean counts as part of the last operation.
 """
 
 import math
@@ -72,8 +72,8 @@ def _all_or_none(op: Lowering, rank: int) -> tuple[int, ...]:
     *("ReduceSum", "ReduceSumSquare"),
 )
 def lower_reduction(op: Lowering) -> None:
-    """Reduction as one nest over the input. The root of an L2 norm, the logarithm of a sum, and the exponentials
-    before the sum are further parts. Absolute values and squares belong to the addition.
+    """Reduction as one nest over the input. The root of an L2 norm, the logarithm of a sum, and the exponentials before
+    a sum are separate nests. Taking absolute values or squares counts as part of the addition.
     """
     axes = _reduction_axes(op)
     kind, source, output = op.node.proto.op_type, op.input(), op.output()
@@ -100,8 +100,9 @@ def lower_reduction(op: Lowering) -> None:
 
 
 def _reduce_unknown_axes(op: Lowering) -> None:
-    """Add one operation per element of the input, for axes that are computed at run time. Each result is assumed to
-    depend on all elements."""
+    """Lower a reduction whose axes are computed at run time, with one operation per element of the input. Each result
+    is assumed to depend on all elements.
+    """
     shape = op.input_shape()
     combined = op.temporary("combined", shape, op.output())
     elementwise(op, combined, [op.input()], part="combined")

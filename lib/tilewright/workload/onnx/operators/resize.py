@@ -8,7 +8,7 @@ If the taps of every axis are affine in loops (integer factors, strides), the op
 without costs gather the taps axis by axis, and a nest sums them. This nest counts as if it read one input element per
 output element, because neighbours share their taps.
 
-The rounding rule of an operator decides whether one nest is possible.
+With the same factor, the coordinate transformation and the rounding rule can decide whether the taps are affine.
 """
 
 import math
@@ -27,14 +27,14 @@ from tilewright.workload.onnx.operators.reduction import normalised_axes
 
 Floats = npt.NDArray[np.float64]
 Taps = npt.NDArray[np.int64]
-"""[output position, tap] Input position of each tap, or NOWHERE."""
+"""Array [output position, tap] with the input position of each tap, or NOWHERE."""
 NEAREST, LINEAR, CUBIC = "nearest", "linear", "cubic"
 MODES = (NEAREST, LINEAR, CUBIC)
 _SMALLEST_WEIGHT = 1e-12
 """Smallest weight that counts as different from zero. Smaller weights are rounding errors: for example, a scale of 0.6
 in float32 gives neighbours weights of 1e-8."""
 _MOST_TAPS = 1 << 22
-"""Largest number of elements of a table of taps. If a table would have more elements, no table is made."""
+"""Largest number of elements of a table of taps. `axis_taps` raises ValueError if a table would have more elements."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,11 @@ def tap_count(rules: ResizeRules, axis: ResizedAxis) -> int:
 
 
 def axis_taps(rules: ResizeRules, axis: ResizedAxis) -> Taps:
-    """Taps of an axis in ascending order, from the first tap with a weight other than zero.
+    """Taps along an axis. Row p has the input positions that output position p reads with a weight that is not zero.
+    Column c has the position that is c after the first of these positions, or NOWHERE if output position p does not
+    read it.
 
-    Raises ValueError for unknown rules and for tables that are too large.
+    Raises ValueError for unknown rules, and if the table would have more than _MOST_TAPS elements.
     """
     if axis.out_size * tap_count(rules, axis) > _MOST_TAPS:
         raise ValueError("too many taps")
@@ -96,8 +98,9 @@ def axis_taps(rules: ResizeRules, axis: ResizedAxis) -> Taps:
 
 
 def _compact(read: Taps, is_read: npt.NDArray[np.bool_]) -> Taps:
-    """Table of the positions in `read` where `is_read` is true. Each row begins with the first such position, and each
-    position occurs one time in a row.
+    """Table of the positions in `read` at which `is_read` is true, with one row for each output position. A row has
+    each position one time, in ascending order, in the column of its distance from the first such position of the row.
+    All other columns have NOWHERE.
     """
     count = read.shape[1]
     first = np.where(is_read, read, np.iinfo(np.int64).max).min(axis=1)
@@ -114,7 +117,9 @@ def _first_tap(reach: int, scale: float) -> int:
 
 
 def _source_positions(coordinates: str, axis: ResizedAxis) -> Floats:
-    """Positions in the input, as real numbers. Source: ONNX operator Resize, coordinate_transformation_mode."""
+    """Position in the input, as a real number, of every output position along an axis. Source: ONNX operator Resize,
+    coordinate_transformation_mode. Raises ValueError if `coordinates` is not known.
+    """
     out = np.arange(axis.out_size, dtype=np.float64)
     exact_size = axis.scale * axis.in_size
     half = (out + 0.5) / axis.scale - 0.5
@@ -167,8 +172,9 @@ def _cubic(coefficient: float) -> Callable[[Floats], Floats]:
 
 
 _MOST_PIECES = 1024
-"""Largest number of maps of one axis. If more maps are needed, each output position is assumed to depend on the whole
-axis."""
+"""Largest number of index maps for one resized axis. If more maps are needed, each output position is assumed to depend
+on the whole axis.
+"""
 _ASYMMETRIC_UNTIL = 10
 """Last operator set whose Resize has no attribute coordinate_transformation_mode."""
 _KEEP_ASPECT_RATIO = {"not_larger": min, "not_smaller": max}
@@ -228,7 +234,7 @@ def _rules(op: Lowering) -> ResizeRules:
 
 
 def _floats(op: Lowering, name: str) -> list[float]:
-    """Values of a float attribute or of a list of floats; [] if it is missing."""
+    """Values of the attribute `name`, which is a float or a list of floats; [] if the attribute is missing."""
     for attribute in op.node.proto.attribute:
         if attribute.name == name:
             return list(attribute.floats) or [attribute.f]
@@ -236,7 +242,9 @@ def _floats(op: Lowering, name: str) -> list[float]:
 
 
 def _axes(op: Lowering, rules: ResizeRules) -> list[ResizedAxis] | None:
-    """Axes with their scales. None if scales or the region are known only at run time. Raises InputError."""
+    """Axes of the tensor, each with its sizes, scale and region. Returns None if the scales or the region are known
+    only at run time, or if a scale is not positive. Raises InputError for wrong axes or a wrong number of scales.
+    """
     source, result = op.input_shape(), op.output_shape()
     rank = len(source)
     stated = op.node.integers("axes", ()) if op.opset > _ASYMMETRIC_UNTIL else ()
@@ -256,7 +264,10 @@ def _axes(op: Lowering, rules: ResizeRules) -> list[ResizedAxis] | None:
 
 
 def _scales(op: Lowering, places: Sequence[int], source: Shape, result: Shape) -> list[float] | None:
-    """Scale of every axis, as given or as computed from the sizes; None if the scales are not known."""
+    """Scale of every axis; None if the scales are known only at run time. If the operator gives scales, one for each of
+    the axes `places`, the other axes have the scale 1. Otherwise the scales are computed from the sizes. Raises
+    InputError for a wrong number of scales.
+    """
     by_size = [after / before for before, after in zip(source, result, strict=True)]
     stated: list[float] | None = _floats(op, "scales") or None
     # Before operator set 11, input 1 has the scales. Since then, input 1 is the region, input 2 has the scales and
@@ -291,8 +302,10 @@ def _tap_name(name: str) -> str:
 
 
 def _form(name: str, axis: ResizedAxis, taps: Taps | None) -> _AxisForm | None:
-    """Affine form of an axis; None if there is no such form. An axis has an affine form if it is unchanged, has windows
-    with integer steps, or is repeated an integer number of times."""
+    """Affine form of the taps of an axis; None if the taps are not affine in loops. Three kinds of axes have an affine
+    form: an unchanged axis (`taps` is None), an axis whose elements are each repeated the same number of times, and an
+    axis that is read in windows with a constant integer step. `name` is the name of the loop over the axis.
+    """
     out, count = axis.out_size, axis.in_size
     if taps is None:
         return _AxisForm(((name, out),), (), loop(name), loop(name))
@@ -322,8 +335,9 @@ def _affine_nest(op: Lowering, forms: Sequence[_AxisForm]) -> None:
 
 
 def _gathered(op: Lowering, tables: Sequence[Taps | None], written: str = "", part: str = "") -> None:
-    """Add the moves that gather the taps along one axis after another, and the nest that sums the taps in the output
-    (or in the tensor `written`)."""
+    """Add the moves that gather the taps along one axis after another, and the nest that sums the taps into the output
+    (or into the tensor `written`).
+    """
     result, source = op.output_shape(), op.input()
     loops = list(element_loops(result))
     taps = [(number, table) for number, table in enumerate(tables) if table is not None]
@@ -348,8 +362,12 @@ def _gathered(op: Lowering, tables: Sequence[Taps | None], written: str = "", pa
 
 
 def _tap_maps(op: Lowering, gathered: str, source: str, place: int, table: Taps) -> list[IndexMap]:
-    """Maps from a tensor to its taps along the axis `place`. The maps are exact, unless too many maps would be
-    needed."""
+    """Maps that gather the taps of the tensor `source` along axis `place` in the tensor `gathered`, in which this axis
+    becomes two axes: output position, tap. `table` has the input position of each tap.
+
+    The maps are exact, unless more than `_MOST_PIECES` maps are needed, or `table` has only NOWHERE because the taps
+    are not known. Then one inexact map is returned, in which every tap depends on the whole axis.
+    """
     shape = op.shape(source)
     others = [(f"D{axis}", size) for axis, size in enumerate(shape) if axis != place]
     outer = [loop(name) for name, _ in others]
@@ -381,8 +399,9 @@ def _tap_maps(op: Lowering, gathered: str, source: str, place: int, table: Taps)
 
 
 def _superset(op: Lowering, rules: ResizeRules) -> None:
-    """Add the nest for scales that are known only at run time. Each output is assumed to depend on every element along
-    the axes that change."""
+    """Add the nest for a resize whose scales or region are known only at run time. Each output element is assumed to
+    depend on all input elements along every axis that can be resized.
+    """
     source, result = op.input_shape(), op.output_shape()
     by_size = [ResizedAxis(before, after, after / before) for before, after in zip(source, result, strict=True)]
     is_region = rules.coordinates == "tf_crop_and_resize"
@@ -409,8 +428,10 @@ _TAPS_OF_AN_AXIS = {"nearest": 1, "linear": 2, "bilinear": 2, "cubic": 4, "bicub
 @lowers("GridSample")
 @lowers("GridSample", domain="com.microsoft")
 def lower_grid_sample(op: Lowering) -> None:
-    """Samples at positions that are computed at run time, with one operation per sample. An output has 1 sample for
-    `nearest`, 2 samples per axis for `linear`, and 4 samples per axis for `cubic`."""
+    """Sampling of an image at positions that are known only at run time. Each output element is computed from 1 sample
+    for `nearest`, 2^d samples for `linear`, or 4^d samples for `cubic`, with d spatial axes. The nest counts one
+    operation per sample.
+    """
     result, source = op.output_shape(), op.input_shape()
     mode = op.node.text("mode", "linear")
     if mode not in _TAPS_OF_AN_AXIS:
@@ -436,9 +457,11 @@ def lower_grid_sample(op: Lowering) -> None:
 
 @lowers("AffineGrid")
 def lower_affine_grid(op: Lowering) -> None:
-    """Grid of coordinates, with one operation for every coefficient of every coordinate.
+    """Grid of sampling positions. Each coordinate of the grid is a sum of products (coefficient times coordinate of the
+    output position), and the nest counts one operation per product.
 
-    A coefficient has no effect if its coordinate is 0, so the dependences are a superset.
+    A product with a coordinate 0 has no effect on the result. The dependences are therefore a superset of the true
+    dependences.
     """
     batch, rows, columns = op.input_shape()
     result = op.output_shape()

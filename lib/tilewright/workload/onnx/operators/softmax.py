@@ -30,8 +30,10 @@ def softmax_parts(op: Lowering, source: str, output: str, axis: int | Sequence[i
 
 
 def _log_softmax_parts(op: Lowering, source: str, output: str, axes: Sequence[int]) -> None:
-    """Add the parts maximum, differences, exponentials, sum, logarithm of the sum, and differences from the logarithm:
-    five operations per element."""
+    """Add the parts of the logarithm of a softmax: the maximum, the differences of the elements from the maximum, the
+    exponentials of these differences, the sum of the exponentials, the logarithm of the sum, and the differences minus
+    the logarithm. The logarithm needs one operation per sum. The other five parts need one operation per element each.
+    """
     shape, few = op.shape(source), reduced_shape(op.shape(source), axes)
     maximum = op.temporary("max", few, source)
     reduce_axes(op, source, maximum, axes, part="max", operator_type="ReduceMax")

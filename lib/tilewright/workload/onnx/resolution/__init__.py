@@ -1,1 +1,3 @@
-"""Resolution of an ONNX file: sizes, constants, branches, loops, and the types and shapes of its tensors."""
+"""Resolution of an ONNX file before its operators are lowered: sizes of dynamic dimensions, constants, branches, loops,
+and the types and shapes of all tensors.
+"""

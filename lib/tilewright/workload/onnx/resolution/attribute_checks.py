@@ -26,15 +26,20 @@ _BOUNDED = _POSITIVE | {"pads", "paddings", "output_shape", "output_padding", "o
 
 
 _BECAME_INPUTS = frozenset({"axes", "split", "pads", "shape", "starts", "ends", "k", "repeats", "broadcast", "axis"})
-"""Attributes that only some versions of an operator have and that change its result. Such an attribute must not be
-ignored in a version that does not have it."""
+"""Attributes that change the result of an operator, and that only some versions of the operator have. If a node has
+such an attribute in a version without it, the attribute is reported as a problem, and not ignored.
+"""
 
 
 _DAMAGED = "does not fit the definition of the operator"
 
 
 def check_attributes(name: str, node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> None:
-    """Check types and ranges of the attributes. Raises InputError with every wrong attribute."""
+    """Check the attributes of an operator (types, ranges, and that required attributes are present) and its numbers of
+    inputs and outputs. Raises one InputError that names every problem.
+
+    `name` is the name of the operator in messages.
+    """
     problems = []
     for attribute in node.attribute:
         expected = schema.attributes.get(attribute.name)

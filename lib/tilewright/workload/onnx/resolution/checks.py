@@ -65,10 +65,11 @@ def check_consistency(
     values: Sequence[Values | None],
     output: Shape | None,
 ) -> None:
-    """Check that the operands of a standard operator agree. Raises InputError.
+    """Check that the operands of a standard operator fit together, for example in their numbers of channels. Raises
+    InputError if they do not.
 
-    `inputs` and `values` are in the order of the inputs, with None for a missing or unknown entry. `output` is the
-    shape of the first output.
+    `inputs` and `values` have one entry per input of the operator; an entry is None if the input is missing or its
+    shape or values are unknown. `output` is the shape of the first output.
     """
     check = _CHECKS.get(node.op_type)
     if check is None:

@@ -3,8 +3,9 @@
 Loop and Scan are unrolled if their number of iterations is known: the operators of the body are repeated for each
 iteration.
 
-The number of iterations is also known if the body computes the condition of the next iteration from constants, or
-passes the condition on. If the number is decided at run time, the operator is kept and not modelled.
+The condition of a Loop is known if its first value is known, and if the body passes it on or computes it from
+constants, the iteration number and states that are known before run time. If the number of iterations is decided at run
+time, the operator is kept and not modelled.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,15 +40,18 @@ time."""
 def loop_problem(node: onnx.NodeProto, name: str) -> Problem:
     """Problem that says why a loop is refused."""
     return Problem(
-        f"{node.op_type} is not supported: a network must be a graph without loops; export it with a fixed number of "
-        "iterations, unrolled, or with the operator (LSTM, GRU) that does the same",
+        f"{node.op_type} is not supported, because a network must be a graph without loops; export the network with"
+        " the loop unrolled (a fixed number of iterations), or with an operator such as LSTM or GRU instead of the"
+        " loop",
         path=name,
     )
 
 
 def choose_branch(name: str, condition: np.ndarray | None, branches: Mapping[str, str]) -> str | Problem:
-    """Branch `then` or `else` of the If called `name`. The constant `condition` decides; if it is not constant,
-    `branches` decides.
+    """Branch of the operator If with the name `name`: THEN or ELSE.
+
+    If `condition` is known, its value decides. If it is not known, the choice of the user in `branches` (operator name
+    -> branch) decides. Returns a Problem if neither decides.
     """
     if condition is not None and condition.size == 1:
         return THEN if bool(condition.reshape(())) else ELSE
@@ -96,8 +100,9 @@ AXES_ARE_AN_INPUT_SINCE = 13
 
 
 class TooLongDefinitionError(Exception):
-    """Error for a loop with too many iterations in onnx's definition of `operator`. The definition then does not
-    replace the operator."""
+    """Error that is raised if onnx's definition of `operator` has a loop with too many iterations. The definition then
+    does not replace the operator.
+    """
 
     def __init__(self, operator: str) -> None:
         super().__init__(operator)
@@ -116,7 +121,9 @@ class LoopStep(PendingNode):
     """Name of the tensor that decides whether this iteration runs; '' if it always runs."""
     state: tuple[str, ...] = ()
     collected: tuple[tuple[str, ...], ...] = ()
-    """Names of the parts that earlier iterations have made, one tuple per scan output."""
+    """Names of the tensors that earlier iterations have computed for the scan outputs: one tuple per scan output, with
+    one name per iteration.
+    """
 
 
 class LoopUnroller:
@@ -127,9 +134,12 @@ class LoopUnroller:
         self.written = 0
 
     def first_step(self, item: PendingNode) -> LoopStep | None:
-        """State of a loop before its first iteration; None if the number of iterations is decided at run time.
+        """State of a loop before its first iteration; None if the number of iterations is decided at run time, or if
+        the loop is a Scan before operator set 9.
 
-        Raises InputError for a body that does not fit the operator.
+        Raises InputError for a body that does not fit the operator, and if the unrolled loops of the network would have
+        too many operators. If the loop belongs to onnx's definition of an operator, too many operators raise
+        TooLongDefinitionError instead.
         """
         body = next((a.g for a in item.proto.attribute if a.name == "body"), None)
         if body is None:
@@ -151,10 +161,11 @@ class LoopUnroller:
         return replace(step, scope=scope)
 
     def next_nodes(self, step: LoopStep) -> tuple[list[PendingNode], list[str]]:
-        """(nodes that replace the loop step, names of scan outputs without parts).
+        """Pair (nodes that replace the loop step, names of scan outputs that are empty because no iteration has run).
 
-        The nodes are the next iteration and the rest of the loop, or, after the last iteration, the nodes that gather
-        the results. Raises InputError if the condition is not known or if there are too many iterations.
+        Before the last iteration, the nodes are those of the next iteration and a loop step for the iterations after
+        it. After the last iteration, the nodes join the results of all iterations. Raises InputError if the condition
+        is not known, or if the unrolled loops of the network have too many operators.
         """
         if self._is_over(step):
             return self._results(step)
@@ -274,8 +285,9 @@ class LoopUnroller:
     # --- inputs and results of an iteration ---------------------------------------------------------------------------
 
     def _inputs_of_body(self, step: LoopStep, label: str) -> tuple[list[PendingNode], dict[str, str]]:
-        """(operators that make the inputs of the body, table: name of a body input -> name of its tensor in the
-        network).
+        """Pair for one iteration: (operators that compute inputs of the loop body, table: name of a body input -> name
+        of the tensor of the network that is this input). An operator Loop needs no such operators; an operator Scan
+        needs one for each scanned input.
         """
         names = [value.name for value in step.body.input]
         if step.proto.op_type == "Loop":
@@ -339,7 +351,7 @@ class LoopUnroller:
 
 
 def with_captured_inputs(item: PendingNode) -> PendingNode:
-    """Loop that is not unrolled. The tensors outside the loop that its body reads become inputs of the loop."""
+    """Loop `item`, which is not unrolled, with further inputs: the tensors outside the loop that its body reads."""
     proto = onnx.NodeProto()
     proto.CopyFrom(item.proto)
     outer = [item.scope.get(name, name) for name in tensors_read(item.proto)[len(item.proto.input) :]]

@@ -1,16 +1,20 @@
 """Shapes of operators for which onnx has no inference: quantisers and contrib operators, and old or derived operators.
 
+The lowering of an operator can state its shapes itself (`shapes` of `lowers`). The tables in this module have the
+shapes of the other operators.
+
 Sources: the operator documents of qonnx 1.0 and Brevitas, ContribOperators.md of ONNX Runtime, Changelog.md of ONNX.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import onnx
 
 from tilewright.base.errors import InputError, Problem
-from tilewright.workload.onnx.node import Shape
+from tilewright.workload.onnx.node import STANDARD_DOMAINS, Shape
 from tilewright.workload.onnx.resolution.evaluation import Values
 
 Output = tuple[int, tuple[int | None, ...]] | None
@@ -35,7 +39,8 @@ DELEGATED_CHANNELS_LAST = {
 operators have).
 
 The channels are the last axis of the first input and of the output. QLinearConv has this form only if an attribute is
-set. The layout of filters is that of the standard."""
+set. The filters have the layout of the ONNX standard.
+"""
 
 
 def has_channels_last(node: onnx.NodeProto) -> bool:
@@ -69,7 +74,9 @@ class CustomCall:
         return onnx.TensorProto.FLOAT if given is None else given
 
     def value(self, index: int) -> int | None:
-        """Integer value of input `index`, if it has one element; None if it is not known."""
+        """Value of input `index` as an integer; None if the input has no known values or does not have exactly one
+        element.
+        """
         values = self.values[index] if index < len(self.values) else None
         return int(values.reshape(-1)[0]) if values is not None and values.size == 1 else None
 
@@ -78,22 +85,45 @@ class CustomCall:
         return next((a.i for a in self.node.attribute if a.name == key), default)
 
 
+ShapeRule = Callable[[CustomCall], list[Output]]
+"""Function that computes the outputs of an operator, in order."""
+
+
+class OperatorFacts(NamedTuple):
+    """Facts about an operator that its lowering states because onnx does not know them."""
+
+    shapes: ShapeRule | None
+    """Rule for the shapes of the outputs; None if onnx infers them, or if every file must store them."""
+    attributes: frozenset[str] | None
+    """Names of the attributes; None if they are not known. Unknown attributes are then not reported."""
+
+
+STATED: dict[tuple[str, str], OperatorFacts] = {}
+"""Facts about operators by (domain, operator type). `lowers` adds them when the module of an operator is imported."""
+
+
 def is_custom(node: onnx.NodeProto) -> bool:
     """True if this module knows the shapes of the operator."""
     is_delegated = node.op_type in DELEGATED or node.op_type in DELEGATED_CHANNELS_LAST
     return _function_of(node) is not None or (node.domain == CONTRIB_DOMAIN and is_delegated)
 
 
-def _function_of(node: onnx.NodeProto) -> "_Function | None":
+def _function_of(node: onnx.NodeProto) -> ShapeRule | None:
+    domain = "" if node.domain in STANDARD_DOMAINS else node.domain
+    stated = STATED.get((domain, node.op_type))
+    if stated is not None and stated.shapes is not None:
+        return stated.shapes
     if node.domain in QUANTISER_DOMAINS:
         return _QUANTISERS.get(node.op_type)
     if node.domain == CONTRIB_DOMAIN:
         return _CONTRIB.get(node.op_type)
-    return _STANDARD.get(node.op_type) if node.domain in ("", "ai.onnx") else None
+    return _STANDARD.get(node.op_type) if not domain else None
 
 
 def custom_outputs(call: CustomCall) -> list[Output] | None:
-    """Outputs in order; None for an operator that this module does not know. Raises InputError."""
+    """Element type and sizes of each output of an operator, in the order of the outputs; None for an operator without a
+    shape rule. Raises InputError if the operator does not fit its inputs.
+    """
     function = _function_of(call.node)
     if function is None:
         return None
@@ -106,12 +136,13 @@ def custom_outputs(call: CustomCall) -> list[Output] | None:
         ) from None
 
 
-def _same(call: CustomCall) -> list[Output]:
+def like_first_input(call: CustomCall) -> list[Output]:
+    """One output with the shape and the element type of the first input."""
     return [(call.element_type(0), call.shape(0))]
 
 
 def _same_twice(call: CustomCall) -> list[Output]:
-    return _same(call) * 2
+    return like_first_input(call) * 2
 
 
 def _broadcast(call: CustomCall, *indices: int) -> Shape:
@@ -128,23 +159,24 @@ def _quantised_binary(call: CustomCall) -> list[Output]:
 
 def _skip_norm(call: CustomCall) -> list[Output]:
     statistics: Output = (onnx.TensorProto.FLOAT, (*call.shape(0)[:-1], 1))
-    return [*_same(call), statistics, statistics, *_same(call)]
+    return [*like_first_input(call), statistics, statistics, *like_first_input(call)]
 
 
 def _skip_group_norm(call: CustomCall) -> list[Output]:
-    return [*_same(call), *_same(call)]
+    return [*like_first_input(call), *like_first_input(call)]
 
 
 def _layer_norm(call: CustomCall) -> list[Output]:
-    """Outputs: the result, then statistics. The statistics are Mean and InvStdDev, or only InvStdDev for a
-    normalisation without a mean."""
+    """Outputs: the result, then two statistics of equal shape (Mean and InvStdDev). A normalisation without a mean has
+    only the first of these statistics, and this statistic is then InvStdDev.
+    """
     shape, axis = call.shape(0), call.integer("axis", -1)
     if not -len(shape) <= axis < len(shape):
         raise ValueError
     first = axis % len(shape)
     statistics: Output = (onnx.TensorProto.FLOAT, (*shape[:first], *(1 for _ in shape[first:])))
     call.shape(1)
-    return [*_same(call), statistics, statistics]
+    return [*like_first_input(call), statistics, statistics]
 
 
 def _embed_norm(call: CustomCall) -> list[Output]:
@@ -188,9 +220,10 @@ def _packed_matmul(call: CustomCall) -> list[Output]:
 
 
 def _attention(call: CustomCall) -> list[Output]:
-    """Outputs: result and cache.
+    """Outputs: result [batch, length, v], and cache [2, batch, heads, cached length, v / heads].
 
-    Inputs are data [batch, length, hidden], weights [hidden, q + k + v] and past [2, batch, heads, past, k].
+    Inputs are data [batch, length, hidden], weights [hidden, q + k + v] and an earlier cache. q, k and v are the widths
+    of query, key and value.
     """
     batch, length, _ = call.shape(0)
     sizes = next((list(a.ints) for a in call.node.attribute if a.name == "qkv_hidden_sizes"), [])
@@ -205,9 +238,10 @@ def _attention(call: CustomCall) -> list[Output]:
 
 
 def _multi_head_attention(call: CustomCall) -> list[Output]:
-    """Outputs: result and cache.
+    """Outputs of MultiHeadAttention: the result, then the caches of keys and of values if the number of heads is known.
 
-    Query, key and value have rank 3. Keys and values can also have rank 4: [batch, heads, length, size].
+    The query has the shape [batch, tokens, channels]. Keys and values have this form or the form [batch, heads, tokens,
+    channels of a head].
     """
     query = call.shape(0)
     if len(query) != 3 or len(call.shapes) < 3 or call.shapes[1] is None or call.shapes[2] is None:
@@ -226,10 +260,11 @@ def _multi_head_attention(call: CustomCall) -> list[Output]:
 
 
 def _group_query_attention(call: CustomCall) -> list[Output]:
-    """Outputs: result and cache.
+    """Three outputs: the result, the key cache and the value cache.
 
-    Query, key and value are three inputs, or the first input contains all of them. The cache has the length of the
-    whole sequence, or the length of the past cache if the cache has a fixed length.
+    Query, key and value are three inputs, or the first input contains all of them. The length of a cache is the larger
+    of the length of the past cache and the length of the whole sequence. If the length of the whole sequence is not
+    known, a cache is as long as the new sequence, or has an unknown length if there are past tokens.
     """
     heads, shared = call.integer("num_heads", 0), call.integer("kv_num_heads", 0)
     batch, length, width = call.shape(0)
@@ -247,7 +282,9 @@ def _group_query_attention(call: CustomCall) -> list[Output]:
 
 
 def _block_gather(call: CustomCall) -> list[Output]:
-    """Outputs: rows of a quantised table. Elements narrower than a byte are packed along the last axis."""
+    """Outputs of GatherBlockQuantized: entries of a quantised table, in the element type of the scales. Elements
+    narrower than a byte are packed along the last axis of the table.
+    """
     data, indices = call.shape(0), call.shape(1)
     axis = call.integer("gather_axis", 0)
     if not -len(data) <= axis < len(data):
@@ -332,11 +369,13 @@ def _legacy_pad(call: CustomCall) -> list[Output]:
 
 
 def _legacy_normalisation(call: CustomCall) -> list[Output]:
-    return [*_same(call), *[(call.element_type(1), call.shape(1))] * 4]
+    return [*like_first_input(call), *[(call.element_type(1), call.shape(1))] * 4]
 
 
 def _short_time_fourier(call: CustomCall) -> list[Output]:
-    """Outputs of STFT: [batch, frames, bins, 2]. If `onesided` is not 0, there are only half of the bins."""
+    """Outputs of STFT: [batch, frames, bins, 2]. The number of bins is the length of a frame. If `onesided` is not 0
+    (the default is 1), it is the length of a frame // 2 + 1.
+    """
     batch, length = call.shape(0)[:2]
     step, stated = call.value(1), call.value(3)
     window = call.shapes[2] if len(call.shapes) > 2 else None
@@ -358,17 +397,14 @@ def _quantised_lstm(call: CustomCall) -> list[Output]:
     return [(call.element_type(0), (steps, directions, batch, hidden)), state, state]
 
 
-_Function = Callable[[CustomCall], list[Output]]
-
-
-def _table(function: _Function, names: str) -> dict[str, _Function]:
+def _table(function: ShapeRule, names: str) -> dict[str, ShapeRule]:
     return dict.fromkeys(names.split(), function)
 
 
-_QUANTISERS: Mapping[str, _Function] = _table(_same, "Quant IntQuant BipolarQuant Trunc FloatQuant")
-_CONTRIB: Mapping[str, _Function] = {
+_QUANTISERS: Mapping[str, ShapeRule] = _table(like_first_input, "Quant IntQuant BipolarQuant Trunc FloatQuant")
+_CONTRIB: Mapping[str, ShapeRule] = {
     **_table(
-        _same,
+        like_first_input,
         """
         Gelu FastGelu BiasGelu QuickGelu FusedGelu BiasSoftmax BiasAdd GroupNorm MoE QMoE RotaryEmbedding Trilu
         QLinearSigmoid QLinearLeakyRelu QLinearSoftmax Inverse
@@ -392,9 +428,9 @@ _CONTRIB: Mapping[str, _Function] = {
     **_table(_gemm_like, "QGemm"),
     **_table(_quantised_lstm, "DynamicQuantizeLSTM"),
 }
-_STANDARD: Mapping[str, _Function] = {
+_STANDARD: Mapping[str, ShapeRule] = {
     **_table(
-        _same,
+        like_first_input,
         """
         Abs Ceil Clip Dropout Elu Exp Floor GroupNormalization HardSigmoid InstanceNormalization LeakyRelu Log
         MeanVarianceNormalization Neg PRelu Reciprocal Relu Selu Sigmoid Silu Sqrt Tanh Add Sub Mul Div Max Min Mean Sum

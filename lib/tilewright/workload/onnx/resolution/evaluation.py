@@ -34,9 +34,11 @@ _EVALUATED_TEXT = """
     Sub Sum Tile TopK Transpose Trilu Unique Unsqueeze Where Xor
 """
 EVALUATED = frozenset(_EVALUATED_TEXT.split())
-"""Operators that compute shapes. Before a result is computed, its size is checked by shape inference."""
+"""Operators that `evaluate` computes for small constants, because networks compute shapes with them. A result that
+could be large is not computed.
+"""
 _BOUNDED_BY_INPUT = frozenset({"NonZero", "Compress", "Unique", "TopK"})
-"""Operators whose result is never larger than the input (times the rank of the input)."""
+"""Operators whose result has at most N x R elements: N is the number of elements of the input, R is its rank."""
 
 
 def keeps_values(shape: Shape, element_type: int) -> bool:
@@ -130,8 +132,10 @@ def _is_small(node: onnx.NodeProto, inputs: Mapping[str, Values], shapes: Sequen
 
 
 def _evaluated_directly(node: onnx.NodeProto, inputs: Mapping[str, Values]) -> tuple[Values, ...] | None:
-    """Outputs of the operators that occur most frequently in computations of shapes. They are computed here for speed,
-    because the evaluator of onnx takes milliseconds for each operator."""
+    """Outputs of an operator that occurs frequently in computations of shapes. None for any other operator, and for
+    inputs that numpy refuses. The evaluator of onnx can compute the outputs too, but takes milliseconds for each
+    operator.
+    """
     attributes = {attribute.name: attribute for attribute in node.attribute}
     given = [inputs[name] for name in node.input if name]
     try:

@@ -1,6 +1,8 @@
-"""Inlining of model-local functions and of branches with unique names, and the order in which the nodes of a graph run.
+"""Expansion of a graph: calls of model-local functions and branches are replaced by their operators, under unique
+names.
 
-The module also finds the node that makes each tensor.
+The module also sorts the nodes of a graph into an order in which they can run, and finds the node that makes each
+tensor.
 """
 
 import heapq
@@ -114,8 +116,9 @@ FunctionKey = tuple[str, str, str]
 """Domain ('' for the standard domain), name and overload of a function."""
 
 LARGEST_EXPANSION = 100_000
-"""Largest number of operators after expansion. Without a limit, a few functions that call each other twice could expand
-to billions of operators."""
+"""Largest number of operators after expansion. Without a limit, a chain of functions in which each function calls the
+next one twice could expand to billions of operators.
+"""
 _DEEPEST_CALLS = 64
 
 
@@ -169,8 +172,12 @@ def read_functions(model: onnx.ModelProto) -> FunctionTable:
 def _expanded_size(
     nodes: Sequence[onnx.NodeProto], table: FunctionTable, sizes: dict[FunctionKey, int], chain: tuple[FunctionKey, ...]
 ) -> int:
-    """Number of operators that these nodes have after all calls are expanded. Each function is examined only one
-    time."""
+    """Number of operators that these nodes have after all calls are expanded.
+
+    `sizes` has the result of each function that is already examined, so that each function is examined only one time.
+    `chain` are the functions whose bodies contain these nodes, outermost first. Raises InputError for a function that
+    calls itself, and for calls that are nested too deeply.
+    """
     if not table.functions:
         return len(nodes)
     total = 0
@@ -248,16 +255,19 @@ class PendingNode:
     origin: str
     opsets: Mapping[str, int]
     scope: Mapping[str, str] = field(default_factory=dict)
-    """Name in the network of each tensor, by name in a subgraph of this node. Tensors whose two names are equal are
-    left out."""
+    """Table: name of a tensor in a subgraph of this node -> its name in the network. Tensors whose two names are equal
+    are left out.
+    """
     bindings: Bindings = field(default_factory=dict)
     definition_of: str = ""
-    """Operator that onnx defines by the function from which this operator comes; '' if there is no such operator."""
+    """Type of the operator that onnx's definition replaced, if this operator is part of that definition; '' for all
+    other operators. If a definition contains another defined operator, the type is that of the outer operator.
+    """
 
 
 class Expander:
-    """Expander that replaces function calls and branches by their operators. It records the used names, so that new
-    names are unique.
+    """Expander that replaces function calls, branches and iterations of loops by their operators. It keeps the names
+    that are in use, so that new names are unique.
     """
 
     def __init__(self, graph: onnx.GraphProto, opsets: Mapping[str, int], notices: list[str]) -> None:
@@ -294,10 +304,11 @@ class Expander:
         return [PendingNode(protos[index], names[index], names[index], self.opsets) for index in order]
 
     def call(self, caller: PendingNode, function: onnx.FunctionProto, *, definition_of: str = "") -> list[PendingNode]:
-        """Operators of the body of `function`, which replace its call. `definition_of` is the operator that the
-        function defines, if the function comes from onnx.
+        """Operators of the body of `function`, which replace the operator `caller`. If `function` is onnx's definition
+        of an operator, `definition_of` is the type of this operator (`PendingNode.definition_of`); otherwise it is ''.
 
-        Raises InputError for surplus inputs or outputs, and for cycles.
+        Raises InputError if `caller` has more inputs or outputs than `function`, or if the body makes a tensor twice or
+        has a cycle.
         """
         call = caller.proto
         if len(call.input) > len(function.input) or len(call.output) > len(function.output):
@@ -310,7 +321,9 @@ class Expander:
         return self._expanded(caller, body, caller.origin)
 
     def branch(self, caller: PendingNode, graph: onnx.GraphProto) -> tuple[list[PendingNode], Initialisers]:
-        """(operators of a branch, which replace its `If`; constants of the branch). Raises InputError."""
+        """Pair (operators of a branch, which replace its `If`; constants of the branch). Both have unique names in the
+        network. Raises InputError if the branch has fewer outputs than the `If`, makes a tensor twice, or has a cycle.
+        """
         if len(graph.output) < len(caller.proto.output):
             raise InputError([Problem("a branch of this If has fewer outputs than the If", path=caller.name)])
         scope = dict(caller.scope)
@@ -325,8 +338,12 @@ class Expander:
     def iteration(
         self, caller: PendingNode, body: onnx.GraphProto, scope: dict[str, str], results: list[str], label: str
     ) -> list[PendingNode]:
-        """Operators of the body of a loop. The inputs of the body are in `scope`, and the names of its outputs are in
-        `results`. `label` is the prefix of the names of the operators. Raises InputError."""
+        """Operators of one iteration of a loop.
+
+        `body` is the body of the loop. `scope` has the name in the network of each input of the body. `results` are the
+        names in the network of the outputs of the body. Names of the operators begin with `label`. Raises InputError if
+        two nodes of the body make the same tensor, or if the body has a cycle.
+        """
         proto = onnx.NodeProto(op_type=caller.proto.op_type, output=results)
         stand_in = PendingNode(proto, label, caller.origin, caller.opsets, caller.scope, caller.bindings)
         outputs = [value.name for value in body.output]
@@ -334,7 +351,9 @@ class Expander:
         return self._expanded(stand_in, written, None)
 
     def pending(self, caller: PendingNode, proto: onnx.NodeProto, name: str) -> PendingNode:
-        """Operator with a unique name that is added while the operator `caller` is replaced."""
+        """Pending node for `proto`, one of the operators that replace `caller`. If `name` is taken, a number is
+        appended to it.
+        """
         unique = _not_taken(name, self.node_names)
         return PendingNode(proto, unique, caller.origin, caller.opsets, definition_of=caller.definition_of)
 
@@ -364,8 +383,11 @@ class Expander:
         return expanded
 
     def _name_results(self, caller: PendingNode, body: "_Body", makers: Mapping[str, int]) -> list[tuple[str, str]]:
-        """Add the names of all results to the scope of `body`. Returns pairs (inner name, outer name) of the outputs
-        that need a node of their own.
+        """Add to `body.scope` the name in the network of each tensor that a node of `body` makes.
+
+        Returns pairs (name in the body, name in the network), one for each output of `body` that needs an Identity
+        node. An output needs this node if no node of `body` makes its tensor, or if an earlier output is the same
+        tensor.
         """
         aliases, outer_name = [], {}
         for inner, outer in zip(body.outputs, caller.proto.output, strict=False):
@@ -391,7 +413,9 @@ class Expander:
 
 @dataclass
 class _Body:
-    """Body of a function, branch or loop that replaces a node. The names of its results are added to `scope`."""
+    """Body of a function, branch or loop, whose operators replace a node. `scope` maps the name of a tensor in the body
+    to its name in the network. `Expander` adds the tensors that the body makes to `scope`.
+    """
 
     nodes: Iterable[onnx.NodeProto]
     outputs: Sequence[str]
@@ -402,7 +426,7 @@ class _Body:
 
 
 def graph_constants(graph: onnx.GraphProto) -> Initialisers:
-    """Initialisers by name. A sparse initialiser becomes a tensor of its full size, without values."""
+    """Pairs (name, tensor) of initialisers. A sparse initialiser becomes a tensor of its full size, without values."""
     constants = [(tensor.name, tensor) for tensor in graph.initializer]
     for sparse in graph.sparse_initializer:
         tensor = onnx.TensorProto(data_type=sparse.values.data_type, dims=sparse.dims)
@@ -421,7 +445,7 @@ def tensor_names(graph: onnx.GraphProto) -> set[str]:
 
 
 def _not_taken(name: str, taken: set[str]) -> str:
-    """Reserve a unique name and return it: `name`, or `name__2`, `name__3`, ... if it is taken."""
+    """Reserve a unique name and return it: `name` if it is not in `taken`, otherwise `name__2`, `name__3`, ..."""
     unique, number = name, 2
     while unique in taken:
         unique, number = f"{name}__{number}", number + 1

@@ -1,4 +1,6 @@
-"""Types and shapes of the outputs of one operator, from onnx's own inference in a guarded process, or from `custom`."""
+"""Types and shapes of the outputs of one operator, from onnx's own inference in a guarded process, or from the rules in
+the module `custom`.
+"""
 
 import contextlib
 import functools
@@ -41,16 +43,16 @@ _FIRST_FULL_OPSET = 7
 
 
 class EndlessInferenceError(InputError):
-    """Error for an inference that does not end. The reading then stops, because the inference of further operators
-    could take as long."""
+    """Error for an inference that does not end in time. The reader of the network then stops at this operator, because
+    the inference of further operators could take as long.
+    """
 
 
 @functools.lru_cache(maxsize=4096)
 def find_schema(operator: str, domain: str, version: int) -> onnx.defs.OpSchema | None:
-    """Definition of an operator in `version`, or the definition in the nearest version that onnx knows; None if onnx
-    does not know the operator.
-
-    If the operator no longer exists in `version`, the result is its last definition.
+    """Definition of an operator that applies in `version` of the operator set of `domain`. If onnx does not know
+    `version` yet, this is the newest definition. If the operator is deprecated in `version`, the result is its last
+    definition before it was deprecated. None if onnx does not know the operator in this version.
     """
     try:
         schema = onnx.defs.get_schema(operator, min(max(version, 1), LATEST_OPSET), domain)
@@ -95,8 +97,9 @@ def standard_types(
 
 
 def _with_hidden_size(node: onnx.NodeProto, types: Types) -> onnx.NodeProto:
-    """Node with the attribute `hidden_size`. In some recurrent cells, only the shape of the recurrence weights gives
-    the hidden size."""
+    """Copy of the node of a recurrent cell with the attribute `hidden_size`, taken from the shape of the recurrence
+    weights. Nodes that have the attribute, and nodes of other operators, are returned unchanged.
+    """
     if node.op_type not in ("LSTM", "GRU", "RNN") or any(a.name == "hidden_size" for a in node.attribute):
         return node
     sizes = known_shape(types.get(node.input[2])) if len(node.input) > 2 else None
@@ -109,10 +112,10 @@ def _with_hidden_size(node: onnx.NodeProto, types: Types) -> onnx.NodeProto:
 
 
 def substituted_types(node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Types) -> dict[str, onnx.TypeProto]:
-    """Substitute types of those inputs whose element type the operator does not allow, such as int8 inputs of a Conv in
-    files of some tools.
+    """Replacements, by input, for types whose element type the operator does not allow, such as int8 inputs of a Conv
+    in files of some tools.
 
-    A substitute is a floating-point type, or an 8-bit integer type if the operator is for quantised data. Inputs that
+    A replacement is a floating-point type, or an 8-bit integer type if the operator is for quantised data. Inputs that
     must have the same type are replaced together.
     """
     allowed = _allowed_types(schema)
@@ -141,7 +144,10 @@ def _replacement(allowed: frozenset[str]) -> int | None:
 def restored_types(
     node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Types, inferred: Mapping[str, onnx.TypeProto]
 ) -> dict[str, onnx.TypeProto]:
-    """Inferred output types with the element types of the file in place of the substitutes of `substituted_types`."""
+    """Types in `inferred`, with the element types of the file. The inference ran with the replacements of
+    `substituted_types`. An output that must have the same element type as an input gets the element type that this
+    input has in the file.
+    """
     actual = {
         variable: types[name].tensor_type.elem_type
         for name, variable in reversed(_bound_inputs(node, schema))
@@ -169,9 +175,8 @@ def _bound_inputs(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> list[tupl
 def _parameters(
     formal: Sequence[onnx.defs.OpSchema.FormalParameter], count: int
 ) -> list[onnx.defs.OpSchema.FormalParameter]:
-    """Formal parameter that belongs to each of `count` actual parameters. The last formal parameter can take several
-    actual parameters.
-    """
+    """Formal parameter of each of `count` actual parameters. The last formal parameter can take several actual
+    parameters."""
     return [formal[min(index, len(formal) - 1)] for index in range(count)] if formal else []
 
 
@@ -206,7 +211,9 @@ Sizes = tuple[int | None, ...]
 
 
 def known_shape(value: onnx.TypeProto | None) -> Sizes | None:
-    """Sizes of a tensor type, with None for open sizes. None for other types, and for tensors of unknown rank."""
+    """Sizes of a tensor type, by axis; None in place of an open size. The result itself is None if the type is not that
+    of a tensor, or if the rank of the tensor is unknown.
+    """
     if value is None or not value.HasField("tensor_type") or not value.tensor_type.HasField("shape"):
         return None
     return tuple(size.dim_value if size.HasField("dim_value") else None for size in value.tensor_type.shape.dim)
@@ -220,11 +227,15 @@ class Inference:
         self.remarks: dict[str, dict[str, None]] = {}
 
     def note(self, text: str, place: str) -> None:
-        """Record the remark `text` about an operator or tensor, `place`. Equal remarks become one notice."""
+        """Add the remark `text` about `place`, the name of an operator or a tensor. Remarks with the same text become
+        one notice.
+        """
         self.remarks.setdefault(text, {})[place] = None
 
     def notices(self) -> list[str]:
-        """Notices, one for each remark text, with the operators and tensors that the remark is about."""
+        """Notices, one for each distinct text of a remark: the text, and the names of the operators and tensors to
+        which it applies.
+        """
         return [f"{text}: {some_of(list(places), _MOST_PLACES)}" for text, places in self.remarks.items()]
 
     def is_defined(self, item: PendingNode) -> bool:
@@ -282,7 +293,9 @@ class Inference:
         known: KnownTensors,
         changed: Types | None = None,
     ) -> dict[str, onnx.TypeProto]:
-        """Output types of a standard operator. `changed` are input types that replace types of the file."""
+        """Output types of a standard operator. `changed` are types of inputs that replace the types of these inputs in
+        the file.
+        """
         types = {name: known.types[name] for name in node.input if name in known.types} | dict(changed or {})
         values = {
             name: facts.values
@@ -306,8 +319,9 @@ class Inference:
         return find_schema(node.op_type, domain, opsets.get(domain, LATEST_OPSET))
 
     def _check_version(self, item: PendingNode, schema: onnx.defs.OpSchema) -> None:
-        """Check an operator in a function that imports another version of an operator set than the model does. Raises
-        InputError if the operator has different definitions in the two versions."""
+        """Check that an operator in a function has the same definition in two versions of its operator set: the version
+        that the function imports, and the version that the model imports. Raises InputError if the definitions differ.
+        """
         in_model = self._schema(item.proto, self.model_opsets)
         if in_model is not None and in_model.since_version != schema.since_version:
             message = (
@@ -350,8 +364,13 @@ class Inference:
     def _delegated_types(
         self, item: PendingNode, known: KnownTensors, operator: str, input_count: int
     ) -> dict[str, onnx.TypeProto]:
-        """Output types of an operator, taken from the standard operator with the same shapes. In the standard operator,
-        the channels are the second axis."""
+        """Output types of a contrib operator, inferred for the standard operator `operator`, whose outputs have the
+        same shapes. Only the first `input_count` inputs are used.
+
+        If the contrib operator has the channels as the last axis, the shapes are converted, because the standard
+        operator has the channels as the second axis. The result is {} if onnx does not know `operator`, or if the shape
+        of an input is not known.
+        """
         version = self.model_opsets.get("", LATEST_OPSET)
         schema = find_schema(operator, "", version)
         if schema is None or any(name and name not in known.facts for name in item.proto.input):

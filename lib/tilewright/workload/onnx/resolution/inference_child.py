@@ -70,7 +70,7 @@ def _body(schema: Any, node: bytes, types: list[bytes], opset: int) -> bytes:
 
 
 def _library(path: str) -> types.ModuleType:
-    """Extension module of onnx, loaded in the way in which onnx loads it."""
+    """Extension module of onnx, loaded as onnx itself loads it."""
     loader = importlib.machinery.ExtensionFileLoader("onnx.onnx_cpp2py_export", path)
     specification = importlib.util.spec_from_file_location(loader.name, path, loader=loader)
     assert specification is not None

@@ -29,7 +29,7 @@ MEMORY_BYTES = 2 * 2**30
 """Memory limit of the process, in bytes. The library needs a tenth of a gigabyte; an operator with its constants needs
 a megabyte."""
 LARGEST_REPLY_BYTES = 2**26
-"""Length of the longest reply, in bytes. The output types of an operator need fewer bytes."""
+"""Largest length of a reply that is accepted, in bytes. The output types of an operator need fewer bytes."""
 _MARSHAL_VERSION = 2
 """Version of the `marshal` format in which equal values have equal bytes."""
 _CHILD = Path(__file__).with_name("inference_child.py")
@@ -58,7 +58,8 @@ def inferred_outputs(
     """Output types of one operator by name, as `onnx.shape_inference.infer_node_outputs` gives them.
 
     `types` and `data` are the types and values of the operator's inputs. The caller must not change the returned types,
-    because later calls return the same objects. Raises InferenceError after at most `LONGEST_SECONDS`.
+    because later calls return the same objects. Raises InferenceError if onnx refuses the operator, crashes, or does
+    not answer within `LONGEST_SECONDS`.
     """
     renamed, name_of = _with_plain_names(node)
     try:
@@ -75,9 +76,9 @@ def defining_function(
 ) -> onnx.FunctionProto | None:
     """Function by which onnx defines the operator of this node; None if there is no such function.
 
-    `types` are the types of the operator's inputs. `opset` is the version of the operator set of the operator's domain
-    in the model. The function imports the operator sets that it needs. Raises InferenceError after at most
-    `LONGEST_SECONDS`.
+    `types` are the types of the operator's inputs. `opset` is the version of the operator set that the model imports
+    for the operator's domain. The returned function imports the operator sets that it needs. Raises InferenceError if
+    onnx refuses the node, crashes, or does not answer within `LONGEST_SECONDS`.
     """
     given = [types[name].SerializeToString() if name in types else b"" for name in node.input]
     content = (BODY, schema.name, schema.domain, schema.since_version, node.SerializeToString(), given, opset)
@@ -86,8 +87,9 @@ def defining_function(
 
 
 def _with_plain_names(node: onnx.NodeProto) -> tuple[onnx.NodeProto, dict[str, str]]:
-    """(operator with neutral names, neutral name of each tensor). The names are neutral so that equal operators have
-    equal requests."""
+    """Pair (copy of the operator whose tensors are named by numbers, new name of each tensor by old name). With such
+    names, equal operators have equal requests, so that they share a cached reply.
+    """
     name_of = {"": ""}
     for name in (*node.input, *node.output):
         name_of.setdefault(name, str(len(name_of)))
@@ -147,8 +149,9 @@ class _Guard:
                 self.process = _started()
 
     def ask(self, request: bytes) -> tuple[bool, Any]:
-        """Reply of the process: (True, types) or (False, reason). Raises InferenceError if the process gives no
-        reply."""
+        """Reply of the process: (True, result of the request) or (False, reason for the refusal). Raises InferenceError
+        if the process gives no reply.
+        """
         with self.lock:
             if self.process is None:
                 self.process = _started()

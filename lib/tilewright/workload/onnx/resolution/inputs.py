@@ -41,13 +41,17 @@ class GivenSizes:
 
     @cached_property
     def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
-        """Patterns, with the most specific pattern first. Equally specific patterns are in alphabetical order."""
+        """Pairs (key of `dims` that contains `*`, its compiled expression). The key with the most literal characters is
+        first. Keys with equally many are in alphabetical order.
+        """
         keys = sorted((key for key in self.dims if WILDCARD in key), key=lambda key: (-_letters(key), key))
         return [(key, re.compile(".*".join(map(re.escape, key.split(WILDCARD))), re.DOTALL)) for key in keys]
 
     def size_of(self, *names: str) -> int | None:
-        """Size that the user gave for a dimension with the names `names`. The first name that has a size decides. None
-        if no name has a size.
+        """Size that the user gave for a dimension with these names; None if no key of `dims` fits.
+
+        The first of `names` that is a key decides. If none of them is a key, the first pattern that matches one of the
+        names decides. If the value of the deciding key is not a size (an integer >= 0), the result is ASSUMED_SIZE.
         """
         self.sought.update(dict.fromkeys(names))
         key = next((name for name in names if name in self.dims), None)
@@ -67,8 +71,9 @@ class GivenSizes:
         ]
 
     def unknown_problems(self, names: Container[str], inputs: Iterable[str]) -> list[Problem]:
-        """Problems of symbols in `dims` that are not in `names`. `inputs` are the symbols that messages list as
-        allowed."""
+        """Problems of symbols in `dims` that are not in `names`. The messages list as allowed the names in `inputs`,
+        and all names for which a size was looked up (`sought`).
+        """
         return [
             self._problem(key, "no such dynamic dimension in the network inputs", inputs)
             for key in self.dims
@@ -76,8 +81,8 @@ class GivenSizes:
         ]
 
     def unused_problems(self, names: Container[str]) -> list[Problem]:
-        """Problems of keys in `dims` from which no dimension took a size: all such patterns, and such symbols among
-        `names`.
+        """Problems of keys in `dims` from which no dimension took its size. An unused pattern is always reported. Any
+        other unused key is reported only if it is in `names`, the names of dimensions in the file.
         """
         problems = []
         for key in self.dims:
@@ -108,8 +113,9 @@ def tensor_of(key: str) -> str:
 
 
 def missing_size_problems(missing: Mapping[str, Problem]) -> list[Problem]:
-    """Problems of sizes that are not known, by name of the size. Many such problems are merged into one message with
-    all names."""
+    """Problems of sizes that are not known. `missing` has the problem of each size, by name of the size. If there are
+    more than ten, they are merged into one problem that lists all names.
+    """
     if len(missing) <= _MOST_TOLD_ONE_BY_ONE:
         return list(missing.values())
     message = f"the sizes of {len(missing)} dimensions are decided at run time: {', '.join(missing)}"
@@ -131,7 +137,9 @@ class ResolvedInputs:
     notices: tuple[str, ...]
     problems: tuple[Problem, ...]
     missing: dict[str, Problem]
-    """Problem of each dimension whose size is missing. `shapes` has ASSUMED_SIZE for such a dimension."""
+    """Problem of each dimension whose size is missing, by symbol of the dimension (`tensor[axis]` if it has no symbol).
+    `shapes` has ASSUMED_SIZE for such a dimension.
+    """
     names: frozenset[str]
     """Symbols and keys `tensor[axis]` that name the dynamic dimensions."""
 
@@ -153,8 +161,9 @@ def resolve_inputs(
     """Sizes of every dimension of every network input.
 
     `given` has sizes by symbol (`sequence`), by axis (`input_ids[1]`) or by pattern. `input_shapes` has whole shapes by
-    input. A dynamic first dimension without a size is assumed to be the batch of size 1, and a notice says so. Any
-    other dynamic dimension without a size is recorded as missing.
+    input. A dynamic first dimension without a given size is assumed to be a batch of size 1, and a notice says so. This
+    assumption is not made if the symbol of the dimension also names a later axis, or contains a word such as `seq`.
+    Every other dynamic dimension without a given size is in `ResolvedInputs.missing`.
 
     Shapes of `inner_tensors`, and keys of `given` that no input uses, are used later by the shape inference. An input
     without a stored shape is in the result only if `input_shapes` has it.
@@ -209,8 +218,12 @@ class _Resolver:
         }
 
     def given_shapes(self, tensors: list[onnx.ValueInfoProto], given: Mapping[str, Shape]) -> dict[str, Shape]:
-        """Shapes in `given`, checked against the file. The shapes also determine the sizes of the symbols in these
-        inputs."""
+        """Valid shapes in `given`, by network input.
+
+        A shape is reported as a problem and left out if its input does not exist, if one of its values is not a size,
+        or if its rank is wrong. A shape with another size than the file or the user gives elsewhere is reported, but
+        not left out. A symbol in the stored shape of an input takes its size from the given shape of this input.
+        """
         by_name = {value.name: value for value in tensors}
         shapes = {}
         for name, shape in given.items():
@@ -280,7 +293,9 @@ class _Resolver:
         return ASSUMED_SIZE
 
     def check_places(self) -> None:
-        """Record a problem for each key `tensor[axis]` that names an input but not a dynamic dimension."""
+        """Report a problem for each key `tensor[axis]` in `dims` whose tensor is a network input, but whose axis is not
+        a dynamic dimension of this input.
+        """
         for key in self.given.dims:
             if key not in self.names and tensor_of(key) in self.input_names:
                 self.problems.append(
@@ -305,7 +320,9 @@ class StoredShape:
 
 
 def read_stored_shapes(graph: onnx.GraphProto, symbols: Mapping[str, int]) -> dict[str, StoredShape]:
-    """Shapes stored in the file, by tensor. Symbols are replaced by their sizes in `symbols`."""
+    """Shapes that the file stores for inner tensors and network outputs, by tensor. Symbols are replaced by their sizes
+    in `symbols`. A shape that is stored without an element type is left out.
+    """
     stored = {}
     for value in (*graph.value_info, *graph.output):
         tensor = value.type.tensor_type
@@ -326,8 +343,8 @@ def read_stored_shapes(graph: onnx.GraphProto, symbols: Mapping[str, int]) -> di
 def stored_shapes(graph: onnx.GraphProto, symbols: dict[str, int]) -> dict[str, Shape]:
     """Shapes of all tensors whose stored shape is complete after symbols are replaced by their sizes in `symbols`.
 
-    If the file has several shapes for a tensor, the first of these lists decides, as in zigzag-dse 3.9.1: inputs,
-    outputs, value_info, initialisers.
+    If the file has several complete shapes for a tensor, the result has the first one in this order, as in zigzag-dse
+    3.9.1: inputs, outputs, value_info, initialisers, Constant operators.
     """
     shapes: dict[str, Shape] = {}
     for node in graph.node:

@@ -2,8 +2,8 @@
 
 The resolution is one pass in the order of execution. The shapes of the outputs of an operator follow from the shapes of
 its inputs, and from the values of small constants, which are computed during the pass. Weights are never read. Shapes
-that the file stores for inner tensors and outputs can be wrong after a user has chosen a size. Such a shape is used
-only if there is no other source for it, and a notice reports it.
+that the file stores for inner tensors and outputs can be wrong after a user has chosen a size. Such a stored shape is
+used only if the shape has no other source, and a notice then says so.
 
 If every tensor of a sequence is known, an operator on the sequence is replaced by operators on its tensors.
 """
@@ -55,14 +55,21 @@ _Elements = tuple[str, ...]
 
 
 class Sequences:
-    """Sequences of which all tensors are known. The class replaces operators on such sequences."""
+    """Table of the sequences whose tensors are all known. Operators on these sequences are replaced by operators on the
+    tensors.
+    """
 
     def __init__(self, expander: Expander, known: KnownTensors) -> None:
         self.expander, self.known = expander, known
         self.elements: dict[str, _Elements] = {}
 
     def rewritten(self, item: PendingNode) -> list[PendingNode] | None:
-        """Operators that replace an operator on sequences. None for any other operator, which is kept."""
+        """Operators that replace an operator which makes or reads a sequence. [] if no operator is needed, because the
+        result is added to the tables of sequences and tensors.
+
+        None if the operator is kept: it neither makes nor reads a sequence, or it cannot be replaced, for example
+        because its sequence is not in the table.
+        """
         node = item.proto
         made = self._made(item)
         if made is not None and len(node.output) == 1 and node.output[0]:
@@ -160,7 +167,8 @@ def resolve_graph(
     branches: Mapping[str, str] | None = None,
     is_taken: Callable[[onnx.NodeProto], bool] | None = None,
 ) -> ResolvedGraph:
-    """Network of `model` with all shapes known, and with functions and branches expanded. `model` is not changed.
+    """Network of `model`, with functions and branches expanded, and with every shape that an operator needs. `model` is
+    not changed.
 
     * `dims` gives sizes of dynamic dimensions by symbol (`sequence`) or by axis (`input_ids[1]`). It can also give
       sizes of inner tensors that are decided at run time (`boxes[0]`).
@@ -170,7 +178,8 @@ def resolve_graph(
       function replaces the operator. Without `is_taken`, all operators are kept.
 
     Raises InputError with all problems: names, sizes and ranks that contradict each other, symbols without a size,
-    loops, sizes that are known only at run time, and nodes that do not fit the definition of their operator.
+    cycles of the graph, unsupported loop operators, needed sizes that are known only at run time, and nodes that do not
+    fit the definition of their operator.
     """
     too_long: set[str] = set()
     while True:
@@ -200,7 +209,9 @@ class _Collected:
 
 
 class _Resolver:
-    """State of one pass over a network. Names of tensors are the names after functions and branches are expanded."""
+    """Pass over a network that resolves one operator after another. The names of tensors are the names after functions
+    and branches are expanded.
+    """
 
     def __init__(
         self,
@@ -233,7 +244,9 @@ class _Resolver:
         self.symbols: Collection[str] = ()
 
     def resolve(self) -> ResolvedGraph:
-        """Network after the whole pass. Raises InputError with all problems."""
+        """Network with all operators resolved. Raises InputError with the problems of the network. The search for
+        problems ends after about _MOST_PROBLEMS problems.
+        """
         inputs = network_inputs(self.graph)
         inner = InnerTensors(self.expander.tensor_names, {value.name for value in inputs})
         pending, outputs = self._start(inputs, inner)
@@ -268,8 +281,10 @@ class _Resolver:
     def _start(
         self, inputs: list[onnx.ValueInfoProto], inner: InnerTensors
     ) -> tuple[list[PendingNode], OutputResolver]:
-        """(operators, in reverse order; resolver of the outputs of operators). Raises InputError if the pass cannot
-        start."""
+        """Pair (operators in reverse order, so that the next operator is the last in the list; resolver of their
+        outputs). Raises InputError if the network inputs, the given sizes, the initialisers or the order of the
+        operators have problems.
+        """
         resolved = resolve_inputs(self.graph, self.given, self.input_shapes, inner)
         stored = read_stored_shapes(self.graph, resolved.symbols)
         self.symbols = resolved.names | {symbol for shape in stored.values() for symbol in shape.symbols if symbol}
@@ -329,7 +344,9 @@ class _Resolver:
             self.problems += self.given.unused_problems(self.symbols)
 
     def _resolve(self, item: PendingNode, outputs: OutputResolver) -> list[PendingNode]:
-        """Add one operator, or return the operators that replace it. Raises InputError."""
+        """Resolve one operator: add the operator and its outputs, and return []; or return the operators that replace
+        it. Raises InputError if the operator has a problem.
+        """
         node, known = item.proto, self.known
         if isinstance(item, LoopStep):
             return self._continue_loop(item, outputs)
@@ -361,7 +378,11 @@ class _Resolver:
         return []
 
     def _definition(self, item: PendingNode) -> list[PendingNode] | None:
-        """Operators by which onnx defines an operator that is not kept. None for an operator that is kept."""
+        """Operators that replace an operator: those of the function by which onnx defines it.
+
+        None if the operator is kept: `is_taken` accepts it, its definition has a loop with too many iterations, or onnx
+        defines it by no function.
+        """
         kind = OnnxNode(0, item.name, item.proto).operator_type
         if self.is_taken is None or self.is_taken(item.proto) or kind in self.too_long:
             return None
@@ -424,7 +445,11 @@ class _Resolver:
 
 
 def _read_opsets(model: onnx.ModelProto, notices: list[str]) -> dict[str, int]:
-    """Version of each operator set, by domain. The version is 1 for a file that is older than operator sets."""
+    """Version of each operator set that the file imports, by domain. If the file uses the standard domain but does not
+    import it, a version is assumed, and a notice is appended to `notices`: version 1 if the file imports no operator
+    set at all (as old files do), otherwise the newest version that onnx knows. Raises InputError for an impossible
+    version.
+    """
     opsets: dict[str, int] = {}
     for opset in model.opset_import:
         domain = standard_domain(opset.domain)

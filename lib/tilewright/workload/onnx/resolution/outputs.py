@@ -1,4 +1,7 @@
-"""Shapes, values and bits of the outputs of one operator; sizes that cannot be inferred are taken from the user."""
+"""Shapes, values and bits of the outputs of one operator.
+
+Sizes that onnx cannot infer are taken from the user, or else from the file.
+"""
 
 from collections.abc import Mapping
 
@@ -40,7 +43,9 @@ class _NotKnownError(InputError):
     ) -> None:
         super().__init__(problems)
         self.is_undecided = is_undecided
-        """True if the shape is decided at run time. If not, the shape is unknown because the operator is unknown."""
+        """True if the shape is decided at run time. If not, the shape is unknown because the operator is unknown or
+        reads a sequence.
+        """
         self.sizes = sizes
         self.missing = dict(missing)
         """Problems of the unknown sizes, by name of the size. The table is empty if the rank is not known either."""
@@ -49,8 +54,8 @@ class _NotKnownError(InputError):
 class OutputResolver:
     """Resolver that adds the outputs of operators to the known tensors.
 
-    `given` and `input_shapes` can refer to inner tensors. `stored` are the shapes that the file stores for inner
-    tensors.
+    `given` and `input_shapes` are the sizes and shapes that the user gives, both for network inputs and for inner
+    tensors (all other tensors). `stored` has the shapes that the file stores for inner tensors.
     """
 
     def __init__(
@@ -66,8 +71,11 @@ class OutputResolver:
         self.given, self.input_shapes, self.stored = given, input_shapes, stored
 
     def add_outputs(self, item: PendingNode, *, is_constant: bool) -> None:
-        """Add the outputs of an operator. Raises InputError if the operator does not fit its definition, or if a size
-        is decided at run time."""
+        """Add the outputs of an operator to the known tensors. An output whose shape is not known is added as unknown.
+
+        Raises InputError if the operator does not fit its definition, if it needs an input whose shape is not known, or
+        if a size from the user contradicts an inferred size.
+        """
         node = item.proto
         is_standard = node.domain in STANDARD_DOMAINS
         if is_standard and node.op_type == "Constant":
@@ -114,8 +122,9 @@ class OutputResolver:
         self.known.add_constant(item.proto.output[0], tensor)
 
     def _require_inputs(self, item: PendingNode) -> None:
-        """Raise InputError if the shape of an input is not known. The error contains no problems, because the shape is
-        already recorded as missing."""
+        """Raise InputError if the shape of an input is not known. The error contains no problems, because `known`
+        already has the problems of the missing shape.
+        """
         known = [self.known.require(name) for name in dict.fromkeys(item.proto.input)]  # all, so that each is reported
         if not all(known):
             raise InputError([])
@@ -210,8 +219,8 @@ class OutputResolver:
         return tuple(given.get(axis) if size is None else size for axis, size in enumerate(inferred))
 
     def _given_by_place(self, name: str, sizes: Sizes) -> dict[int, int]:
-        """Sizes that the user gave for axes of a tensor, by axis. If the size of an axis is not inferred, the size that
-        the user gave for the symbol of the axis is used too.
+        """Sizes that the user gave for axes of a tensor, by axis. The user gives a size by the key `name[axis]`. If
+        `sizes` has no size for an axis, a size that the user gave for the symbol of the axis is also used.
         """
         if not self.given.dims:
             return {}
@@ -232,8 +241,9 @@ class OutputResolver:
         return [(symbol,) if symbol else () for symbol in stored.symbols]
 
     def _stored_sizes(self, item: PendingNode, name: str, sizes: Sizes) -> Shape:
-        """Shape that the file stores for a tensor, if it agrees with the known sizes in `sizes`. Otherwise an error is
-        raised."""
+        """Shape that the file stores for a tensor. Raises _NotKnownError if the file stores no complete shape, or if
+        the stored shape contradicts a known size in `sizes`.
+        """
         stored = self.stored.get(name)
         if stored is not None and len(stored.sizes) == len(sizes):
             pairs = zip(stored.sizes, sizes, strict=True)
@@ -256,8 +266,11 @@ class OutputResolver:
         )
 
     def _stored_shape(self, item: PendingNode, name: str) -> Shape:
-        """Shape that the file stores for a tensor, in which sizes that the user gave for single axes replace stored
-        sizes."""
+        """Shape of an output for which onnx infers no rank: the shape that the file stores. A size that the user gave
+        for an axis replaces the stored size.
+
+        Raises _NotKnownError if the file stores no shape, or if a size is neither stored nor given.
+        """
         stored = self.stored.get(name)
         if stored is not None:
             given = self._given_by_place(name, stored.sizes)
@@ -278,8 +291,10 @@ class OutputResolver:
         )
 
     def _reads_tensors_only(self, item: PendingNode) -> bool:
-        """True if the operator reads only tensors. Operators that read sequences are not modelled, and the sizes of
-        their results are not needed."""
+        """True if all tensors that the operator reads have known shapes. Otherwise, a remark is added: the operator
+        reads tensors of unknown shape from a sequence. The sizes of the operator's results are then not needed, because
+        operators on sequences are not modelled.
+        """
         if all(name in self.known.facts for name in item.proto.input if name):
             return True
         self.inference.note(f"{operator_type(item)} reads tensors of unknown shape from a sequence", item.name)
@@ -290,8 +305,9 @@ class OutputResolver:
         self.inference.note(text, f"{item.name} ({name})")
 
     def _count_problems(self, item: PendingNode) -> list[Problem]:
-        """Problems of operators that keep all elements. The output of such an operator must have as many elements as
-        its input."""
+        """Problem of an operator that must keep the number of elements (`_SAME_ELEMENTS`), if its first input and its
+        first output have different numbers of elements. [] if the numbers are equal, or if a shape is not known.
+        """
         facts = [self.known.facts.get(name) for name in (*item.proto.input[:1], *item.proto.output[:1])]
         if len(facts) < 2 or facts[0] is None or facts[1] is None:
             return []
@@ -357,7 +373,9 @@ def unused_places(
 def _unused_place(
     known: KnownTensors, names: list[str], tensor: str, path: str, axis: int | None, said: int | Shape
 ) -> list[Problem]:
-    """Problems of one size of an inner tensor, or of its whole shape if `axis` is None."""
+    """Problems of a value `said` that the user gives for an inner tensor. The value is the size of `axis`, or the whole
+    shape if `axis` is None. [] if the value agrees with the network, or if other problems prevent the check.
+    """
     if tensor not in known.defined:
         return [Problem(f"no tensor '{tensor}' in the network", path=path, nearest=nearest_name(tensor, names))]
     if known.missing_sizes or tensor in known.failed:
@@ -376,7 +394,9 @@ def _unused_place(
 
 
 class InnerTensors:
-    """Names of tensors that are not network inputs. Names of tensors of functions and branches contain a slash."""
+    """Names of inner tensors: all tensors except network inputs. Each name with a slash also counts as such a name,
+    because tensors of functions and branches have names with a slash.
+    """
 
     def __init__(self, names: set[str], inputs: set[str]) -> None:
         self.names, self.inputs = names, inputs

@@ -1,4 +1,4 @@
-"""Checks of sizes that are too large for the 64-bit integers of onnx's inference."""
+"""Checks of tensor sizes and rank before onnx's shape inference, whose 64-bit integers could overflow."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,10 @@ LARGEST_RANK = 32
 
 
 _LARGEST_VALUE = 2**36
-"""Largest value of an input that gives sizes. The value can differ from the sizes of the result."""
+"""Largest absolute value of an element in an input that gives sizes, such as the target shape of a Reshape. The limit
+is larger than LARGEST_SIZE, because such a value is not always the size of a dimension. For example, the limit of a
+Range can be larger than the number of its elements.
+"""
 
 
 _SHAPE_INPUTS_TEXT = (
@@ -37,7 +40,9 @@ _SHAPE_INPUTS = frozenset(_SHAPE_INPUTS_TEXT.split())
 def check_values(
     name: str, node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto], values: Mapping[str, Values]
 ) -> None:
-    """Check the sizes that an operator takes as inputs. Raises InputError for sizes that overflow."""
+    """Check the values of inputs that give sizes, such as a target shape. Raises InputError if a value is too large or
+    would make the result too large, if the step of a Range is 0, or if a scale is not above 0.
+    """
     if node.op_type not in _SHAPE_INPUTS:
         return
     for index, key in enumerate(node.input):
@@ -60,10 +65,10 @@ def check_values(
 
 
 def _scale_inputs(node: onnx.NodeProto) -> Sequence[str]:
-    """Names of the input with the scales, as a list of one name.
+    """List with the name of the input that has the scales; [] if there is no such input.
 
-    The scales are the third input from operator set 11 on, where the second input is the region. Before operator set
-    11, the scales are the second input.
+    If the node has more than two inputs (operator set 11 or later), the scales are the third input, and the second
+    input is the region. Otherwise, the scales are the second input.
     """
     return list(node.input[2:3] if len(node.input) > 2 else node.input[1:2])
 
@@ -86,8 +91,8 @@ def _check_products(name: str, node: onnx.NodeProto, types: Mapping[str, onnx.Ty
 
 
 def size_problem(tensor: str, shape: Shape) -> Problem | None:
-    """Problem of the sizes of a tensor: a negative size, or more elements than any memory could hold. None if there is
-    no problem.
+    """Problem of the shape of a tensor: too many dimensions, a negative size, a size above LARGEST_SIZE, or more
+    elements than LARGEST_TENSOR. None if there is no problem.
     """
     if len(shape) > LARGEST_RANK:
         rank, limit = str(len(shape)), f"at most {LARGEST_RANK}"

@@ -22,8 +22,9 @@ from tilewright.workload.onnx.tensor_facts import TensorFacts
 
 @dataclass(frozen=True)
 class ResolvedGraph:
-    """Network as a graph of operators. Functions are expanded, each `If` is replaced by one branch, and all shapes are
-    known."""
+    """Network as a graph of operators. Functions are expanded, each `If` is replaced by one branch, and all shapes that
+    an operator needs are known.
+    """
 
     nodes: tuple[OnnxNode, ...]
     """Nodes in an order in which they can run. `node_id` is the position of a node in this order. Names are unique, and
@@ -40,8 +41,10 @@ class ResolvedGraph:
     opsets: dict[str, int]
     """Version of each operator set, by domain ('' for the standard domain)."""
     origins: dict[int, str]
-    """Name of the node in the file from which each node comes, by node id. A node of a function has the name of the
-    call; a node of a branch has a name such as `If name/node of branch`."""
+    """Name of the node in the file from which a node of the network was made, by id of the node of the network. If a
+    function was expanded, this is the name of its call. If a branch was expanded, this is a name such as `If name/node
+    of branch`.
+    """
     notices: tuple[str, ...]
 
 
@@ -62,7 +65,9 @@ _KEEP_STORED_TEXT = """
     Abs Add BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Clip Div Mod Mul Neg Sub Where
 """
 _KEEP_STORED = frozenset(_KEEP_STORED_TEXT.split())
-"""Operators that compute a constant element by element from numbers that are stored in fewer bits."""
+"""Elementwise operators by which networks compute a constant from numbers that are stored in fewer bits than the
+element type of the constant has. Such a constant counts with the bits of the stored numbers (`quantised_bits`).
+"""
 CAST_LIKE = "CastLike"
 _CASTS = ("Cast", CAST_LIKE)
 _WIDEST_STORED = 16
@@ -77,11 +82,11 @@ def element_bits(element_type: int) -> int | None:
 def quantised_bits(
     node: onnx.NodeProto, inputs: Sequence[TensorFacts | None], output_type: int, *, is_constant: bool
 ) -> int | None:
-    """Bits of the quantised outputs of `node`; None if they are not known.
+    """Bits of the quantised outputs of `node`; None if the outputs are not quantised, or if their bits are not known.
 
-    A dequantised tensor has the bits of its quantised input. Operators that only move data keep the bits of their
-    inputs. If inputs are joined, their bits must be the same. A constant that is computed element by element keeps the
-    bits in which it is stored.
+    A dequantised tensor has the bits of its quantised input. An operator that only moves data keeps the bits of its
+    first input. A Concat keeps the bits of its inputs if these are equal; otherwise, the bits are not known. A constant
+    that is computed element by element from stored numbers keeps the bits of these numbers.
     """
     first = inputs[0] if inputs else None
     if node.domain in QUANTISER_DOMAINS:
@@ -118,9 +123,11 @@ def _stored_bits(facts: TensorFacts) -> int | None:
 
 
 def _scaled_bits(inputs: Sequence[TensorFacts | None]) -> int | None:
-    """Bits of the operand with the most elements. The smaller operands are a scale or a zero point.
+    """Bits in which the inputs of an elementwise operator are stored; None if these bits are not known.
 
-    The element type of a 32-bit integer gives no bits, because sizes and positions have this type too.
+    Only the inputs with the most elements count, because smaller inputs are a scale or a zero point. Inputs of more
+    than 16 bits are left out, because sizes and positions are 32-bit integers. If the inputs that count differ in bits,
+    the result is the largest number of bits.
     """
     known = [facts for facts in inputs if facts is not None]
     counts = [math.prod(facts.shape) for facts in known]
@@ -130,8 +137,9 @@ def _scaled_bits(inputs: Sequence[TensorFacts | None]) -> int | None:
 
 
 def _unpacked_bits(node: onnx.NodeProto, inputs: Sequence[TensorFacts | None]) -> int | None:
-    """Bits of the numbers that a mask or a shift extracts from wider numbers. The value of the mask or shift must be
-    known."""
+    """Bits of the result of an operator that masks or shifts stored numbers. None for any other operator, and if the
+    mask or the shift is not known.
+    """
     values = [facts.values if facts is not None else None for facts in inputs]
     alone = [int(value.reshape(-1)[0]) for value in values if value is not None and value.size and _is_one(value)]
     if len(inputs) != 2 or len(alone) != 1 or alone[0] < 0:
@@ -151,8 +159,8 @@ def _is_one(values: Values) -> bool:
 
 
 def _code_bits(table: TensorFacts, codes: TensorFacts | None) -> int | None:
-    """Bits of numbers that codes select from a table: the bits of the codes if these are known and the table has at
-    most one number per code. Otherwise, the bits of the table.
+    """Bits of the numbers that codes select from a table. If the bits of the codes are known, and the table has at most
+    one number for each possible code, the result is the bits of the codes. Otherwise, it is the bits of the table.
     """
     if codes is None or codes.quantised_bits is None or math.prod(table.shape) > 2**codes.quantised_bits:
         return table.quantised_bits
@@ -171,8 +179,9 @@ def _declared_bits(node: onnx.NodeProto, inputs: Sequence[TensorFacts | None]) -
 
 
 def _number(inputs: Sequence[TensorFacts | None], index: int) -> int | None:
-    """Bit width that a constant input gives. A fractional width is rounded up. If there is one width per channel, the
-    result is the largest width."""
+    """Bit width that a constant input gives; None if the input is not a known constant, or if it is not a valid width.
+    A fractional width is rounded up. If there is one width per channel, the result is the largest width.
+    """
     facts = inputs[index] if index < len(inputs) else None
     if facts is None or facts.values is None or not facts.values.size or facts.values.dtype.kind not in "iuf":
         return None
@@ -198,12 +207,14 @@ class KnownTensors:
 
     facts: dict[str, TensorFacts] = field(default_factory=dict)
     types: dict[str, onnx.TypeProto] = field(default_factory=dict)
-    """Types of tensors with facts, and types of sequences, optionals and maps."""
+    """Types of tensors with a known shape, and types of sequences, optionals and maps."""
     constants: set[str] = field(default_factory=set)
     """Names of tensors that are known before run time, with or without facts."""
     defined: set[str] = field(default_factory=lambda: {""})
     failed: set[str] = field(default_factory=set)
-    """Names of tensors that are not known because of a problem that is already recorded."""
+    """Names of tensors that are not known because of an earlier problem. Operators that read these tensors are not
+    checked, so that the problem is reported only once.
+    """
     unknown: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
     """Problems of each tensor without a known shape. They are reported if the tensor is needed."""
     undecided: set[str] = field(default_factory=set)
@@ -211,8 +222,9 @@ class KnownTensors:
     assumed: dict[str, AssumedTensor] = field(default_factory=dict)
     """Unknown tensors whose rank is known. If such a tensor is needed, its missing sizes are assumed."""
     missing_sizes: dict[str, Problem] = field(default_factory=dict)
-    """Problem of each size that was needed but not given, by name of the size. Later problems can be consequences of
-    the first one."""
+    """Problem of each size that was needed but not given, by name of the size. Problems that are found after the first
+    missing size can be consequences of this size.
+    """
     missing_shapes: list[Problem] = field(default_factory=list)
     """Problems of tensors whose whole shape is missing."""
 
@@ -242,14 +254,18 @@ class KnownTensors:
         self.facts[name] = TensorFacts(name, shape, element_type, is_constant, values, bits)
 
     def add_constant(self, name: str, tensor: onnx.TensorProto) -> None:
-        """Add a constant of the file. It has values if it is small. Raises InputError like `add`."""
+        """Add a constant of the file. The values of a small constant are kept, those of a large constant are not.
+        Raises InputError for impossible sizes and element types.
+        """
         self.add(name, tuple(tensor.dims), tensor.data_type, is_constant=True, values=tensor_values(tensor))
 
     def add_unknown(
         self, name: str, problems: Iterable[Problem], value_type: onnx.TypeProto | None, *, is_constant: bool
     ) -> None:
-        """Add a tensor without a known shape, or a sequence, optional or map. The problems are reported only if the
-        tensor is needed."""
+        """Add a tensor without a known shape, or a value that is not a tensor: a sequence, an optional or a map.
+
+        `problems` are reported only if an operator needs the shape of the tensor.
+        """
         self.defined.add(name)
         self.unknown[name] = tuple(problems)
         if is_constant:
@@ -258,8 +274,11 @@ class KnownTensors:
             self.types[name] = value_type
 
     def require(self, name: str) -> bool:
-        """True if the shape or type of a tensor is known. If only sizes of an unknown tensor are missing, ASSUMED_SIZE
-        replaces them, they are recorded as missing, and the result is True.
+        """Request the shape of a tensor that an operator needs. Returns True if its shape or type is known.
+
+        If its rank is known but sizes are missing, the problems of these sizes are added to `missing_sizes`,
+        ASSUMED_SIZE replaces the sizes, and the result is True. If its rank is not known, its problems are added to
+        `missing_shapes`, and the result is False.
         """
         if name not in self.unknown or name in self.types or name in self.facts:
             return True
@@ -272,6 +291,8 @@ class KnownTensors:
         return True
 
     def fail(self, names: list[str]) -> None:
-        """Mark the tensors of an operator with a problem. Operators that depend on these tensors are not checked."""
+        """Mark `names`, the outputs of an operator that has a problem, as failed. Operators that depend on these
+        tensors are not checked.
+        """
         self.failed.update(name for name in names if name)
         self.defined.update(names)

@@ -11,7 +11,7 @@ from tilewright.base.errors import InputError
 from tilewright.workload.onnx.loading import load_model
 from tilewright.workload.onnx.resolution.network import ResolvedGraph, resolve_graph
 
-_LEFT_OPEN = ("decided at run time", "is only known at run time", "is not supported: a network must be a graph")
+_LEFT_OPEN = ("decided at run time", "is only known at run time", "is not supported, because a network must be a graph")
 """Why one-operator models of onnx may be refused: sizes that are inputs, open conditions, loops."""
 _SLOW_TO_IMPORT = ("averagepool", "lppool", "maxpool")
 """They compute for seconds when they are imported."""
