@@ -1,7 +1,7 @@
 """Models of arrays: energy, cycles, clock period and area of operations, for each kind of array.
 
-Each kind of array has one object with the attributes of `ArrayModel`. The object is entered in `ARRAY_MODELS` under the
-name of the kind. No other code contains this name. The compiled cost model receives the numbers that the object
+Each kind of array has one object with the attributes of `ArrayModel`. The objects of all kinds except DIGITAL are
+entered in `ARRAY_MODELS` under the name of the kind. The compiled cost model receives the numbers that the object
 computes.
 """
 
@@ -30,7 +30,9 @@ class InputWindow(NamedTuple):
     partner_coefficient: int
 
     def positions(self, lanes: int, partner_lanes: int) -> int:
-        """Number of distinct input positions that the lanes need. `lanes` counts the lanes of the loop."""
+        """Number of distinct input positions that the lanes need. `lanes` and `partner_lanes` are the numbers of lanes
+        of the two loops.
+        """
         found = range(lanes), range(partner_lanes)
         return len({self.coefficient * i + self.partner_coefficient * j for i in found[0] for j in found[1]})
 
@@ -44,12 +46,13 @@ class ArrayWork(NamedTuple):
     """Unrolling factors: array dimension -> loop dimension -> number of lanes."""
     lanes: Mapping[str, Mapping[str, float]] = {}
     """Lanes that the model counts: array dimension -> loop dimension -> number of lanes. If the model profile repairs
-    fault B15 (docs/model.md), this is the average number of busy lanes.
+    fault B15 (docs/model.md), each number is the average number of busy lanes.
     """
     input_loops: Mapping[str, InputWindow | None] = {}
-    """Input window of each loop dimension over which inputs differ; None for a dimension without window.
+    """Loop dimension over which inputs differ -> its input window; None if the dimension has no window.
 
-    In the reference, these are the dimensions over which weights stay the same (fault B14, docs/model.md).
+    If the model profile is the reference, the keys are the dimensions over which weights stay the same (fault B14,
+    docs/model.md).
     """
     profile: ModelProfile = REFERENCE
 
@@ -68,10 +71,10 @@ class ArrayModel(Protocol):
         """Cycles that a unit needs for one operation."""
 
     def area_mm2(self, array: OperationalArray) -> float | None:
-        """Area of the whole array; None if the file does not give enough data."""
+        """Area of the whole array in mm2; None if the file does not give enough data."""
 
     def area_breakdown_mm2(self, array: OperationalArray) -> Mapping[str, float]:
-        """Area by component; {} if there are no components."""
+        """Area in mm2 by component of the array; {} if there are no components."""
 
     def clock_period_ns(self, array: OperationalArray) -> float | None:
         """Shortest clock cycle of the array, in ns; None if the file does not give enough data."""
@@ -90,7 +93,7 @@ class Digital(NamedTuple):
     terms: tuple[str, ...] = (MAC,)
 
     def energies_pj(self, array: OperationalArray, work: ArrayWork) -> tuple[float, ...]:
-        """Number of operations times the energy of a unit."""
+        """Tuple with one energy in pJ: the number of operations times the energy of one operation."""
         return (float(array.unit_energy_pj * work.operations),)
 
     def cycles_per_operation(self, array: OperationalArray) -> int:
@@ -123,7 +126,7 @@ def _fault(name: str, entry: object) -> str:
 
 
 ARRAY_MODELS: Registry[ArrayModel] = Registry(__name__, _fault)
-"""Models of arrays of kinds other than DIGITAL."""
+"""Registry of array models, by kind of array. The kind DIGITAL is not in it."""
 _DIGITAL = Digital()
 
 

@@ -1,8 +1,8 @@
 """Attributes: additional numbers of memories, arrays and cores, each declared once.
 
 The declaration defines a key of hardware files, and a figure of the memory, array or core in artifacts. An attribute
-that is a power also adds to an energy term that grows with time. Plug-ins enter their attributes in `ENTERED` under a
-name.
+with an energy term (`term`) is a static power: it adds to this term an energy that grows with time. Plug-ins enter
+their attributes in `ENTERED` under a name.
 """
 
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ from tilewright.base.errors import InputError, Problem
 from tilewright.base.registry import Registry
 
 Owner = Literal["memory", "array", "core"]
-Quantity = Literal["power_mw", "energy_pj", "count", "number"]
+Quantity = Literal["power_mw", "energy_pj", "size_bits", "count", "number"]
 Figures = tuple[tuple[str, float], ...]
 """Pairs (field of an attribute, value), sorted by name. Attributes that have their default value are left out."""
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """Attribute: an additional number of each memory, of the array, or of the core."""
+    """Additional number of each memory, of the array, or of the core, declared by tilewright or by a plug-in."""
 
     key: str
     """Key of the attribute in hardware files."""
@@ -29,7 +29,7 @@ class Attribute:
     field: str
     """Name of the number in artifacts, with its unit."""
     quantity: Quantity
-    """Allowed values: a power or energy with its unit, a whole number, or any number that is not negative."""
+    """Allowed values: a power, energy or size with its unit, a whole number, or any number that is not negative."""
     sentence: str
     """Description of the number, for documentation and schema."""
     default: float = 0.0
@@ -55,13 +55,97 @@ UNIT_LEAKAGE = Attribute(
     "Static power of one unit, in mW (or `3 nW`).",
     term="leakage",
 )
-BUILT_IN = (LEAKAGE, UNIT_LEAKAGE)
+CALL_CYCLES = Attribute(
+    "call_cycles",
+    "core",
+    "call_cycles",
+    "number",
+    "Cycles in which the host issues one call. A call computes the loops that every operand keeps below its outermost"
+    " memory. It loads its inputs anew.",
+)
+CALLS_IN_FLIGHT = Attribute(
+    "calls_in_flight", "core", "calls_in_flight", "count", "Number of calls that the core works on at the same time."
+)
+CALL_KEYS = (CALL_CYCLES, CALLS_IN_FLIGHT)
+"""Attributes of calls, with which a host starts work on a core. The model considers calls only for a core with at least
+one of these attributes.
+"""
+COMMAND_ITERATIONS = Attribute(
+    "command_iterations",
+    "array",
+    "command_iterations",
+    "count",
+    "Largest number of iterations of the loops over `command_dimensions` that one command of the array covers.",
+)
+LEAST_COMMAND = Attribute(
+    "least_command_cycles",
+    "array",
+    "least_command_cycles",
+    "number",
+    "Least cycles for which a command occupies the array. Needs `command_iterations`.",
+)
+COMMAND_LATENCY = Attribute(
+    "command_latency_cycles",
+    "array",
+    "command_latency_cycles",
+    "number",
+    "Cycles from the issue of a command to its end, beside the cycles for which it occupies the array: filling and"
+    " draining the array, and queues. Needs `commands_in_flight`.",
+)
+COMMANDS_IN_FLIGHT = Attribute(
+    "commands_in_flight",
+    "array",
+    "commands_in_flight",
+    "count",
+    "Number of commands that the array works on at the same time. Needs `command_latency_cycles`.",
+)
+REQUEST_LATENCY = Attribute(
+    "request_latency_cycles",
+    "memory",
+    "request_latency_cycles",
+    "number",
+    "Cycles from a request to its data, if no cache serves it. Needs `requests_in_flight` and `burst`.",
+)
+REQUESTS_IN_FLIGHT = Attribute(
+    "requests_in_flight",
+    "memory",
+    "requests_in_flight",
+    "count",
+    "Number of requests that wait for their data at the same time. Needs `request_latency_cycles`.",
+)
+BURST = Attribute(
+    "burst",
+    "memory",
+    "burst_bits",
+    "size_bits",
+    "Size of a request, in bits (or `64 B`). Requests begin at a multiple of it. Needs `request_latency_cycles`.",
+)
+PAGE = Attribute(
+    "page",
+    "memory",
+    "page_bits",
+    "size_bits",
+    "Size of a page of addresses or of a row of the memory, in bits (or `4 KiB`). Needs `page_cycles`.",
+)
+PAGE_CYCLES = Attribute(
+    "page_cycles",
+    "memory",
+    "page_cycles",
+    "number",
+    "Cycles in which the first request of a page holds up all other requests. Needs `page`.",
+)
+WAITING = (
+    *CALL_KEYS,
+    *(COMMAND_ITERATIONS, LEAST_COMMAND, COMMAND_LATENCY, COMMANDS_IN_FLIGHT),
+    *(REQUEST_LATENCY, REQUESTS_IN_FLIGHT, BURST, PAGE, PAGE_CYCLES),
+)
+"""Attributes from which the waiting terms of the latency follow (`cost.waiting`)."""
+BUILT_IN = (LEAKAGE, UNIT_LEAKAGE, *WAITING)
 
 
 def _fault(name: str, entry: object) -> str:
-    """Reason why an attribute of a plug-in is invalid by itself; '' if it is valid. `attributes` finds conflicts
-    between attributes.
-    """
+    """Reason why the attribute of a plug-in is invalid by itself; '' if it is valid. Conflicts between attributes are
+    found by `attributes`."""
     if not isinstance(entry, Attribute):
         return f"is a {type(entry).__name__}, not an Attribute"
     if entry.of not in get_args(Owner):
@@ -72,7 +156,7 @@ def _fault(name: str, entry: object) -> str:
         return f"belongs to the energy term {entry.term!r}, which needs a power, not {entry.quantity}"
     if entry.term and entry.default:
         return (
-            f"is a power with the default {entry.default:g}; the default of a power must be 0, as files must state it"
+            f"is a power, so its default must be 0, not {entry.default:g}: a power must be given in the hardware file"
         )
     return ""
 
@@ -92,15 +176,16 @@ def attributes(owner: Owner | None = None) -> tuple[Attribute, ...]:
 
 @cache
 def _checked(others: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
-    """All attributes, built-in ones first. Raises InputError if two attributes of one owner have the same key or
-    field."""
+    """Attributes of all owners: built-in ones first, then `others`, those of plug-ins. Raises InputError if two
+    attributes of one owner have the same key or field.
+    """
     problems = []
     known = list(BUILT_IN)
     for attribute in others:
         for one in known:
             if one.of == attribute.of and (one.key == attribute.key or one.field == attribute.field):
                 what = f"the key {one.key!r}" if one.key == attribute.key else f"the field {one.field!r}"
-                problems.append(Problem(f"has {what}, which another attribute has", f"attribute of a {one.of}"))
+                problems.append(Problem(f"has {what}, which another attribute already has", f"attribute of a {one.of}"))
         known.append(attribute)
     if problems:
         raise InputError(problems)
@@ -136,6 +221,7 @@ def _fields(owner: Owner) -> tuple[str, ...]:
 
 
 def spread(owner: Owner) -> dict[str, Any]:
-    """Metadata of a dataclass field that holds figures. Artifacts then write each figure as a key beside the other
-    fields."""
+    """Metadata of a dataclass field that holds figures of `owner`. Artifacts write each of these figures under a key of
+    its own, beside the other fields.
+    """
     return {"spread": partial(_fields, owner)}

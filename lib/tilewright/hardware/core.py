@@ -9,13 +9,15 @@ from functools import cached_property
 
 from tilewright.base.artifacts.codec import LEFT_OUT
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.hashes import hash_once
 from tilewright.base.operator_groups import MAC
 from tilewright.hardware.attributes import Figures, spread
 from tilewright.hardware.silicon.memory_cost import CostSource
 
 MEMORY_OPERANDS = ("I1", "I2", "O")
 DIRECTIONS = ("tl", "fl", "th", "fh")
-"""Directions in which data move between a memory and its neighbouring levels, in the order of all tables.
+"""Directions in which data move between a memory and its neighbouring levels. All tables have the directions in this
+order.
 
 `tl` (to low): read for the level below. `fl` (from low): written by the level below. `th` (to high): read for the level
 above. `fh` (from high): written by the level above.
@@ -39,11 +41,20 @@ class Port:
     port_type: str
     """Type of the port: read, write or read_write."""
     bandwidth_min_bits: int
-    """Smallest accessible part of a word, in bits per cycle. It sets the granularity of the access energy."""
+    """Smallest accessible part of a word, in bits per cycle. The energy of an access counts multiples of this part."""
     bandwidth_max_bits: int
     """Width of a word, in bits per cycle."""
     allocation: tuple[tuple[str, str], ...]
     """Pairs (memory operand, direction) that the port serves, as written in the hardware file."""
+
+
+@dataclass(frozen=True)
+class CacheLevel:
+    """Cache between the core and a memory. No mapping places data in it; it shortens requests (`cost.waiting`)."""
+
+    size_bits: int
+    request_latency_cycles: float
+    """Cycles from a request to its data, if the cache has the data."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +84,18 @@ class Memory:
     """Source of the costs of the memory, if the costs come from the library of costs and not from the hardware file."""
     figures: Figures = field(default=(), metadata=spread("memory"))
     """Additional numbers of the memory (`hardware.attributes`), if they differ from their default values."""
+    caches: tuple[CacheLevel, ...] = field(default=(), metadata=LEFT_OUT)
+    """Caches between the core and the memory, from the smallest to the largest."""
+    row_dimensions: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
+    """Loop dimensions along which neighbouring elements are next to each other in the memory. For each operand, only
+    the first of these dimensions that the operand has is used.
+    """
 
     @cached_property
     def frame(self) -> "Memory":
-        """Structure of the memory: its operands, its served dimensions, and its ports without their widths."""
+        """Structure of the memory: its operands, its served dimensions, and the type and the served directions of each
+        port.
+        """
         ports = tuple(Port("", port.port_type, 0, 0, port.allocation) for port in self.ports)
         return Memory("", 0, 0.0, 0.0, self.operands, ports, self.served_dimensions)
 
@@ -103,6 +122,8 @@ class OperationalArray:
     """Pairs (name, value) of further numbers that the cost model of this kind of array reads."""
     figures: Figures = field(default=(), metadata=spread("array"))
     """Additional numbers of the array (`hardware.attributes`), if they differ from their default values."""
+    command_dimensions: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
+    """Loop dimensions that a command of the array covers; () stands for the innermost loop."""
 
     @cached_property
     def size_of(self) -> dict[str, int]:
@@ -120,9 +141,10 @@ class OperationalArray:
         return math.prod(size for _, size in self.dimensions)
 
 
+@hash_once
 @dataclass(frozen=True)
 class Core:
-    """Core of an accelerator. Its memories are in the order of the file, which is bottom-up for every operand."""
+    """Core of an accelerator. The memories are in the order of the file, which is bottom-up for every operand."""
 
     name: str
     operational_array: OperationalArray
@@ -145,6 +167,11 @@ class Core:
     """
     exclusive_dataflows: bool = field(default=False, metadata=LEFT_OUT)
     """True if the array can run only the listed dataflows (`mapping.dataflows`)."""
+    waits: bool = field(default=False, metadata=LEFT_OUT)
+    """True if the hardware file has keys of calls, commands or requests (`cost.waiting`).
+
+    The field stays true if the memory with requests is removed from the core because a layer does not use it.
+    """
     figures: Figures = field(default=(), metadata=spread("core"))
     """Additional numbers of the core (`hardware.attributes`), if they differ from their default values."""
 
@@ -154,7 +181,9 @@ class Core:
 
         Many designs of a design space have the same frame.
         """
-        array = replace(self.operational_array, unit_energy_pj=0.0, unit_area_mm2=0.0, figures=())
+        array = replace(
+            self.operational_array, unit_energy_pj=0.0, unit_area_mm2=0.0, figures=(), command_dimensions=()
+        )
         return Core("", array, tuple(memory.frame for memory in self.memories))
 
 
@@ -174,7 +203,7 @@ def single_core(accelerator: Accelerator) -> Core:
 
 
 def several_cores_problem(accelerator: Accelerator, file: str = "") -> Problem:
-    """Text of the problem that an accelerator has several cores where exactly one core is required."""
+    """Problem to report for an accelerator with several cores where exactly one core is required."""
     message = (
         f"{accelerator.name} has {len(accelerator.cores)} cores, but one core is required here; for several cores, use"
         " a run with `flow: multi`, or the verbs cns, cost, allocate, schedule (docs/multi-core.md)"

@@ -14,7 +14,9 @@ from tilewright.base.yamlfile import YamlDocument, load_yaml, table
 FOLDER_OF_HARDWARE, FOLDER_OF_INPUTS = "hardware", "inputs"
 _MOST_LISTED = 12
 _MOST_FILES = 20_000
-"""Largest number of files that are visited in the search for a file name without folders."""
+"""Number of visited files after which the search for a file name without folders leaves a folder and continues in the
+next one.
+"""
 MOST_COPIES = 1024
 """Largest number of copies of one core that `core_counts` can ask for."""
 T = TypeVar("T")
@@ -23,10 +25,14 @@ T = TypeVar("T")
 def find_core_file(name: str, folder: Path) -> Path | None:
     """Path of the core file that `name` means in an accelerator file in `folder`; None if there is none.
 
-    The folder of the accelerator file is searched first. If `name` has folders, it is then resolved from the working
-    folder, and from the folders above the accelerator file. If `name` has no folders, the file is then searched below
-    those folders around the accelerator file that have `hardware` in their name, and below those that are called
-    `inputs`.
+    The folder of the accelerator file is searched first.
+
+    If `name` has folders, it is then resolved from the working folder, and from each folder above the accelerator file.
+    A name that begins with `./` is not.
+
+    If `name` has no folders, the folder `cores` beside the accelerator file is searched next. Then come those folders
+    above the accelerator file that have `hardware` in their name or are called `inputs`, with their subfolders. A file
+    in them counts only if a folder in its path has `hardware` in its name.
     """
     given = Path(name)
     near = [folder / given]
@@ -41,8 +47,9 @@ def find_core_file(name: str, folder: Path) -> Path | None:
 
 
 def core_file_names(paths: list[Path]) -> list[str]:
-    """Unique name for each file: without folder and suffix, plus as many folders as are needed to distinguish the
-    files."""
+    """Names of core files, in the order of `paths`. A name is the file name without suffix, after as many folder names
+    as are needed to distinguish the files. If files differ only in the suffix, each name is the file name with suffix.
+    """
     resolved = [path.resolve() for path in paths]
     distinct = list(dict.fromkeys(resolved))
     longest = max((len(path.parts) for path in distinct), default=0)
@@ -62,9 +69,10 @@ class CoreIds:
 
     known: tuple[int, ...]
     offchip: int | None
-    """Id of the off-chip core if the file gives one. It is kept even if no core has this id."""
+    """Id of the off-chip core if the file gives one. The id is kept even if no core has this id."""
     is_certain: bool = True
-    """True if the set of ids is certain. It is uncertain if two cores have the same id, which another check reports."""
+    """True if the set of ids is certain. The set is uncertain if two cores have the same id; another check reports
+    this."""
     copy_of: Mapping[int, int] = field(default_factory=dict, compare=False)
     """Id of a copy that `core_counts` makes -> id of its original core."""
 
@@ -74,16 +82,16 @@ class CoreIds:
         return tuple(core_id for core_id in self.known if core_id != self.offchip)
 
     def with_copies(self, core_ids: Iterable[int]) -> tuple[int, ...]:
-        """Ids in the order of `ids`, each followed by the ids of its copies."""
+        """Ids in the order of `core_ids`, each followed by the ids of its copies."""
         return tuple(one for core_id in core_ids for one in (core_id, *self.copies_of(core_id)))
 
     def copies_of(self, core_id: int) -> tuple[int, ...]:
-        """Ids of the copies of a core."""
+        """Ids of the copies that `core_counts` makes of the core `core_id`, without `core_id` itself."""
         return tuple(copy for copy, original in self.copy_of.items() if original == core_id)
 
     def said_of(self, said: Mapping[int, T], core_id: int) -> T | None:
-        """Entry of a core in the table `said`, which has entries by core id. A copy without an entry takes the entry of
-        its original core.
+        """Entry of a core in the table `said`, whose keys are core ids. A copy without an entry takes the entry of its
+        original core. None if neither has an entry.
         """
         return said.get(core_id, said.get(self.copy_of.get(core_id, core_id)))
 
@@ -108,8 +116,9 @@ def core_ids_of(document: YamlDocument) -> CoreIds:
 
 
 def core_files_of(data: Any) -> dict[int, tuple[tuple[str | int, ...], str]]:
-    """Pairs (path of the core in the data of an accelerator file, file name as written), by core id. This function does
-    not check the names."""
+    """Pairs (position in `data` at which the core file is named, file name as written), by core id. This function does
+    not check the names.
+    """
     cores = table(data).get("cores")
     numbered = enumerate(cores) if isinstance(cores, list) else table(cores).items()
     found: dict[int, tuple[tuple[str | int, ...], str]] = {
@@ -147,7 +156,8 @@ def contained_cores(data: Any) -> dict[Any, Any] | None:
 
 
 def core_paths(file: Path) -> dict[str, Path]:
-    """Paths of the existing core files of an accelerator file, by core file name; {} for the file of one core.
+    """Paths of the existing core files of an accelerator file, by core file name. {} for the file of one core, and for
+    an accelerator file that contains its cores.
 
     Raises InputError if the accelerator file cannot be read.
     """

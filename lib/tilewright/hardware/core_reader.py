@@ -2,7 +2,7 @@
 
 Until 2025 a memory had `r_bw` and `w_bw`, a number of ports of each kind, and, for each operand, a table that assigns a
 port to each direction. Core files of Stream 2.1 give the `type` of a core. If the type says that the core only stores
-data, the array of the core has no units.
+data, the file can omit the array or give an array without units.
 """
 
 from collections.abc import Iterator
@@ -16,13 +16,14 @@ from tilewright.base.validation import TableModel, validate
 from tilewright.base.yamlfile import YamlDocument, items, table
 from tilewright.hardware.array_model import array_model
 from tilewright.hardware.attributes import LEAKAGE, figures_of
-from tilewright.hardware.core import MM2, NO_UNIT, Core, Dataflow, Memory, OperationalArray, Port
+from tilewright.hardware.core import MM2, NO_UNIT, CacheLevel, Core, Dataflow, Memory, OperationalArray, Port
 from tilewright.hardware.in_memory_circuits import precharging_energy_pj
 from tilewright.hardware.memory_costs import is_from_library, library_cost
 from tilewright.hardware.physical_rates import CLOCK_KEY, core_in_cycles
 from tilewright.hardware.silicon.memory_cost import CostSource
 from tilewright.hardware.static_power import clock_period_ns, static_power_mw
 from tilewright.hardware.system import CELLS, core_area
+from tilewright.hardware.waiting_checks import check_waiting, has_waiting
 from tilewright.hardware.yaml_checks import ALONE, OFF_CHIP, STORE, array_kind, check_hardware
 from tilewright.hardware.yaml_schema import DataflowEntry, HardwareFile, MemoryEntry, PortEntry, hardware_file
 
@@ -70,8 +71,9 @@ def only_stores(document: YamlDocument) -> bool:
 
 
 def with_dummy_array(document: YamlDocument) -> YamlDocument:
-    """Document of a core in which an array of one unit, with no cost, replaces the array. Its dimensions are those that
-    the memories serve.
+    """Copy of the document of a core, with an array of one unit without costs in place of its array. The new array has
+    the dimensions of the old array. If the old array has no dimensions, the new array has those that the memories
+    serve.
     """
     data = table(document.data)
     array = table(data.get("operational_array", data.get("multipliers")))
@@ -95,7 +97,10 @@ def _core_type(document: YamlDocument) -> str:
 
 
 def _translated_memory(document: YamlDocument, path: KeyPath, memory: Any, problems: list[Problem]) -> Any:
-    """Memory with a list of ports. A memory that is not in the old form is returned unchanged."""
+    """Memory in the current form, with a list of ports. A memory that is not in the old form is returned unchanged.
+
+    Contradictions between the ports are added to `problems`.
+    """
     if not isinstance(memory, dict) or not set(memory) >= _BANDWIDTHS:
         return memory
     operands = [name for name in items(memory.get("operands")) if isinstance(name, str)]
@@ -143,12 +148,12 @@ def _problem(document: YamlDocument, path: KeyPath, message: str, value: object,
 def core_entry(
     document: YamlDocument, notices: list[str] | None = None, use: str = ALONE, clock_mhz: float | None = None
 ) -> HardwareFile:
-    """Checked content of a core file. `use` states whether the core is alone (ALONE), one of several cores (PART), or a
-    core that only stores data (STORE).
+    """Checked content of a core file. `use` states what the core is: the only core (ALONE), one of several cores
+    (PART), a core that only stores data (STORE), or the off-chip core (OFF_CHIP).
 
-    `clock_mhz` is the clock that an accelerator of several cores gives. The array of a core that only stores data never
-    computes. The files of such cores omit the array, or give an array without units and with any energy. Raises
-    InputError.
+    `clock_mhz` is the clock that the file of several cores gives. If the use is STORE or OFF_CHIP, an array that never
+    computes replaces the array of the file. These files can therefore omit the array, or give an array without units
+    and with any energy. Raises InputError with all mistakes.
     """
     document = with_dummy_array(document) if use in (STORE, OFF_CHIP) else document
     refuse_other_kind(document, HARDWARE)
@@ -158,6 +163,7 @@ def core_entry(
     entry: HardwareFile | None = validate(hardware_file(), document.data, problems)
     if entry is not None:
         check_hardware(problems, document, entry, use, clock_mhz)
+        check_waiting(problems, entry, only_stores=use in (STORE, OFF_CHIP))
     if entry is not None and not problems.found and use == ALONE:  # several cores have a common clock
         core = core_of(entry)
         for path, said in clock_notes(core, clock_period_ns(core)):
@@ -191,10 +197,10 @@ def _first_area(document: YamlDocument) -> KeyPath:
 
 
 def clock_notes(core: Core, period_ns: float | None) -> Iterator[tuple[KeyPath, str]]:
-    """Notices, by path in the file, about a clock that is too fast or missing.
+    """Pairs (path in the file, notice), for a clock that is too fast or missing.
 
-    The notices name accesses and operations that take longer than a cycle. Without a clock, they name the static power
-    from the library of costs, which is then left out.
+    If the clock is too fast, a notice names the accesses or operations that take longer than a cycle. If the clock is
+    missing, a notice names the static power from the library of costs, which is then left out.
     """
     if period_ns is None:
         if power_mw := static_power_mw(core):
@@ -223,6 +229,7 @@ def core_of(entry: HardwareFile) -> Core:
         clock_frequency_mhz=entry.clock_frequency or 0.0,
         exclusive_dataflows=bool(entry.exclusive_dataflows),
         figures=figures_of("core", _given(entry)),
+        waits=has_waiting(entry),
     )
 
 
@@ -268,6 +275,7 @@ def _array(entry: HardwareFile) -> OperationalArray:
         kind=array_kind(array),
         parameters=_in_memory_parameters(entry) if array.is_imc else (),
         figures=figures_of("array", _given(array)),
+        command_dimensions=tuple(array.command_dimensions or ()),
     )
 
 
@@ -288,7 +296,9 @@ def _in_memory_parameters(entry: HardwareFile) -> tuple[tuple[str, float], ...]:
 
 
 def _precharging_pj(entry: HardwareFile, name: str) -> float:
-    """Energy in pJ, in addition to `r_cost`, of reading a word. It is 0 except for cells that hold several weights."""
+    """Additional energy in pJ of reading a word of the memory `name`: energy that `r_cost` does not include. The result
+    is 0 unless the memory consists of the cells of an in-memory array, and each cell holds several weights.
+    """
     precision = entry.operational_array.input_precision
     if name != CELLS or not entry.operational_array.is_imc or precision is None:
         return 0.0
@@ -313,6 +323,8 @@ def _memory(name: str, entry: MemoryEntry, precharging_pj: float = 0.0) -> Memor
         force_double_buffering=entry.force_double_buffering,
         cost_source=source,
         figures=figures_of("memory", _of_library(source) | _given(entry)),
+        caches=tuple(CacheLevel(one.size, one.request_latency_cycles) for one in entry.caches or ()),
+        row_dimensions=tuple(entry.row_dimensions or ()),
     )
 
 

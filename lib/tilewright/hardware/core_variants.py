@@ -1,6 +1,6 @@
-"""Variants of a core that differ only in unit energies, areas and word widths.
+"""Variants of a core that differ only in energies per operation and per word, areas and word widths.
 
-Every variant has the same valid mappings, and a mapping moves the same data on every variant.
+A mapping moves the same data on every variant.
 """
 
 from collections.abc import Sequence
@@ -14,39 +14,39 @@ from tilewright.hardware.core import Core, OperationalArray
 
 @dataclass(frozen=True, eq=False)
 class CoreVariants:
-    """Energies, areas and word widths of the variants of one core. There is at least one variant."""
+    """Word widths, energies per word and arrays of the variants of one core. There is at least one variant."""
 
     memories: tuple[str, ...]
     """Names of the memories, in the order of the core."""
     ports: tuple[tuple[str, str], ...]
     """Pairs (memory name, port name), one per column of `widths`."""
     widths: np.ndarray
-    """[row, port] Word width of each port in bits, int64. Each distinct combination of widths among the variants is one
+    """Word widths in bits: int64 array [row, port]. Each distinct combination of widths among the variants has one
     row."""
     width_of: np.ndarray
-    """[variant] Row of `widths` for each variant, int64."""
+    """Index of the row of `widths` that each variant has: int64 array [variant]."""
     word_pj: np.ndarray
-    """[variant, memory, 2] Energies in pJ of reading and of writing a word, float64."""
+    """Energies in pJ of reading and of writing a word: float64 array [variant, memory, 2]."""
     arrays: tuple[OperationalArray, ...]
     """Distinct arrays of the variants."""
     array_of: np.ndarray
-    """[variant] Index into `arrays`, int64."""
+    """Index in `arrays` of each variant's array: int64 array [variant]."""
 
     @cached_property
     def _column(self) -> dict[tuple[str, str], int]:
         return {port: column for column, port in enumerate(self.ports)}
 
     def column(self, memory: str, port: str) -> int:
-        """(memory name, port name) -> column of the port in `widths`."""
+        """Index of the column of `widths` that belongs to the port `port` of the memory `memory`."""
         return self._column[memory, port]
 
     def with_array(self, core: Core, array: OperationalArray) -> Core:
-        """Core in which `array` replaces the array."""
+        """Copy of `core` with the array `array`."""
         return core if array == core.operational_array else replace(core, operational_array=array)
 
     def with_widths(self, core: Core, bits: Sequence[int]) -> Core:
-        """Core in which `bits` replaces the word widths. `bits` has one width per column of `widths`. `core` can lack
-        some memories and ports of the variants.
+        """Copy of `core` with the word widths `bits`. `bits` has one width per column of `widths`. `core` can lack some
+        memories and ports of the variants.
         """
         memories = tuple(
             replace(
@@ -62,14 +62,15 @@ class CoreVariants:
 
     @cached_property
     def begins_words(self) -> np.ndarray:
-        """[variant] True if the words of a variant differ in width or energy from the words of the previous variant,
-        bool."""
+        """Bool array [variant]: True for the first variant, and for each variant whose word widths or word energies
+        differ from those of the previous variant.
+        """
         same = (np.diff(self.word_pj, axis=0) == 0).all(axis=(1, 2)) & (np.diff(self.width_of) == 0)
         return np.concatenate([[True], ~same])
 
     @property
     def reference(self) -> int:
-        """Row of `widths` in which every port has its widest word; -1 if there is no such row."""
+        """Index of the row of `widths` in which every port has its widest word; -1 if there is no such row."""
         return next((row for row, bits in enumerate(self.widths.tolist()) if tuple(bits) == self.widest), -1)
 
     @property
@@ -78,8 +79,8 @@ class CoreVariants:
         return tuple(self.widths.max(axis=0).tolist())
 
     def of_widths(self, rows: Sequence[int]) -> tuple["CoreVariants", np.ndarray]:
-        """Selection of the variants whose row of `widths` is in `rows`, and the indices of the selected variants in
-        this object.
+        """Pair (variants whose row of `widths` is in `rows`, indexes of these variants among all variants of this
+        object).
         """
         chosen = np.flatnonzero(np.isin(self.width_of, rows))
         number = {row: place for place, row in enumerate(rows)}
@@ -95,8 +96,8 @@ class CoreVariants:
 
 
 def variants_of(cores: Sequence[Core]) -> CoreVariants | None:
-    """Variants that consist of the given cores, which have the same structure and sizes. The first core is the
-    reference. The result is None if two memories or two ports have the same name.
+    """Variants of one core: one variant for each of the given cores, in their order. The cores have the same structure
+    and sizes. None if two memories of a core, or two ports of a memory, have the same name.
     """
     first = cores[0]
     ports = tuple((memory.name, port.name) for memory in first.memories for port in memory.ports)

@@ -11,7 +11,7 @@ from tilewright.base.errors import KeyPath, Problem, nearest_name
 
 def key_path(data: Any, path: str) -> KeyPath | Problem:
     """Keys and list indices that a dotted path selects in the data of a hardware file. If the path is invalid, the
-    result is a text that describes the problem.
+    result is a Problem.
 
     Items of lists are selected by their `name` (such as ports) or by an index from 0: `sizes.0`, or `sizes[0]` as in
     messages. Keys can contain dots and brackets. The last key of the path can be missing in the data. All tables and
@@ -30,9 +30,8 @@ def key_path(data: Any, path: str) -> KeyPath | Problem:
 
 
 def path_text(data: Any, path: KeyPath) -> str:
-    """Dotted path that selects the value at the given keys. It names list items by their `name` if possible, else by
-    their index.
-    """
+    """Dotted path that selects the value at the given keys. List items are named by their `name` if possible, else by
+    their index."""
     words = []
     for key in path:
         name = ""
@@ -49,8 +48,8 @@ def path_text(data: Any, path: KeyPath) -> str:
 
 
 def _walked(data: Any, text: str) -> tuple[KeyPath, Any, str]:
-    """Keys of the longest existing prefix of a path, the value at this prefix, and the rest of the path ('' if the
-    whole path exists).
+    """Triple: keys of the longest existing prefix of a path, value at this prefix, rest of the path ('' if the whole
+    path exists).
 
     A key can contain dots and brackets, such as `reg.O[0]`. Several keys can therefore match the start of the path.
     Among the keys with which the whole path exists, the longest key is taken. If no key leads to the end, the key with
@@ -89,7 +88,9 @@ def with_dots(path: str) -> str:
 
 
 def keys_of(data: Any) -> list[str]:
-    """Words that can come next in a path: the keys of a table, or the names (else indices) of list items."""
+    """Words that can come next in a path: the keys of a table, or the names of the items of a list. If no item has a
+    name, the words are the indices of the items.
+    """
     if isinstance(data, dict):
         return [str(key) for key in data]
     if not isinstance(data, list):

@@ -18,7 +18,7 @@ class MemoryHierarchy:
 
     topological_order: tuple[int, ...]
     levels_of: tuple[tuple[str, tuple[int, ...]], ...]
-    """Pairs (memory operand, memories that hold it from innermost to outermost)."""
+    """Pairs (memory operand, indices of the memories that hold the operand, innermost first)."""
     inner_memories: tuple[int, ...]
     """Memories that are the innermost level for every operand they hold."""
 
@@ -33,7 +33,8 @@ def memory_hierarchy(core: Core) -> MemoryHierarchy:
 
     Memories are placed one after the other. For each operand that a memory holds, the memory is placed above those
     earlier memories that hold this operand and have the greatest height. The height of a memory is its highest level
-    among all operands that it holds. Ties in the topological order follow the file.
+    among all operands that it holds. From inner to outer, memories between which no order is given keep the order of
+    the file.
     """
     return hierarchy_of(tuple(memory.operands for memory in core.memories))
 

@@ -1,6 +1,6 @@
-"""In-memory arrays, analog and digital:
+"""Energy, cycles, clock period and area of in-memory arrays, analog and digital (zigzag-dse 3.9.1).
 
-energy, cycles, clock period and area (zigzag-dse 3.9.1). Section names refer to docs/model.md#in-memory-arrays.
+Section names refer to docs/model.md#in-memory-arrays.
 
 A bank has cells with weights at the crossings of word lines and bit lines. Analog arrays add products along a bit line
 and convert the sum; digital arrays have an adder tree for each column. The bits of activations arrive in groups, one
@@ -53,8 +53,11 @@ class InMemory(NamedTuple):
     def _front(
         self, own: InMemoryArray, columns: float, driven: int, activations: float, only_driven: bool
     ) -> dict[str, float]:
-        """Energies in pJ of the components before the place-value adders, by component. If `only_driven` is true, only
-        rows of multipliers that receive inputs switch.
+        """Energy in pJ of the components before the place-value adders, by component.
+
+        `columns` is the number of columns in use, `driven` is the number of rows that take inputs, and `activations` is
+        the number of operations per lane of a bank. `only_driven` has an effect only on digital arrays: if it is true,
+        only multipliers in rows that take inputs switch; otherwise, the multipliers of all rows switch.
         """
         bits, phases = own.weight_bits, own.phases
         if self.analog:
@@ -77,11 +80,11 @@ class InMemory(NamedTuple):
         return InMemoryArray.of(array, self.analog).phases
 
     def area_mm2(self, array: OperationalArray) -> float | None:
-        """Area of all circuits except the cells, which count as a memory."""
+        """Area in mm2 of all circuits of the array except the cells. The cells count as a memory."""
         return total(self.area_breakdown_mm2(array).values())
 
     def area_breakdown_mm2(self, array: OperationalArray) -> dict[str, float]:
-        """Area of the circuits by component."""
+        """Name of a component -> area of its circuits in mm2. The cells are left out."""
         return dict(InMemoryArray.of(array, self.analog).areas_mm2)
 
     def clock_breakdown_ns(self, array: OperationalArray) -> dict[str, float]:
@@ -95,8 +98,8 @@ class InMemory(NamedTuple):
     def refusal(self, array: OperationalArray, work: ArrayWork) -> str:
         """Reason why a mapping is refused; '' if the mapping is allowed.
 
-        The model refuses the cases in which the reference ends with an error (fault B14, docs/model.md). The repaired
-        model refuses only mappings that need more rows than the array has.
+        If the model profile repairs fault B14 (docs/model.md), only mappings that need more rows than the array has are
+        refused. Otherwise, the mappings for which the reference ends with an error are refused.
         """
         own = InMemoryArray.of(array, self.analog)
         if work.profile.complete_in_memory_model:
@@ -106,14 +109,15 @@ class InMemory(NamedTuple):
             told = f"the outputs on {own.word_line} need {needed} rows of inputs"
             return f"{told}, but {own.bit_line} has {own.rows}"
         if own.cell_bits > own.weight_bits:
-            return f"cells that hold {own.cell_bits} bits for weights of {own.weight_bits} {_UNKNOWN}"
+            return f"cells of {own.cell_bits} bits for weights of {own.weight_bits} bits {_UNKNOWN}"
         slid = _unshared(own, work)
         if slid and len(work.lanes.get(own.bit_line, {})) == 1:
-            return f"{', '.join(slid)} on {own.word_line} with one loop on {own.bit_line} {_UNKNOWN}"
+            loops = f"loops {', '.join(slid)} unrolled over {own.word_line} with one loop unrolled over {own.bit_line}"
+            return f"{loops} {_UNKNOWN}"
         alone = [name for name, window in work.input_loops.items() if window is None]
         if slid and alone:
-            told = f"{', '.join(slid)} on {own.word_line}, where weights are the same over {', '.join(alone)}"
-            return f"{told}, {_UNKNOWN}"
+            told = f"loops {', '.join(slid)} unrolled over {own.word_line} with equal weights over {', '.join(alone)}"
+            return f"{told} {_UNKNOWN}"
         return ""
 
 
@@ -126,8 +130,8 @@ def used_rows(own: InMemoryArray, work: ArrayWork) -> int:
     """Number of rows of a bank that take inputs (section "Rows").
 
     Several columns can compute neighbouring outputs of one sliding window. The inputs of these columns then lie in
-    diagonals, and each further output needs one more row. The reference adds these rows to a wrong loop (fault B14).
-    The repaired model counts the distinct inputs.
+    diagonals, and each further output needs one more row. The reference counts these additional rows in a wrong loop
+    (fault B14). If the model profile repairs this fault, the result is the number of distinct inputs.
     """
     beside, along = work.lanes.get(own.word_line, {}), work.lanes.get(own.bit_line, {})
     if work.profile.complete_in_memory_model:
@@ -143,8 +147,12 @@ def used_rows(own: InMemoryArray, work: ArrayWork) -> int:
 
 
 def _distinct_inputs(beside: Mapping[str, float], along: Mapping[str, float], work: ArrayWork) -> int:
-    """Number of rows that are needed if each row takes one distinct input. Columns with different inputs need
-    different rows."""
+    """Number of rows of a bank that take inputs if each row takes one distinct input. Columns with different inputs
+    need different rows.
+
+    `beside` has the lanes along a word line, one column per lane. `along` has the lanes along a bit line. Both map a
+    loop dimension to its number of lanes.
+    """
     rows, left = 1.0, dict(along)
     counted: set[str] = set()
     for name in beside:
@@ -170,7 +178,9 @@ def _whole(rows: float) -> int:
 
 
 def _unshared(own: InMemoryArray, work: ArrayWork) -> list[str]:
-    """Loop dimensions across columns along which the weights stay the same; [] if the mapping uses only one row."""
+    """Loop dimensions that the mapping spreads over columns and over which inputs differ (`input_loops`); [] if the
+    mapping uses only one row.
+    """
     if _product(work.lanes.get(own.bit_line, {})) == 1:
         return []
     return [name for name in work.lanes.get(own.word_line, {}) if name in work.input_loops]

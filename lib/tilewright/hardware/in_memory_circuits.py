@@ -58,7 +58,8 @@ def driver_energy_pj(bits: int) -> float:
 
 
 def precharging_energy_pj(cell_bits: int, weight_bits: int) -> float:
-    """Energy in pJ of reading another weight from a cell that holds several weights; 0 for a cell with one weight.
+    """Energy in pJ of charging the lines to read one weight of a cell that holds several weights; 0 for a cell with one
+    weight.
 
     The weights of a cell are read one after another, on separate lines (section "Cells").
     """
@@ -77,9 +78,9 @@ class InMemoryArray:
     """Lanes along the bit lines: number of products that a bank adds at a time."""
     banks: int
     word_line: str
-    """Array dimension of the columns."""
+    """Array dimension along a word line. The size of this dimension is the number of columns."""
     bit_line: str
-    """Array dimension of the rows."""
+    """Array dimension along a bit line. The size of this dimension is the number of rows."""
     activation_bits: int
     weight_bits: int
     serial_bits: int
@@ -91,8 +92,8 @@ class InMemoryArray:
 
     @classmethod
     def of(cls, array: OperationalArray, analog: bool) -> "InMemoryArray":
-        """Parameters of an in-memory array. The dimension whose name sorts first has the word lines, the second has the
-        bit lines.
+        """Parameters of an in-memory array. The dimension whose name sorts first runs along the word lines, and the
+        second along the bit lines. All further dimensions are banks.
         """
         sides = sorted(array.dimensions)
         (word_line, columns), (bit_line, rows) = sides[:2]
@@ -123,13 +124,16 @@ class InMemoryArray:
 
     @property
     def place_value_inputs(self) -> int:
-        """Number of values that are added with different place values. Analog arrays have one value per weight bit,
-        digital arrays one per serial bit of the activations."""
+        """Number of values that a column adds after shifting each to its place value. Analog arrays have one value per
+        weight bit; digital arrays have one value per activation bit that arrives in a cycle.
+        """
         return self.weight_bits if self.analog else self.serial_bits
 
     @property
     def place_value_bits(self) -> float:
-        """Width in bits of each value that `place_value_inputs` counts."""
+        """Width in bits of each of the `place_value_inputs` values: the output of a converter in analog arrays, the sum
+        of an adder tree in digital arrays.
+        """
         return self.converter_bits if self.analog else self.weight_bits + self.tree_depth
 
     @property
@@ -172,7 +176,9 @@ class InMemoryArray:
 
     @cached_property
     def delays_ns(self) -> dict[str, float]:
-        """Delays by component along the path of a cycle, in ns (section "Clock period")."""
+        """Delay in ns of each component on the critical path of a clock cycle, by component (section "Clock
+        period").
+        """
         return {
             "cells": 0.0,
             "dacs": 0.0,

@@ -24,7 +24,7 @@ from tilewright.hardware.yaml_schema import CostEntry, MemoryEntry, PortEntry
 GIVEN = ("r_cost", "w_cost", "area")
 """Keys that give the costs of a memory as plain numbers."""
 _OF_LAW = {SRAM: ("node_nm", "cells"), REGISTER_FILE: ("node_nm",), DRAM: ("type",)}
-"""Value of `from` in `cost` -> other keys that `cost` can then have."""
+"""Value of the key `from` in `cost` -> further keys that `cost` can then have."""
 _NEEDED = {SRAM: "node_nm", REGISTER_FILE: "node_nm", DRAM: "type"}
 _USUAL_CELLS = "hp"
 BYTES_A_BIT_AT_1_MHZ_GB = 1e6 / 8 / 1e9
@@ -40,11 +40,12 @@ def is_from_library(memory: MemoryEntry) -> bool:
 def check_library_cost(
     problems: Problems, memory: MemoryEntry, clock_mhz: float | None = None, common_clock_mhz: float | None = None
 ) -> None:
-    """Record why the library has no cost for a memory, or note the limitations of the cost in the library.
+    """Report as a problem why a memory cannot have its cost from the library. Otherwise, report the limitations of this
+    cost as notices.
 
-    The notes name interpolated costs, costs that are left out, accesses that take longer than a clock cycle, and a DRAM
-    that needs several parts to reach its bandwidth. `clock_mhz` is the clock in the core file. If it is None, the
-    bandwidth is checked elsewhere, at the common clock of all cores.
+    The notices name interpolated costs, costs that are left out, accesses that take longer than a clock cycle, and a
+    DRAM that needs several parts to reach its bandwidth. `clock_mhz` is the clock in the core file, and
+    `common_clock_mhz` that of the accelerator. The bandwidth of a DRAM is not checked if both are None.
     """
     key = "cost" if memory.cost is not None else "auto_cost_extraction"
     given = [name for name in GIVEN if getattr(memory, name) is not None]
@@ -78,7 +79,9 @@ def check_library_cost(
 
 
 def _beyond_the_part(memory: MemoryEntry, clock_mhz: float) -> list[str]:
-    """Note that a DRAM moves more data per second than one DRAM part of its type can; [] if one part is enough."""
+    """List with a text which says that a DRAM moves more data per second than one DRAM part of its type can. [] if one
+    part is enough, or if the bandwidth of a part is not known.
+    """
     part = entries().get(memory.cost.type or "") if memory.cost is not None else None
     if part is None or part.bandwidth_gbyte_s is None:
         return []
@@ -95,7 +98,9 @@ def _beyond_the_part(memory: MemoryEntry, clock_mhz: float) -> list[str]:
 
 
 def _is_complete(problems: Problems, cost: CostEntry) -> bool:
-    """True if `cost` has exactly the keys that its `from` needs and allows. Otherwise problems are recorded."""
+    """True if `cost` has the key that its `from` requires, no key that this `from` does not allow, and no problem so
+    far. Missing and excess keys are reported as problems.
+    """
     law = getattr(cost, "from")
     if law is None:
         return False
@@ -134,7 +139,9 @@ def _zigzag_word_bits(ports: list[PortEntry]) -> int:
 
 
 def _other_words(ports: list[PortEntry]) -> list[str]:
-    """Note that some ports have another width than the word for which zigzag-dse computes energies."""
+    """List with a text which says that some ports are wider or narrower than the word for which zigzag-dse computes
+    energies; [] if there are no such ports.
+    """
     word = _zigzag_word_bits(ports)
     others = dict.fromkeys(f"{port.name} {port.bandwidth_max}" for port in ports if port.bandwidth_max != word)
     told = f"ports of other widths ({', '.join(others)}) have the energies of a word of {word} bits"

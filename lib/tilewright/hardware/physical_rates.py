@@ -28,7 +28,8 @@ _ENERGIES = {"r_cost": "write", "w_cost": "read"}
 """Key of an energy per word -> type of port that does not use this energy."""
 _HERTZ_A_MEGAHERTZ = 10**6
 _STANDS_IN = 64
-"""Bits per cycle that replace an invalid bandwidth, so that the reader can also find the other problems of the file."""
+"""Number of bits per cycle that replaces an invalid bandwidth, so that the reader can also find the other problems of
+the file."""
 _BANDWIDTH, _ENERGY_OF_A_CYCLE = "bandwidth", "unit_energy_cost"
 
 
@@ -41,11 +42,12 @@ def written_clock_mhz(data: Any) -> float | None:
 
 
 def core_in_cycles(document: YamlDocument, problems: Problems, clock_mhz: float | None = None) -> YamlDocument:
-    """Core file with bandwidths of ports in bits per cycle and energies of words in pJ.
+    """Core file in which bandwidths of ports per second are converted to bits per cycle, and energies per bit to
+    energies per word in pJ.
 
-    `clock_mhz` is the clock of the accelerator that contains the core. It is used only if the core file gives no clock.
-    A bandwidth per second without a clock is recorded as a problem. So is an energy per word if the width of the word
-    depends on the clock.
+    `clock_mhz`, the clock of the accelerator that contains the core, is used only if the core file gives no clock.
+    Problems are reported for invalid values, for a bandwidth per second without a clock, and for an energy per word if
+    the width of the word depends on the clock.
     """
     memories = table(table(document.data).get("memories"))
     if not any(_has_physical_rate(memory) for memory in memories.values()):
@@ -61,9 +63,9 @@ def core_in_cycles(document: YamlDocument, problems: Problems, clock_mhz: float 
 
 
 def links_in_cycles(document: YamlDocument, problems: Problems) -> YamlDocument:
-    """Accelerator file with bandwidths of links in bits per cycle.
+    """Accelerator file in which bandwidths per second of links are converted to bits per cycle.
 
-    A bandwidth per second is recorded as a problem if the file gives no clock. An energy of a busy cycle is recorded as
+    A bandwidth per second is reported as a problem if the file gives no clock. An energy per busy cycle is reported as
     a problem if the bandwidth of the link is per second.
     """
     data = table(document.data)
@@ -85,7 +87,9 @@ def links_in_cycles(document: YamlDocument, problems: Problems) -> YamlDocument:
 
 @dataclass
 class _Clock:
-    """Clock of a file. `is_missed` is true once the missing clock is recorded as a problem."""
+    """Clock of a file. `is_missed` becomes true when the missing clock is reported as a problem, so that it is reported
+    only once.
+    """
 
     frequency_mhz: float | None
     is_missed: bool = False
@@ -120,7 +124,11 @@ def _widths(port: dict[Any, Any], problems: Problems, clock: "_Clock") -> Iterat
 
 
 def _bits_per_cycle(value: Any, problems: Problems, path: KeyPath, clock: "_Clock") -> int | None:
-    """Bandwidth in bits per cycle, rounded down, of a bandwidth per second; None for any other value."""
+    """Bandwidth in bits per cycle, rounded down, if `value` is a bandwidth per second; None for any other value.
+
+    If the bandwidth per second is invalid or the clock is missing, the result is _STANDS_IN, and `problems` gets a
+    problem. A missing clock is reported only once.
+    """
     if not is_per_second(value):
         return None
     try:
@@ -174,7 +182,7 @@ def _energies(
                 yield key, 0.0
         elif value not in (None, 0, 0.0) and depends - {other_kind}:
             message = (
-                "is an energy per word, whose width depends on the clock, because a port has a bandwidth per second"
+                "is an energy per word, but the width of a word depends on the clock: a port has a bandwidth per second"
             )
             problems.at((key,), message, value, "an energy per bit, as 8 pJ/b")
 
@@ -182,9 +190,11 @@ def _energies(
 def _link_in_cycles(
     link: dict[Any, Any], problems: Problems, clock: "_Clock", default: dict[Any, Any] | None = None
 ) -> dict[str, int]:
-    """Bandwidth of a link in bits per cycle, by key; {} if the file does not give the bandwidth per second.
+    """Table with the key `bandwidth`, the bandwidth of a link in bits per cycle; {} if the file does not give the
+    bandwidth per second.
 
-    `default` is the table that has the energy of a link without its own energy.
+    An energy per busy cycle is reported as a problem if the bandwidth is per second, because this energy depends on the
+    clock. If `link` has no energy, the energy of the table `default` applies.
     """
     bits = _bits_per_cycle(link.get(_BANDWIDTH), problems, (_BANDWIDTH,), clock)
     if bits is None:

@@ -1,8 +1,8 @@
 """Order in which the reference (zigzag-dse 3.9.1) iterates over sets of dimensions.
 
-This order decides ties, and some effects of its faults. The reference keeps dimensions in Python sets. It computes the
-hash of a dimension by SHA-512 from the pickled name and class, so the order is the same in every process. This module
-computes the same hashes, and iterates over a Python set of these integers.
+This order decides ties in the reference. It also decides what some faults of the reference do. The reference keeps
+dimensions in Python sets. It computes the hash of a dimension by SHA-512 from the pickled name and class, so the order
+is the same in every process. This module computes the same hashes, and iterates over a Python set of these integers.
 """
 
 import hashlib
@@ -28,13 +28,16 @@ def _digest(data: bytes) -> int:
 
 @lru_cache(maxsize=4096)
 def dimension_hash(name: str, class_name: str) -> int:
-    """Hash of a dimension object of the reference; `class_name` is LayerDim or OADimension."""
+    """Hash that the reference (zigzag-dse) computes for a dimension object called `name`. `class_name` is the class of
+    the object: LayerDim or OADimension."""
     value = _digest(pickle.dumps(name, protocol=4)) ^ _digest(_pickled_class(class_name))
     return value % _HASH_MODULUS
 
 
 def in_set_order(names: Iterable[str], class_name: str) -> list[str]:
-    """Distinct `names`, in the order in which the reference iterates over its set of them."""
+    """Distinct `names`, in the order in which the reference (zigzag-dse) iterates over a Python set of the dimensions
+    with these names. `class_name` is the class of the dimensions: LayerDim or OADimension.
+    """
     by_hash = {dimension_hash(name, class_name): name for name in names}
     table: set[int] = set()
     for value in by_hash:
@@ -43,10 +46,14 @@ def in_set_order(names: Iterable[str], class_name: str) -> list[str]:
 
 
 def layer_dimensions_in_set_order(names: Iterable[str]) -> list[str]:
-    """Loop dimensions in the reference's set order."""
+    """Distinct `names` of loop dimensions, in the order in which the reference (zigzag-dse) iterates over a Python set
+    of these dimensions.
+    """
     return in_set_order(names, "LayerDim")
 
 
 def array_dimensions_in_set_order(names: Iterable[str]) -> list[str]:
-    """Array dimensions in the reference's set order."""
+    """Distinct `names` of array dimensions, in the order in which the reference (zigzag-dse) iterates over a Python set
+    of these dimensions.
+    """
     return in_set_order(names, "OADimension")

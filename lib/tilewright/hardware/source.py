@@ -12,11 +12,14 @@ from tilewright.hardware.system import MultiCoreAccelerator
 
 AcceleratorSource = FilePath | dict[str, Any] | Accelerator
 ACCELERATOR, MULTI_CORE, CORE = "tilewright/accelerator", "tilewright/multi-core-accelerator", "tilewright/core"
-"""Schemas of artifacts: an accelerator of one core, an accelerator of several cores, and a single core of several."""
+"""Schemas of artifacts. ACCELERATOR is the schema of an accelerator of one core, MULTI_CORE that of an accelerator of
+several cores, and CORE that of one core of an accelerator.
+"""
 
 
 def parse_accelerator(source: AcceleratorSource, notices: list[str] | None = None) -> Accelerator:
-    """Accelerator of a hardware file, a dict or an artifact. It is a MultiCoreAccelerator if it has several cores.
+    """Accelerator of a hardware file, a dict or an artifact. The result is a MultiCoreAccelerator if there are several
+    cores.
 
     Raises InputError with all problems. If a dict names core files, the search for these files starts in the working
     folder.
@@ -37,7 +40,7 @@ def parse_accelerator(source: AcceleratorSource, notices: list[str] | None = Non
 
 
 def schema_of(accelerator: Accelerator) -> str:
-    """Schema of the artifact of an accelerator."""
+    """Name of the schema of the artifact that stores `accelerator`."""
     return MULTI_CORE if isinstance(accelerator, MultiCoreAccelerator) else ACCELERATOR
 
 

@@ -15,10 +15,8 @@ NS_A_CYCLE_AT_1_MHZ = 1e3
 
 
 def clock_period_ns(core: Core) -> float | None:
-    """Clock period of a core in ns, from the clock frequency. If there is no clock frequency, the shortest cycle of the
-    array.
-
-    None if the file gives neither.
+    """Clock period of a core in ns, from its clock frequency. If the file gives no clock frequency, the period is the
+    shortest clock cycle of the array. None if the model of the array gives no shortest clock cycle either.
     """
     if core.clock_frequency_mhz:
         return NS_A_CYCLE_AT_1_MHZ / core.clock_frequency_mhz
@@ -26,8 +24,9 @@ def clock_period_ns(core: Core) -> float | None:
 
 
 def static_power_mw(core: Core, term: str | None = None) -> float:
-    """Static power in mW of the array and of all instances of all memories. Only one energy term counts; for None, all
-    terms are added up.
+    """Static power in mW of a core: of the core itself, of its array, and of all instances of all its memories,
+    including memories that were removed because a layer does not use them. If `term` names an energy term, only the
+    powers of this term are summed; None sums all powers.
 
     The result is 0 if the file gives no static power.
     """
@@ -38,21 +37,26 @@ def static_power_mw(core: Core, term: str | None = None) -> float:
 
 
 def memory_power_mw(core: Core, index: int, term: str | None = None) -> float:
-    """Static power in mW of all instances of a memory. Only one energy term counts; for None, all terms count."""
+    """Static power in mW of all instances of the memory with index `index`. If `term` names an energy term, only the
+    powers of this term are summed; None sums all powers.
+    """
     figures = core.memories[index].figures
     return _power_mw("memory", figures, term) * instance_count(core, index) if figures else 0.0
 
 
 def _power_mw(owner: Owner, figures: Figures, term: str | None) -> float:
-    """Sum in mW of those figures that are powers. Only one energy term counts; for None, all terms are added up."""
+    """Sum in mW of the static powers in `figures`, the attributes of one memory instance, one unit of the array or one
+    core (as `owner` says). If `term` names an energy term, only the powers of this term are summed; None sums all
+    powers.
+    """
     if not figures:
         return 0.0
     return sum(figure(one, figures) for one in attributes(owner) if one.term and term in (None, one.term))
 
 
 def rate_pj_a_cycle(core: Core, term: str) -> float:
-    """Static energy of a core per cycle in pJ. Only one energy term counts; for None, all terms are added up. The
-    result is 0 if the file gives no static power or no clock.
+    """Static energy in pJ per cycle that a core spends on the energy term `term`; 0 if the file gives no static power
+    or no clock.
     """
     return static_power_mw(core, term) * (clock_period_ns(core) or 0.0)
 

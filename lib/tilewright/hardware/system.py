@@ -1,11 +1,12 @@
 """Accelerator of several cores: the cores with their roles, the links, the shared memories, and the area.
 
-A link is one resource: all transfers over the link share its bandwidth, for every pair of cores. A wire in one
+A link is one resource: all transfers over the link share its bandwidth, whichever cores send and receive. A wire in one
 direction carries the transfers of one pair of cores. A bus, or the single port of a DRAM, carries the transfers of many
 pairs.
 
 Files can omit areas, as most files of the reference do, or give them without a unit. Results therefore give the area of
-a core or accelerator only if every part has an area in mm2. They never give a sum over some of the parts.
+a core or accelerator only if every part has an area in mm2, and never a sum over some of the parts. There is one
+exception: the area of a core with an in-memory array leaves out memories without area, and a note names these memories.
 """
 
 from dataclasses import dataclass, field, replace
@@ -59,9 +60,9 @@ def energy_per_bit_pj(unit_energy_pj_per_cycle: float, bandwidth_bits_per_cycle:
     """Energy of a bit on a link, computed from the energy of a busy cycle. Each busy cycle counts as full: it carries
     as many bits as the link is wide.
 
-    The reference tool multiplies the energy of a cycle by the cycles of a transfer. Its energy therefore includes the
-    unused part of the last cycle, and cycles in which the link waits for a slower link. The energy in this model does
-    not. A link of infinite bandwidth is never busy and needs no energy.
+    The reference tool multiplies the energy of a cycle by the cycles of a transfer. The energy of the reference
+    therefore includes the unused part of the last cycle, and cycles in which the link waits for a slower link. The
+    energy in this model includes neither. A link of infinite bandwidth is never busy and needs no energy.
     """
     return 0.0 if bandwidth_bits_per_cycle is None else unit_energy_pj_per_cycle / bandwidth_bits_per_cycle
 
@@ -72,21 +73,25 @@ def all_pairs(core_ids: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
 
 
 BY_CORE_IDS, BY_LOAD = "core_ids", "load"
-"""Choices among equal paths: the path over the smaller core ids, or the path whose links carry fewer paths."""
+"""Rules for the choice among equally wide paths with the same number of links. BY_CORE_IDS takes the path whose list of
+core ids comes first in order. BY_LOAD takes the path whose most loaded link has the smallest load. The load of a link
+is the number of already chosen paths over the link, divided by its width.
+"""
 COMPUTE, POOLING, SIMD, MEMORY, OFFCHIP = "compute", "pooling", "simd", "memory", "offchip"
-"""Roles of cores. By default, only compute cores forward data of other cores; the key `routers` of the file changes
-this.
+"""Roles of cores. By default, data of other cores can pass only through compute cores, and through memory cores that
+share a memory with a compute core; the key `routers` of the file changes this.
 """
 
 
 @dataclass(frozen=True)
 class CorePlace:
-    """Core in an accelerator: its id, its file, and its role there."""
+    """Core of an accelerator, with its id, its file and its role."""
 
     core_id: int
     file_name: str
-    """Name of the core file without folder and suffix. Different files have different names. Cores with the same file
-    have equal costs."""
+    """Name of the core file without folder and suffix. Folders or the suffix are added if different files would
+    otherwise have the same name. Cores with the same file have equal costs.
+    """
     role: str = COMPUTE
     is_router: bool = True
     """True if data of other cores can pass through the core."""
@@ -114,9 +119,9 @@ class MemoryInstance:
 
     memory: Memory
     users: tuple[tuple[int, tuple[str, ...]], ...]
-    """Pairs (core id, memory operands for which it is the top memory of that core)."""
+    """Pairs (core id, memory operands of this core whose topmost memory is this memory)."""
     names: tuple[str, ...]
-    """Name of the memory in each core of `users`."""
+    """Names that the cores of `users` give to the memory, in the order of `users`."""
 
     @property
     def core_ids(self) -> tuple[int, ...]:
@@ -131,17 +136,20 @@ class MultiCoreAccelerator(Accelerator):
     places: tuple[CorePlace, ...]
     links: tuple[Link, ...]
     sharing_groups: tuple[tuple[int, ...], ...] = ()
-    """Groups of core ids that share their top memories of equal name."""
+    """Groups of cores, as core ids. The cores of a group share a top memory if each of them has a top memory of this
+    name.
+    """
     shared_memories: tuple[tuple[MemoryPlace, ...], ...] = ()
-    """Groups of top memories; each group is one physical memory. Cores that share memory only through such a group can
-    also have links between them.
+    """Groups of top memories of different cores; each group is one physical memory. Cores that share only such a memory
+    can have links to one another, unlike the cores of a group in `sharing_groups`.
     """
     clock_frequency_mhz: float = field(default=0.0, metadata=LEFT_OUT)
     """Clock of all cores; 0 if not given."""
     equal_paths: str = field(default=BY_CORE_IDS, metadata=LEFT_OUT)
     """Choice among equally wide and equally short paths: BY_CORE_IDS or BY_LOAD."""
     forwards_constants: bool = field(default=False, metadata=LEFT_OUT)
-    """True if cores send weights and inputs of the network that they hold to other cores (`forwarding` in the file)."""
+    """True if a core can send weights and network inputs to other cores while it holds them (`forwarding` in the file).
+    """
 
     @cached_property
     def core_ids(self) -> tuple[int, ...]:
@@ -155,7 +163,7 @@ class MultiCoreAccelerator(Accelerator):
 
     @cached_property
     def place_of(self) -> dict[int, CorePlace]:
-        """Places of cores by core id."""
+        """Core id -> place of the core in the accelerator."""
         return {place.core_id: place for place in self.places}
 
     @property
@@ -169,7 +177,9 @@ class MultiCoreAccelerator(Accelerator):
         return tuple(place.core_id for place in self.places if place.role != OFFCHIP)
 
     def sharers_of(self, core_id: int) -> tuple[int, ...]:
-        """Ids of the cores that share top memories with a core, including the core itself."""
+        """Ids of the cores in the sharing group of a core, including this core. If the core is in no group of
+        `sharing_groups`, the result has only its own id.
+        """
         return next((group for group in self.sharing_groups if core_id in group), (core_id,))
 
     @cached_property
@@ -199,7 +209,7 @@ class MultiCoreAccelerator(Accelerator):
 IN_CELLS = "I2"
 """Memory operand that the cells of an in-memory array hold."""
 CELLS = "cells"
-"""Name of the memory that consists of the cells of an in-memory array, and name of the area of these cells."""
+"""Name of the memory that consists of the cells of an in-memory array. The area of these cells has the same name."""
 LEFT_OUT_OF_AREA = "not counted, no area given: "
 """First words of the note on an area that leaves out memories."""
 UNITS = "units"
@@ -213,11 +223,12 @@ class Area:
     """Area on the chip, or the reason why the area is unknown."""
 
     mm2: float | None
-    """Area in mm2; None if a part has no area, or if the areas have no unit."""
+    """Area in mm2; None if the area is unknown. `note` then has the reason."""
     note: str
-    """Note about parts without area, or about areas without unit; '' if the area is known and complete.
+    """Text about what the area lacks; '' if the area is known and complete.
 
-    If the area is known, the note names the parts that the area leaves out.
+    If the area is unknown, the text names the parts without area, or says that areas have no unit. If the area is
+    known, the text names the parts that the area leaves out.
     """
 
     @property
@@ -227,7 +238,7 @@ class Area:
 
 
 def lacks_unit(area_note: str) -> bool:
-    """True if `area_note`, the note of an area in a summary, says that areas have no unit."""
+    """True if `area_note`, the note of an area in a summary, says that the areas have no unit."""
     return area_note.startswith(WITHOUT_UNIT)
 
 
@@ -299,7 +310,7 @@ def _by_core(parts: dict[str, list[str]]) -> str:
 
 
 def on_chip_memories(core: Core, is_part: bool = False) -> tuple[int, ...]:
-    """Indices of the memories that are on the chip. Only their areas count.
+    """Indices of the memories that are on the chip. Only the areas of these memories count.
 
     In an accelerator of several cores (`is_part`), the off-chip memory is a separate core, and all memories of other
     cores are on the chip. In an accelerator of one core, the outermost memory of an operand (the DRAM) is off the chip.
@@ -331,10 +342,13 @@ def _without_number(core: Core, is_part: bool = False) -> list[str]:
 
 
 def _area(amount: float, missing: str, bare: list[str]) -> Area:
-    """Area of a core or accelerator, or a note that says why the area is unknown. `bare` has the names of the cores
-    whose areas have no unit; the name is '' if there is only one core."""
+    """Area of `amount` mm2, or an unknown area with the reason.
+
+    `missing` is a text that names the parts without area; '' if no part lacks an area. `bare` holds the names of the
+    cores whose areas have no unit. In an accelerator of one core, `bare` is [''] if the areas have no unit.
+    """
     if missing:
-        return Area(None, f"area not given: none for {missing}")
+        return Area(None, f"area not given for {missing}")
     if bare:
         cores = ", ".join(filter(None, bare))
         said = f" for {cores}" if cores else f" ({float(amount):.6g})"

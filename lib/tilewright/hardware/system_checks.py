@@ -29,7 +29,9 @@ from tilewright.hardware.topologies import COLUMNS, ROWS, topology
 
 
 def check_ids(problems: Problems, document: YamlDocument, entry: SystemFile, ids: CoreIds) -> None:
-    """Record ids that belong to no core, roles that are given twice, and keys that exclude each other."""
+    """Report errors in the ids and roles of cores: ids that are given twice or that belong to no core, roles that the
+    off-chip core cannot have, and keys that exclude each other.
+    """
     for path in document.repeated:
         if len(path) == 2 and path[0] == "cores":
             problems.at(path, "another core has this id, and only the last one would count", path[1])
@@ -41,19 +43,19 @@ def check_ids(problems: Problems, document: YamlDocument, entry: SystemFile, ids
     for index, core_id in each(entry.routers):
         known_core(problems, ("routers", index), core_id, ids)
         if core_id == ids.offchip:
-            problems.at(("routers", index), "data never pass through the off-chip core", core_id)
+            problems.at(("routers", index), "data cannot pass through the off-chip core", core_id)
     problems.repeated(("routers",), entry.routers or (), "is listed twice")
     names_offchip_file = "offchip_core" in entry.model_fields_set
     if isinstance(entry, ConnectivityFile):
         _check_roles(problems, entry, ids)
         if names_offchip_file and "offchip_core_id" in entry.model_fields_set:
-            problems.at(("offchip_core_id",), "offchip_core is given too; only one of them is allowed")
+            problems.at(("offchip_core_id",), "offchip_core is given too; give only one of the two keys")
     if entry.cores and ids.known == (ids.offchip,) and not names_offchip_file:
         problems.at(("cores",), "no core is left besides the off-chip core")
 
 
 def _check_roles(problems: Problems, entry: ConnectivityFile, ids: CoreIds) -> None:
-    """Record errors in the keys that exist only in files with a list of connections."""
+    """Report errors in the keys that exist only in files with a list of connections."""
     check_energy_keys(problems, entry)
     for key in ("core_roles", "core_coordinates"):
         for core_id in getattr(entry, key) or {}:
@@ -71,23 +73,24 @@ def _check_roles(problems: Problems, entry: ConnectivityFile, ids: CoreIds) -> N
 
 
 def check_energy_keys(problems: Problems, entry: ConnectivityFile | ConnectionEntry) -> None:
-    """Record a problem if a table gives both the energy per bit and the energy per busy cycle of a link."""
+    """Report a table that gives both the energy per bit and the energy per busy cycle of a link."""
     keys = ("energy_per_bit", "unit_energy_cost")
     if all(getattr(entry, key) is not None or problems.has(key) for key in keys):
-        problems.at(("energy_per_bit",), "unit_energy_cost is given too; only one of them is allowed")
+        problems.at(("energy_per_bit",), "unit_energy_cost is given too; give only one of the two keys")
 
 
 def known_core(problems: Problems, path: KeyPath, core_id: int, ids: CoreIds) -> bool:
-    """True if a core has this id. If no core has the id, a problem is recorded."""
+    """True if a core has this id. Otherwise, the id is reported as a problem, unless the ids of the file are uncertain
+    because two cores have the same id.
+    """
     if core_id not in ids.known and ids.is_certain:
         problems.at(path, "no core has this id", core_id, ids.allowed)
     return core_id in ids.known
 
 
 def check_multicast(problems: Problems, entry: ConnectivityFile, ids: CoreIds, routers: Collection[int]) -> None:
-    """Record each directed link with `multicast: true` whose receiver passes no data on: such a link has one receiver.
-
-    A core whose role or id is wrong is reported elsewhere.
+    """Report each directed link with `multicast: true` to a core that passes no data on, because only this core can
+    receive the data of the link. A core whose role or id is wrong is reported elsewhere.
     """
     if problems.has("routers") or problems.has("core_roles"):
         return
@@ -96,14 +99,17 @@ def check_multicast(problems: Problems, entry: ConnectivityFile, ids: CoreIds, r
             continue
         receiver = written.cores[1] if written.type == "link" and len(written.cores or ()) == 2 else None
         if receiver in ids.known and receiver not in routers:
-            message = f"core {receiver} passes no data on, so a directed link to it always has one receiver"
+            message = (
+                f"needs several receivers, but core {receiver} passes no data on: no other core can receive the data"
+            )
             allowed = f"no multicast, or {receiver} among the routers, or type: bus"
             problems.at(("core_connectivity", index, "multicast"), message, written.multicast, allowed)
 
 
 def core_list(problems: Problems, path: KeyPath, listed: Sequence[int] | None, ids: CoreIds) -> tuple[int, ...] | None:
-    """Core ids of a list. The list must have at least two cores of the file, and no core twice; if not, the result is
-    None, and problems are recorded."""
+    """Core ids of a list. None if the list has fewer than two cores, has a core twice, or has a core that does not
+    exist. Errors are reported.
+    """
     if listed is None or problems.has(*path):
         return None
     found = tuple(listed)
@@ -120,8 +126,9 @@ def core_list(problems: Problems, path: KeyPath, listed: Sequence[int] | None, i
 
 
 def note_closed_memories(problems: Problems, path: KeyPath, core: Core) -> None:
-    """Note each top memory whose ports do not allow other cores to write inputs to the memory or to read outputs from
-    it."""
+    """Report a notice for each top memory whose ports do not let other cores write inputs to the memory or read outputs
+    from it.
+    """
     for memory, operands in top_memories(core):
         needed = [(operand, "th" if operand == "O" else "fh") for operand in operands]
         missing = [
@@ -135,8 +142,11 @@ def note_closed_memories(problems: Problems, path: KeyPath, core: Core) -> None:
 
 
 def note_silent_ports(problems: Problems, path: KeyPath, core: Core) -> None:
-    """Note directions that no port of the off-chip memory carries. These directions are needed to stream operands that
-    do not fit into a core."""
+    """Report a notice for each top memory of the off-chip core, `core`, whose ports lack a direction that streaming
+    needs: `tl` (read out to the lower level) for inputs, or `fl` (written by the lower level) for outputs.
+
+    Data that do not fit into an on-chip core are streamed.
+    """
     for memory, operands in top_memories(core):
         needed = [(operand, "fl" if operand == "O" else "tl") for operand in operands]
         missing = [f"'{operand}, {way}'" for operand, way in needed if (operand, way) not in memory.port_of]
@@ -148,7 +158,9 @@ def note_silent_ports(problems: Problems, path: KeyPath, core: Core) -> None:
 
 
 def check_graph(problems: Problems, document: YamlDocument, entry: GraphFile, ids: CoreIds) -> None:
-    """Record errors in the sizes of a regular graph, and in the ids of its pooling, SIMD and off-chip core."""
+    """Report errors in the sizes of a regular graph, and in the ids of its pooling, SIMD and off-chip core. A key that
+    only files with a list of connections have is an error, too.
+    """
     graph = entry.graph
     if graph is None:
         return
@@ -176,7 +188,7 @@ def check_graph(problems: Problems, document: YamlDocument, entry: GraphFile, id
 
 
 def _check_sizes(problems: Problems, graph: GraphEntry, regular: Sequence[int], is_known: bool) -> None:
-    """Record sizes that are missing, that the topology does not have, or that do not match the number of cores.
+    """Report sizes that are missing, that the topology does not have, or that do not match the number of cores.
 
     `is_known` is false if the id of the pooling, SIMD or off-chip core is wrong. The number of regular cores is then
     unknown and is not checked.
@@ -193,7 +205,10 @@ def _check_sizes(problems: Problems, graph: GraphEntry, regular: Sequence[int], 
         if not problems.has(*_size_path(key)):
             problems.at(_size_path(key), f"required key is missing; a graph of type {graph.type} needs it")
     if not missing and regular and is_known and (fault := shape.fault(sizes, len(regular))) is not None:
-        problems.at(_size_path(fault.key), fault.message, sizes[fault.key], fault.allowed)
+        if fault.key in sizes:
+            problems.at(_size_path(fault.key), fault.message, sizes[fault.key], fault.allowed)
+        else:
+            problems.at(("graph", "type"), fault.message, graph.type, fault.allowed)
 
 
 def _size_path(key: str) -> KeyPath:
@@ -202,7 +217,7 @@ def _size_path(key: str) -> KeyPath:
 
 
 def graph_sizes(graph: GraphEntry) -> dict[str, int]:
-    """Sizes of a regular graph that the file gives, by key."""
+    """Sizes that the file gives for a regular graph, by key."""
     given = {ROWS: graph.nb_rows, COLUMNS: graph.nb_cols} | dict(graph.sizes or {})
     return {key: size for key, size in given.items() if size is not None}
 
@@ -211,7 +226,9 @@ _MOST_LISTED = 8
 
 
 def check_unmodelled(problems: Problems, entry: ConnectivityFile, ids: CoreIds, cores: Mapping[int, Core]) -> None:
-    """Record ids, memories and ports in `bandwidth` and `memory_aliases` that do not exist."""
+    """Report ids, memories and ports in `bandwidth` and `memory_aliases` that do not exist. Also report rates of a port
+    if `bandwidth` has rates for the whole core of this port.
+    """
     rates = entry.bandwidth if isinstance(entry.bandwidth, dict) else {}
     for key in rates:
         core_id, memory, port = parse_rate_place(key)
@@ -232,7 +249,7 @@ def check_unmodelled(problems: Problems, entry: ConnectivityFile, ids: CoreIds, 
 
 
 def note_unmodelled(problems: Problems, entry: ConnectivityFile, links: tuple[Link, ...]) -> None:
-    """Note the keys of an accelerator file that change no result."""
+    """Report as unused the keys of an accelerator file that change no result."""
     if isinstance(entry.bandwidth, dict):
         rates = [_rate(key, rate, links) for key, rate in list(entry.bandwidth.items())[:_MOST_LISTED]]
         more = len(entry.bandwidth) - len(rates)
@@ -260,10 +277,12 @@ def _check_port(problems: Problems, path: KeyPath, core: Core, memory: str, port
 
 
 def _rate(key: Any, rate: RateEntry, links: tuple[Link, ...]) -> str:
-    """Text with the rates of a port or core, and with the bandwidth of the links of this core."""
+    """Text with the rates of a port or core, and with the total bandwidth of the links into and out of the core. If
+    `key` names a port, the core is that of the port.
+    """
     core_id = parse_rate_place(key)[0]
     burst = f", in bursts of {rate.burst} bytes" if rate.burst else ""
-    strided = ", less for parts of rows" if rate.strided else ""
+    strided = ", less for strided data" if rate.strided else ""
     arriving = _width([link for link in links if any(edge[1] == core_id for edge in link.edges)])
     leaving = _width([link for link in links if any(edge[0] == core_id for edge in link.edges)])
     own = f"links of core {core_id}: {arriving} in, {leaving} out"
@@ -293,8 +312,8 @@ class MemorySharing:
 
 
 def read_sharing(problems: Problems, entry: SystemFile, ids: CoreIds, cores: Mapping[int, Core]) -> MemorySharing:
-    """Sharing groups of a file. Errors in the groups are recorded. `cores` has the cores that could be read; only their
-    memories are checked.
+    """Groups of cores that share memories, and groups of memories that are one physical memory, as the file gives them.
+    Errors in the groups are reported. `cores` holds the cores that could be read; only their memories are checked.
     """
     groups: list[tuple[int, ...]] = []
     memories: list[tuple[MemoryPlace, ...]] = []
@@ -322,26 +341,28 @@ def read_sharing(problems: Problems, entry: SystemFile, ids: CoreIds, cores: Map
 def _group_of_cores(
     problems: Problems, path: KeyPath, listed: list[int], ids: CoreIds, groups: list[tuple[int, ...]]
 ) -> tuple[int, ...] | None:
-    """Ids of a group of cores and of their copies. If an id is unknown or repeated, the result is None, and problems
-    are recorded."""
+    """Ids of the cores in `listed` and of their copies, sorted. None if fewer than two cores are listed, if an id is
+    unknown or repeated, or if the off-chip core is listed. These errors are reported, and so is a core that is in an
+    earlier group.
+    """
     found = core_list(problems, path, listed, ids)
     if found is None:
         return None
     if ids.offchip in found:
-        problems.at(path, "the off-chip core shares its memory with no other core", ids.offchip)
+        problems.at(path, "the off-chip core cannot share its memory", ids.offchip)
         return None
     earlier = {core_id for other in groups for core_id in other}
     for core_id in sorted(earlier.intersection(found)):
         message = "the core is also in another group"
-        problems.at(path, message, core_id, "one group for each core; memories such as [0.out, 1.in] in any number")
+        problems.at(path, message, core_id, "one group per core, or groups of memories, such as [0.out, 1.in]")
     return tuple(sorted(ids.with_copies(found)))
 
 
 def _check_group(problems: Problems, path: KeyPath, group: dict[int, Core]) -> list[str]:
     """Names of the top memories that a group of cores shares.
 
-    Problems are recorded if the cores cannot share: they have no top memories of equal name, or the descriptions of a
-    memory differ.
+    A problem is reported if the cores have no top memories of equal name, or if cores describe a shared memory
+    differently. A notice names top memories that a core does not share.
     """
     ids, cores = list(group), list(group.values())
     shared = shared_memory_names(cores)
@@ -377,8 +398,8 @@ def _group_of_memories(
     cores: Mapping[int, Core],
     owner: Mapping[MemoryPlace, str],
 ) -> list[MemoryPlace]:
-    """Memories of a list that are one physical memory, and the same memories of the copies of their cores. Errors are
-    recorded.
+    """Memories in `listed`, and the memories of the same names in the copies of their cores (`core_counts`). All these
+    memories are one physical memory. Errors in `listed` are reported.
     """
     seen: set[int] = set()
     first: tuple[MemoryPlace, Memory] | None = None
@@ -387,7 +408,7 @@ def _group_of_memories(
         if not known_core(problems, path, core_id, ids):
             continue
         if core_id == ids.offchip:
-            problems.at(path, "the off-chip core shares its memory with no other core", memory_text(place))
+            problems.at(path, "the off-chip core cannot share its memory", memory_text(place))
         elif core_id in seen:
             allowed = "one memory of each core"
             problems.at(path, "another memory of the core is listed too", memory_text(place), allowed)

@@ -1,10 +1,11 @@
-"""Links of an accelerator (Stream: regular graph, connectivity list, off-chip ports).
+"""Links of an accelerator: those of a regular graph or a connectivity list, as in Stream, and those of the ports of the
+off-chip memory.
 
 The path of a pair of cores is the path of least transfer time. A transfer occupies all links of its path at the same
 time, at the width of the narrowest link. The chosen path is therefore the one whose narrowest link is widest. Ties go
-to the path with fewer links, then to smaller core ids. If several links join two cores, the widest link is taken. If
-several links are equally wide, the first of them is taken. Data never pass through a core that is not a router, such as
-the off-chip core.
+to the path with fewer links; the key `equal_paths` of the accelerator file decides among the remaining paths. If
+several links join two cores, the widest link is taken. If several links are equally wide, the first of them is taken.
+Data pass only through cores that are routers, and the off-chip core is never a router.
 """
 
 import math
@@ -47,7 +48,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class Graph:
-    """A regular graph of cores, with its special cores."""
+    """Regular graph of cores, with its pooling core and its SIMD core."""
 
     topology: str
     sizes: Sizes
@@ -59,7 +60,7 @@ class Graph:
     cost: LinkCost
 
     def coordinates(self) -> dict[int, Pair]:
-        """Core id -> position (column, row) in the figure; {} if the topology has no fixed layout."""
+        """Core id -> position (column, row) in drawings; {} if the topology has no fixed layout."""
         cells = topology(self.topology).coordinates(self.sizes, len(self.regular))
         return dict(zip(self.regular, cells, strict=False))
 
@@ -70,7 +71,9 @@ class Graph:
 
 
 def make_link(kind: str, edges: tuple[Pair, ...], bandwidth: int | None, cost: LinkCost, name: str = "") -> Link:
-    """Link with its energy per bit, named after the cores that it joins."""
+    """Link with its energy per bit. If `name` is '', the link is named after the two cores of its first edge, such as
+    "0->1".
+    """
     per_bit, unit = cost.energy_pj_per_bit, cost.unit_energy_pj_per_cycle
     name = name or f"{edges[0][0]}->{edges[0][1]}"
     if per_bit is not None:
@@ -93,7 +96,7 @@ def connection_links(connection: Connection, sharing: set[Pair]) -> Iterator[Lin
 
 
 def with_multicast(links: Iterable[Link], is_multicast: bool) -> list[Link]:
-    """The links, with multicast if `is_multicast`."""
+    """Links that carry data once for all receivers if `is_multicast` is true; otherwise the given links unchanged."""
     return [replace(link, is_multicast=True) if is_multicast else link for link in links]
 
 
@@ -120,10 +123,11 @@ def _both_ways(pairs: list[Pair], width: int | None, cost: LinkCost, sharing: se
 
 
 def offchip_ports(core: Core) -> tuple[int | None, int | None, bool]:
-    """Bits per cycle that the off-chip memory can read and write, and whether a single port does both.
+    """Tuple (bits per cycle that the off-chip memory can read, bits per cycle that it can write, True if it has a
+    single port).
 
-    The read width is that of the first port that can read, and the write width that of the first port that can write. A
-    width is None if no port can do this.
+    The first port that can read gives the read width, and the first port that can write gives the write width. A width
+    is None if there is no such port.
     """
     ports = core.memories[memory_hierarchy(core).memories_of("O")[0]].ports
     widths = [
@@ -141,8 +145,12 @@ def offchip_links(
     name: str = "port",
     given: tuple[int | None, ...] = (),
 ) -> Iterator[Link]:
-    """Links of the off-chip core with other cores: one shared link if the memory has one port, else one per direction.
-    `given` has the bandwidth if the ports of the memory do not decide it."""
+    """Links between the off-chip core and the `others`. If the off-chip memory has one port, one link carries both
+    directions. Otherwise, each direction has its own link.
+
+    If `given` is (), the links have the bandwidths of the ports of the off-chip memory. Otherwise, its only element is
+    the bandwidth of all links in bits per cycle, or None for infinite bandwidth.
+    """
     read, write, single_port = offchip_ports(core)
     assert read is not None
     assert write is not None

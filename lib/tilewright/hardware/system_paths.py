@@ -1,12 +1,16 @@
 """Paths between the cores of an accelerator: for each pair, the path of least transfer time.
 
-Among paths of equal width and equal number of links, the file decides. With `equal_paths: core_ids`, the path over the
-smaller core ids is taken. With `equal_paths: load`, senders choose their paths one after the other, the off-chip core
-first, then in the order of their ids. The receivers of a sender follow in the order of their number of links, then of
-their ids. A receiver takes, among the paths of its neighbours plus one link, the path whose most loaded link carries
-least. The load of a link is the number of paths chosen so far over the link, divided by the width of the link. Ties go
-to the smaller sum of the loads, then to smaller core ids. The paths from one sender of equal width are therefore a
-tree in both cases.
+The key `equal_paths` of the file decides among paths of equal width and equal number of links. With `core_ids`, the
+path whose list of core ids is first in lexicographic order is taken.
+
+With `load`, the senders choose their paths one after the other: first the off-chip core, then the other cores in the
+order of their ids. A sender chooses paths to its receivers in the order of the number of links on the path, then in the
+order of the receivers' ids. A path to a receiver is a path already chosen to a neighbour of the receiver, plus one
+link. Among these paths, the sender takes the path whose most loaded link has the smallest load. Ties go to the smaller
+sum of the loads, then to the smaller core ids. The load of a link is the number of already chosen paths that contain
+the link, divided by the width of the link.
+
+With both values of the key, the paths of equal width from one sender form a tree.
 """
 
 import math
@@ -24,12 +28,13 @@ from tilewright.hardware.system import (
 from tilewright.hardware.topologies import Pair
 
 _Edges = Mapping[int, Mapping[int, tuple[float, int]]]
-"""Widest link between two cores as (width, link index): sender -> receiver -> link."""
+"""Sender -> receiver -> pair (width, link index) of the widest link from the sender to the receiver."""
 
 
 _Label = tuple[int, tuple[int, ...], tuple[int, ...]]
-"""Label (number of links, cores passed, links taken) of a path. Among equally wide paths, the path with the smallest
-label is taken, unless loads decide (`_Loads`)."""
+"""Label of a path: (number of links, ids of the cores from the first to the last, indices of the links). Among equally
+wide paths, the path with the smallest label is taken, unless loads decide (`_Loads`).
+"""
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,7 @@ class PathTable:
         """Path from `sender` to `receiver`. If there is no path, raises InputError with the two ids."""
         if (sender, receiver) not in self._paths:
             message = f"there is no path from core {sender} to core {receiver}"
-            raise InputError([Problem(message, allowed="a link, or links over cores that are routers")])
+            raise InputError([Problem(message, allowed="a link, or a chain of links through routers")])
         return self._paths[sender, receiver]
 
     def has_path(self, sender: int, receiver: int) -> bool:
@@ -85,9 +90,10 @@ def path_table(accelerator: MultiCoreAccelerator) -> PathTable:
     routers = {place.core_id for place in accelerator.places if place.is_router}
     widths = sorted({width for receivers in edges.values() for width, _ in receivers.values()}, reverse=True)
     paths: dict[tuple[int, int], Path] = {}
+    sharers_of = {core_id: accelerator.sharers_of(core_id) for core_id in accelerator.core_ids}
     off_chip = accelerator.offchip_core_id
     for sender in sorted(accelerator.core_ids, key=lambda core_id: (loads is None or core_id != off_chip, core_id)):
-        sharers = accelerator.sharers_of(sender)
+        sharers = sharers_of[sender]
         waiting = set()
         for receiver in accelerator.core_ids:
             if receiver in sharers:
@@ -101,7 +107,7 @@ def path_table(accelerator: MultiCoreAccelerator) -> PathTable:
             elif waiting and loads is not None:
                 labels = loads.labels(edges, width, sharers, routers)
             for receiver in sorted(waiting):
-                found = [labels[core_id] for core_id in accelerator.sharers_of(receiver) if core_id in labels]
+                found = [labels[core_id] for core_id in sharers_of[receiver] if core_id in labels]
                 if found:
                     _, core_ids, links = min(found)
                     paths[sender, receiver] = Path(core_ids, links)
@@ -112,7 +118,7 @@ def path_table(accelerator: MultiCoreAccelerator) -> PathTable:
 
 
 def _widest_edges(links: tuple[Link, ...]) -> _Edges:
-    """Widest link of each ordered pair of cores; the first one if several are equally wide."""
+    """Widest link of each ordered pair of cores; the first of several equally wide links."""
     edges: dict[int, dict[int, tuple[float, int]]] = {}
     for index, link in enumerate(links):
         width = math.inf if link.bandwidth_bits_per_cycle is None else link.bandwidth_bits_per_cycle
@@ -126,8 +132,8 @@ def _widest_edges(links: tuple[Link, ...]) -> _Edges:
 def _labels(edges: _Edges, least_width: float, sources: tuple[int, ...], routers: set[int]) -> dict[int, _Label]:
     """Best label of each core that can be reached from any of `sources` over links of width `least_width` or more.
 
-    The search is breadth-first. It extends all labels by one link, in the order of the labels. The first label that
-    reaches a core is therefore the best label of this core.
+    The breadth-first search extends all labels by one link, in the order of the labels. The first label that reaches a
+    core is therefore the best label of this core.
     """
     last: dict[int, _Label] = {core_id: (0, (core_id,), ()) for core_id in sources}
     best = dict(last)
@@ -145,23 +151,28 @@ def _labels(edges: _Edges, least_width: float, sources: tuple[int, ...], routers
 
 
 class _Loads:
-    """Loads of links by the paths that are chosen so far."""
+    """Loads of links. The load of a link is the number of already chosen paths that contain the link, divided by the
+    width of the link.
+    """
 
     def __init__(self, links: tuple[Link, ...]) -> None:
         self._widths = [link.bandwidth_bits_per_cycle for link in links]
         self._counts = [0] * len(links)
 
     def add(self, links: tuple[int, ...]) -> None:
-        """Count a path that is chosen."""
+        """Add one chosen path to the path counts of its links."""
         for link in links:
             self._counts[link] += 1
 
     def labels(
         self, edges: _Edges, least_width: float, sources: tuple[int, ...], routers: set[int]
     ) -> dict[int, _Label]:
-        """Label of each core that can be reached over links of width `least_width` or more, by the least load.
+        """Labels, by core id, of paths from any of `sources` over links of width `least_width` or more. A core without
+        such a path has no label.
 
-        The paths to cores that are found before count as loads for the cores that are found later.
+        The path to a core is a chosen path to one of its neighbours plus one link, with as few links as possible. Among
+        these paths, the path whose most loaded link has the smallest load is taken. The paths that are chosen for
+        earlier cores count as loads for later cores. A path can pass only through `routers`.
         """
         trial = list(self._counts)
         last: dict[int, _Label] = {core_id: (0, (core_id,), ()) for core_id in sources}
@@ -184,7 +195,9 @@ class _Loads:
         return best
 
     def _load(self, links: tuple[int, ...], counts: list[int]) -> tuple[float, float]:
-        """(largest load, sum of the loads) of the links of a path."""
+        """Pair (largest load, sum of the loads) of the links of a path. A load is the number of paths in `counts`,
+        divided by the width of the link.
+        """
         loads = [counts[link] / width if (width := self._widths[link]) else 0.0 for link in links]
         return max(loads), math.fsum(loads)
 
@@ -193,9 +206,9 @@ _MOST_LISTED = 8
 
 
 def check_paths(problems: Problems, accelerator: MultiCoreAccelerator, place: KeyPath) -> None:
-    """Record pairs of cores between which no data can move.
+    """Report a problem for the pairs of cores between which no data can move.
 
-    Notices name pairs whose data must pass through the off-chip core, and links that no path uses.
+    Report a notice for the pairs whose data must pass through the off-chip core, and for the links that no path uses.
     """
     table = path_table(accelerator)
     missing = [pair for pair in all_pairs(accelerator.core_ids) if not table.has_path(*pair)]
@@ -206,7 +219,7 @@ def check_paths(problems: Problems, accelerator: MultiCoreAccelerator, place: Ke
     in_place = _in_place(accelerator)
     by_way = [pair for pair in missing if pair not in lost and pair not in in_place]
     if by_way:
-        problems.notice(place, f"the only path is over the off-chip memory from core {_listed(by_way)}")
+        problems.notice(place, f"the only path from core {_listed(by_way)} is over the off-chip memory")
     used = {index for _, path in table.items() for index in path.links}
     unused = [link.name for index, link in enumerate(accelerator.links) if index not in used]
     if unused and not lost:
@@ -217,7 +230,7 @@ def check_paths(problems: Problems, accelerator: MultiCoreAccelerator, place: Ke
 
 
 def _in_place(accelerator: MultiCoreAccelerator) -> set[Pair]:
-    """Pairs of cores in which the second core shares the memory that holds the outputs of the first core."""
+    """Pairs (sender, receiver) in which the receiver shares the memory that holds the outputs of the sender."""
     return {
         (sender, receiver)
         for instance in accelerator.memory_instances

@@ -1,7 +1,9 @@
-"""Ports of the off-chip memory at places of the network: `offchip_ports` of an accelerator file.
+"""Ports of the off-chip memory, each linked with only some of the cores: the key `offchip_ports` of an accelerator
+file.
 
 Each port is a link (or a link for each direction) between the off-chip core and the cores that the port names. Every
-port reaches all data. A file without the key has one port for each port of the off-chip memory, linked with all cores.
+port reaches all data. If the file does not have the key, all other cores are linked with the same ports: those in the
+core file of the off-chip memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,13 +28,16 @@ class MemoryPort:
     core_ids: tuple[int, ...]
     """Ids of the cores that the port is linked with."""
     bandwidth: int | float | None
-    """Bits per cycle; None: the bandwidth of the port in the core file."""
+    """Bandwidth of the port, in bits per cycle; None for the bandwidth that the core file of the off-chip memory gives.
+    """
 
 
 def read_ports(
     problems: Problems, entry: SystemFile, ids: CoreIds, connections: Sequence[Connection]
 ) -> tuple[MemoryPort, ...]:
-    """Valid ports of a file. Errors in the other ports are recorded."""
+    """Ports that the key `offchip_ports` of a file gives, without ports that name unknown cores. Errors are
+    reported.
+    """
     if not entry.offchip_ports:
         return ()
     if ids.offchip is None:
@@ -55,7 +60,7 @@ def read_ports(
 
 
 def port_links(ports: Sequence[MemoryPort], offchip_id: int, core: Core, cost: LinkCost) -> Iterator[Link]:
-    """Links of the ports of the off-chip core, numbered in the order of the file."""
+    """Links of the ports of the off-chip core. The name of a link contains the index of its port in the file."""
     for number, port in enumerate(ports):
         width = None if port.bandwidth is None else whole_bits(port.bandwidth)
         is_given = port.bandwidth is not None

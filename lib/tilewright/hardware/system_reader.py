@@ -1,4 +1,4 @@
-"""Reader of the file of a multi-core accelerator: core files, connectivity list, and the common clock.
+"""Reader of the file of a multi-core accelerator: core files, regular graph or connectivity list, and common clock.
 
 Schedules count the cycles of one common clock. The accelerator file or a core file can give its frequency.
 """
@@ -60,7 +60,9 @@ from tilewright.hardware.yaml_checks import OFF_CHIP, PART, STORE
 def read_connections(
     problems: Problems, entry: ConnectivityFile, ids: CoreIds, sharing: set[tuple[int, int]]
 ) -> tuple[Connection, ...]:
-    """Valid entries of the connectivity list. Errors in the other entries are recorded."""
+    """Connections that the valid entries of the connectivity list describe, with further connections for copies of
+    cores. Errors in the other entries are reported.
+    """
     connections: list[Connection] = []
     joined: dict[tuple[int, int], int] = {}
     for index, written in enumerate(entry.core_connectivity or ()):
@@ -76,8 +78,10 @@ def read_connections(
 
 
 def _for_copies(connection: Connection, ids: CoreIds) -> Iterator[Connection]:
-    """Connections of the cores of `connection` and of their copies. A bus joins the cores and all their copies. A link
-    becomes one link for each pair of a sender and a receiver, or of their copies.
+    """Connections that replace `connection` when the copies of its cores are added. A bus becomes one bus that joins
+    all the cores and copies. A directed bus becomes several directed buses: one from the sender and one from each copy
+    of the sender, each to all receivers and their copies. A link becomes one link for each pair of a sender (or its
+    copy) and a receiver (or its copy).
     """
     first, *others = connection.core_ids
     if connection.is_bus and not connection.directed:
@@ -91,13 +95,15 @@ def _for_copies(connection: Connection, ids: CoreIds) -> Iterator[Connection]:
 
 
 def default_cost(entry: ConnectivityFile | ConnectionEntry) -> LinkCost:
-    """Cost of links that have no cost of their own in the file."""
+    """Energy of a link that the keys of `entry` give; 0 if `entry` has no such key. `entry` is a connection, or the
+    accelerator file, whose keys are the defaults for its links.
+    """
     return LinkCost(entry.unit_energy_cost or 0.0, entry.energy_per_bit)
 
 
 def _bare_connection(problems: Problems, entry: ConnectionEntry | list[int], ids: CoreIds) -> Connection | None:
-    """Connection of an entry, without bandwidth and cost. If a part of the entry is wrong, problems are recorded and
-    the result is None.
+    """Connection of a list entry, without bandwidth and cost; None if a part of the entry is wrong. Errors are
+    reported.
     """
     if isinstance(entry, list):
         found = core_list(problems, (), entry, ids)
@@ -121,7 +127,12 @@ def _bare_connection(problems: Problems, entry: ConnectionEntry | list[int], ids
 def _finished(
     place: Problems, written: ConnectionEntry | list[int], problems: Problems, file: ConnectivityFile, bare: Connection
 ) -> Connection | None:
-    """Connection with bandwidth and cost, from the entry or, if the entry lacks them, from the defaults of the file."""
+    """Connection `bare` with its bandwidth and its cost. Each of the two comes from the entry `written`, or from the
+    defaults of the file if the entry lacks it.
+
+    None if a bandwidth is missing, or if the link has infinite bandwidth and an energy per busy cycle. Such an error is
+    reported.
+    """
     own = written if isinstance(written, ConnectionEntry) else ConnectionEntry.model_construct()
     # If `bandwidth` of the file is a table, it has rates of ports.
     default = None if isinstance(file.bandwidth, dict) else file.bandwidth
@@ -148,7 +159,9 @@ def _check_pairs(
     joined: dict[tuple[int, int], int],
     sharing: set[tuple[int, int]],
 ) -> None:
-    """Record problems: a second link between two cores, and a link between cores that share memory."""
+    """Report a second link between two cores in the same direction, and a link between cores that share memory. The
+    pairs of cores that `connection` links are added to `joined`.
+    """
     if connection.is_bus:
         return
     first, second = connection.core_ids
@@ -166,9 +179,9 @@ def _check_pairs(
 def read_clock(problems: Problems, entry: SystemFile, cores: Mapping[KeyPath, Core]) -> float:
     """Clock frequency in MHz that the accelerator file or a core file gives; 0 if no file gives it.
 
-    Cores with different clocks are recorded as problems, and so is static power without a clock. Static power from the
+    Cores with different clocks are reported as problems, and so is static power without a clock. Static power from the
     library of costs is no problem: without a clock, it is left out. `cores` maps the path of a core in the accelerator
-    file to the core; it has only the cores that could be read.
+    file to the core; it holds only the cores that could be read.
     """
     clock = entry.clock_frequency or max((core.clock_frequency_mhz for core in cores.values()), default=0.0)
     for place, core in cores.items():
@@ -185,13 +198,13 @@ def read_clock(problems: Problems, entry: SystemFile, cores: Mapping[KeyPath, Co
 
 
 def _leaks_by_its_file(core: Core) -> bool:
-    """True if the file of the core itself gives static power, and not only the library of costs."""
+    """True if the core has static power that its own file gives. Leakage from the library of costs does not count."""
     own = tuple(replace(memory, figures=_of_the_file(memory)) for memory in core.memories)
     return static_power_mw(replace(core, memories=own)) > 0
 
 
 def _of_the_file(memory: Memory) -> Figures:
-    """Figures of a memory that the file gives, without those from the library of costs."""
+    """Attributes of a memory that the hardware file gives. Leakage from the library of costs is left out."""
     source = memory.cost_source
     given = dict(memory.figures)
     if source is not None and given.get(LEAKAGE.field) == source.leakage_mw:
@@ -200,8 +213,10 @@ def _of_the_file(memory: Memory) -> Figures:
 
 
 def _note_clock(problems: Problems, clock_mhz: float, cores: Mapping[KeyPath, Core]) -> None:
-    """Note, once per core file, numbers that are left out without a clock, and accesses that take longer than a clock
-    cycle."""
+    """Report notices on the clock, each once per core file. Without a clock (`clock_mhz` is 0), a notice names the
+    static power that is left out. With a clock, a notice names the accesses and operations that take longer than a
+    cycle.
+    """
     period_ns = NS_A_CYCLE_AT_1_MHZ / clock_mhz if clock_mhz else None
     told = set()
     for place, core in cores.items():
@@ -222,9 +237,11 @@ class CoreFile:
     """Core file that has been read."""
 
     path: Path | None
-    """Path; None for a core that the accelerator file contains."""
+    """Path of the file; None for a core that the accelerator file contains."""
     name: str
-    """Name without folder and suffix. The reader of an accelerator makes it unique among all its core files."""
+    """Name of the core file without folder and suffix. The reader of an accelerator adds folders or the suffix if
+    several of its core files would otherwise have the same name.
+    """
     core: Core
     says_operator_types: bool
     """True if the core file gives the operators that the core can run. If it is false, `operator_types` of `core` is
@@ -234,7 +251,9 @@ class CoreFile:
 
 
 def read_core_file(path: Path, offchip: bool, notices: list[str], clock_mhz: float | None = None) -> CoreFile:
-    """Core in a file. Raises InputError with all problems, and NotOneCoreError for the file of several cores."""
+    """Core that a file describes. Raises InputError with all problems of the file, and NotOneCoreError if the file
+    describes several cores.
+    """
     return core_file_of(load_yaml(path, notices), path, path.stem, offchip, notices, clock_mhz)
 
 
@@ -272,7 +291,7 @@ def missing_file_problem(name: str, folder: Path) -> Problem:
     beside = sorted(path.name for path in folder.glob("*.y*ml")) if folder.is_dir() else []
     beside += sorted(f"cores/{path.name}" for path in folder.glob("cores/*.y*ml"))
     near = nearest_name(name.removeprefix("./"), beside)
-    return Problem("no such core file", value=repr(name), allowed=f"a file from {folder} on", nearest=near)
+    return Problem("no such core file", value=repr(name), allowed=f"a path relative to {folder}", nearest=near)
 
 
 Pair = tuple[int, int]
@@ -366,17 +385,21 @@ def _core_files(problems: Problems, document: YamlDocument, ids: CoreIds) -> dic
 
 
 def _read_core(document: YamlDocument, place: Path | str, offchip: bool, notices: list[str]) -> CoreFile:
-    """Core in a file, or under a name in the accelerator file. Raises InputError."""
+    """Core file at `place`, which is a path, or a name under `core_files` of the accelerator file. Raises the errors of
+    `read_core_file`.
+    """
     if isinstance(place, Path):
         return read_core_file(place, offchip, notices, written_clock_mhz(document.data))
     return contained_core_file(document, place, offchip, notices)
 
 
 def _check_offchip_ports(problems: Problems, document: YamlDocument, ids: CoreIds, files: dict[int, CoreFile]) -> None:
-    """Record an off-chip memory that cannot be read or written, and note a missing off-chip core."""
+    """Report a problem if the off-chip memory has no port that can read, or no port that can write. Report a notice if
+    there is no off-chip core.
+    """
     if ids.offchip is None or ids.offchip not in files:
         if ids.known and ids.offchip is None:
-            problems.notice((), "has no off-chip core, from which weights and inputs of the network would come")
+            problems.notice((), "has no off-chip core, which would hold the weights and inputs of the network")
         return
     place, name = core_files_of(document.data)[ids.offchip]
     read, write, _ = offchip_ports(files[ids.offchip].core)

@@ -30,7 +30,7 @@ from tilewright.base.validation import (
 )
 from tilewright.hardware.core_paths import MOST_COPIES
 from tilewright.hardware.system import POOLING, SIMD
-from tilewright.hardware.topologies import topology_names
+from tilewright.hardware.topologies import topology_names, topology_text
 from tilewright.hardware.yaml_schema import OperatorType
 
 _CORE_IDS = re.compile(r"\s*[0-9]{1,9}(\s*,\s*[0-9]{1,9})*\s*")
@@ -62,7 +62,9 @@ def parse_core_ids(value: object) -> tuple[int, ...]:
 
 
 def parse_sharing_group(value: object) -> list[int] | list[tuple[int, str]]:
-    """Core ids from "0, 1" or [0, 1], or pairs (core id, memory) from ["0.out", "1.in"]. Raises FieldError."""
+    """Core ids from "0, 1" or [0, 1], or pairs (core id, memory) from ["0.out", "1.in"]. Raises FieldError for a value
+    of another form.
+    """
     items = value.split(",") if isinstance(value, str) else value
     if isinstance(items, list) and items and all(isinstance(item, str) and "." in item for item in items):
         return [parse_memory_name(item.strip()) for item in items]
@@ -81,7 +83,9 @@ def parse_link_bandwidth(value: object) -> int | float:
 
 
 def parse_rate_place(value: object) -> tuple[int, str, str]:
-    """(core id, memory, port) from "16.dram.rw_port_1", or (core id, "", "") from a core id. Raises FieldError."""
+    """Tuple (core id, memory, port) from "16.dram.rw_port_1", or (core id, "", "") from a core id. Raises
+    FieldError.
+    """
     if type(value) is int and value >= 0:
         return value, "", ""
     match = _PORT_NAME.fullmatch(value) if isinstance(value, str) else None
@@ -91,7 +95,9 @@ def parse_rate_place(value: object) -> tuple[int, str, str]:
 
 
 def parse_memory_name(value: object) -> tuple[int, str]:
-    """(core id, memory) from "3.sram". Raises FieldError."""
+    """Pair (core id, name of the memory) from a text such as "3.sram". Raises FieldError for a value of another
+    form.
+    """
     match = _MEMORY_NAME.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise FieldError("must be a memory of a core", "'<core id>.<memory>'")
@@ -144,16 +150,16 @@ MemoryName = Annotated[tuple[int, str], TextForm(parse_memory_name, _MEMORY_NAME
 
 
 class StridedEntry(TableModel):
-    """Measured rates for parts of rows."""
+    """Measured rates of transfers whose data lie in short rows (strided data)."""
 
     read: dict[PositiveCount, PositiveNumber] = Field(default={})
-    """Rate in bits per cycle, by number of bytes in a row."""
+    """Number of contiguous bytes in a row -> rate of reads in bits per cycle."""
     write: dict[PositiveCount, PositiveNumber] = Field(default={})
-    """Rate in bits per cycle, by number of bytes in a row."""
+    """Number of contiguous bytes in a row -> rate of writes in bits per cycle."""
 
 
 class RateEntry(TableModel):
-    """Rates of a port or of a core, in addition to the widths in the core file (Stream 2.1). They are read but not
+    """Rates of a port or of a core, in addition to the widths in the core file (Stream 2.1). The rates are read but not
     modelled."""
 
     ceiling: PositiveNumber
@@ -161,18 +167,18 @@ class RateEntry(TableModel):
     contiguous: PositiveNumber
     """Rate of one direction for contiguous data, in bits per cycle."""
     strided: StridedEntry | None = None
-    """Rates for parts of rows, if measured."""
+    """Rates for strided data, if measured."""
     burst: PositiveCount | None = None
     """Number of bytes that an access moves."""
 
 
 class ReconfigurationEntry(TableModel):
-    """Cycles to reconfigure cores of the aie2 types (Stream 2.1). They are read but not modelled."""
+    """Cycles to reconfigure cores of the aie2 types (Stream 2.1). The cycles are read but not modelled."""
 
     cycles_per_column: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """Number of cycles per column of the array."""
     reset_cycles: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Number of cycles that is added once, for any number of columns."""
+    """Number of cycles that a reconfiguration takes in addition to the cycles per column, for any number of columns."""
 
 
 RatePlace = Annotated[int | str, BeforeValidator(_checked_place), JsonSchema({"type": "string"})]
@@ -191,10 +197,11 @@ class ConnectionEntry(TableModel):
     cores: Annotated[list[CoreId], Field(min_length=2)]
     """Ids of the cores that the link or bus joins. The off-chip core can be among them."""
     bandwidth: LinkBandwidth | None = None
-    """Bits per cycle (or `8 B/cycle`, or `inf`), or per second (`32 GB/s`) with a `clock_frequency`; default: the
-    `bandwidth` of the file."""
+    """Bandwidth in bits per cycle (or `8 B/cycle`, or `inf`), or per second (`32 GB/s`) with a `clock_frequency`.
+    Default: the top-level key `bandwidth` of this file.
+    """
     unit_energy_cost: EnergyPj | None = None
-    """Energy of a busy cycle, in pJ. Default: the `unit_energy_cost` of the file."""
+    """Energy of a busy cycle, in pJ. Default: the top-level key `unit_energy_cost` of this file."""
     energy_per_bit: EnergyPj | None = None
     """Energy of moving a bit, in pJ (or `80 fJ`). Give either this key or `unit_energy_cost`."""
     directed: bool = False
@@ -202,12 +209,12 @@ class ConnectionEntry(TableModel):
     duplex: Literal["full", "half"] | None = None
     """`half`: both directions of a link share its bandwidth. Default: `full`."""
     multicast: bool | None = None
-    """`true`: the link or bus carries data once for all cores that receive the data together. Default: the `multicast`
-    of the file."""
+    """`true`: the link or bus carries data once for all cores that receive the data together. Default: the top-level
+    key `multicast` of this file."""
 
 
 class OffchipPortEntry(TableModel):
-    """Port of the off-chip memory, which is linked with some cores of the network."""
+    """Port of the off-chip memory. The port is linked with some of the cores."""
 
     cores: Annotated[list[CoreId], Field(min_length=1)]
     """Ids of the cores that the port is linked with. Other cores reach the port over these cores."""
@@ -239,31 +246,36 @@ class ConnectivityFile(TableModel):
     cores: Annotated[dict[CoreId, CoreFile], Field(min_length=1)]
     """Core files by core id. A core file is searched first in the folder of this file."""
     offchip_core: CoreFile | None = None
-    """Core file of the off-chip memory; its id is the largest of `cores` plus one."""
+    """Core file of the off-chip memory. The id of the off-chip core follows the largest id of `cores` and of the copies
+    that `core_counts` makes.
+    """
     offchip_core_id: CoreId | None = None
     """Id of the off-chip memory among `cores`. Give either this key or `offchip_core`."""
     core_connectivity: list[Connection] = Field(default=[])
     """Links and buses: `0, 1` for a link in each direction, more ids for a bus, or a table with bandwidth and energy.
 
-    If no entry names the off-chip core, the ports of the off-chip memory link it with all other cores, or with the
-    cores of `offchip_ports`.
+    If no entry names the off-chip core, the ports of the off-chip memory link the off-chip core with all other cores,
+    or with the cores that `offchip_ports` lists.
     """
     offchip_ports: list[OffchipPortEntry] = Field(default=[])
-    """Ports of the off-chip memory at different places of the network (memory channels). Default: the ports of the
-    off-chip memory are linked with all other cores."""
+    """Ports of the off-chip memory (memory channels), each with the cores that it is linked with. Default: the ports in
+    the core file of the off-chip memory, each linked with all other cores.
+    """
     core_memory_sharing: list[SharingGroup] = Field(default=[])
     """Groups of cores, such as `0, 1`, whose top memories of equal name are one physical memory.
 
-    A group can also list top memories that are one physical memory, such as `[0.out, 1.in]`. Their cores then share no
-    other memories through this group.
+    A group can also list top memories that are one physical memory, such as `[0.out, 1.in]`. The cores of the listed
+    memories then share no other memories through this group.
     """
     bandwidth: FileBandwidth | None = None
     """Default bandwidth of links, in bits per cycle (or `8 B/cycle`, or `inf`), or per second (`32 GB/s`) with a
     `clock_frequency`. A table of rates by core or port (Stream 2.1) is read but not modelled."""
     unit_energy_cost: EnergyPj | None = None
-    """Default energy of a busy cycle of links, in pJ. If the key is missing, this energy is 0."""
+    """Default energy that a link uses in each busy cycle, in pJ. If the file gives neither this key nor
+    `energy_per_bit`, the default is 0.
+    """
     energy_per_bit: EnergyPj | None = None
-    """Energy of moving a bit, in pJ (or `80 fJ`). Give either this key or `unit_energy_cost`."""
+    """Default energy of moving a bit over a link, in pJ (or `80 fJ`). Give either this key or `unit_energy_cost`."""
     multicast: bool = False
     """`true`: links, buses and ports of the off-chip memory carry data once for all cores that receive the data
     together. Default for all entries of `core_connectivity`."""
@@ -278,19 +290,25 @@ class ConnectivityFile(TableModel):
     core_roles: dict[CoreId, Literal["compute", "pooling", "simd", "memory"]] = Field(default={})
     """Roles of cores, by core id; default `compute`."""
     core_operator_types: dict[CoreId, Annotated[list[OperatorType], Field(min_length=1)]] = Field(default={})
-    """Operators that cores can run, by core id. They replace the `operator_types` of the core files."""
+    """Operators that cores can run, by core id. This key replaces the `operator_types` of the core files."""
     routers: list[CoreId] | None = None
-    """Cores through which data of other cores can pass. Default: all compute cores."""
+    """Ids of the cores through which data of other cores can pass. Default: all compute cores, and memory cores that
+    share a memory with a compute core.
+    """
     forwarding: bool = False
-    """`true`: a core sends weights and inputs of the network that it still holds to other cores, if they arrive earlier
-    than from the off-chip memory."""
+    """`true`: a core that holds weights or network inputs can send them to other cores. Each fetch uses the source from
+    which the transfer would have the highest rate when the fetch starts. The sources are the off-chip memory and the
+    cores that hold the data.
+    """
     equal_paths: Literal["core_ids", "load"] = "core_ids"
-    """Choice among paths of equal width and equal number of links. core_ids: the path over the smaller core ids; load:
-    the path whose links carry fewer paths that were chosen before."""
+    """Choice among paths of equal width with equally many links. `core_ids`: the path whose list of core ids is first
+    in lexicographic order. `load`: the path whose most loaded link has the smallest load. The load of a link is the
+    number of already chosen paths that contain the link, divided by the width of the link.
+    """
     clock_frequency: FrequencyMhz | None = None
-    """Frequency of the common clock, in MHz (or `1.2 GHz`). It is not needed if core files give it."""
+    """Frequency of the common clock, in MHz (or `1.2 GHz`). The key is not needed if core files give the frequency."""
     core_coordinates: dict[CoreId, Coordinates] = Field(default={})
-    """Column and row of cores, as `[column, row]` by core id, for their position in figures."""
+    """Column and row of cores, as `[column, row]` by core id, for drawings of the accelerator."""
     technology_node: Name | None = None
     """Process node, such as `n3` (Stream 2.1). Not modelled."""
     memory_aliases: list[Annotated[list[MemoryName], Field(min_length=2)]] = Field(default=[])
@@ -304,20 +322,19 @@ class ConnectivityFile(TableModel):
 class GraphEntry(TableModel):
     """Regular graph of cores."""
 
-    type: TopologyName
-    """`2d_mesh`: links between neighbours. `2d_torus`: the two ends of each row and column are linked too. `ring`: each
-    core is linked with the next one. `bus`: one medium that all cores share."""
+    type: TopologyName = Field(description=topology_text())
     nb_rows: PositiveCount | None = None
     """Number of rows of a mesh or torus. Core i is in row i mod nb_rows and column i div nb_rows."""
     nb_cols: PositiveCount | None = None
-    """Number of columns of a mesh or torus. nb_rows times nb_cols is the number of cores without the pooling, the SIMD
-    and the off-chip core."""
+    """Number of columns of a mesh or torus. nb_rows times nb_cols must be the number of all cores other than the
+    pooling, the SIMD and the off-chip core.
+    """
     sizes: dict[Name, PositiveCount] = Field(default={})
     """Further sizes by name, for topologies of plug-ins that need them."""
     bandwidth: LinkBandwidth
     """Bandwidth of each link, in bits per cycle (or `8 B/cycle`), or per second (`32 GB/s`) with `clock_frequency`."""
     unit_energy_cost: EnergyPj = 0.0
-    """Energy of a busy cycle of a link, in pJ."""
+    """Energy that a link uses in each busy cycle, in pJ."""
     multicast: bool = False
     """`true`: all links, and the ports of the off-chip memory, carry data once for all cores that receive the data
     together."""
@@ -343,30 +360,39 @@ class GraphFile(TableModel):
     graph: GraphEntry
     """Regular graph that links the cores."""
     offchip_ports: list[OffchipPortEntry] = Field(default=[])
-    """Ports of the off-chip memory at different places of the network (memory channels). Default: the ports of the
-    off-chip memory are linked with all other cores."""
+    """Ports of the off-chip memory (memory channels), each with the cores that it is linked with. Default: the ports in
+    the core file of the off-chip memory, each linked with all other cores.
+    """
     core_files: ContainedCores = None
     """Core descriptions by name. With this key, `cores` gives these names in place of files."""
     core_counts: CoreCounts = Field(default={})
-    """Number of instances of a core in the graph, by core id; default 1. The ids of copies follow the last id."""
+    """Number of instances of a core in the graph, by core id; default 1. Copies get the ids that follow the largest id
+    of `cores`.
+    """
     core_memory_sharing: list[SharingGroup] = Field(default=[])
     """Groups of cores, such as `0, 1`, whose top memories of equal name are one physical memory.
 
-    A group can also list top memories that are one physical memory, such as `[0.out, 1.in]`. Their cores then share no
-    other memories through this group.
+    A group can also list top memories that are one physical memory, such as `[0.out, 1.in]`. The cores of the listed
+    memories then share no other memories through this group.
     """
     core_operator_types: dict[CoreId, Annotated[list[OperatorType], Field(min_length=1)]] = Field(default={})
-    """Operators that cores can run, by core id. They replace the `operator_types` of the core files."""
+    """Operators that cores can run, by core id. This key replaces the `operator_types` of the core files."""
     routers: list[CoreId] | None = None
-    """Cores through which data of other cores can pass. Default: all except pooling, SIMD and off-chip core."""
+    """Ids of the cores through which data of other cores can pass. Default: all compute cores, and memory cores that
+    share a memory with a compute core. The pooling, SIMD and off-chip core are not compute cores.
+    """
     forwarding: bool = False
-    """`true`: a core sends weights and inputs of the network that it still holds to other cores, if they arrive earlier
-    than from the off-chip memory."""
+    """`true`: a core that holds weights or network inputs can send them to other cores. Each fetch uses the source from
+    which the transfer would have the highest rate when the fetch starts. The sources are the off-chip memory and the
+    cores that hold the data.
+    """
     equal_paths: Literal["core_ids", "load"] = "core_ids"
-    """Choice among paths of equal width and equal number of links. core_ids: the path over the smaller core ids; load:
-    the path whose links carry fewer paths that were chosen before."""
+    """Choice among paths of equal width with equally many links. `core_ids`: the path whose list of core ids is first
+    in lexicographic order. `load`: the path whose most loaded link has the smallest load. The load of a link is the
+    number of already chosen paths that contain the link, divided by the width of the link.
+    """
     clock_frequency: FrequencyMhz | None = None
-    """Frequency of the common clock, in MHz (or `1.2 GHz`). It is not needed if core files give it."""
+    """Frequency of the common clock, in MHz (or `1.2 GHz`). The key is not needed if core files give the frequency."""
 
 
 SystemFile = ConnectivityFile | GraphFile

@@ -1,6 +1,6 @@
 """Edits of values in the text of a hardware or mapping file.
 
-Comments, the order of keys, and units stay as written.
+Comments, the order of keys, and units stay as written if the values can be changed in place (see `changed_text`).
 """
 
 import contextlib
@@ -36,10 +36,11 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def changed_text(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str:
-    """Text of a YAML file with the values at some paths changed.
+    """Text of a YAML file in which the values at some paths are changed. No other value changes.
 
-    If an alias or a merge key uses a changed value in several places, the whole text is written anew, without comments.
-    In both cases, only the given values differ between the data of the old and of the new text.
+    Comments are kept if the values can be changed in place. Otherwise, the whole text is written anew, without
+    comments. This is necessary, for example, if a changed value is in a table that an alias or a merge key uses
+    elsewhere in the file.
     """
     wanted = with_values(parse_yaml(text).data, changes)
     for edit in (_edited_beside_aliases, _edited):
@@ -51,7 +52,8 @@ def changed_text(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str:
 
 
 def _edited_beside_aliases(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str | None:
-    """Text with one scalar replaced; None if there are several changes, or if there is no scalar at the path.
+    """Text in which one scalar or alias is replaced. None if there are several changes, or if the value at the path is
+    neither a scalar nor an alias.
 
     If the old value is an alias, only the alias at the path is replaced. If the old value has an anchor, the first
     alias of this anchor gets the anchor and the old value.
@@ -76,8 +78,9 @@ def _edited_beside_aliases(text: str, changes: Sequence[tuple[KeyPath, Any]]) ->
 
 
 def _event_at(events: Sequence[Any], path: KeyPath) -> int | None:
-    """Index of the event at which the value of a path begins; None if there is no value, or if an enclosing value is an
-    alias."""
+    """Index in `events` of the YAML event at which the value at `path` begins. None if there is no value at the path,
+    or if the path leads through an alias.
+    """
     place = next((at for at, one in enumerate(events) if isinstance(one, yaml.DocumentStartEvent)), -1) + 1
     for key in path:
         if isinstance(events[place], yaml.MappingStartEvent):
@@ -114,7 +117,7 @@ def _after(events: Sequence[Any], place: int) -> int:
 
 
 def _edited(text: str, changes: Iterable[tuple[KeyPath, Any]]) -> str | None:
-    """Text with the values at these paths replaced; None if one of the paths does not exist."""
+    """Text with each value of `changes` at its path; None if one of the paths does not exist."""
     root = yaml.compose(text, Loader=_LOADER)
     found = []
     for path, value in changes:

@@ -1,7 +1,7 @@
 """Topologies of regular graphs of cores, by the name that `graph.type` of an accelerator file gives.
 
-A topology is one object with the attributes of `Topology`. It is built in (`BUILT_IN`), or a plug-in enters it in
-`ENTERED` under its name. All other code finds a topology by its name.
+A topology is one object with the attributes of `Topology`. Built-in topologies are in `BUILT_IN`, and plug-ins enter
+theirs in `ENTERED`. All other code finds a topology by its name.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,10 +16,10 @@ ROWS, COLUMNS = "nb_rows", "nb_cols"
 
 
 class SizeFault(NamedTuple):
-    """Reason why a graph of these sizes cannot have the given number of cores."""
+    """Reason why the sizes of a graph do not match the number of its cores."""
 
     key: str
-    """Key of the wrong size."""
+    """Key of the wrong size; '' if no size of the graph would match the number of cores."""
     message: str
     allowed: str
 
@@ -37,18 +37,31 @@ class Topology(Protocol):
         """True if one medium joins all cores. `edges` is then not used."""
 
     def fault(self, sizes: Sizes, core_count: int) -> SizeFault | None:
-        """Reason why `core_count` cores cannot form such a graph; None if they can form it."""
+        """Reason why `core_count` cores cannot form a graph of this topology with the given sizes; None if they can
+        form it.
+        """
 
     def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
-        """Pairs of core numbers that have a link in each direction. Each pair occurs once."""
+        """Pairs of core numbers. The two cores of a pair have a link in each direction, and each pair occurs once."""
 
     def coordinates(self, sizes: Sizes, core_count: int) -> tuple[Pair, ...]:
-        """Position (column, row) of each core in the figure; () if the layout is not fixed."""
+        """Position (column, row) of each core in drawings; () if the layout is not fixed."""
+
+
+class BuiltInTopology(Topology, Protocol):
+    """Topology with a short text `links`, which describes the topology in the schema of accelerator files.
+    docs/formats.md explains the topologies in more words.
+    """
+
+    @property
+    def links(self) -> str:
+        """Links between the cores, in a few words."""
 
 
 class Bus(NamedTuple):
     """Bus: one medium that all cores share."""
 
+    links: str = "one medium that all cores share"
     keys: tuple[str, ...] = ()
     is_bus: bool = True
 
@@ -57,16 +70,18 @@ class Bus(NamedTuple):
         return None
 
     def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
-        """No pairs, because the bus itself joins the cores."""
+        """Empty iterator, because the bus itself joins the cores."""
         return iter(())
 
     def coordinates(self, sizes: Sizes, core_count: int) -> tuple[Pair, ...]:
-        """Always (): the layout is not fixed."""
+        """Empty tuple, because a bus has no fixed layout."""
         return ()
 
 
 class Mesh(NamedTuple):
-    """Grid of rows and columns in which neighbours are linked. Columns are filled first (2-D mesh of Stream)."""
+    """Grid of rows and columns in which neighbours are linked. The cores fill one column after the other, as in
+    Stream's 2-D mesh.
+    """
 
     keys: tuple[str, ...] = (ROWS, COLUMNS)
     is_bus: bool = False
@@ -74,16 +89,23 @@ class Mesh(NamedTuple):
     """True for a torus, in which the two ends of each row and column are linked too. The two ends of a row of only two
     cores are neighbours, so they get no second link."""
 
+    @property
+    def links(self) -> str:
+        """Links between the cores, in a few words."""
+        return "the two ends of each row and column are linked too" if self.wraps else "links between neighbours"
+
     def fault(self, sizes: Sizes, core_count: int) -> SizeFault | None:
-        """Fault if rows times columns is not the number of cores."""
+        """Fault if the number of rows times the number of columns is not the number of cores; else None."""
         rows, columns = sizes[ROWS], sizes[COLUMNS]
         if rows * columns == core_count:
             return None
-        message = f"{rows} rows of {columns} do not match the {core_count} cores that have no other role"
+        message = f"{rows} rows of {columns} cores do not match the {core_count} cores that have no other role"
         return SizeFault(ROWS, message, f"{ROWS} times {COLUMNS} is {core_count}")
 
     def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
-        """Pairs of each core with the next core in its column, and with the next core in its row."""
+        """Pairs of each core with the next core in its column, and with the next core in its row. In a torus, the next
+        core of the last core is the first core, if the column or row has more than two cores.
+        """
         rows, columns = sizes[ROWS], sizes[COLUMNS]
         for place in range(core_count):
             column, row = place // rows, place % rows
@@ -93,13 +115,14 @@ class Mesh(NamedTuple):
                 yield place, (column + 1) % columns * rows + row
 
     def coordinates(self, sizes: Sizes, core_count: int) -> tuple[Pair, ...]:
-        """Position (column, row) in the grid."""
+        """Position (column, row) of each core in the grid, in the order of the core numbers."""
         return tuple((place // sizes[ROWS], place % sizes[ROWS]) for place in range(core_count))
 
 
 class Ring(NamedTuple):
     """Cores in a ring, each linked with the next one."""
 
+    links: str = "each core is linked with the next one"
     keys: tuple[str, ...] = ()
     is_bus: bool = False
 
@@ -108,17 +131,25 @@ class Ring(NamedTuple):
         return None
 
     def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
-        """Pairs of each core with the next one, and of the last core with the first if there are more than two."""
+        """Pairs of each core with the next one, and of the last core with the first one if there are more than two
+        cores."""
         for place in range(core_count - (core_count <= 2)):
             yield place, (place + 1) % core_count
 
     def coordinates(self, sizes: Sizes, core_count: int) -> tuple[Pair, ...]:
-        """Position (column, row) in two rows: one half runs from left to right, the other half runs back below it."""
+        """Position (column, row) of each core, in two rows: the first half of the cores from left to right, and the
+        second half below them, from right to left.
+        """
         half = (core_count + 1) // 2
         return tuple((place, 0) if place < half else (core_count - 1 - place, 1) for place in range(core_count))
 
 
-BUILT_IN: Mapping[str, Topology] = {"2d_mesh": Mesh(), "2d_torus": Mesh(wraps=True), "ring": Ring(), "bus": Bus()}
+BUILT_IN: Mapping[str, BuiltInTopology] = {
+    "2d_mesh": Mesh(),
+    "2d_torus": Mesh(wraps=True),
+    "ring": Ring(),
+    "bus": Bus(),
+}
 
 
 def _fault(name: str, entry: object) -> str:
@@ -132,6 +163,11 @@ ENTERED: Registry[Topology] = Registry(__name__, _fault)
 def topology_names() -> tuple[str, ...]:
     """Names of all topologies, built-in ones first."""
     return tuple(dict.fromkeys((*BUILT_IN, *ENTERED.names)))
+
+
+def topology_text() -> str:
+    """Text for the schema of accelerator files, with the links of each built-in topology."""
+    return " ".join(f"`{name}`: {shape.links}." for name, shape in BUILT_IN.items())
 
 
 def topology(name: str) -> Topology:

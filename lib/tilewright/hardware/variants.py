@@ -17,7 +17,9 @@ from tilewright.hardware.yaml_reader import read_accelerator
 
 KEYS = ("base", "vary")
 CHOICE_PATTERN = r"[A-Za-z0-9_.+]+"
-"""Pattern of the names of choices, which become parts of file names."""
+"""Regular expression for the name of a choice. The name becomes part of the file names of the variants with this
+choice.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,8 @@ class Variant:
 
 
 def read_variants(path: Path) -> tuple[str, tuple[Variant, ...]]:
-    """Base file name, and all variants that a file of variants describes. Each variant is checked to be a valid
-    hardware file. Raises InputError with every problem.
+    """Pair (name of the base file, all variants that a file of variants describes). Each variant is checked to be a
+    valid hardware file. Raises InputError with every problem.
     """
     document = load_yaml(path)
     problems = list(_shape_problems(document))
@@ -57,12 +59,14 @@ def read_variants(path: Path) -> tuple[str, tuple[Variant, ...]]:
 def variant_yaml(variant: Variant, base: str) -> str:
     """Text of the hardware file of a variant. `base` is the name of the file from which the variant is made."""
     choices = ", ".join(f"{what} {choice}" for what, choice in variant.choices)
-    head = ended_lines([f"Made by `tilewright vary` from {base}: {choices}. Sources of figures: there."], "# ")
+    head = ended_lines(
+        [f"Made by `tilewright vary` from {base}: {choices}. {base} names the sources of the figures."], "# "
+    )
     return head + yaml_text(variant.data, default_flow_style=None, width=118, allow_unicode=True)
 
 
 def _shape_problems(document: YamlDocument) -> Iterator[Problem]:
-    """Problems in the form of a file of variants."""
+    """Problems of a file of variants whose tables do not have the required form."""
 
     def problem(message: str, *path: str, nearest: str = "") -> Problem:
         return Problem(message, document.file, document.line_of(path), ".".join(path), nearest=nearest)
@@ -91,7 +95,9 @@ def _shape_problems(document: YamlDocument) -> Iterator[Problem]:
 
 
 def _combinations(data: dict[str, Any]) -> Iterator[tuple[tuple[str, Any], ...]]:
-    """All combinations of choices, each as pairs (varied property, choice). The last property varies fastest."""
+    """Combinations with one choice for each varied property, as tuples of pairs (varied property, choice). The last
+    property varies fastest.
+    """
     tables = [[(what, name) for name in choices] for what, choices in data["vary"].items()]
     yield from itertools.product(*tables)
 

@@ -15,7 +15,7 @@ from tilewright.hardware.text_edits import with_values
 from tilewright.hardware.yaml_reader import accelerator_of
 
 FILE_TEXT = "file"
-"""Key of the YAML text in the provenance of the artifact of an accelerator."""
+"""Key under which the provenance of an accelerator's artifact holds the YAML text of the accelerator."""
 CORES = "core_files"
 
 
@@ -53,7 +53,9 @@ def hardware_document(path: Path) -> YamlDocument:
 
 
 def hardware_text(path: Path) -> str:
-    """Text of a hardware file, or YAML text in the artifact of an accelerator."""
+    """Text of the hardware file `path`. If the file is the artifact of an accelerator, the YAML text in the
+    artifact.
+    """
     return text_in(path) if is_artifact(path) else path.read_bytes().decode("utf-8-sig")
 
 

@@ -33,8 +33,9 @@ _POWERS_OF_TWO = "1, 2, 4, 8, ..."
 def check_in_memory(
     problems: Problems, array: ArrayEntry, memories: Mapping[str, MemoryEntry | None], is_computing: bool
 ) -> None:
-    """Record errors of an in-memory array and its cells. In another array, record keys that only in-memory arrays can
-    have."""
+    """Report errors in an in-memory array and in its cells. In any other array, report keys that only in-memory arrays
+    can have, and, if `is_computing` is true, a missing `unit_energy`.
+    """
     place = problems.within("operational_array")
     if not array.is_imc:
         for key in IN_MEMORY_KEYS:
@@ -131,10 +132,12 @@ _OUTPUT = "O"
 FORBIDDEN_DIRECTIONS = {"read": ("fh", "fl"), "write": ("th", "tl")}
 """Directions that a port of each type cannot carry."""
 _WAYS = {False: (("tl", "fh"), ()), True: (("fl", "th"), ("tl", "fh"))}
-"""True for the output operand and False for inputs -> (directions that all layers need, directions for reading partial
-sums back).
+"""Directions that the ports of a memory must carry for an operand. The key is True for the output operand and False for
+an input.
 
-The topmost memory does not need the second direction of each pair.
+A value is a pair of tuples. The first tuple has the directions that every layer needs. The second tuple has the
+directions that a layer needs only if it reads partial sums back. The topmost memory of an operand does not need the
+second direction of either tuple.
 """
 ALWAYS = ", which every layer needs"
 WITH_INPUT = ", which every layer with this input needs"
@@ -144,7 +147,8 @@ PARTIAL = ": loop orders that read partial sums back will be refused"
 def check_directions(
     problems: Problems, entry: HardwareFile, memories: dict[str, MemoryEntry], is_part: bool = False
 ) -> None:
-    """Record directions that every layer needs but no port carries. Note directions that only some layers need.
+    """Report directions that no port carries: a problem for directions that every layer needs, a notice for directions
+    that only some layers need.
 
     If `is_part` is true, the core is one of several cores. The `operator_types` in its file then decide which layers,
     and therefore which inputs, the core has.
@@ -180,11 +184,8 @@ def _levels(memories: dict[str, MemoryEntry]) -> Iterator[tuple[str, MemoryEntry
 
 
 def _carried(memory: MemoryEntry) -> set[tuple[str, str]] | None:
-    """Pairs (operand, direction) that the ports carry.
-
-    None if some pairs are invalid. Invalid pairs are reported elsewhere. They are possibly misspelt forms of the pairs
-    that are missing, so no missing pairs are reported.
-    """
+    """Pairs (operand, direction) that the ports carry; None if some pairs are invalid. Invalid pairs are reported
+    elsewhere. An invalid pair can be the misspelt form of a missing pair, so missing pairs are not reported then."""
     found: set[tuple[str, str]] = set()
     for port in memory.ports or (None,):
         if port is None or port.allocation is None:
@@ -204,12 +205,16 @@ _USUAL_LOOP = re.compile(f"{'|'.join(USUAL_LOOPS)}|D[0-9]")
 
 
 def is_usual_loop(name: str) -> bool:
-    """True if the name of a loop dimension is usual. Layers of YAML files can have other names, too."""
+    """True if `name` is a usual name of a loop dimension (`USUAL_LOOPS`, or D0 to D9). Loop dimensions of layers in
+    YAML files can also have other names.
+    """
     return _USUAL_LOOP.fullmatch(name) is not None
 
 
 def check_dataflows(problems: Problems, written: DataflowEntry | list[DataflowEntry] | None, array: ArrayEntry) -> None:
-    """Record unknown array dimensions and repeated dataflows. Note loops that are larger than their array dimension."""
+    """Report unknown array dimensions, repeated dataflows, unusual or repeated loop dimensions, and array dimensions
+    that have fewer lanes than their loops take.
+    """
     known = names_of(array.dimensions)
     size_of = dict(zip(array.dimensions or (), array.sizes or (), strict=False))
     alternatives = [written] if isinstance(written, dict) else written or []
@@ -224,8 +229,9 @@ def check_dataflows(problems: Problems, written: DataflowEntry | list[DataflowEn
 
 
 def _check_exclusive_dataflows(problems: Problems, entry: HardwareFile, use: str) -> None:
-    """Record a problem if `exclusive_dataflows` is set without dataflows, because the array could then run no layer.
-    Note if `exclusive_dataflows` has no effect for the use of the core file.
+    """Report a problem if `exclusive_dataflows` is set without dataflows, because the array could then run no layer.
+    Report a notice if the key has no effect. This is the case if the file describes the only core (`use` is ALONE) or a
+    core that only stores data (STORE).
     """
     if not entry.exclusive_dataflows:
         return
@@ -261,11 +267,11 @@ def _meaning(entry: DataflowEntry | None) -> dict[str, dict[str, int]]:
 
 
 ALONE, PART, STORE, OFF_CHIP = "alone", "part", "store", "off chip"
-"""Uses of a core file: a single core, one computing core of several, a core that only stores data, and the off-chip
-core. Unusual values in the file of the off-chip core are not reported.
+"""Uses of a core file: the only core of an accelerator, a computing core of an accelerator of several cores, a core
+that only stores data, and the off-chip core. Unusual values in the file of the off-chip core are not reported.
 """
 LARGEST_ARRAY = 2**40
-"""Largest number of units of an array: a million times the units of the largest chip."""
+"""Largest allowed number of units of an array: a million times the number of units of the largest existing chip."""
 
 
 def check_hardware(
@@ -275,9 +281,10 @@ def check_hardware(
     use: str = ALONE,
     clock_mhz: float | None = None,
 ) -> None:
-    """Record all problems that involve several fields, and notices of unusual values.
+    """Report as problems all errors that involve several fields, and as notices all unusual values.
 
-    `clock_mhz` is the clock of an accelerator of several cores.
+    `use` is the use of the core file (ALONE, PART, STORE or OFF_CHIP). `clock_mhz` is the clock of the accelerator of
+    several cores that contains the core, if any.
     """
     for path in document.repeated:
         if len(path) == 2 and path[0] == "memories":
@@ -314,7 +321,9 @@ def check_hardware(
 
 
 def _check_clock(problems: Problems, entry: HardwareFile, memories: dict[str, MemoryEntry]) -> None:
-    """Record a problem if the file gives static power but no clock, which is needed to compute an energy."""
+    """Report static power in a file without a clock. Without a clock, the static power cannot be turned into energy per
+    cycle. Cores with an in-memory array are exempt, because the model of the array has a clock.
+    """
     leaking = [name for name, memory in memories.items() if _draws("memory", memory)]
     array = entry.operational_array
     leaking += ["the array"] if array is not None and _draws("array", array) else []
@@ -329,7 +338,7 @@ def _draws(owner: Owner, entry: TableModel) -> bool:
 
 
 def _note_unmodelled_keys(problems: Problems, entry: HardwareFile) -> None:
-    """Note keys of Stream 2.1 that have no effect on any number."""
+    """Report as unused the keys of Stream 2.1 that change no number in results."""
     if entry.operand_precision is not None and entry.operand_precision.model_fields_set:
         accumulator = entry.operand_precision.accumulator
         ours = "widths of operands and of partial sums come from the workload"
@@ -350,7 +359,7 @@ def _check_array(problems: Problems, array: ArrayEntry) -> None:
 
 
 def array_kind(array: ArrayEntry) -> str:
-    """Kind of an array. It is the name of the array model (`hardware.array_model`)."""
+    """Kind of an array: the name of its array model (`hardware.array_model`)."""
     return f"{array.imc_type} {IN_MEMORY}" if array.is_imc else DIGITAL
 
 
@@ -421,8 +430,9 @@ def _check_operands_have_memories(problems: Problems, memories: dict[str, Memory
 
 
 def _note_narrowing_memories(problems: Problems, memories: dict[str, MemoryEntry]) -> None:
-    """Note each memory that has more instances than the memory below it. Such a memory is possibly at the wrong
-    level."""
+    """Report a notice for each memory that serves fewer array dimensions than the memory below it, and therefore has
+    more instances. Such a memory is possibly at the wrong level.
+    """
     for operand in MEMORY_OPERANDS:
         below: tuple[str, set[str]] | None = None
         for name, memory in memories.items():
@@ -430,6 +440,6 @@ def _note_narrowing_memories(problems: Problems, memories: dict[str, MemoryEntry
                 continue
             served = set(whole(memory.served_dimensions))
             if below is not None and not served >= below[1]:
-                message = f"serves fewer array dimensions than {below[0]}, which is below it for operand {operand}"
+                message = f"serves fewer array dimensions than {below[0]}, the memory below it for operand {operand}"
                 problems.notice(("memories", name, "served_dimensions"), message)
             below = (name, served)

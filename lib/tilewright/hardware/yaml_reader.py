@@ -1,4 +1,7 @@
-"""Reader of the hardware YAML of one core or of several."""
+"""Reader of hardware files.
+
+A file describes an accelerator of one core or of several cores.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -11,8 +14,8 @@ from tilewright.hardware.yaml_checks import STORE
 
 
 def read_accelerator(source: str | Path | dict[str, Any], notices: list[str] | None = None) -> Accelerator:
-    """Accelerator of a hardware file, or of the same data as a dict. If it has a single core, core and accelerator have
-    the same name.
+    """Accelerator of a hardware file, or of the same data as a dict. An accelerator of one core has the name of its
+    core.
 
     Raises InputError with all problems of the file. Notices of unusual but legal values are appended to `notices`.
     """
@@ -21,7 +24,7 @@ def read_accelerator(source: str | Path | dict[str, Any], notices: list[str] | N
 
 
 def accelerator_of(document: YamlDocument, notices: list[str] | None = None) -> Accelerator:
-    """Accelerator in a loaded document. Raises InputError."""
+    """Accelerator in a loaded document. Raises InputError with all problems of the document."""
     if "cores" in table(document.data):
         from tilewright.hardware.system_reader import multi_core_of  # not needed for a single core
 
@@ -32,8 +35,11 @@ def accelerator_of(document: YamlDocument, notices: list[str] | None = None) -> 
 
 
 def check_hardware_file(document: YamlDocument, notices: list[str]) -> None:
-    """Raise InputError with all problems of the file of an accelerator. The file of a core that only stores is valid
-    too."""
+    """Raise InputError with all problems of a hardware file. The file can describe an accelerator of several cores, a
+    single core, or a core that only stores data.
+
+    Notices are added to `notices`.
+    """
     if only_stores(document):
         notices.append(f"{document.file} type: a core that only stores, for use in an accelerator of several cores")
         core_entry(document, notices, STORE)

@@ -1,4 +1,7 @@
-"""Tables and fields of the hardware file of one core, in the form of zigzag-dse 3.9.1, with units in values."""
+"""Tables and fields of the hardware file of one core.
+
+The file has the form of zigzag-dse 3.9.1, but values can have units.
+"""
 
 import re
 from functools import cache
@@ -61,14 +64,14 @@ def parse_unrolling(text: str) -> tuple[str, int]:
 
 
 def check_array_dimension(text: str) -> str:
-    """`text` itself if it can be the name of an array dimension. Raises FieldError."""
+    """`text` itself if it can be the name of an array dimension. Otherwise raises FieldError."""
     if _ARRAY_DIMENSION.fullmatch(text) is None:
         raise FieldError("is not the name of an array dimension", "D1, D2, D3, ...")
     return text
 
 
 def check_operator_type(text: str) -> str:
-    """`text` itself if it is an ONNX operator type or the name of a group of operators. Raises FieldError."""
+    """`text` itself if it is an ONNX operator type or the name of a group of operators. Otherwise raises FieldError."""
     if text in GROUPS or text in KNOWN_TYPES:
         return text
     allowed = f"an ONNX operator type, as MaxPool, or one of {', '.join(GROUPS)}; operators of plug-ins: vector or all"
@@ -76,7 +79,7 @@ def check_operator_type(text: str) -> str:
 
 
 def _nearest_type(text: str) -> str:
-    """Operator type or group with the most similar name, ignoring upper and lower case."""
+    """Operator type or operator group whose name is most similar to `text`; '' if none is similar. Case is ignored."""
     names = {name.lower(): name for name in (*KNOWN_TYPES, *GROUPS)}
     return names.get(nearest_name(text.lower(), list(names)), "")
 
@@ -112,18 +115,17 @@ class PortEntry(TableModel):
     type: Literal["read", "write", "read_write"]
     """Kind of access of the port. A read port cannot carry fh or fl; a write port cannot carry tl or th."""
     bandwidth_min: BandwidthBits
-    """Smallest amount of data that an access can move, in bits per cycle (or `8 B/cycle`). The energy of an access
-    counts multiples of this amount.
+    """Smallest amount of data that an access can move, in bits per cycle (or `8 B/cycle`). For the energy, each
+    transfer is rounded up to a multiple of this amount.
 
     A bandwidth per second (`25.6 GB/s`) needs `clock_frequency`.
     """
     bandwidth_max: BandwidthBits
     """Word width, in bits per cycle (or `8 B/cycle`). A bandwidth per second (`25.6 GB/s`) needs `clock_frequency`."""
     allocation: list[Allocation]
-    """Operands and directions that the port carries, such as `I1, tl`:
-
-    tl: read out to the lower level; fl: written by the lower level; th: read out to the higher level; fh: written by
-    the higher level. If two ports have the same pair, the later port carries it.
+    """Pairs (operand, direction) that the port carries, such as `I1, tl`. The directions are tl (read out to the lower
+    level), fl (written by the lower level), th (read out to the higher level) and fh (written by the higher level). If
+    two ports list the same pair, the later port carries this pair.
     """
 
 
@@ -146,7 +148,18 @@ class CostEntry(_Law):  # type: ignore[misc]
     Cells for low standby power are slower and have a thousandth of the leakage.
     """
     type: DramType | None = None
-    """Type of the `dram`."""
+    """Type of DRAM, if `from` is `dram`."""
+
+
+class CacheEntry(TableModel):
+    """Cache between the core and a memory. The cache shortens the latency of requests to the memory
+    (docs/model.md#waiting).
+    """
+
+    size: SizeBits
+    """Capacity, in bits (or `512 KiB`)."""
+    request_latency_cycles: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    """Cycles from a request to its data, if the cache has the data."""
 
 
 class MemoryEntry(TableModel):
@@ -169,7 +182,7 @@ class MemoryEntry(TableModel):
     latency: Count = 1
     """Access latency in cycles. The key is read but not modelled."""
     mem_type: Literal["sram", "dram", "rf"] = "sram"
-    """Technology of the memory. It is used only with `auto_cost_extraction`."""
+    """Technology of the memory. The key is used only with `auto_cost_extraction`."""
     auto_cost_extraction: bool = False
     """`true`: in place of r_cost, w_cost and area, the memory has the costs that ZigZag would get from CACTI
     (docs/costs.md)."""
@@ -178,12 +191,18 @@ class MemoryEntry(TableModel):
     operands: Annotated[list[Literal["I1", "I2", "O"]], Field(min_length=1)]
     """Memory operands that the memory holds."""
     ports: Annotated[list[PortEntry], Field(min_length=1)]
-    """Ports of one instance."""
+    """Ports of each instance of the memory."""
     served_dimensions: list[ArrayDimension]
     """Array dimensions along which one instance multicasts or collects data. [] means one instance per array
     element."""
     force_double_buffering: bool = False
     """`true`: only half of the size is usable, so that the next tile can be loaded while the current one is used."""
+    caches: Annotated[list[CacheEntry], Field(min_length=1, max_length=4)] | None = None
+    """Caches between the core and the memory, from the smallest to the largest. Needs `request_latency_cycles`."""
+    row_dimensions: Annotated[list[Name], Field(min_length=1)] | None = None
+    """Loop dimensions along which elements have consecutive addresses in the memory. For each operand, the first listed
+    dimension that indexes the operand counts. Needs `burst`.
+    """
 
 
 class ArrayEntry(TableModel):
@@ -201,14 +220,17 @@ class ArrayEntry(TableModel):
     unit_area: AreaAsWritten | None = None
     """Area of one unit, such as `318 um2`. `area_unit` gives the unit of a plain number."""
     systolic_dimensions: list[ArrayDimension] = Field(default=[])
-    """Array dimensions along which data move from unit to unit. This adds cycles to drain the array."""
+    """Array dimensions along which data move from unit to unit. These dimensions add cycles to drain the array."""
+    command_dimensions: Annotated[list[Name], Field(min_length=1)] | None = None
+    """Loop dimensions that one command of the array covers. Default: the innermost loop. Needs `command_iterations`."""
     input_precision: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
     """Bits of activations and of weights for which an in-memory array is built, both powers of two. Other arrays do not
     use this key."""
     is_imc: bool = False
-    """`true`: the array computes in memory. In the order of their names, the first dimension has the word lines, the
-    second has the bit lines, and further dimensions are banks. The memory `cells` holds weights at each crossing of
-    lines (docs/model.md#in-memory-arrays)."""
+    """`true`: the array computes in memory. The dimension whose name sorts first runs along the word lines, the second
+    along the bit lines, and further dimensions are banks. The memory `cells` holds weights at each crossing of lines
+    (docs/model.md#in-memory-arrays).
+    """
     imc_type: Literal["analog", "digital"] | None = None
     """Kind of in-memory array: `analog` arrays add products on bit lines, `digital` arrays in adder trees."""
     adc_resolution: Resolution | None = 0
@@ -218,7 +240,7 @@ class ArrayEntry(TableModel):
 
 
 class BanksEntry(TableModel):
-    """Banks of a core's memory (Stream 2.1). They are read but not modelled: no access waits for a bank, as in
+    """Banks of a core's memory (Stream 2.1). The banks are read but not modelled: no access waits for a bank, as in
     Stream."""
 
     count: PositiveCount
@@ -230,7 +252,7 @@ class BanksEntry(TableModel):
 
 
 class OperandPrecisionEntry(TableModel):
-    """Element types of a core's units (Stream 2.1). They are read but not modelled: precisions come from the
+    """Element types of a core's units (Stream 2.1). The types are read but not modelled: precisions come from the
     workload."""
 
     input: ElementType | None = None
@@ -245,38 +267,45 @@ class HardwareFile(TableModel):
     name: Name
     """Name of the core."""
     type: CoreType | None = None
-    """Role of the core (Stream 2.1): `compute`, or one of `memory`, `shim`, `offchip` for a core that only stores.
+    """Role of the core (Stream 2.1): `compute`, or one of `memory`, `shim`, `offchip` for a core that only stores data.
 
-    The array of a core that only stores can have no units.
+    A core that only stores data can have an array without units.
     """
     memories: Annotated[dict[Name, MemoryEntry], Field(min_length=1)]
     """Memories by name, from innermost to outermost."""
     operational_array: ArrayEntry
     """Array of operational units."""
     area_unit: Literal["mm2", "none"] | None = None
-    """Unit of areas that are plain numbers.
+    """Unit of areas that the file gives as plain numbers.
 
-    `none`: the unit is unknown, as in ZigZag's examples, so areas are not compared. The default is mm2 if some area in
-    the file is written with a unit, else none.
+    `none`: the unit is unknown, as in ZigZag's examples, so areas are not compared. The default is mm2 if the file
+    gives some area with a unit, if the file gives no area other than 0, or if the array is an in-memory array.
+    Otherwise, the default is none.
     """
     clock_frequency: FrequencyMhz | None = None
-    """Frequency of the clock, in MHz (or `1.2 GHz`). It turns cycles into seconds and static power into energy."""
+    """Frequency of the clock, in MHz (or `1.2 GHz`). The frequency turns cycles into seconds and static power into
+    energy."""
     dataflows: _Dataflows | None = None
     """Spatial mappings for layers that have none in the mapping file: loops by array dimension, such as `K, 16`.
 
-    If a list of such tables is given, each layer gets the best table. Only runs of several cores use this key.
+    If a list of such tables is given, each layer gets the best table. The key `dataflows` has an effect only in runs on
+    several cores.
     """
     exclusive_dataflows: bool | None = None
-    """`true`: the array runs only its `dataflows`.
+    """`true`: the array runs only its `dataflows`. If a layer has none of the loops that the dataflow gives for an
+    array dimension, only one unit along this dimension works. A layer that has no loop of any dataflow runs on one unit
+    of the array.
 
-    If a layer lacks the loops of an array dimension, this dimension is idle. A layer that has none of the loops runs on
-    one unit. `false`, the default: a search chooses loops for such array dimensions.
+    `false`, the default: a search chooses the loops of those array dimensions for which a dataflow has no loop of the
+    layer.
     """
     operator_types: Annotated[list[OperatorType], Field(min_length=1)] = Field(default=[MAC])
     """Operators that the core can run: ONNX operator types (`MaxPool`) and groups of them.
 
-    The groups are `mac`, `vector`, `pooling`, `elementwise`, `normalization`, `reduction`, `softmax` and `all`. Other
-    operators have no cost, and results list them.
+    The groups are `mac`, `vector`, `pooling`, `elementwise`, `normalization`, `reduction`, `softmax` and `all`.
+
+    On one core, other operators have no cost, and results list them. On several cores, a core without this key runs the
+    layers that the mapping file or its role gives it.
     """
     operand_precision: OperandPrecisionEntry | None = None
     """Element types of the core's units (Stream 2.1). Not modelled."""
@@ -287,13 +316,14 @@ class HardwareFile(TableModel):
 _QUANTITIES: dict[Quantity, Any] = {
     "power_mw": PowerMw,
     "energy_pj": EnergyPj,
+    "size_bits": SizeBits,
     "count": Count,
     "number": Annotated[float, Field(ge=0, allow_inf_nan=False)],
 }
 
 
 def hardware_file() -> type[HardwareFile]:
-    """Model of a hardware file, with the keys of all attributes (`hardware.attributes`)."""
+    """Pydantic class for hardware files, with a key for each attribute (`hardware.attributes`)."""
     return _hardware_file(attributes())
 
 
@@ -308,9 +338,10 @@ def _hardware_file(known: tuple[Attribute, ...]) -> type[HardwareFile]:
 
 
 def _with_attributes(table: type[Model], owner: Owner, known: tuple[Attribute, ...], **fields: Any) -> type[Model]:
-    """Table of the file with a key for each attribute of `owner`.
+    """Subclass of `table` with a further key for each attribute in `known` that belongs to `owner`. `fields` are
+    further fields of the subclass.
 
-    Raises InputError if the table already has the key of an attribute.
+    Raises InputError if `table` already has the key of an attribute.
     """
     if both := [one.key for one in known if one.of == owner and one.key in table.model_fields]:
         raise InputError(

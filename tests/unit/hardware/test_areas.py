@@ -53,7 +53,7 @@ def test_what_has_no_area_is_told_for_each_core_file(tmp_path: Path) -> None:
     bare = core("small", sram=memory() | {"area": 0})
     bare["operational_array"]["unit_area"] = 0
     accelerator = read(tmp_path, connected(2, ["0, 1"]), small=bare)
-    assert system_area(accelerator) == Area(None, "area not given: none for small: units, sram")
+    assert system_area(accelerator) == Area(None, "area not given for small: units, sram")
 
 
 def areas(unit_area: object, *memory_areas: object, area_unit: str | None = None) -> dict:

@@ -164,6 +164,7 @@ LAYERS = """
 """
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_a_file_of_a_further_kind_runs_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither digital nor in memory: its layers without weights run, its areas stay without a unit, its files, checks
     and exports have the same numbers as those of a digital array, but for the energy of operations."""

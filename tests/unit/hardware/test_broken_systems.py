@@ -62,7 +62,7 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
         "cores.0",
         ["the file of one core", "'accelerator.yaml'"],
     ),
-    "two off-chip cores": (connected(2, ["0, 1"], offchip_core_id=1), "offchip_core_id", ["only one of them"]),
+    "two off-chip cores": (connected(2, ["0, 1"], offchip_core_id=1), "offchip_core_id", ["only one of the two keys"]),
     "only an off-chip core": (
         without(connected(1, []), "offchip_core") | {"cores": {0: "dram.yaml"}, "offchip_core_id": 0},
         "cores",
@@ -153,7 +153,7 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
     "ring of another size": (
         with_graph(type="2d_torus", nb_cols=3),
         "graph.nb_rows",
-        ["2 rows of 3 do not match the 4 cores"],
+        ["2 rows of 3 cores do not match the 4 cores"],
     ),
     "duplex bus": (entry(type="bus", duplex="half"), "core_connectivity[2].duplex", ["leave the key out"]),
     "linked twice": (connected(2, ["0, 1", "1, 0"]), "core_connectivity[1]", ["has a link to core", "entry 0"]),
@@ -175,7 +175,7 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
     "sharing with the off-chip core": (
         connected(2, ["0, 1"], core_memory_sharing=["0, 2"]),
         "core_memory_sharing[0]",
-        ["off-chip core shares"],
+        ["off-chip core cannot share"],
     ),
     "sharing and linked": (
         connected(2, ["0, 1"], core_memory_sharing=["0, 1"]),
@@ -202,7 +202,7 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
     "one memory with the off-chip core": (
         one_memory("0.sram", "2.dram"),
         "core_memory_sharing[0]",
-        ["off-chip core shares", "2.dram"],
+        ["off-chip core cannot share", "2.dram"],
     ),
     "one memory of unlike ones": (
         one_memory("0.sram", "1.sram") | {"cores": {0: "small.yaml", 1: "large.yaml"}},
@@ -238,7 +238,7 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
         ["neither an operator type", "'Conv'"],
     ),
     "unknown router": (connected(1, [], routers=[0, 3]), "routers[1]", ["no core has this id"]),
-    "off-chip router": (connected(1, [], routers=[0, 1]), "routers[1]", ["never pass through"]),
+    "off-chip router": (connected(1, [], routers=[0, 1]), "routers[1]", ["cannot pass through"]),
     "two cores in one place": (
         connected(2, ["0, 1"], core_coordinates={0: [0, 0], 1: [0, 0]}),
         "core_coordinates.1",

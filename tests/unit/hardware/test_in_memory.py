@@ -147,9 +147,9 @@ def test_rows_of_diagonals_in_the_reference(columns: dict[str, int], rows: dict[
 @pytest.mark.parametrize(
     ("columns", "rows", "reuse", "told"),
     [
-        ({"OX": 7}, {"FX": 3}, SLIDING, "one loop on D2"),
-        ({"OX": 1}, {"C": 4}, SLIDING, "one loop on D2"),
-        ({"OX": 7}, {"FX": 3, "C": 2}, SLIDING | {"B": None}, "same over B"),
+        ({"OX": 7}, {"FX": 3}, SLIDING, "one loop unrolled over D2"),
+        ({"OX": 1}, {"C": 4}, SLIDING, "one loop unrolled over D2"),
+        ({"OX": 7}, {"FX": 3, "C": 2}, SLIDING | {"B": None}, "equal weights over B"),
     ],
 )
 def test_the_reference_has_no_energy_for_some_diagonals(
@@ -258,7 +258,7 @@ def test_several_weights_a_cell_have_no_energy_in_the_reference(tmp_path: Path) 
     """It ends with an error where cells are larger than a weight (B14); their read energy is that of local lines."""
     array = array_of(SIDE, cell_bits=16)
     model = array_model(array)
-    assert "cells that hold 16 bits for weights of 8" in model.refusal(array, work(10, {"K": 2}, {"C": 2}))
+    assert "cells of 16 bits for weights of 8 bits" in model.refusal(array, work(10, {"K": 2}, {"C": 2}))
     assert model.refusal(array, work(10, {"K": 2}, {"C": 2}, profile=CORRECTED)) == ""
     assert InMemoryArray.of(array, True).cell_bits == 16
     for depth, energy_pj in ((1, 0.5), (4, 0.5 + 8 * 0.81 * 0.35e-3 * (1 + 4))):

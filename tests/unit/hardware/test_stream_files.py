@@ -104,8 +104,8 @@ def test_all_keys_are_read_and_each_is_told_once_a_file(tmp_path: Path) -> None:
         (
             "accelerator.yaml",
             "bandwidth: not modelled; transfers use the width of links: 9.dram.rw_port_1 (50.5 bits per cycle at most, "
-            "in bursts of 32 bytes; links of core 9: 96 in, 96 out); core 2 (64 bits per cycle at most, less for parts "
-            "of rows; links of core 2: 96 in, 96 out)",
+            "in bursts of 32 bytes; links of core 9: 96 in, 96 out); core 2 (64 bits per cycle at most, less for "
+            "strided data; links of core 2: 96 in, 96 out)",
         ),
         ("accelerator.yaml", "technology_node: not used: energies and areas are those of the core files"),
         (

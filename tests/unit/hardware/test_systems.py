@@ -396,4 +396,4 @@ def test_no_notice_sends_over_the_off_chip_memory_what_is_read_in_place(tmp_path
     parts = {"in": memory(operands=("I1",)), "w": memory(operands=("I2",)), "out": memory(operands=("O",))}
     notices: list[str] = []
     read(tmp_path, connected(2, [], core_memory_sharing=[["0.out", "1.in"]]), notices, small=core(**parts))
-    assert [notice for notice in notices if notice.endswith("off-chip memory from core 1 to 0")]
+    assert [notice for notice in notices if notice.endswith("path from core 1 to 0 is over the off-chip memory")]

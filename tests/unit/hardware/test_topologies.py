@@ -1,5 +1,6 @@
 """Topologies by name: their links against a plain definition, their files, and a topology of someone else."""
 
+import json
 from pathlib import Path
 
 import networkx
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 from tilewright.base.errors import InputError
 from tilewright.base.registry import enter, withdraw
 from tilewright.hardware.system_paths import path_table
-from tilewright.hardware.topologies import COLUMNS, ROWS, Mesh, Ring, topology, topology_names
+from tilewright.hardware.topologies import BUILT_IN, COLUMNS, ROWS, Mesh, Ring, SizeFault, topology, topology_names
 
 from tests.unit.hardware.system_cases import mesh, read
+from tools.validate_files import schema_text
 
 SIDE = st.integers(1, 6)
 TORUS, GRID = Mesh(wraps=True), Mesh()
@@ -122,3 +124,41 @@ def test_a_topology_of_someone_else_is_found_by_name(tmp_path: Path) -> None:
         withdraw(entries)
     with pytest.raises(KeyError):
         topology("tower")
+
+
+class Pairs(Ring):
+    """A topology of someone else that has no sizes, and needs an even number of cores."""
+
+    def fault(self, sizes, core_count):  # type: ignore[no-untyped-def]
+        """Fault of an odd number of cores, which no size can mend."""
+        return (
+            SizeFault("", f"{core_count} cores do not form pairs", "an even number of cores")
+            if core_count % 2
+            else None
+        )
+
+
+PAIRS = Pairs()
+
+
+def test_a_number_of_cores_that_no_size_can_mend_is_told_at_the_type(tmp_path: Path) -> None:
+    """Messages say what is allowed; the same file with one core more is read."""
+    entries = {"tilewright.hardware.topologies": {"pairs": f"{__name__}:PAIRS"}}
+    enter(entries)
+    try:
+        with pytest.raises(InputError) as caught:
+            read(tmp_path, mesh(1, 3, type="pairs", nb_rows=None, nb_cols=None))
+        (problem,) = caught.value.problems
+        assert (problem.path, problem.value, problem.allowed) == ("graph.type", "'pairs'", "an even number of cores")
+        assert "3 cores do not form pairs" in problem.message
+        assert len(read(tmp_path, mesh(1, 4, type="pairs", nb_rows=None, nb_cols=None)).cores) == 5
+    finally:
+        withdraw(entries)
+
+
+def test_the_schema_describes_each_built_in_topology() -> None:
+    """The links of each one are in the text of the key `type`, which editors show."""
+    graph = json.loads(schema_text("multi_core"))["$defs"]["GraphEntry"]["properties"]["type"]
+    for name, shape in BUILT_IN.items():
+        assert f"`{name}`: {shape.links}." in graph["description"]
+        assert name in graph["enum"]

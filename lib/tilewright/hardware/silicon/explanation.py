@@ -76,7 +76,9 @@ def source_row(source: CostSource) -> JsonObject:
 
 
 def memory_lines(row: dict[str, Any]) -> Iterator[str]:
-    """Lines of text that describe a row of `memory_row`, with or without its remarks."""
+    """Lines of text that describe the costs in `row`, which is a result of `memory_row`. The remarks are left out if
+    `row` has no key `remarks`.
+    """
     energies = f"read {row['read_energy_pj']:g} pJ, write {row['write_energy_pj']:g} pJ a word"
     yield f"  {energies}, area {row['area_mm2']:g} mm2"
     leakage, access = row["leakage_mw"], row["access_time_ns"]
@@ -84,7 +86,7 @@ def memory_lines(row: dict[str, Any]) -> Iterator[str]:
     told.append("access time not known" if access is None else f"access time {access:g} ns")
     yield f"  {', '.join(told)}"
     if (row["range_low"], row["range_high"]) != (1.0, 1.0):
-        yield f"  range: energies and area times {row['range_low']:.4g} to {row['range_high']:.4g}"
+        yield f"  range: energies and area can be {row['range_low']:.4g} to {row['range_high']:.4g} times these values"
     yield f"  law: {row['law']}; source: {row['source']}"
     for number, step in enumerate(row["steps"], 1):
         yield f"  {number}. {step}"

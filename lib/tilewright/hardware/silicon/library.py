@@ -15,7 +15,7 @@ CACTI, FILLED, NODES, ENTRIES, SOURCES = "cacti.csv", "cacti_filled.csv", "nodes
 PLAIN, ZIGZAG_CALL = "plain", "zigzag_call"
 """CACTI setups: the usual setup of designers, and the setup that zigzag-dse uses."""
 FEWEST_WORDS = 32
-"""Smallest number of words for which CACTI returns a memory."""
+"""Smallest number of words with which CACTI can compute a memory."""
 HP, LSTP = "itrs-hp", "itrs-lstp"
 """CACTI cell types: high performance, and low standby power."""
 
@@ -34,7 +34,7 @@ class SramFigures(NamedTuple):
 
 
 class SramGroup(NamedTuple):
-    """Properties that the memories of a group have in common; they differ only in size and width."""
+    """Properties that all memories of a group share. The memories of a group differ only in size and width."""
 
     setup: str
     node_nm: int
@@ -56,7 +56,9 @@ def rows(name: str) -> list[dict[str, str]]:
 
 @cache
 def sram_table(name: str) -> dict[SramGroup, dict[SramPlace, SramFigures]]:
-    """SRAMs of a table: CACTI names the table of CACTI results, FILLED the table of interpolated memories."""
+    """Group -> size and width -> figures of the SRAMs in a table of the library. The table `CACTI` holds results of
+    CACTI. The table `FILLED` holds predicted figures of memories that `CACTI` lacks.
+    """
     found: dict[SramGroup, dict[SramPlace, SramFigures]] = {}
     for row in rows(name):
         group = SramGroup(row["setup"], int(row["node_nm"]), row["cell_type"])
@@ -71,7 +73,7 @@ CHECKED = {
     "seen": "the figure was seen in a second public place",
     "arithmetic": "a sum or a product of figures of the source",
     "recalled": "NOT confirmed in a second place",
-    "taken over": "NOT a figure of its own: it belongs to the nearest kind, which the conditions name",
+    "taken over": "NOT a figure for this entry: taken from the most similar entry, which the conditions name",
 }
 """Level of checking -> its meaning: how a figure was checked when it was entered into the library."""
 REGISTER, DRAM = "register-40nm", "dram"
@@ -105,14 +107,14 @@ class LibraryEntry:
     bandwidth_gbyte_s: float | None
     conditions: str
     sources: tuple[Source, ...]
-    """Sources of the energy, followed by the sources of the range, of the area and of the bandwidth."""
+    """Sources of the figures, in the order energy, range of the energy, area, bandwidth."""
     checked: str
     """Level of checking of the figure, as a key of CHECKED."""
 
 
 @cache
 def entries() -> dict[str, LibraryEntry]:
-    """Name -> library entry, in the order of the table."""
+    """Name -> library entry, in the order of the rows of `entries.csv`."""
     sources = {row["source"]: Source(row["source"], row["publication"], row["note"]) for row in rows(SOURCES)}
     return {row["name"]: _entry(row, sources) for row in rows(ENTRIES)}
 

@@ -2,8 +2,9 @@
 
 If the library has no figures for a node, figures of another node are scaled by the law of Stillmaker and Baas
 (Integration 58, 2017). This law is fitted to simulations of inverters with predictive technology models from 180 to 7
-nm. Factors for nodes between those of the law are interpolated by logarithms. The law describes logic. Below 22 nm,
-measured SRAM improves much less (docs/costs.md). Results that use the law therefore state that it is a law for logic.
+nm. Factors for nodes between those of the law are interpolated by logarithms. The law describes logic. Below 22 nm, the
+energies of measured SRAM fall much less than the law says (docs/costs.md). Results that use the law therefore state
+that it is a law for logic.
 """
 
 import math
@@ -36,7 +37,9 @@ LAW = "Stillmaker and Baas 2017"
 
 
 class NodeFigures(NamedTuple):
-    """Figures of a circuit at a process node. Only ratios of these figures between nodes have a meaning."""
+    """Energy, delay and area of a circuit at a process node, in arbitrary units. Only the ratio of the numbers of two
+    nodes has a meaning.
+    """
 
     energy: float
     delay: float
@@ -45,7 +48,7 @@ class NodeFigures(NamedTuple):
 
 @cache
 def _nodes() -> dict[float, NodeFigures]:
-    """Process node in nm -> figures at nominal supply voltage, in rising order of nodes."""
+    """Process node in nm -> energy, delay and area at nominal supply voltage, in rising order of nodes."""
     found = {}
     for row in rows(NODES):
         volts = float(row["supply_v"])
@@ -86,7 +89,9 @@ FURTHEST = 2
 
 
 class NoCostError(ValueError):
-    """Error of a memory for which the library has no figure that is near enough."""
+    """Error of a memory for which the library cannot give a cost, for example because its size or its process node is
+    too far from the known ones.
+    """
 
     def __init__(self, message: str, allowed: str = "") -> None:
         super().__init__(message)
@@ -95,7 +100,7 @@ class NoCostError(ValueError):
 
 @dataclass(frozen=True)
 class SramCost:
-    """Figures of an SRAM, with the steps of the calculation as text."""
+    """Costs of an SRAM, and the steps by which they are computed, as texts."""
 
     read_energy_pj: float
     """Energy in pJ of reading a word."""
@@ -161,10 +166,10 @@ def _at_group(group: SramGroup, size_bytes: float, width_bits: int) -> SramCost:
 
 def _around(what: str, value: float, known: Sequence[int], unit: str, steps: list[str]) -> list[tuple[int, float]]:
     """Pairs (value in the table, weight) from which `value` is interpolated: `value` itself if the table has it, else
-    the two neighbours around it.
+    the two neighbours of `value`.
 
-    A value outside the table is extrapolated from the two values at that end of the table, and a step that states this
-    is added to `steps`. Raises NoCostError if the value is too far outside.
+    A value outside the table is extrapolated from the two values at that end of the table, and a text about the
+    extrapolation is added to `steps`. Raises NoCostError if the value is too far outside.
     """
     if value in known:
         return [(int(value), 1.0)]
@@ -181,7 +186,9 @@ def _around(what: str, value: float, known: Sequence[int], unit: str, steps: lis
 
 
 def _mean(found: Sequence[tuple[SramFigures, float]]) -> SramFigures:
-    """Weighted geometric mean of the figures in `found`. The figures of a single neighbour are returned unchanged."""
+    """Weighted geometric mean of each figure over `found`, a list of pairs (figures of a memory, weight). The figures
+    of a single memory are returned unchanged.
+    """
     if len(found) == 1:
         return found[0][0]
     columns = zip(*(figures for figures, _ in found), strict=True)
@@ -239,7 +246,7 @@ def _scaled(found: SramCost, from_nm: int, to_nm: float) -> SramCost:
 
 def _group_name(group: SramGroup) -> str:
     if group.setup == ZIGZAG_CALL:
-        return "CACTI as zigzag-dse calls it, 22 nm, itrs-hp"
+        return "CACTI with the settings of zigzag-dse, 22 nm, itrs-hp"
     return f"CACTI {group.node_nm} nm, {group.cell_type}"
 
 
@@ -251,12 +258,12 @@ SRAM, REGISTER_FILE, DRAM = "sram", "register_file", "dram"
 LAWS = (SRAM, REGISTER_FILE, DRAM)
 """Types of memories in the library, which are the allowed values of `from` in hardware files."""
 CACTI_RANGE = (0.7, 1.3)
-"""Smallest and largest factor between a measured memory and its CACTI figures, which differ from measurements by 10 to
-30 %.
+"""Smallest and largest ratio of a measured figure of a memory to the figure that CACTI gives. CACTI differs from
+measurements by 10 to 30 %.
 """
 _ZIGZAG_RF_FACTOR = 128
-"""Factor by which the size of a register file is multiplied before the table is used. zigzag-dse 3.9.1 takes the cost
-of an SRAM of the multiplied size, and does not scale this cost back.
+"""Factor by which the SRAM that stands for a register file is larger than the register file. zigzag-dse 3.9.1 takes the
+cost of this larger SRAM for the register file, and does not divide the cost by the factor.
 """
 
 
@@ -281,18 +288,19 @@ class CostSource:
     """Source of the costs of a memory. Artifacts record the source together with the costs."""
 
     law: str
-    """Memory for which the library gave the costs, as text such as `sram 22 nm hp`."""
+    """Type of memory for which the library gave the costs, as text such as `sram 22 nm hp`."""
     source: str
     """Publication that the figures come from."""
     steps: tuple[str, ...]
-    """Steps of the calculation of the figures, as text."""
+    """Steps by which the library computes the costs, as text."""
     leakage_mw: float | None = None
     """Static power of one instance; None if unknown."""
     access_time_ns: float | None = None
     """Access time in ns; None if unknown."""
     relative_range: tuple[float, float] = (1.0, 1.0)
-    """Smallest and largest factor by which the true energies and area can differ from these figures. The factors come
-    from the range of the sources, or are CACTI_RANGE.
+    """Smallest and largest factor by which the true energies and area can differ from these figures. For SRAM, the
+    factors are CACTI_RANGE. For DRAM, they are the smallest and the largest published energy, divided by the energy
+    used. If no range is known, they are (1.0, 1.0).
     """
 
 
@@ -339,12 +347,14 @@ def zigzag_memory(size_bits: int, word_bits: int, memory_type: str) -> MemoryCos
     if size % 8:
         remarks += (f"{size} bits are not a whole number of bytes: {size // 8} bytes, as in zigzag-dse",)
     if is_register_file:
-        remarks += (f"a register file is an SRAM of {_ZIGZAG_RF_FACTOR} times its size for zigzag-dse",)
+        remarks += (f"zigzag-dse takes a register file as an SRAM of {_ZIGZAG_RF_FACTOR} times the size",)
     return _of_sram(shape, found, "auto_cost_extraction of zigzag-dse 3.9.1", remarks)
 
 
 def register_file_memory(shape: MemoryShape, node_nm: float) -> MemoryCost:
-    """Cost of flip-flops, without the multiplexers and wires of a register file. Raises NoCostError."""
+    """Cost of a register file as the cost of its flip-flops. Multiplexers and wires are left out. Raises NoCostError if
+    no scaling law covers the node.
+    """
     entry = entries()[REGISTER]
     assert entry.node_nm is not None
     assert entry.energy_pj is not None

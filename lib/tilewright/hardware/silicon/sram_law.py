@@ -2,14 +2,14 @@
 
 The logarithm of a figure is a function of the logarithms of size, width and process node. The method is universal
 kriging (Matheron, 1963; Cressie, Statistics for Spatial Data, 1993, section 3.4). The logarithm of a figure is the sum
-of two parts. The first is a polynomial of third order in size and width, which depends on node, type of cells and
+of two parts. The first is a polynomial of third order in size and width, with further terms in node, type of cells and
 ports. The second is computed from the deviations of neighbouring memories from that polynomial. Memories of similar
 size, width and number of words have most weight, because CACTI chooses the same banks for them. The same memory at
 other nodes and with other cells has weight, too. To measure the error of the law, one memory, or all memories of one
 size or width, are left out of the table and predicted.
 
-`python -m tilewright.hardware.silicon.sram_law` writes the memories that are not in the table. No other code uses this
-module.
+`python -m tilewright.hardware.silicon.sram_law` predicts the memories that the CACTI table lacks, and writes them to
+`cacti_filled.csv`. No other module of tilewright uses this module.
 """
 
 import csv
@@ -36,24 +36,29 @@ from tilewright.hardware.silicon.library import (
 )
 
 REACHES = {"size": 8.0, "width": 4.0, "node": 2.5, "cells": 1.0, "words": 1 / 0.15, "ports": 1.0}
-"""Distance over which the correlation of deviations from the polynomial decays to 1/e. Its unit is a doubling; for
-cells and ports, it is one step.
+"""Distances at which the correlation between the deviations of two memories falls to 1/e. A deviation is the difference
+between the logarithm of a CACTI figure and the polynomial. Distances in size, width, node and number of words are
+counted in doublings. Distances in type of cells and in ports are 0 (equal) or 1 (different).
 
-The values minimise the prediction errors for left-out memories, and for left-out sizes and widths.
+The values minimise the errors of the law when it predicts memories, or all memories of one size or width, that are left
+out of the table.
 """
 NUGGET = 0.02
-"""Share of the variance of a deviation that is independent of neighbouring memories, because CACTI makes discontinuous
-choices.
+"""Variance of the part of a deviation that neighbouring memories do not predict, divided by the variance of the part
+that they predict. Deviations have an unpredicted part because CACTI makes discontinuous choices.
 """
 DIGITS = 6
-"""Number of digits that CACTI prints. Predicted figures are rounded to this number, so that they are the same on all
-machines."""
+"""Number of significant digits that CACTI prints. Predicted figures are rounded to this number of digits, because
+further digits would differ between machines.
+"""
 WIDTHS = {PLAIN: (16, 32, 64, 128, 256, 512), ZIGZAG_CALL: (8, 16, 32, 64, 128, 256, 512, 1024)}
 _SIZES = {PLAIN: (9, 22), ZIGZAG_CALL: (7, 23)}
 """Setup -> base-2 logarithms of the smallest and the largest size in bytes. All sizes are powers of two."""
 _CORNER = 4
-"""Factor by which memories at the corners of the grid can have fewer words than CACTI needs. Their figures are
-predicted so that memories between them can be interpolated."""
+"""Largest factor by which the number of words of a memory in the grid can fall below the number that CACTI needs. Such
+memories, at the corners of the grid, get predicted figures, because a memory between four points of the grid is
+interpolated from all four.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +97,8 @@ class SramLaw:
         return [SramFigures(*(float(f"{value:.{DIGITS}g}") for value in row)) for row in np.exp(found)]
 
     def left_out(self, groups: Sequence[Sequence[int]]) -> np.ndarray:
-        """Relative prediction errors [memory, figure] of the memories of some groups.
+        """Relative prediction errors (absolute values) of the memories in `groups`, as an array of shape (memories,
+        figures). The memories are in the order of the groups. A group is a sequence of indices into `places`.
 
         Each group is predicted from all memories outside the group. All groups use one matrix (Dubrule, Mathematical
         Geology 15, 1983), so that no group needs a new fit.
@@ -107,7 +113,12 @@ class SramLaw:
 
 
 def _points(places: Sequence[tuple[SramGroup, SramPlace]]) -> np.ndarray:
-    """Coordinates [memory, coordinate]: log2 of size, line width and node, then cells and ports as 0 or 1."""
+    """Coordinates of memories, as an array of shape (memories, 5).
+
+    The coordinates are log2 of the size in bytes, log2 of the line width in bits, log2 of the node in nm, 1 for
+    high-performance cells (else 0), and 1 for the setup ZIGZAG_CALL (else 0). The line width is the word width, times 8
+    for the setup ZIGZAG_CALL.
+    """
     found = []
     for group, place in places:
         is_call = group.setup == ZIGZAG_CALL
@@ -117,7 +128,9 @@ def _points(places: Sequence[tuple[SramGroup, SramPlace]]) -> np.ndarray:
 
 
 def _trend(points: np.ndarray) -> np.ndarray:
-    """Values of the terms of the polynomial, [memory, term]."""
+    """Values of the terms of the polynomial, as an array of shape (memories, terms). `points` has shape (memories,
+    coordinates), as `_points` returns it.
+    """
     size, width, node = (points[:, 0] - 15.5) / 4, (points[:, 1] - 7) / 2, (points[:, 2] - 5.2) / 0.8
     cells, ports = points[:, 3], points[:, 4]
     one = np.ones(len(points))
@@ -129,7 +142,9 @@ def _trend(points: np.ndarray) -> np.ndarray:
 
 
 def _covariance(some: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Covariance of deviations between memories, [memory, other memory]."""
+    """Covariance of the deviations of two lists of memories, as an array of shape (memories of `some`, memories of
+    `others`).
+    """
     columns = (some[:, 0], some[:, 1], some[:, 2], some[:, 3], some[:, 0] - some[:, 1], some[:, 4])
     other = (others[:, 0], others[:, 1], others[:, 2], others[:, 3], others[:, 0] - others[:, 1], others[:, 4])
     far = sum(
@@ -147,10 +162,12 @@ def fitted() -> SramLaw:
 
 
 def errors(law: SramLaw, setup: str, whole: str = "") -> np.ndarray:
-    """Relative prediction errors [memory, figure] of the memories of a setup. Each memory is predicted from all others.
+    """Relative prediction errors (absolute values) of the memories of a setup, as an array of shape (memories,
+    figures). The figures are those of `SramFigures`. Each memory is predicted from all other memories of `law`.
 
-    If `whole` is `size_bytes` or `width_bits`, all memories of one size or one width are predicted from all others. The
-    smallest and the largest value are never left out, because the law does not predict beyond the table.
+    If `whole` is `size_bytes` or `width_bits`, all memories of the setup that have the same size or width are left out
+    together, and are predicted from the rest. The smallest and the largest size or width are never left out and have no
+    errors in the array, because the law does not predict beyond the table.
     """
     own = [place for place, (group, _) in enumerate(law.places) if group.setup == setup]
     if not whole:
@@ -160,7 +177,9 @@ def errors(law: SramLaw, setup: str, whole: str = "") -> np.ndarray:
 
 
 def missing() -> Iterator[tuple[SramGroup, SramPlace]]:
-    """Memories of the grid that the CACTI table lacks, including the corners that interpolation needs."""
+    """Pairs (group, size and width) of the memories that are in the grid of sizes and widths, but not in the CACTI
+    table. Memories with less than a quarter of the words that CACTI needs are left out.
+    """
     for group, found in sorted(sram_table(CACTI).items()):
         first, last = _SIZES[group.setup]
         for width in WIDTHS[group.setup]:
