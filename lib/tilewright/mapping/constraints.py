@@ -1,16 +1,17 @@
-"""Constraints of a mapping file on a layer: spatial mapping, hints for it, memory operands of the layer operands,
-and temporal ordering."""
+"""Constraints of a mapping file on a layer: spatial mapping, hints for the spatial mapping, memory operands, temporal
+ordering."""
 
 import fnmatch
 import re
 from collections.abc import Callable, Iterator
 from collections.abc import Mapping as Table
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+from tilewright.base.artifacts.codec import LEFT_OUT
 from tilewright.base.operator_groups import ALL, GROUPS, group_has, is_listed
-from tilewright.mapping.words import TemporalMappingType
+from tilewright.mapping.words import ReductionShape, TemporalMappingType
 from tilewright.workload.layer import Layer, whole_name
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def as_unrolling(spatial_mapping: Table[str, Table[str, int]] | Unrolling) -> Un
 
 @dataclass(frozen=True)
 class TemporalOrderingEntry:
-    """Loop of a temporal ordering. The dimension '*' stands for a gap, which any sequence of loops can fill. The
+    """Loop or gap of a temporal ordering. The dimension '*' stands for a gap, which any sequence of loops can fill. The
     size None stands for any size."""
 
     dimension: str
@@ -45,7 +46,7 @@ class TemporalOrderingEntry:
 
 @dataclass(frozen=True)
 class TilingEntry:
-    """Loop that cuts a layer into tiles, which are computation nodes, with the number of tiles.
+    """Loop that cuts a layer into tiles (computation nodes), and the number of these tiles.
 
     The number is an integer, `all` (one tile per iteration of the dimension), or `*` (only between cores: one tile per
     core).
@@ -57,8 +58,9 @@ class TilingEntry:
 
 @dataclass(frozen=True)
 class GivenReach:
-    """Name of the topmost memory of the core that each operand of a layer uses, as the search for data locality
-    decided."""
+    """Topmost memory of each operand of a layer, and the bits that data of other layers occupy in memories. A mapping
+    file gives these values, or the search for data locality finds them.
+    """
 
     topmost: tuple[tuple[str, str], ...]
     """Pairs (layer operand, name of the topmost memory that the operand uses). Inputs start in this memory, and outputs
@@ -67,15 +69,30 @@ class GivenReach:
     """Pairs (memory name, bits that data of other layers occupy in this memory while the layer runs)."""
 
 
+@dataclass(frozen=True)
+class PartAdditions:
+    """Addition of the partial sums of a layer whose reduction is cut between cores."""
+
+    shape: ReductionShape = "tree"
+    """Order in which the partial sums are added."""
+    core: int | None = None
+    """Id of the core that adds the partial sums. If the field is None, the cores of `core_allocation` that can add are
+    used; if none of them can add, all cores that can add are used. The shape `one_core` then uses only the first of the
+    cores.
+    """
+
+
 BETWEEN_CORES = (
     "core_allocation",
     "core_allocation_is_fixed",
     "intra_core_tiling",
     "inter_core_tiling",
     "layer_dimension_names",
+    "reduction",
+    "part_of_entry",
 )
-"""Fields of an entry that decide how the network is distributed over several cores. They have no effect on a single
-core."""
+"""Fields of an entry that decide how the network is distributed over several cores. On a single core, the fields have
+no effect."""
 
 
 @dataclass(frozen=True)
@@ -83,32 +100,48 @@ class MappingConstraints:
     """Constraints of one entry of a mapping file."""
 
     name: str
-    """Selector: layer name, operator type, `@` and a kind of layer, a glob over layer names, or `default`."""
+    """Selector of layers: the name of a layer, an operator type, `@` followed by a kind of layer, a glob over the names
+    of layers, or `default`.
+    """
     spatial_mapping: Unrolling = ()
     spatial_mapping_hint: tuple[tuple[str, tuple[str, ...]], ...] = ()
     memory_operand_links: tuple[tuple[str, str], ...] = (("O", "O"), ("W", "I2"), ("I", "I1"))
-    """Pairs (layer operand, memory operand). Conversion and allocation process operands in this order."""
+    """Pairs (layer operand, memory operand). Operands are processed in this order when a spatial mapping is converted,
+    and when loops are allocated to memories.
+    """
     temporal_ordering: tuple[TemporalOrderingEntry, ...] = ()
     """Loops of the temporal ordering, from the innermost to the outermost."""
     level_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Pairs (layer operand, (n1, n2, ...)). The first memory level has the first n1 loops of a complete temporal
-    ordering, the first two levels together have the first n2 loops, and so on.
+    """Pairs (layer operand, (n1, n2, ...)). The innermost memory level of the operand has the n1 innermost loops of a
+    complete temporal ordering, the two innermost levels together have the n2 innermost loops, and so on.
 
     If the field is (), the allocator chooses the boundaries.
     """
     core_allocation: tuple[int, ...] = ()
-    """Ids of the cores that can run the layer. If the tuple is empty, each core can run the layer that supports its
-    operator and has memories for its operands."""
+    """Ids of the cores that can run the layer. If the tuple is empty, the layer can run on every core that supports its
+    operator and has memories for its operands.
+    """
     core_allocation_is_fixed: bool = False
-    """True if part g of the layer runs on core g of `core_allocation`. False if each part can run on any core of
-    `core_allocation`."""
+    """True if each group of the layer has a fixed core: group g runs on the core at index g of `core_allocation`, or on
+    the only core in `core_allocation`. False if each group can run on any core of `core_allocation`. The groups are the
+    parts of the layer that `inter_core_tiling` distributes over cores.
+    """
     intra_core_tiling: tuple[TilingEntry, ...] = ()
-    """Tiles that run one after another, innermost loop first."""
+    """Loops over the tiles (CNs) that run one after another, innermost loop first."""
     inter_core_tiling: tuple[TilingEntry, ...] = ()
-    """Tiles that run on several cores, innermost loop first."""
+    """Loops over the tiles (CNs) that run on several cores, innermost loop first."""
     layer_dimension_names: tuple[str, ...] = ()
-    """Names that this entry uses for the loop dimensions of its layers, in the order of these dimensions. If the field
-    is (), the entry uses the names of the layer."""
+    """Additional names for the loop dimensions of a layer, which the tilings of this entry can use. The first name
+    stands for the first loop dimension of the layer, and so on. () for no additional names.
+    """
+    reduction: PartAdditions | None = field(default=None, metadata=LEFT_OUT)
+    """Addition of the partial sums, if `inter_core_tiling` cuts a reduction between cores. If the field is None, a
+    reduction must not be cut between cores."""
+    part_of_entry: str = field(default="", metadata=LEFT_OUT)
+    """Name of the entry of the mapping file for which this entry was added; '' if this entry is in the file itself. If
+    an entry of the file cuts a reduction between cores, `cut_reductions` adds an entry for each part of the layer and
+    for each addition of its partial sums.
+    """
     memory_reach: GivenReach | None = None
     """Topmost memory that each operand of the layer uses.
 
@@ -119,8 +152,9 @@ class MappingConstraints:
     """Type of level boundaries, `uneven` or `even`, which overrides the option of the search. None means that the
     option of the search applies."""
     access_same_data_considered_as_no_access: bool | None = None
-    """False if an input that the array uses again in the next cycle is read again. None means that the option of the
-    search applies."""
+    """False if the array reads an input again even if it already used the same data in the previous cycle. None means
+    that the option of the search applies.
+    """
 
 
 @dataclass(frozen=True)
@@ -128,6 +162,10 @@ class Mapping:
     """All entries of a mapping file, in file order."""
 
     entries: tuple[MappingConstraints, ...]
+    cut_entries: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
+    """Names of the entries that cut a reduction of a layer between cores. The field is () until `cut_reductions` has
+    replaced the cut layers by their parts.
+    """
 
     def constraints_for(self, layer: Layer) -> MappingConstraints:
         """Entry for a layer. The order of precedence is: exact name, operator type, kind of layer, name glob, default.
@@ -144,7 +182,7 @@ class Mapping:
         raise KeyError(DEFAULT)
 
     def entries_for(self, layer: Layer) -> Iterator[MappingConstraints]:
-        """All entries that select a layer, in order of precedence. The same entry can appear twice."""
+        """Entries that select a layer, the entry with the highest precedence first. The same entry can appear twice."""
         whole = whole_name(layer.name)
         for name in (layer.name, whole, layer.operator_type, *layer.part_of):
             if name in self._entry_of:
@@ -187,7 +225,9 @@ def _matcher(glob: str) -> Callable[[str], object]:
 
 
 def is_of_kind(layer: Layer, kind: str) -> bool:
-    """True if a layer is of one of `LAYER_KINDS`. For a group of operators, the operator type decides."""
+    """True if a layer is of the kind `kind`, one of `LAYER_KINDS`. For `depthwise`, the sizes of the layer decide. Any
+    other kind is a group of operator types, and the operator type of the layer decides.
+    """
     return is_depthwise(layer) if kind == DEPTHWISE else group_has(kind, layer.operator_type)
 
 

@@ -15,13 +15,13 @@ Loops = tuple[tuple[str, int], ...]
 
 
 def constraints_on_core(constraints: MappingConstraints, layer: Layer, core: Core) -> tuple[MappingConstraints, ...]:
-    """Entries of the mapping file for a layer on this core, one for each spatial mapping to try.
+    """Constraints for a layer on a core: one copy of `constraints` for each spatial mapping to try.
 
-    The spatial mapping of the mapping file is used only if the core has all array dimensions that the mapping names. If
-    the core lacks one, the dataflows of the core are used instead. One mapping file can therefore serve different
-    cores. A dataflow fixes only those array dimensions on which it has a loop of the layer; the other array dimensions
-    are searched. A dataflow without any loop of the layer is left out. If no dataflow is left, all array dimensions are
-    searched.
+    The spatial mapping of the mapping file is used only if the core has all array dimensions that this mapping names.
+    Otherwise, or if the mapping file gives no spatial mapping, the dataflows of the core are used. One mapping file can
+    therefore serve different cores. A dataflow fixes only those array dimensions on which it has a loop of the layer;
+    the other array dimensions are searched. A dataflow without any loop of the layer is left out. If no dataflow is
+    left, all array dimensions are searched.
 
     If the dataflows are exclusive, no array dimension is searched. Array dimensions without a loop of the layer are
     idle. If no dataflow has a loop of the layer, all array dimensions are idle. The result is () if no dataflow allows
@@ -39,8 +39,7 @@ def constraints_on_core(constraints: MappingConstraints, layer: Layer, core: Cor
 
 
 def refusal(constraints: MappingConstraints, layer: Layer, core: Core) -> str:
-    """Reason why a core with exclusive dataflows cannot run the spatial mapping of the mapping file; '' if the core can
-    run it."""
+    """Reason why a core with exclusive dataflows cannot run the spatial mapping of the mapping file; '' if it can."""
     if constraints_on_core(constraints, layer, core):
         return ""
     asked = _text(tuple((name, _lanes(layer, loops)) for name, loops in constraints.spatial_mapping))
@@ -78,13 +77,15 @@ def _closed(given: Unrolling, layer: Layer, core: Core) -> Iterator[Unrolling]:
 
 
 def _is_within(lanes: Loops, allowed: Mapping[str, int]) -> bool:
-    """True if `allowed` (the loops of a dataflow on one array dimension) contains all loops of `lanes`, each with at
-    least as many lanes."""
+    """True if `allowed`, the loops of a dataflow on one array dimension, contains all loops of `lanes`. Each loop must
+    have at least as many lanes in `allowed` as in `lanes`."""
     return all(factor <= allowed.get(dimension, 1) for dimension, factor in lanes)
 
 
 def _lanes(layer: Layer, loops: Loops) -> Loops:
-    """Loops of an array dimension that have more than one lane for this layer."""
+    """Loops of `loops` that have more than one lane for this layer. `loops` are the loops on one array dimension. Each
+    factor is reduced to the size of its loop dimension in the layer.
+    """
     cut = ((dimension, min(factor, layer.size_of.get(dimension, 1))) for dimension, factor in dict(loops).items())
     return tuple((dimension, factor) for dimension, factor in cut if factor > 1)
 
@@ -94,8 +95,9 @@ def _uses_lanes(unrolling: Unrolling, layer: Layer) -> bool:
 
 
 def _part_for(layer: Layer, core: Core, dataflow: Dataflow) -> Dataflow:
-    """Part of a dataflow that is left for a layer: the array dimensions on which the dataflow has loops of the
-    layer, with these loops."""
+    """Part of a dataflow that is left for a layer: the array dimensions of the core on which the dataflow has a loop of
+    the layer, with all loops of the dataflow on these array dimensions.
+    """
     return tuple(
         (name, factors)
         for name, factors in dataflow

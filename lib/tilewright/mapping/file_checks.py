@@ -1,5 +1,7 @@
 """Checks of a mapping file against the core and the network for which it is used."""
 
+from collections.abc import Mapping as Table
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +45,9 @@ def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = 
 
 
 def _check_reach(index: int, entry: MappingConstraints, core: Core, problems: Problems) -> None:
-    """Add problems of `memory_reach`: unknown memories, memories that do not hold the operand, and memories that are
-    smaller than the occupied bits."""
+    """Report problems of `memory_reach`: unknown memories, memories that do not hold the operand, and memories that are
+    smaller than their `occupied_bits` (bits of other tensors, which stay while the layer runs).
+    """
     given = entry.memory_reach
     for fault in reach_faults(core, entry.memory_operand_links, given) if given else ():
         path: KeyPath = (index, "memory_reach", *fault.path)
@@ -82,8 +85,9 @@ def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: s
 
 
 def named_loops(entry: MappingConstraints) -> list[tuple[KeyPath, str]]:
-    """Pairs (path in the entry, loop dimension) for all loop dimensions in an entry that concern the mapping on a
-    single core."""
+    """Pairs (path in the entry, loop dimension), one for each loop dimension that the spatial mapping, its hints or the
+    temporal ordering of the entry names. Gaps (`*`) of the temporal ordering are left out.
+    """
     unrolled: list[tuple[KeyPath, str]] = [
         (("spatial_mapping", side), dimension) for side, factors in entry.spatial_mapping for dimension, _ in factors
     ]
@@ -101,22 +105,73 @@ def named_loops(entry: MappingConstraints) -> list[tuple[KeyPath, str]]:
 
 
 def document_behind(mapping: Mapping, file: str) -> YamlDocument:
-    """Document from which a mapping was read, with the line numbers of the entries. If `file` contains a different
-    mapping, the result has no line numbers.
+    """Document from which a mapping was read, with the line numbers of the entries. If `file` cannot be read, or has
+    entries with other names than the mapping, the result has no line numbers.
 
-    The mapping can have an entry `default` that the document does not have. This entry has no line number.
+    The mapping can have two kinds of entries that the document does not have. An entry `default` that was added has no
+    line number. An entry that `cut_reductions` added has the lines of the entry of the document that its
+    `part_of_entry` names.
     """
     known = YamlDocument(file, [_lists_of(entry) for entry in mapping.entries])
     try:
         document = load_yaml(file) if file else known
     except InputError:
-        return known
-    names = [entry.name for entry in mapping.entries]
+        return _with_parts(known, mapping)
+    names = [entry.name for entry in mapping.entries if not entry.part_of_entry]
     written = [name if isinstance(name := table(entry).get("name"), str) else "" for entry in items(document.data)]
-    return document if names in (written, [*written, DEFAULT]) else known
+    return _with_parts(document if names in (written, [*written, DEFAULT]) else known, mapping)
+
+
+@dataclass(frozen=True)
+class _WithParts(YamlDocument):
+    """Document of a mapping to which `cut_reductions` has added entries. For a value of an added entry, the document
+    gives the line and the value at the same path in the entry of the file that `part_of_entry` names.
+    """
+
+    sources: Table[int, int] = field(default_factory=dict)
+    """Index of an entry that `cut_reductions` added -> index of the entry of the file that its `part_of_entry`
+    names.
+    """
+
+    def line_of(self, path: KeyPath) -> int:
+        """Line number of the value at `path`. If this line is unknown, the line of the nearest enclosing value with a
+        known line; 0 if there is none.
+        """
+        return super().line_of(self._of_file(path))
+
+    def written(self, path: KeyPath) -> Any:
+        """Value at a path; None if there is none."""
+        return super().written(self._of_file(path))
+
+    def dotted(self, path: KeyPath) -> str:
+        """Text of `path` for messages. For an entry that `cut_reductions` added, the text names the entry of the file
+        for which it was added.
+        """
+        return super().dotted(self._of_file(path))
+
+    def _of_file(self, path: KeyPath) -> KeyPath:
+        first = path[0] if path else ""
+        return (self.sources.get(first, first), *path[1:]) if isinstance(first, int) else path
+
+
+def _with_parts(document: YamlDocument, mapping: Mapping) -> YamlDocument:
+    """Document like `document`, but with lines and values for entries that `cut_reductions` added: those of the entry
+    of the file that their `part_of_entry` names. If no entry was added, the result is `document` itself.
+    """
+    places = {entry.name: place for place, entry in enumerate(mapping.entries) if not entry.part_of_entry}
+    sources = {
+        place: places[entry.part_of_entry]
+        for place, entry in enumerate(mapping.entries)
+        if entry.part_of_entry in places
+    }
+    if not sources:
+        return document
+    return _WithParts(document.file, document.data, document.lines, document.repeated, sources)
 
 
 def _lists_of(entry: MappingConstraints) -> dict[str, Any]:
-    """Data of an entry in the form of a mapping file, in which the paths of problems are looked up."""
+    """Name, cores, tilings and temporal ordering of an entry, by their keys in a mapping file. Messages about problems
+    quote these values.
+    """
     keys = ("core_allocation", "intra_core_tiling", "inter_core_tiling", "temporal_ordering")
     return {"name": entry.name} | {key: list(getattr(entry, key)) for key in keys}

@@ -3,14 +3,14 @@
 There are two steps. `find_memory_reach` decides for a whole network the topmost memory of each operand of each layer.
 `remove_unused_memories` returns the smaller core on which a layer is then mapped.
 
-All data that are live at the same time fit in their memories. The reference tool does not ensure this (see B32 in
-docs/model.md). An operator can join tensors without cost, such as Concat. Its inputs and its output must be in one
-memory, so they are placed together, as a *group*. A group stays in the lowest memory with three properties: all writers
-and readers of the group use the memory, the memory has one instance, and the memory has room in each step of the
-group's life. A memory has room if three things fit together: the data that are kept in the memory, the whole of each
-operand of the running layer that starts or ends in the memory, and the smallest tile of each operand that passes
-through the memory. Groups are placed in descending order of the traffic that they save per occupied bit and step.
-Weights are placed last, because they are never freed.
+All data that are live at the same time fit in their memories. The reference tool does not ensure this (fault B32,
+docs/model.md). An operator such as Concat can join tensors without cost. The inputs and the output of such an operator
+must be in one memory, so they are placed together, as a *group*. A group stays in the lowest memory with three
+properties: all writers and readers of the group use the memory, the memory has one instance, and the memory has room in
+each step of the group's life. A memory has room if three things fit together: the data that are kept in the memory, the
+whole of each operand of the running layer that starts or ends in the memory, and the smallest tile of each operand that
+passes through the memory. Groups are placed in descending order of the traffic that they save per occupied bit and
+step. Weights are placed last, because they are never freed.
 
 Steps count the layers in order of execution. Data that are live in step s occupy memory while layer s runs. The step
 after the last layer stands for the time after the network. Operators that only move data have no cost and take no time.
@@ -58,8 +58,8 @@ class KeptData:
 
 @dataclass(frozen=True)
 class OperandSize:
-    """Size of an operand of a layer in bits, with the memory operand that the mapping assigns to it. Partial sums
-    can be wider than final outputs."""
+    """Size in bits of an operand of a layer, with the memory operand that the mapping assigns to the operand. Partial
+    sums can be wider than final outputs."""
 
     operand: str
     memory_operand: str
@@ -83,7 +83,7 @@ class OperandUse:
 
 @dataclass(frozen=True)
 class LayerUse:
-    """Operands and sizes of the layer that runs in a step."""
+    """Layer that runs in a step, with the sizes of its operands and the tensors of which they consist."""
 
     layer: Layer
     operands: tuple[OperandUse, ...]
@@ -102,7 +102,9 @@ class DataFlow:
     layers: list[LayerUse] = field(default_factory=list)
     """Layers that write and read the tensors, one layer per step."""
     joined: list[tuple[int, ...]] = field(default_factory=list)
-    """Groups of tensors that must be in the same memory: the inputs and the output of a join without cost."""
+    """Groups of tensors that must be in the same memory: the inputs and the output of a join without cost, or several
+    tensors that together are one operand of a layer.
+    """
 
     @property
     def step_count(self) -> int:
@@ -111,7 +113,9 @@ class DataFlow:
 
 
 def data_flow(workload: Workload, mapping: Mapping, profile: ModelProfile) -> DataFlow:
-    """Tensors of a network, their users and lifetimes."""
+    """Data flow of a network: its tensors, the layers that write and read them, and the steps in which they are
+    live.
+    """
     reader = _FlowReader(workload, mapping, profile)
     for node in workload.nodes:
         reader.tensors_of[node.node_id] = reader.read(node)
@@ -134,10 +138,10 @@ class _FlowReader:
         self.tensors_of: dict[int, tuple[int, ...]] = {}
         self.is_read: set[int] = set()
         self.made_at: dict[int, int] = {}
-        """Step after which each tensor is complete."""
+        """Tensor -> step after which the tensor is complete; 0 for an input of the network."""
 
     def read(self, node: WorkloadNode) -> tuple[int, ...]:
-        """Tensors that make up the output of a node."""
+        """Read a node. Returns the tensors that make up the output of this node."""
         if node.layer is not None:
             return self._read_layer(node, node.layer)
         sources = self._sources(node)
@@ -146,19 +150,20 @@ class _FlowReader:
         return (self._join(sources, node.output_elements),)
 
     def keep_to_the_end(self, tensors: tuple[int, ...] | list[int]) -> None:
-        """Mark the outputs of the network as live until after its last layer."""
+        """Mark tensors as outputs of the network. They are live until the step after the last layer."""
         for tensor in tensors:
             self.flow.tensors[tensor].last_step = len(self.step_of)
             self.flow.tensors[tensor].is_network_end = True
 
     def _sources(self, node: WorkloadNode, operand: str | None = None) -> tuple[int, ...]:
-        """Tensors that reach a node. If `operand` is given, only the tensors that reach this operand."""
+        """Tensors that reach a node; with `operand`, only the tensors that reach this operand of the node."""
         ids = [source for name, source in node.sources if operand in (None, name)]
         return tuple(dict.fromkeys(tensor for source in ids for tensor in self.tensors_of[source]))
 
     def _join(self, sources: tuple[int, ...], elements: int) -> int:
-        """Add the tensor that a join makes, and return its index. The tensor is live from the step after its last input
-        is complete."""
+        """Add the tensor that a join makes, and return its index. The tensor is live from the step that follows the
+        completion of its last input.
+        """
         ready = max(self.made_at[source] for source in sources)
         element_bits = max(self.flow.tensors[source].element_bits for source in sources)
         joined = self._add(KeptData(elements * element_bits, ready + 1, ready + 1, element_bits), ready)
@@ -197,8 +202,9 @@ class _FlowReader:
         return output.tensors
 
     def _size(self, layer: Layer, operand: str, memory_operand: str) -> OperandSize:
-        """Size of an operand in bits. The elements of an accumulated output are partial sums or final outputs. The
-        upper bound of the size has the wider of the two, the lower bound the narrower."""
+        """Size of an operand in bits. An output that accumulates consists of partial sums or of final outputs: the
+        upper bound of its size assumes the wider of the two, and the lower bound the narrower.
+        """
         elements = operand_elements(layer, operand, self.profile)
         most = least = layer.bits_of[operand]
         if operand == OUTPUT:
@@ -208,8 +214,9 @@ class _FlowReader:
         return OperandSize(operand, memory_operand, most, elements * most, elements * least)
 
     def _input(self, node: WorkloadNode, layer: Layer, size: OperandSize, step: int) -> OperandUse:
-        """Use of an input. If no node makes the input, a new tensor is added, which is an input of the network and live
-        from the start."""
+        """Use of an input operand by a layer. If no node makes the input, it is an input of the network: a new tensor,
+        which is live from the start, is added for it.
+        """
         tensors = self._sources(node, size.operand)
         if not tensors:
             source = KeptData(size.most_bits, 0, step, size.element_bits, is_network_end=True)
@@ -242,10 +249,10 @@ def live_reach(
     even_mapping: bool,
 ) -> tuple[MemoryReach, ...]:
     """Reach of each layer in order of execution: the topmost memory of each operand, and the bits that data of other
-    layers occupy while the layer runs.
+    layers occupy in each memory while the layer runs.
 
-    If `even_mapping` is true, operands that share a memory share its level boundary. An operand that passes through a
-    memory in which another operand ends must therefore fit in this memory as a whole.
+    If `even_mapping` is true, all operands in a memory must have the same loops in this memory and below it. An operand
+    that passes through a memory in which another operand ends must therefore fit in this memory as a whole.
     """
     flow = data_flow(workload, mapping, profile)
     ends_stay_at_top = data_always_from_top_memory and profile.effective_top_memory_option
@@ -273,7 +280,9 @@ def _groups_by_worth(flow: DataFlow) -> list[Group]:
 
 
 def _groups(flow: DataFlow) -> list[Group]:
-    """Groups of tensors. Tensors that a join connects are in the same group."""
+    """Groups of tensors. All tensors of an element of `joined` are in the same group. A tensor that is in no element of
+    `joined` is a group of its own.
+    """
     group_of = {tensor: {tensor} for tensor in range(len(flow.tensors))}
     for joined in flow.joined:
         merged = set().union(*(group_of[tensor] for tensor in joined))
@@ -302,19 +311,21 @@ class _Placement:
         """Memory in which the weights of a layer stay, by step of the layer. Weights that come from the top memory are
         not listed."""
         self.live_bits = [[0] * flow.step_count for _ in self.memories]
-        """[memory][step] Bits of the tensors that are kept in the memory."""
+        """Bits of the tensors that each memory keeps in each step: live_bits[memory][step]."""
         self.weight_bits = [0] * len(self.memories)
         self.needs: dict[int, list[int]] = {}
-        """[memory][step] Bits that the memory needs, without weights that stay in the memory. The numbers are valid
-        only after all groups are placed."""
+        """Bits that each memory needs in each step: needs[memory][step]. Weights that stay in the memory are not
+        counted. The numbers are valid only after all groups are placed."""
         self.memory_operands: dict[int, set[str]] = {tensor: set() for tensor in range(len(flow.tensors))}
-        """Memory operands under which layers write and read each tensor."""
+        """Tensor -> memory operands that the mapping assigns to it, over all layers that write or read the tensor."""
         for use in (use for layer in flow.layers for use in layer.operands):
             for tensor in use.tensors:
                 self.memory_operands[tensor].add(use.size.memory_operand)
 
     def place_group(self, group: Group) -> None:
-        """Keep a group in the lowest memory that it can use and that has room."""
+        """Keep a group of tensors in the lowest memory that holds all their memory operands, has one instance and has
+        room. If no memory below the top memory has these properties, the group stays in the top memory.
+        """
         tensors = [self.flow.tensors[t] for t in group]
         steps = range(min(t.first_step for t in tensors), max(t.last_step for t in tensors) + 1)
         for memory in self._candidates(set().union(*(self.memory_operands[t] for t in group))):
@@ -324,11 +335,15 @@ class _Placement:
             self._keep(group, memory, -1)
 
     def place_weights(self, step: int) -> None:
-        """Keep the weights of a layer permanently in the outermost memory below their top memory, if there is room.
+        """Keep the constant weights of the layer of a step permanently in one lower memory, if there is room. This
+        memory is the outermost of the memories that hold weights, have one instance, and are below the top memory of
+        the weights.
 
-        Lower memories are not used, because weights in lower memories save no further traffic of the top memory and
-        take the room of tiles. If an operand of another layer fits in the memory as a whole without the weights, it
-        must also fit with the weights. Otherwise it would be fetched repeatedly.
+        Memories further inside are not used, because weights there save no further traffic of the top memory and take
+        the room of tiles. The room is checked for each step: beside the weights, the memory must hold its kept data and
+        the operands of the running layer. An operand that fits in the empty memory as a whole counts as a whole.
+        Otherwise the weights could force this operand to be fetched repeatedly. A larger operand that passes through
+        counts as its smallest tile.
         """
         layer = self.flow.layers[step]
         candidates = list(self._candidates(set() if layer.weight is None else {layer.weight}))
@@ -343,8 +358,9 @@ class _Placement:
                 self._update_needs(memory, step)
 
     def reach(self, step: int) -> MemoryReach:
-        """Topmost memories of the operands of the layer in a step, and the bits in each memory that are reserved for
-        other data."""
+        """Reach of the layer that runs in `step`: the topmost memory of each operand, and the bits that are reserved in
+        each memory for other data.
+        """
         layer = self.flow.layers[step].layer
         outermost = {size.operand: memory for size, memory in self._operands(step)}
         weight = weight_operand(layer)
@@ -369,7 +385,9 @@ class _Placement:
                 del self.memory_of[index]
 
     def _candidates(self, memory_operands: set[str]) -> Iterator[int]:
-        """Memories below the top memory that hold all of `memory_operands` and have one instance, lowest first."""
+        """Indices of the memories that hold all of `memory_operands`, have one instance, and are below the top memory
+        of each of these operands, lowest first. If `memory_operands` is empty, nothing is yielded.
+        """
         if not memory_operands:
             return
         for index in range(min(self.holders[operand][-1] for operand in memory_operands)):
@@ -381,7 +399,10 @@ class _Placement:
         return all(self._reserved_bits(memory, step) + self._layer_bits(memory, step) <= size for step in steps)
 
     def _update_needs(self, memory: int, changed_step: int) -> None:
-        """Update `needs` of a memory. Placing weights changes only the step of their layer, `changed_step`."""
+        """Update `needs` of a memory after weights are placed in it or removed from it. Only the number for
+        `changed_step`, the step in which the layer of these weights runs, is computed again. The first call for a
+        memory computes the numbers for all steps.
+        """
         steps = [changed_step] if memory in self.needs else range(self.flow.step_count)
         needs = self.needs.setdefault(memory, [0] * self.flow.step_count)
         for step in steps:
@@ -392,8 +413,9 @@ class _Placement:
             )
 
     def _reserved_bits(self, memory: int, step: int) -> int:
-        """Bits of kept data in a memory during a step. Data of the running layer are left out, because the mapping
-        counts them."""
+        """Bits of kept data in a memory during a step. Data of the running layer are left out, because the mapping of
+        this layer accounts for them.
+        """
         bits = self.live_bits[memory][step] + self.weight_bits[memory]
         if step == len(self.flow.layers):
             return bits
@@ -436,9 +458,10 @@ class _Placement:
     def _passing_bits(self, memory: int, size: OperandSize) -> int:
         """Bits that the smallest tile of an operand needs in a memory through which the operand only passes.
 
-        The tile is as large as the storage below the memory: the capacity of the memories below, or one element per
-        array element. It is never larger than the whole operand. The number is doubled for double buffering, because
-        both the old and the new tile then need room.
+        The tile fills all instances of the next lower memory of the operand. If there is no lower memory of the
+        operand, the tile has one element for each unit of the array. The tile is never larger than the whole operand.
+        If the memory must be double-buffered, the number is doubled, because the old and the new tile need room at the
+        same time. If `even_mapping` is set, the result is the size of the whole operand.
         """
         if self.even_mapping:
             return size.most_bits
@@ -453,11 +476,12 @@ class _Placement:
 
 
 ReachRule = Callable[[Workload, Core, Mapping, ModelProfile, bool], tuple[MemoryReach, ...]]
-"""Function that decides the topmost memories (the reach) of all layers. Its last argument is
+"""Function that decides the topmost memories (the reach) of all layers. The last argument of the function is
 `data_always_from_top_memory`."""
 OTHER_RULES: Registry[ReachRule] = Registry(__name__)
-"""Name of a model profile -> rule that replaces `live_reach`. A profile without the switch `live_tensor_capacity`
-uses the rule of the reference profile. All other profiles use `live_reach`."""
+"""Name of a model profile -> rule that replaces `live_reach`. `find_memory_reach` uses the rule of the reference
+profile for each profile in which the switch `live_tensor_capacity` is off, and `live_reach` for all other profiles.
+"""
 
 
 def find_memory_reach(
@@ -469,11 +493,13 @@ def find_memory_reach(
     *,
     even_mapping: bool = False,
 ) -> tuple[MemoryReach, ...]:
-    """Topmost memory that each operand of each layer uses, in order of execution (`Workload.layers_in_order`).
+    """Reach of each layer, in order of execution (`Workload.layers_in_order`): the topmost memory that each operand
+    uses, and the bits that data of other layers occupy in each memory.
 
     If `data_always_from_top_memory` is true, inputs of the network come from the top memory, and outputs of the network
-    go to the top memory. In the reference tool, this option has no effect (switch `effective_top_memory_option` of the
-    model profile). If `even_mapping` is true, operands share level boundaries when the layers are mapped.
+    go to the top memory. The option has no effect if the switch `effective_top_memory_option` of the model profile is
+    off, as it is for the reference tool. If `even_mapping` is true, the reach is chosen for layers that are mapped with
+    the same level boundary for all operands in a memory (see `live_reach`).
 
     Raises MappingError if an operand of a layer has no memory.
     """

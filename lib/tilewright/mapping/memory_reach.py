@@ -26,9 +26,10 @@ class LayerRoles:
 
 @dataclass(frozen=True)
 class MemoryReach:
-    """Outermost memory that the activation, the output and the weights of a layer use, by index into `Core.memories`.
+    """Outermost memories that the activation, the output and the weights of a layer use, as indices into
+    `Core.memories`.
 
-    The data start or end in these memories, in which they are kept before and after the layer runs.
+    The data start or end in these memories: the memories keep the data before and after the layer runs.
     """
 
     layer: str
@@ -48,7 +49,7 @@ def layer_roles(layer: Layer, links: Links) -> LayerRoles:
 
 
 def top_memory(core: Core, memory_operand: str) -> int:
-    """Index of the last memory that holds an operand; -1 if no memory holds it."""
+    """Index of the topmost memory that holds a memory operand; -1 if no memory holds it."""
     return max((k for k, memory in enumerate(core.memories) if memory_operand in memory.operands), default=-1)
 
 
@@ -73,8 +74,9 @@ def remove_unused_memories(core: Core, layer: Layer, links: Links, reach: Memory
 
 
 def operands_left(core: Core, layer: Layer, links: Links, reach: MemoryReach) -> tuple[tuple[str, ...], ...]:
-    """Operands of a layer that each memory still holds if every operand uses memories only up to its topmost memory in
-    `reach`."""
+    """Memory operands that each memory of the core still holds if no operand of the layer uses a memory above its
+    topmost memory in `reach` (one tuple for each memory).
+    """
     roles = layer_roles(layer, links)
     limits = {roles.activation: reach.activation}
     if roles.weight is not None and reach.weight is not None:
@@ -86,7 +88,7 @@ def operands_left(core: Core, layer: Layer, links: Links, reach: MemoryReach) ->
 
 
 def ports_left(memory: Memory, operands: tuple[str, ...]) -> list[int]:
-    """Ports of a memory that serve at least one of the operands `left`."""
+    """Indices of the ports of a memory that serve at least one of `operands`."""
     return [p for p, port in enumerate(memory.ports) if any(owner in operands for owner, _ in port.allocation)]
 
 
@@ -103,8 +105,10 @@ def _with_operands(memory: Memory, operands: tuple[str, ...], reserved_bits: int
 
 
 def core_for(layer: Layer, core: Core, constraints: MappingConstraints) -> Core:
-    """Core reduced to the parts that a layer can use, if the mapping file limits its topmost memories; else the core
-    itself. Raises MappingError if the file names memories that the core does not have."""
+    """Core reduced to the parts that a layer can use, if the mapping file limits the topmost memories of the layer's
+    operands; else the core itself. Raises MappingError if a limit does not fit the core or the layer, for example if
+    the core has no memory of this name.
+    """
     given = constraints.memory_reach
     if given is None:
         return core
@@ -152,19 +156,19 @@ def _reach_by_index(core: Core, layer: Layer, links: Links, given: GivenReach) -
 
 @dataclass(frozen=True)
 class ReachFault:
-    """Fault of `memory_reach` in a mapping file, which does not fit the core."""
+    """Fault of the key `memory_reach` in a mapping file: a part of its value does not fit the core."""
 
     path: tuple[str, str]
-    """Keys of the faulty entry within `memory_reach`."""
+    """Keys within `memory_reach` that lead to the faulty value."""
     message: str
     value: str | int
     is_unknown: bool = False
-    """True if the core has no memory of the name in the entry."""
+    """True if the core has no memory with the name that the mapping file gives."""
 
 
 def reach_faults(core: Core, links: Links, given: GivenReach) -> list[ReachFault]:
-    """Faults of `memory_reach`: unknown memories, memories that do not hold their operand, and memories that are
-    smaller than the bits that other data occupy."""
+    """Faults of `memory_reach`: unknown memories, memories that do not hold their operand, and memories that
+    are smaller than their `occupied_bits` (bits of other tensors, which stay while the layer runs)."""
     memories, link = {memory.name: memory for memory in core.memories}, dict(links)
     named = [("topmost", *pair) for pair in given.topmost]
     named += [("occupied_bits", name, name) for name, _ in given.occupied_bits]

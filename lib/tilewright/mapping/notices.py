@@ -36,7 +36,7 @@ def element_fit_problems(layers: Iterable[Layer], core: Core, mapping: Mapping, 
     """Problems of memories that are too small for one element of an operand.
 
     Each problem names the layers concerned and the line in the file of the core. `source` is the source from which the
-    core was read. If the source is an artifact or not a file, problems have no lines.
+    core was read. If the source is an artifact or not a file, problems have no line numbers.
     """
     elements: dict[str, dict[str, None]] = {}
     hit: dict[str, dict[str, None]] = {}
@@ -54,8 +54,9 @@ def element_fit_problems(layers: Iterable[Layer], core: Core, mapping: Mapping, 
 
 
 def hardware_document(source: object, core: Core) -> YamlDocument:
-    """Document from which a core was read. An artifact, or a source that is not a file, gives a document without
-    lines."""
+    """Document from which a core was read. If the source is an artifact or not a readable file, the document is empty
+    and has no line numbers.
+    """
     file = file_of(source)
     if file and not is_artifact(Path(file)):
         try:
@@ -98,11 +99,11 @@ def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, s
 
 
 def note_idle_units(problems: Problems, mapping: Mapping, core: Core, workload: Workload | None = None) -> None:
-    """Note each array dimension whose lanes every entry fixes without using all units. The notice has the line of the
-    entry that uses most units.
+    """Add a notice for each array dimension on which some units never work: every entry fixes the lanes of this
+    dimension, but no entry uses all its units. The notice has the line of the entry that uses most units.
 
-    `problems` belongs to the document of the mapping. If a network is given, only the entries of layers of this network
-    count.
+    `problems` belongs to the document of the mapping. If a network is given, only the entries that apply to its layers
+    are considered.
     """
     whose = "no entry of this file" if workload is None else f"no entry that layers of {workload.name} have"
     for side, place, lanes in _idle_sides(mapping, core, _places(mapping, workload)):
@@ -122,10 +123,9 @@ def _places(mapping: Mapping, workload: Workload | None) -> list[int]:
 
 
 def _idle_sides(mapping: Mapping, core: Core, places: Iterable[int]) -> Iterator[tuple[str, int, int]]:
-    """Array dimensions for which all entries fix the lanes, but none of the entries uses all units.
-
-    Each item is (array dimension, index of the entry that uses most of its lanes, number of lanes that this entry
-    uses).
+    """Triples (array dimension, index of the entry that uses most lanes on this dimension, number of these lanes).
+    There is a triple for each array dimension on which all entries in `places` fix the lanes, but none of them uses all
+    units. `places` has indices of mapping entries.
     """
     entries = [(place, dict(mapping.entries[place].spatial_mapping)) for place in places]
     for side, units in core.operational_array.dimensions:

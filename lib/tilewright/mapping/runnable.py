@@ -16,13 +16,11 @@ from tilewright.base.operator_groups import (
     ALL,
     KNOWN_TYPES,
     MAC,
-    MAC_TYPES,
-    SEQUENCE_TYPES,
-    UNMODELLED_WITHOUT_MACS,
     VECTOR,
     VECTOR_UNIT,
     bare_type,
     is_listed,
+    may_do_macs,
     work_counts,
 )
 from tilewright.hardware.core import Core
@@ -33,11 +31,12 @@ from tilewright.workload.layer import OUTPUT, Layer
 
 NOT_RUN = "not run by the core"
 WITHOUT_WEIGHTS = ("Pooling", "Add")
-"""Operator types, as in YAML files, of layers that have no weights. An in-memory array cannot run them, because it
-needs weights in its cells (zigzag-dse 3.9.1)."""
+"""Operator types, as in YAML files, of layers that have no weights. An in-memory array cannot run such layers, because
+it needs weights in its cells (zigzag-dse 3.9.1)."""
 NOT_MODELLED = "not modelled"
 """Reasons why an operator gets no cost. NOT_MODELLED: the model profile has no layer for the operator. NOT_RUN: the
-`operator_types` of the core do not include the operator."""
+core cannot run the operator (see `can_run`).
+"""
 
 
 @dataclass(frozen=True)
@@ -48,12 +47,12 @@ class UncostedWork:
     """Operator type as in the network file. For an operator that is costed in parts, this is the type of the whole
     operator."""
     reason: str
-    """NOT_RUN or NOT_MODELLED."""
+    """Reason why the operators get no cost: NOT_RUN or NOT_MODELLED."""
     node_count: int
     mac_count: int | None
     """Number of multiply-accumulates; None if unknown."""
     operation_count: int | None
-    """Number of other operations; None if unknown."""
+    """Number of operations other than multiply-accumulates; None if unknown."""
 
     def to_dict(self) -> JsonObject:
         """Plain data of this object for the summary of a run."""
@@ -120,10 +119,10 @@ def restrict_to_core(workload: Workload, core: Core) -> tuple[Workload, tuple[Un
 
 
 def without_layers_left_out(workload: Workload) -> Workload:
-    """Network without the record of layers that its core could not run (`layer_left_out` of the nodes). Two runs can be
-    compared if the results of this function are equal.
+    """Copy of a network in which no node has the field `layer_left_out`, the layer that the core could not run.
 
-    Two cores that leave out the same layers run the same network, even if `layer_left_out` of the nodes differs.
+    Two runs have run the same network if this function gives equal results for both. The networks themselves can differ
+    although the same layers were left out, because only cores with an in-memory array keep these layers in the field.
     """
     if not any(node.layer_left_out for node in workload.nodes):
         return workload
@@ -152,13 +151,16 @@ def passed_through(workload: Workload) -> dict[str, int]:
     with_layers = {node.origin for node in workload.nodes if node.layer is not None or node.unit} - {""}
     moves: Counter[str] = Counter()
     for node in workload.nodes:
-        if not (node.layer or node.unit or is_unmodelled(workload, node) or node.origin in with_layers):
+        is_part = node.origin in with_layers or node.whole_id is not None
+        if not (node.layer or node.unit or is_unmodelled(workload, node) or is_part):
             moves[node.origin_type or node.operator_type] += node.repeats
     return dict(moves.most_common())
 
 
 def approximated_work(workload: Workload) -> dict[str, int]:
-    """Operator type -> number of operators with layers whose work or dependences are only estimated, sorted by type."""
+    """Operator type -> number of operators of this type whose work or dependences are only estimated, sorted by type.
+    Operators without layers are not counted.
+    """
     nodes = [node for node in workload.nodes if node.layer is not None and node.status == APPROXIMATED]
     operators = {(node.origin_type or node.operator_type, node.origin or node.name): node.repeats for node in nodes}
     found: Counter[str] = Counter()
@@ -168,8 +170,8 @@ def approximated_work(workload: Workload) -> dict[str, int]:
 
 
 def coverage_fields(workload: Workload, coverage: JsonObject) -> JsonObject:
-    """Fields of a summary on work without costs: `coverage`, nodes that only move data, and operators whose work is
-    approximated, if there are any.
+    """Fields of a summary about work without costs: `coverage`, `passed_through` (nodes that only move data) and, if
+    there are any, `approximated` (operators whose work or dependences are only estimated).
     """
     approximated = approximated_work(workload)
     stated = {"approximated": approximated} if approximated else {}
@@ -188,9 +190,10 @@ def work_of(nodes: Iterable[WorkloadNode]) -> tuple[int, int]:
 
 
 def coverage_of(workload: Workload, uncosted: tuple[UncostedWork, ...]) -> JsonObject:
-    """Share of a network's work that gets a cost, as plain data. `workload` is the network that runs.
+    """Share of a network's work that gets a cost, as plain data. The layers of `workload`, the network that runs, get a
+    cost; the work in `uncosted` gets none.
 
-    Shares are null if the total work is unknown.
+    A share is null if the total work is unknown.
     """
     macs, operations = work_of(workload.nodes)
     return {
@@ -237,19 +240,11 @@ def _row(operator_type: str, reason: str, nodes: list[WorkloadNode]) -> Uncosted
     macs = [node.uncosted_mac_count for node in nodes]
     if None not in macs:
         return UncostedWork(operator_type, reason, count, sum(mac for mac in macs if mac is not None), None)
-    return UncostedWork(operator_type, reason, count, None if _may_do_macs(operator_type) else 0, None)
-
-
-def _may_do_macs(operator_type: str) -> bool:
-    """True if an operator can contain multiply-accumulates; False only if it certainly contains none."""
-    if operator_type in (*UNMODELLED_WITHOUT_MACS, *SEQUENCE_TYPES):
-        return False
-    name = bare_type(operator_type)
-    return name in MAC_TYPES or name not in KNOWN_TYPES
+    return UncostedWork(operator_type, reason, count, None if may_do_macs(operator_type) else 0, None)
 
 
 COMPUTES_NOTHING = ", which computes nothing"
-"""End of the reason why a core that only stores data cannot run a layer."""
+"""End of the text with the reason why a memory or the off-chip core cannot run a layer."""
 _TYPES_OF_ROLE = {POOLING: ("pooling",), SIMD: (VECTOR,)}
 
 
@@ -260,8 +255,9 @@ class CoreChoice:
     core_ids: tuple[int, ...]
     """Ids of the cores, in the order of the mapping entry. If the entry names no core, the ids are ascending."""
     reasons: tuple[tuple[int, str], ...]
-    """Pairs (core id, reason why the core cannot run the layer). If the entry names cores, only these cores are listed.
-    Otherwise all cores on chip are considered."""
+    """Pairs (core id, reason why the core cannot run the layer). If the mapping entry names cores, only the named cores
+    are considered. Otherwise all cores on chip are considered.
+    """
 
 
 def core_choice(node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCoreAccelerator) -> CoreChoice:
@@ -274,8 +270,10 @@ def core_choice(node: WorkloadNode, entry: MappingConstraints, accelerator: Mult
 
 
 def runs_operator(place: CorePlace, node: WorkloadNode, is_named: bool) -> bool:
-    """True if the operator types of a core include the operator of a node. `is_named` is true if the mapping entry
-    names the core."""
+    """True if a core can run the operator of a node, judged only by the type of the operator. The `operator_types` in
+    the hardware files decide. Without them, a core that the mapping entry names (`is_named`) runs every operator, and
+    the role of the core decides for any other core.
+    """
     return _listed(_operator_types(place, is_named), node)
 
 
@@ -288,8 +286,9 @@ def _operator_types(place: CorePlace, is_named: bool) -> tuple[str, ...]:
 
 
 def _listed(listed: tuple[str, ...], node: WorkloadNode) -> bool:
-    """True if `listed` contains the unit of a layer, its operator type, or the type of the operator of which the layer
-    is a part."""
+    """True if `listed` contains at least one of these names: ALL, the unit that the layer needs, the operator type of
+    the layer, or the type of the operator of which the layer is a part.
+    """
     if ALL in listed or (VECTOR if node.unit == VECTOR_UNIT else MAC) in listed:
         return True
     return is_listed(node.operator_type, listed) or is_listed(node.origin_type, listed)

@@ -35,7 +35,7 @@ def given_mapping(source: MappingSource | None, notices: list[str]) -> Mapping:
 
 
 def names_unknown_to(mapping: Mapping, core: Core, network: Workload, source: str) -> list[Problem]:
-    """Problems of names in a mapping that the core or the network does not have.
+    """Problems of a mapping that uses names which the core or the network does not have.
 
     `source` is the file of the mapping, or '' if there is no file. For an artifact, problems have the name of the file
     but no line numbers.

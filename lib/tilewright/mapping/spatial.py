@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from tilewright.base.errors import MappingError
+from tilewright.base.hashes import hash_once
 from tilewright.base.profile import ModelProfile
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
@@ -20,18 +21,20 @@ from tilewright.workload.layer import Layer
 
 SpatialLoops = tuple[tuple[str, float], ...]
 OperandLevels = tuple[tuple[str, tuple[SpatialLoops, ...]], ...]
-"""Pairs (layer operand, spatial loops at each architecture level from 0 to M). Level 0 is between the array and the
-innermost memory."""
+"""Pairs (layer operand, spatial loops at each architecture level). An operand with M memories has the levels 0 to M.
+Level 0 is between the array and the innermost memory.
+"""
 _Factor = Fraction | float
 _ArrayFactors = list[tuple[str, list[tuple[str, _Factor]]]]
 
 
+@hash_once
 @dataclass(frozen=True)
 class ConvertedSpatialMapping:
     """Spatial mapping in all representations that the model uses."""
 
     unrolling: Unrolling
-    """Unrolling as given, a table of tables: array dimension -> loop dimension -> factor."""
+    """Unrolling as given in the mapping: array dimension -> loop dimension -> factor."""
     fractional: OperandLevels
     integer: OperandLevels
     temporal_sizes: tuple[tuple[str, int], ...]
@@ -78,10 +81,12 @@ def _converted(
 
 
 def spread_lanes(unrolling: Unrolling, layer: Layer, core: Core, together: bool) -> dict[str, dict[str, float]]:
-    """Average number of busy lanes: array dimension -> loop dimension -> number of lanes.
+    """Average number of busy lanes: array dimension -> loop dimension -> number of lanes. If a factor does not divide
+    the size of its loop dimension, the work is spread evenly over the iterations.
 
-    The work is spread evenly over the iterations. Raises MappingError if a factor exceeds the size of its layer
-    dimension.
+    If several array dimensions unroll a loop dimension, `together` decides which factors the calculation considers: all
+    of them, or, as in the reference tool, only those before the largest factor. Raises MappingError if a factor exceeds
+    the size of its layer dimension.
     """
     spread = _spread_factors(unrolling, layer, core, lambda quotient: quotient, exact=True, together=together)
     return {name: {dimension: float(lanes) for dimension, lanes in factors} for name, factors in spread}
@@ -97,11 +102,15 @@ def _spread_factors(
 ) -> _ArrayFactors:
     """Converted factors of each array dimension, in the order of the mapping.
 
-    The largest factor of a loop dimension is replaced by size / iterations, so that the work is spread evenly over
-    ceil(size / factor) iterations. `finish` rounds the new factor to an integer where required. If a loop dimension is
-    unrolled over several array dimensions, the reference tool considers only the factors before the largest factor. If
-    `together` is true, all factors are considered. Lanes times iterations then give exactly the size of the layer
-    dimension.
+    The largest factor f of a loop dimension is replaced by size / (iterations * others), where iterations = ceil(size /
+    (f * others)), so that the work is spread evenly over the iterations. Here, `others` is the product of other factors
+    of the same loop dimension. If `together` is true, these are the factors on all other array dimensions; lanes times
+    iterations then give exactly the size of the loop dimension. Otherwise they are only the factors before f in the
+    mapping, as in the reference tool.
+
+    `finish` rounds the new factor if an integer is required. If `exact` is true, factors are computed as fractions.
+    Raises MappingError if a factor exceeds the size of its loop dimension, or if `finish` rounds the new factor to 0
+    because the other factors exceed this size.
     """
     sizes = layer.size_of
     array_sizes = core.operational_array.size_of
@@ -132,6 +141,10 @@ def _spread_factors(
                 whole: _Factor = Fraction(size) if exact else size
                 iterations = math.ceil(whole / (factor * before))
                 factor = finish(whole / iterations / before)
+                if not factor:  # rounded down, as in the reference, which then divides by 0
+                    raise MappingError(
+                        f"the spatial factors of {dimension} on several array dimensions exceed the layer's size {size}"
+                    )
             early[dimension] = early.get(dimension, 1) * factor
             converted.append((dimension, factor))
         result.append((array_dimension, converted))
@@ -170,8 +183,8 @@ def _merged(array_dimensions: list[str], factors: dict[str, list[tuple[str, Frac
 
 
 def _temporal_sizes(layer: Layer, spatial_loops: list[tuple[str, float]]) -> tuple[tuple[str, int], ...]:
-    """Iterations that remain per dimension. As in the reference tool, the division is rounded twice (B6 in
-    docs/model.md)."""
+    """Iterations of each dimension that remain for temporal loops after spatial unrolling. As in the reference tool,
+    the division is rounded twice (fault B6, docs/model.md)."""
     sizes = dict(layer.loop_sizes)
     for dimension, factor in spatial_loops:
         if dimension in sizes:
@@ -184,8 +197,8 @@ def _temporal_sizes(layer: Layer, spatial_loops: list[tuple[str, float]]) -> tup
 
 
 def _exact_temporal_sizes(layer: Layer, factors: _ArrayFactors) -> tuple[tuple[str, int], ...]:
-    """Iterations that remain per dimension: ceil(size / product of the factors of the dimension), in exact
-    arithmetic."""
+    """Iterations of each dimension that remain for temporal loops after spatial unrolling: ceil(size / product of the
+    factors of the dimension), in exact arithmetic."""
     unrolled: dict[str, Fraction] = {}
     for _, pairs in factors:
         for dimension, factor in pairs:

@@ -1,7 +1,5 @@
-"""Candidates for the spatial mapping of a layer (zigzag-dse 3.9.1).
-
-They are the user's spatial mapping after corrections, or generated spatial mappings.
-"""
+"""Candidates for the spatial mapping of a layer (zigzag-dse 3.9.1): the user's spatial mapping after corrections, or
+generated spatial mappings."""
 
 import copy
 import itertools
@@ -44,7 +42,8 @@ def spatial_candidates(
 
 
 def _what_matters(core: Core) -> Core:
-    """Core reduced to the properties that affect spatial mappings. Of the memories, only the innermost ones do."""
+    """Core reduced to the properties that affect spatial mappings. Of the memories, only the innermost memories affect
+    spatial mappings."""
     inner = memory_hierarchy(core).inner_memories
     memories = tuple(
         replace(memory, read_energy_pj=0.0, write_energy_pj=0.0, area_mm2=0.0, cost_source=None)
@@ -91,8 +90,9 @@ def maximum_unrolling(
 
 @dataclass(frozen=True)
 class PortCeiling:
-    """Upper bound of the number of lanes, set by a port of an inner memory, on the array dimensions that the memory
-    serves."""
+    """Upper bound of each factor by which one of `dimensions` is unrolled on an array dimension that an inner memory
+    serves (`served`). The bound follows from the width of a port of this memory.
+    """
 
     operand: str
     memory: str
@@ -106,7 +106,9 @@ class PortCeiling:
 def port_ceilings(
     layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile
 ) -> Iterator[PortCeiling]:
-    """Upper bounds of the number of lanes, set by the ports of all inner memories."""
+    """Upper bounds of unrolling factors, one for each inner memory and operand. Each bound follows from the width of
+    the memory's port for the operand.
+    """
     for operand, memory_index, served in inner_operands(layer, core, constraints):
         bits = layer.bits_of[operand]
         memory = core.memories[memory_index]
@@ -143,10 +145,11 @@ def inner_operands(
 def given_draft(
     layer: Layer, core: Core, constraints: MappingConstraints, limits: MaximumUnrolling, profile: ModelProfile
 ) -> _Draft:
-    """User's mapping in the form that the model profile accepts. Factors that do not fit are removed or reduced,
-    depending on the switch `keep_given_unrolling` of the profile (B45 in docs/model.md).
+    """User's mapping in the form that the model profile accepts. If `keep_given_unrolling` of the profile is set,
+    factors that do not fit the layer or the array are reduced (`cut_user_mapping`). Otherwise factors are reduced to
+    `limits`, and some of those that still do not fit are removed (`clean_user_mapping`; fault B45, docs/model.md).
 
-    Raises the errors of `clean_user_mapping`.
+    Raises the errors of the function that is used.
     """
     if profile.keep_given_unrolling:
         return cut_user_mapping(constraints.spatial_mapping, layer, core)
@@ -183,11 +186,13 @@ def _unknown_array_dimension(name: str, core: Core) -> MappingError:
 
 
 def clean_user_mapping(given: Unrolling, layer: Layer, core: Core, limits: MaximumUnrolling) -> _Draft:
-    """User's mapping without unknown loop dimensions. Factors are limited to `limits`, and factors that do not fit are
-    removed.
+    """User's mapping without unknown loop dimensions, with factors reduced to `limits`. Then factors are removed until
+    the product of the factors on each array dimension is at most the size of this array dimension, and the product of
+    the factors of each loop dimension is at most the size of the loop.
 
-    The order of removal follows the reference's set order. Raises MappingError for unknown array dimensions, and for
-    loop dimensions that the bandwidth of a memory forbids.
+    Factors are removed in the order in which the reference tool iterates over its sets of dimensions. Raises
+    MappingError for unknown array dimensions, and for loop dimensions that cannot be unrolled because the port of an
+    inner memory is narrower than one element.
     """
     array_size = core.operational_array.size_of
     draft: _Draft = {}
@@ -217,7 +222,8 @@ def check_given(draft: _Draft, limits: MaximumUnrolling) -> None:
     for name, factors in draft.items():
         for dimension, factor in factors.items():
             if factor > limits[name][dimension]:
-                raise MappingError(f"spatial factor {factor} of {dimension} over {name} exceeds the possible maximum")
+                most = f"the largest factor that the layer, the array and the ports allow is {limits[name][dimension]}"
+                raise MappingError(f"spatial factor {factor} of {dimension} over {name} is too large: {most}")
 
 
 def divisors(number: int) -> list[int]:
@@ -226,7 +232,8 @@ def divisors(number: int) -> list[int]:
 
 
 def hinted_dimensions(name: str, layer: Layer, constraints: MappingConstraints) -> list[str]:
-    """Loop dimensions to try on an array dimension, in the reference's set order."""
+    """Loop dimensions to try on an array dimension, in the order in which the reference (zigzag-dse) iterates over its
+    set of them."""
     hint = dict(constraints.spatial_mapping_hint).get(name, ())
     if not any(dimension in layer.size_of for dimension in hint):
         hint = tuple(layer.size_of)
@@ -329,16 +336,17 @@ def limit_to_capacity(
 
 
 Cut = tuple[str, str]
-"""Pair (array dimension, reason why the mapping uses fewer lanes on it than the file asks for)."""
+"""Pair (array dimension, reason why the mapping uses fewer lanes on this dimension than the file asks for)."""
 
 
 def note_cut_lanes(
     problems: Problems, mapping: Mapping, cuts: Iterable[tuple[str, MappingConstraints, Iterable[Cut]]]
 ) -> None:
-    """Record one notice for each reason why lanes are cut, with the names of the layers concerned.
+    """Add one notice for each reason why a layer uses fewer lanes than the mapping file asks for. The notice names all
+    layers with this reason.
 
-    `problems` belongs to the document of the mapping. Each item of `cuts` is (name of a layer, entry of the layer, cuts
-    of the layer).
+    `problems` belongs to the document of the mapping. An item of `cuts` is a triple (name of a layer, mapping entry of
+    the layer, cuts of the layer).
     """
     place_of = {id(entry): place for place, entry in enumerate(mapping.entries)}
     found: dict[tuple[int, str, str], dict[str, None]] = {}
@@ -352,7 +360,7 @@ def note_cut_lanes(
 
 
 def cuts_by_array(layer: Layer, core: Core, constraints: MappingConstraints) -> Iterator[Cut]:
-    """Cuts of lanes on array dimensions that have fewer units than the mapping asks for."""
+    """Cuts of lanes on each array dimension for which the mapping asks for more lanes than the array has there."""
     array = core.operational_array.size_of
     for name, factors in constraints.spatial_mapping:
         if name in array and math.prod(_usable(layer, factors).values()) > array[name]:
@@ -365,10 +373,10 @@ def cuts_by_array(layer: Layer, core: Core, constraints: MappingConstraints) -> 
 
 
 def cuts_on_core(layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile) -> Iterator[Cut]:
-    """All cuts of the lanes of a layer on a core.
+    """Cuts (`Cut`) of the lanes of a layer on a core, for every reason.
 
-    The size of the array cuts lanes, and so does the same loop on another array dimension. If the profile does not keep
-    the factors of the user, ports and the capacity of inner memories cut lanes too.
+    Lanes are cut if they exceed the array, or if array dimensions with the same loop together exceed the size of the
+    loop. If the profile does not keep the factors of the user, ports and the capacity of inner memories cut lanes too.
     """
     yield from cuts_by_array(layer, core, constraints)
     if not set(dict(constraints.spatial_mapping)) <= set(core.operational_array.size_of):
@@ -411,8 +419,9 @@ def _cuts_by_ports(layer: Layer, core: Core, constraints: MappingConstraints, pr
 
 
 def cuts_to_layer(layer: Layer, core: Core, constraints: MappingConstraints) -> Iterator[Cut]:
-    """Cuts of lanes of loops for which several array dimensions together ask for more lanes than the loop has
-    iterations."""
+    """Cuts (`Cut`) of lanes that exceed the size of a loop: several array dimensions together ask for more lanes of the
+    loop than it has iterations. There is one cut for each such loop; it has the last of these array dimensions.
+    """
     array = core.operational_array.size_of
     takes: dict[str, dict[str, int]] = {}
     for name, factors in constraints.spatial_mapping:
@@ -431,8 +440,10 @@ def cuts_to_layer(layer: Layer, core: Core, constraints: MappingConstraints) -> 
 def _left_out(
     layer: Layer, core: Core, constraints: MappingConstraints, draft: dict[str, dict[str, int]]
 ) -> Iterator[Cut]:
-    """Loops that are dropped because several array dimensions together ask for more lanes of the loop than it has
-    iterations."""
+    """Cuts (`Cut`) of loops that are dropped from an array dimension, because all array dimensions together ask for
+    more lanes of the loop than the loop has iterations. Array dimensions on which the file asks for more lanes than the
+    array has are left out; `cuts_by_array` reports them.
+    """
     array = core.operational_array.size_of
     for name, factors in constraints.spatial_mapping:
         usable = _usable(layer, factors)

@@ -12,7 +12,7 @@ _INTEGER, _FLOAT = np.dtype([("value", np.int64)]), np.dtype([("value", np.float
 _ARRAYS = ("factors", "start", "layer_size", "fixed", "best_score", "best_index", "total", "most", "position")
 _NUMBERS = ("depth", "dimensions", "slots", "valid")
 COMBINATIONS = np.dtype([(name, np.int64) for name in (*_ARRAYS, *_NUMBERS)])
-"""Record of the search: addresses of arrays in row-major order, then four counts.
+"""NumPy data type for the working data of the search: addresses of arrays in row-major order, then four counts.
 
 `depth` is the number of array dimensions, `dimensions` the number of loop dimensions, `slots` the number of requested
 results, and `valid` the number of valid combinations that the search has visited.
@@ -24,8 +24,9 @@ floating = RecordPointer(_FLOAT)
 def best_combinations(
     factors: Integers, start: Integers, layer_size: Integers, fixed: Integers, count: int
 ) -> tuple[Floats, Integers, int]:
-    """Three results for the `count` best combinations: their scores [n], their candidates [n, a], and the number of
-    valid combinations that were visited.
+    """Triple (scores, candidates, number of visited valid combinations) for the `count` best combinations. The scores
+    are an array of shape (count,). The candidates are an array of shape (count, number of array dimensions) with the
+    number of the chosen row of `factors`.
 
     A combination has one candidate for each array dimension a: one of the rows start[a] to start[a + 1] - 1 of
     `factors`. `factors` [candidate, d] is the factor by which the candidate unrolls loop dimension d. `fixed` [d] is
@@ -34,8 +35,8 @@ def best_combinations(
 
     The score is u + (u / w - 1), where u is the product of all factors and w is the largest unrolling of a loop
     dimension. The best combination comes first; combinations with equal scores keep the order of enumeration. If there
-    are fewer than `count` valid combinations, the remaining scores are -infinity. If `count` > 0, the search skips
-    most combinations that cannot be among the `count` best, and does not count them.
+    are fewer than `count` valid combinations, the remaining scores are -infinity. If `count` > 0, the search skips most
+    combinations that cannot be among the `count` best, and does not count them.
     """
     depth, dimensions = len(start) - 1, len(layer_size)
     arrays = {
@@ -71,7 +72,10 @@ def _widest(g, a):
 
 @kernel
 def _keep(g, score, filled):
-    """Insert the combination at `position` into the list of the best combinations, which is sorted by score."""
+    """Insert the current combination (`position`) into the list of the best combinations, which is sorted by descending
+    score. `score` is its score; `filled` is the number of combinations in the list. If the list is full, the last one
+    is dropped.
+    """
     i = min(filled, g.slots - 1)
     while i > 0 and floating(g.best_score, i - 1).value < score:
         floating(g.best_score, i).value = floating(g.best_score, i - 1).value
@@ -85,7 +89,9 @@ def _keep(g, score, filled):
 
 @kernel
 def fill_best_combinations(g, _count):
-    """Fill `best_score`, `best_index` and `valid` in a depth-first search with one candidate per array dimension."""
+    """Search all combinations depth first, one array dimension after the other, and fill `best_score`, `best_index` and
+    `valid`.
+    """
     for d in range(g.dimensions):
         integer(g.total, d).value = integer(g.fixed, d).value
     for a in range(g.depth - 1, -1, -1):

@@ -1,8 +1,8 @@
 """All spatial mappings that an exact search covers: as a sequence in descending order of lanes, or as a table.
 
-An array dimension that the mapping file leaves open unrolls no loop dimension or one. If loops can be mixed, it can
-also unroll several. The factor of a loop dimension is a divisor of the size of the dimension, or a divisor of the
-largest factor that fits. Mappings are made lazily. Because mappings with more lanes come first, a search that stops
+An array dimension that the mapping file leaves open unrolls at most one loop dimension. If loops can be mixed, it can
+unroll several. The factor of a loop dimension is a divisor of the size of the dimension, or a divisor of the largest
+factor that fits. Mappings are generated one at a time. Because mappings with more lanes come first, a search that stops
 early has a lower bound of the passes of all mappings that follow.
 """
 
@@ -34,7 +34,8 @@ from tilewright.workload.layer import Layer
 _Factors = tuple[tuple[str, int], ...]
 Lanes = npt.NDArray[np.int64]
 MOST_IN_TABLE = 200_000
-"""Largest number of spatial mappings in a table. Larger spaces are only listed one mapping at a time."""
+"""Largest number of spatial mappings in a table. A larger space has no table; its mappings are generated one at a time.
+"""
 
 
 @dataclass(frozen=True)
@@ -50,17 +51,20 @@ class SpatialChoice:
 
 @dataclass(frozen=True)
 class SpatialTable:
-    """All spatial mappings of a space whose data fit the innermost memories."""
+    """Table of the distinct spatial mappings of a space. Their factors are reduced until the data fit the innermost
+    memories; only factors that the mapping file gives are not reduced.
+    """
 
     sides: tuple[str, ...]
-    """Array dimensions."""
+    """Names of the array dimensions (sides), in the order of the second axis of `lanes`."""
     dimensions: tuple[str, ...]
-    """Loop dimensions."""
+    """Names of the loop dimensions, in the order of the third axis of `lanes`."""
     lanes: Lanes
-    """[n, side, dimension] Factor by which spatial mapping n unrolls the loop dimension on the array dimension."""
+    """Factor by which each spatial mapping unrolls each loop dimension on each array dimension (a side): array [spatial
+    mapping, side, loop dimension]."""
 
     def unrolling(self, place: int) -> dict[str, _Factors]:
-        """Array dimension -> loops that spatial mapping n unrolls on it."""
+        """Array dimension -> loops that spatial mapping number `place` unrolls on it."""
         found: dict[str, _Factors] = dict.fromkeys(self.sides, ())
         for side, dimension in np.argwhere(self.lanes[place] > 1).tolist():
             factor = int(self.lanes[place, side, dimension])
@@ -70,8 +74,10 @@ class SpatialTable:
 
 @dataclass(frozen=True)
 class SpatialSpace:
-    """Spatial mappings of a layer on a core, in descending order of the number of lanes. Ties are ordered by array
-    dimension, then by loop."""
+    """Spatial mappings of a layer on a core, in descending order of the number of lanes before factors are reduced to
+    the capacity of memories. Ties are ordered by the unrolling of the first array dimension that the mapping file
+    leaves open, then of the second, and so on. Unrollings of one array dimension are in the order of `_options`.
+    """
 
     layer: Layer
     core: Core
@@ -80,8 +86,9 @@ class SpatialSpace:
     mixed: bool = False
 
     def __iter__(self) -> Iterator[SpatialChoice]:
-        """Iterate over all mappings, each one time. Raises MappingError if the part that the mapping file gives is
-        impossible."""
+        """Iterate over all spatial mappings without repetition. Raises MappingError if the spatial mapping in the
+        mapping file is impossible on the core.
+        """
         limits = maximum_unrolling(self.layer, self.core, self.constraints, self.profile)
         given_limits = size_limits(self.layer, self.core) if self.profile.keep_given_unrolling else limits
         draft = given_draft(self.layer, self.core, self.constraints, given_limits, self.profile)
@@ -99,7 +106,8 @@ class SpatialSpace:
                     yield SpatialChoice(unrolling, passes_of(self.layer, unrolling), rest)
 
     def table(self) -> SpatialTable | None:
-        """All mappings of the space whose data fit the innermost memories, in a deterministic order.
+        """Table of the distinct mappings of the space, in a deterministic order. Factors are reduced until the data fit
+        the innermost memories; only factors that the mapping file gives are not reduced.
 
         The result is None if the space has more than MOST_IN_TABLE mappings, or if the profile does not keep given
         factors. Raises the errors of `__iter__`.
@@ -130,8 +138,9 @@ class SpatialSpace:
         return SpatialTable(sides, dimensions, lanes)
 
     def of_table(self, table: SpatialTable, place: int) -> list[Unrolling]:
-        """Unrollings for one mapping of the table. They have the same factors, and differ in the order of the array
-        dimensions where this order affects the cost."""
+        """One or two unrollings for spatial mapping number `place` of the table. Two unrollings have the same factors
+        and differ in the order of the array dimensions. There are two only if this order can affect the cost.
+        """
         mapping = table.unrolling(place)
         given = given_draft(self.layer, self.core, self.constraints, size_limits(self.layer, self.core), self.profile)
         mapping |= {name: tuple(factors.items()) for name, factors in given.items()}
@@ -142,7 +151,9 @@ class SpatialSpace:
         return [tuple((name, mapping[name]) for name in names) for names in self._orders(mapping, total)]
 
     def _groups(self, sides: Sequence[str]) -> list[tuple[str, ...]]:
-        """Groups of open array dimensions, chosen so that each innermost memory limits the lanes of only one group."""
+        """Groups of the array dimensions in `sides`, which the mapping file leaves open. Array dimensions that one
+        innermost memory serves are in one group, so that each innermost memory limits the lanes of only one group.
+        """
         groups: list[set[str]] = [{name} for name in sides]
         for _, _, served in inner_operands(self.layer, self.core, self.constraints):
             joined = [group for group in groups if group & set(served)]
@@ -153,7 +164,9 @@ class SpatialSpace:
     def _fitting(
         self, group: tuple[str, ...], options: Sequence[Sequence[_Factors]], given: dict[str, dict[str, int]]
     ) -> Iterator[dict[str, dict[str, int]]]:
-        """Loops on the array dimensions of a group, after reduction to the capacity of the innermost memories."""
+        """Unrollings of the array dimensions of a group, one for each combination of `options`. Factors are reduced
+        until the data fit the innermost memories; factors in `given` do not change.
+        """
         for chosen in product(*options):
             draft = {name: dict(factors) for name, factors in given.items()}
             draft |= {name: dict(factors) for name, factors in zip(group, chosen, strict=True)}
@@ -165,8 +178,9 @@ class SpatialSpace:
         return math.prod(size for _, size in self.layer.loop_sizes)
 
     def _options(self, name: str, limits: MaximumUnrolling, given_limits: MaximumUnrolling) -> list[_Factors]:
-        """Options for an open array dimension, in descending order of the number of lanes. One option leaves the array
-        dimension idle."""
+        """Unrollings to try on the array dimension `name`, which the mapping file leaves open, in descending order of
+        the number of lanes. The last one is empty and leaves the array dimension idle.
+        """
         hinted = hinted_dimensions(name, self.layer, self.constraints)
         size_of, room = self.layer.size_of, self.core.operational_array.size_of[name]
         factors = {
@@ -184,10 +198,13 @@ class SpatialSpace:
         return sorted([*dict.fromkeys(found), ()], key=lambda option: -_lanes(option))
 
     def _variants(self, mapping: dict[str, _Factors], fixed: frozenset[str]) -> Iterator[Unrolling]:
-        """Variants of a mapping. One variant is the mapping after reduction to the capacity of the innermost memories.
-        If the profile keeps the factors of a file, the unreduced mapping is another variant.
+        """Variants of a mapping, in each order of array dimensions that `_orders` gives. One variant is the mapping
+        with factors reduced to the capacity of the innermost memories. If the profile keeps the factors of the mapping
+        file, the mapping without any reduction is another variant, and factors on the array dimensions in `fixed` are
+        never reduced.
 
-        Mappings that unroll a loop beyond its size are left out.
+        If the mapping unrolls a loop beyond its size, it has no variants. Loops that only the array dimensions in
+        `fixed` unroll are not checked.
         """
         total: dict[str, int] = {}
         for factors in mapping.values():
@@ -206,11 +223,13 @@ class SpatialSpace:
             yield tuple((name, tuple(factors.items())) for name, factors in cut.items())
 
     def _orders(self, mapping: dict[str, _Factors], total: dict[str, int]) -> list[tuple[str, ...]]:
-        """Orders of the array dimensions. In the first order, the array dimensions that the mapping file gives come
-        first, as in generated mappings. The second order is the order of the array.
+        """Orders of the array dimensions to try: one or two. In the first order, the array dimensions that the mapping
+        file gives come first, and the others follow in the order of the array. The second order is the order of the
+        array.
 
-        The second order is added only if the model gives it a different result. This happens if a loop has lanes on
-        several array dimensions and the number of these lanes does not divide the size of the loop.
+        The second order is left out if its result in the model cannot differ from that of the first order. The results
+        can differ if several array dimensions unroll one loop dimension and the product of their factors (`total`) does
+        not divide the size of this loop dimension.
         """
         array = tuple(name for name, _ in self.core.operational_array.dimensions)
         given_first = tuple(dict.fromkeys((*(name for name, _ in self.constraints.spatial_mapping), *array)))
@@ -220,7 +239,10 @@ class SpatialSpace:
 
 
 def _lanes_of(drafts: Sequence[dict[str, dict[str, int]]], sides: Sequence[str], dimensions: Sequence[str]) -> Lanes:
-    """[n, side, dimension] Distinct factors of the drafts, in the order of their first occurrence."""
+    """Factors of the distinct drafts, in the order in which the drafts first occur: array [draft, side, loop
+    dimension]. A draft maps each array dimension (side) to the factors of the loop dimensions that it unrolls. Loop
+    dimensions that it does not unroll have factor 1.
+    """
     lanes = np.ones((len(drafts), len(sides), len(dimensions)), np.int64)
     side_of, place_of = {name: i for i, name in enumerate(sides)}, {name: i for i, name in enumerate(dimensions)}
     for n, draft in enumerate(drafts):
@@ -233,7 +255,9 @@ def _lanes_of(drafts: Sequence[dict[str, dict[str, int]]], sides: Sequence[str],
 
 
 def passes_of(layer: Layer, unrolling: Unrolling) -> int:
-    """Lower bound of the passes of a layer: the product, over all loops, of size / lanes rounded up."""
+    """Lower bound of the number of passes of a layer: the product of ceil(size / lanes) over all loop dimensions.
+    `lanes` is the number of lanes that unroll the dimension.
+    """
     lanes: dict[str, int] = {}
     for _, factors in unrolling:
         for dimension, factor in factors:
@@ -246,11 +270,13 @@ def _lanes(factors: "Iterator[tuple[str, int]] | _Factors") -> int:
 
 
 def _most_lanes_first(options: Sequence[Sequence[_Factors]]) -> Iterator[tuple[int, tuple[_Factors, ...]]]:
-    """All combinations as (lanes, one option per array dimension), in descending order of the number of lanes.
+    """Combinations in descending order of the number of lanes, as pairs (number of lanes, tuple with one option for
+    each array dimension). In `options`, the options of each array dimension must be in descending order of lanes.
 
-    The options of each array dimension are sorted by lanes. Each combination has exactly one predecessor. The
-    predecessor differs only on the last array dimension that is not at its first option; there it has the option
-    before. Each combination is therefore reached one time, after all combinations with more lanes.
+    The search begins with the combination of all first options. Any other combination has exactly one predecessor,
+    which differs on one array dimension: the last one on which the combination does not have the first option. There,
+    the predecessor has the option before. Each combination is therefore reached one time, after all combinations with
+    more lanes.
     """
     lanes = [[_lanes(option) for option in choices] for choices in options]
 

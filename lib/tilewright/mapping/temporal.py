@@ -3,8 +3,9 @@
 The rules come from the mapping and from LOMA, the search for loop orders, in zigzag-dse 3.9.1. A pattern is a list of
 entries, and an entry is a loop or a gap `*`. Entries before the first gap are the innermost loops. Entries after the
 last gap are the outermost loops. Entries between two gaps are consecutive loops anywhere between the innermost and the
-outermost loops. If a pattern has no gap, a gap is added at its end. (zigzag-dse 3.9.1 drops gaps, and stops on loops of
-size 1 and on repeated sizes: faults B7, B8 and B9.)
+outermost loops. If a pattern has no gap, a gap is added at its end. (zigzag-dse 3.9.1 ignores gaps, can compute too
+many cycles if the size of a loop is not a prime number, and crashes on loops of size 1 and on repeated sizes: faults
+B7, B8 and B9.)
 
 The sizes of the loops are prime factors of the iterations. Factors are merged until their number is within a limit.
 """
@@ -25,7 +26,8 @@ GAP = -2
 
 
 def applicable_ordering(ordering: tuple[TemporalOrderingEntry, ...], layer: Layer) -> tuple[TemporalOrderingEntry, ...]:
-    """Entries that name a dimension of the layer, and gaps (entries that stand for any loops)."""
+    """Entries of an ordering that apply to a layer: loops over a dimension of the layer, and gaps (which stand for any
+    loops)."""
     return tuple(entry for entry in ordering if entry.dimension == WILDCARD or entry.dimension in layer.size_of)
 
 
@@ -45,9 +47,8 @@ def nothing_left(ordering: tuple[TemporalOrderingEntry, ...], layer: Layer, unro
 def complete_order(
     ordering: tuple[TemporalOrderingEntry, ...], temporal_sizes: tuple[tuple[str, int], ...]
 ) -> tuple[tuple[str, int], ...] | None:
-    """Complete loop order that `ordering` specifies, without loops of size 1; None if there is no such order.
-
-    There is no such order if an entry is a gap or has no size, or if the sizes of a dimension have a wrong product.
+    """Complete loop order that `ordering` specifies, without loops of size 1. None if an entry is a gap or has no size.
+    None also if the sizes of the loops over a dimension do not multiply to its number of temporal iterations.
     """
     if any(entry.dimension == WILDCARD or entry.size is None for entry in ordering):
         return None
@@ -61,7 +62,8 @@ def complete_order(
 def counted_boundaries(
     boundaries: tuple[tuple[str, tuple[int, ...]], ...], ordering: tuple[TemporalOrderingEntry, ...], layer: Layer
 ) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Boundaries as numbers of loops of the layer, computed from boundaries as numbers of entries of `ordering`.
+    """Level boundaries as numbers of loops of the layer. The argument `boundaries` gives them as numbers of entries of
+    `ordering`.
 
     Entries for dimensions that the layer does not have, and loops of size 1, are not loops of the layer. A boundary
     above all entries of `ordering` stays above all loops of the layer.
@@ -78,16 +80,20 @@ def counted_boundaries(
 
 @dataclass(frozen=True)
 class OrderPattern:
-    """Pattern for the kernel, with one entry for each loop or gap, innermost first."""
+    """Pattern of a loop order in the form that the compiled search takes: arrays with one value for each loop or gap,
+    innermost first. A gap stands for any loops.
+    """
 
     dimension: np.ndarray
-    """[entry] Index of the loop dimension, or GAP."""
+    """Index of the loop dimension of each entry, or GAP."""
     size: np.ndarray
-    """[entry] Size of the loop, or ANY."""
+    """Size of the loop (one value for each loop or gap); ANY for a gap, and for a loop of any size."""
 
 
 def order_pattern(ordering: tuple[TemporalOrderingEntry, ...], dimensions: tuple[str, ...]) -> OrderPattern:
-    """Pattern of `ordering`, without loops of size 1. If the pattern has no gap, a gap is added at its end."""
+    """Pattern of the loop orders that `ordering` allows, without loops of size 1. If the pattern has loops but no gap,
+    a gap is added at its end. `dimensions` has the names of the loop dimensions in the order of their indices.
+    """
     entries = [entry for entry in ordering if entry.dimension == WILDCARD or entry.size != 1]
     if entries and all(entry.dimension != WILDCARD for entry in entries):
         entries.append(TemporalOrderingEntry(WILDCARD))
@@ -133,13 +139,14 @@ def loop_multiset(
     limit: int | None,
     ordering: tuple[TemporalOrderingEntry, ...] = (),
 ) -> LoopMultiset:
-    """Loops to permute, whose product per dimension is `temporal_sizes`. There are at most `limit` loops, or one loop
-    per dimension if there are more dimensions.
+    """Loops to permute. In each dimension, the product of their sizes is the number of iterations in `temporal_sizes`.
+    There are at most `limit` loops, or one loop for each dimension if there are more than `limit` dimensions. If
+    `limit` is None, there is no limit.
 
     Loops with a size in `ordering` are neither split nor merged, even if there are then more loops than `limit`. The
-    other loops are prime factors. While there are too many loops, the two smallest factors of one dimension are merged:
-    the dimension with the most loops among the dimensions that have two or more such factors. Raises MappingError if
-    the sizes in `ordering` do not divide the remaining iterations of their dimension.
+    other loops begin as prime factors. While there are too many loops, the two smallest of these other loops in one
+    dimension are merged. This dimension is the one with the most loops among the dimensions with two or more other
+    loops. Raises MappingError if the sizes in `ordering` do not divide the number of iterations of their dimension.
     """
     whole = _whole_loops(dict(temporal_sizes), ordering)
     free = {

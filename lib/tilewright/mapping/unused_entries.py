@@ -1,8 +1,8 @@
 """Parts of a mapping file that have no effect on a network and its cores: entries, loop dimensions, array dimensions,
 and overruled keys.
 
-Entries for an operator type or for a kind of layers are meant for any network. They are not reported if this network
-has no such layer.
+Entries for an operator type or for a kind of layers are meant for any network. Such entries are not reported if this
+network has no such layer.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,19 +14,21 @@ from tilewright.hardware.yaml_checks import is_usual_loop
 from tilewright.mapping.constraints import BETWEEN_CORES, DEFAULT, LAYER_KINDS, Mapping, MappingConstraints
 from tilewright.mapping.file_checks import named_loops
 from tilewright.workload.graph import Workload
-from tilewright.workload.layer import Layer
+from tilewright.workload.layer import Layer, is_sum_name
 
 
 def note_unused(problems: Problems, mapping: Mapping, workload: Workload, on_one_core: bool = False) -> None:
-    """Note the parts of a mapping that have no effect. `problems` belongs to the document of the mapping.
+    """Add a notice for each part of a mapping that has no effect. `problems` belongs to the document of the mapping.
 
-    If `on_one_core` is true, `note_unused_on` has already noted the fields for several cores.
+    If `on_one_core` is true, `note_unused_on` has already added the notices for the fields that need several cores.
     """
     layers = [node.layer for node in workload.nodes if node.layer is not None]
     note_unused_entries(problems, mapping, workload)
     for index, entry in enumerate(mapping.entries):
         own = [layer for layer in layers if mapping.constraints_for(layer) is entry]
         part = problems.within(index)
+        if entry.part_of_entry and is_sum_name(entry.name):
+            continue  # its choices are those of an entry for other layers
         if own:
             _note_loops(part, entry, own)
         elif is_for_any_network(entry.name):
@@ -35,16 +37,20 @@ def note_unused(problems: Problems, mapping: Mapping, workload: Workload, on_one
 
 
 def note_overruled(problems: Problems, mapping: Mapping) -> None:
-    """Note the keys of entries that another key of the same entry overrules. Network and cores do not affect the
-    result."""
+    """Add a notice for each key that another key of the same entry overrules. The network and the cores have no
+    influence on these notices.
+    """
     for index, entry in enumerate(mapping.entries):
         _note_overruled(problems.within(index), entry, on_one_core=True)
 
 
 def note_unused_on(problems: Problems, mapping: Mapping, workload: Workload | None, cores: Sequence[Core]) -> None:
-    """Note the parts of a mapping that have no effect on any of `cores`. Each of the cores can run any layer.
+    """Add notices for the parts of a mapping that have no effect on `cores`. The function assumes that each of the
+    cores can run every layer.
 
-    If the network is given, parts that have no effect on any layer of the network are noted too.
+    If there are not several cores, each field that has an effect only on several cores gets a notice. If the network is
+    given, notices are also added for the parts that have no effect on any of its layers, and for hints for array
+    dimensions that none of the cores has.
     """
     if len(cores) <= 1:
         _note_between_cores(problems, mapping)
@@ -57,7 +63,9 @@ def note_unused_on(problems: Problems, mapping: Mapping, workload: Workload | No
 
 
 def _note_between_cores(problems: Problems, mapping: Mapping) -> None:
-    """Note the fields that have an effect only on several cores, in the mapping of a run on a single core."""
+    """Add a notice for each field that has an effect only on several cores. The mapping belongs to a run on a single
+    core.
+    """
     plain = MappingConstraints("")
     for index, entry in enumerate(mapping.entries):
         for key in BETWEEN_CORES:
@@ -66,21 +74,25 @@ def _note_between_cores(problems: Problems, mapping: Mapping) -> None:
 
 
 def note_unused_sides(problems: Problems, index: int, entry: MappingConstraints, sides: Iterable[str]) -> None:
-    """Note hints for array dimensions that are not in `sides`, the array dimensions of the cores that can run the
-    layers of the entry."""
+    """Add a notice for each hint whose array dimension is not in `sides`. `sides` has the array dimensions of the cores
+    that can run the layers of the entry.
+    """
     known = list(sides)
     for side, _ in entry.spatial_mapping_hint:
         if side not in known:
             place = (index, "spatial_mapping_hint", side)
             near = nearest_name(side, known)
-            problems.unused(place, "has no effect: no core of these layers has this array dimension", nearest=near)
+            problems.unused(
+                place, "has no effect: no core that can run these layers has this array dimension", nearest=near
+            )
 
 
 def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload) -> None:
-    """Note entries that select no layer, and entries that have no effect because, for every layer that they select,
-    another entry has precedence.
+    """Add a notice for each entry that selects no layer. Also add a notice for each entry that has no effect because,
+    for every layer that it selects, another entry has precedence.
 
-    Entries for operators that other networks can have are not noted. `problems` belongs to the document of the mapping.
+    An entry that can be meant for another network (`is_for_any_network`) gets no notice. `problems` belongs to the
+    document of the mapping.
     """
     selected: set[int] = set()
     used: set[int] = set()
@@ -92,7 +104,8 @@ def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload
     # A node without a layer in this model profile can have one in another.
     names = {node.name for node in workload.nodes}
     for index, entry in enumerate(mapping.entries):
-        if id(entry) in used or is_for_any_network(entry.name):
+        is_cut = entry.name in mapping.cut_entries
+        if id(entry) in used or is_cut or entry.part_of_entry or is_for_any_network(entry.name):
             continue
         if id(entry) in selected:
             problems.unused((index, "name"), "has no effect: other entries come first for all layers that it selects")
@@ -108,7 +121,10 @@ def is_for_any_network(name: str) -> bool:
 
 
 def _nearest(name: str, workload: Workload) -> str:
-    """Layer name or operator type that is spelt most like an unknown selector."""
+    """Known name that is closest in spelling to `name`; '' if no name is close. `name` is a selector of the mapping
+    file that selects no layer. The known names are `default`, the names and operator types of the layers and, for
+    layers that are parts of an operator, the name and type of this operator.
+    """
     layers = [node.layer for node in workload.nodes if node.layer is not None]
     whole = (name for layer in layers for name in layer.part_of)
     own = [*(layer.name for layer in layers), *(layer.operator_type for layer in layers)]
@@ -116,16 +132,22 @@ def _nearest(name: str, workload: Workload) -> str:
 
 
 def _note_loops(problems: Problems, entry: MappingConstraints, layers: list[Layer]) -> None:
-    """Note loop dimensions that no layer selected by the entry has."""
+    """Add a notice for each loop dimension that an entry names but that none of `layers` has. `layers` are the layers
+    to which the entry applies. Unusual names of dimensions are left out, because they are reported as problems
+    elsewhere.
+    """
     known = dict.fromkeys(dimension for layer in layers for dimension in layer.size_of)
     for path, dimension in named_loops(entry):
         if dimension not in known and is_usual_loop(dimension):  # all other dimensions are reported as problems
             near = nearest_name(dimension, list(known))
-            problems.unused(path, f"no layer that this entry is for has {dimension}", nearest=near)
+            problems.unused(path, f"no layer of this entry has {dimension}", nearest=near)
 
 
 def _note_odd_loops(problems: Problems, entry: MappingConstraints, workload: Workload, layers: list[Layer]) -> None:
-    """Note unknown loop dimensions in an entry for operators that the network lacks."""
+    """Add a notice for each loop dimension that `entry` names, that no layer of the network has, and whose name is not
+    a usual one. `entry` selects no layer of this network, but can be meant for another network. `layers` has all layers
+    of this network.
+    """
     known = list(dict.fromkeys(dimension for layer in layers for dimension in layer.size_of))
     for path, dimension in named_loops(entry):
         if dimension not in known and not is_usual_loop(dimension):
@@ -134,8 +156,9 @@ def _note_odd_loops(problems: Problems, entry: MappingConstraints, workload: Wor
 
 
 def _note_overruled(problems: Problems, entry: MappingConstraints, on_one_core: bool) -> None:
-    """Note hints for array dimensions whose loops the entry itself fixes, and dimension names that no tiling of the
-    entry uses."""
+    """Add a notice for each hint for an array dimension that the same entry fixes. If `on_one_core` is false, also add
+    a notice if the entry has dimension names, but no tiling that could use them.
+    """
     fixed = dict(entry.spatial_mapping)
     for side, _ in entry.spatial_mapping_hint:
         if side in fixed:

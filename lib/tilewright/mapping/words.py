@@ -3,10 +3,18 @@
 The module imports no large library, because it is imported when command-line options are checked.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 ALL_TILES = "all"
 """Word in a mapping file for one tile per iteration of a dimension."""
+ReductionShape = Literal["one_core", "tree", "ring"]
+"""Order in which the partial sums of several cores are added.
+
+one_core: one core adds all of them, one after the other. tree: pairs of them are added, then pairs of these sums, and
+so on. ring: the outputs are divided into shares. The running sum of each share moves from core to core, and each core
+adds its own partial sum of this share.
+"""
+ONE_CORE, TREE, RING = get_args(ReductionShape)
 TemporalMappingType = Literal["uneven", "even"]
 """Type of the boundaries between memory levels.
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from tilewright.base.errors import Problems
 from tilewright.base.file_kinds import MAPPING, refuse_other_kind
+from tilewright.base.json_values import JsonObject
 from tilewright.base.validation import each, validate, whole
 from tilewright.base.yamlfile import YamlDocument, document_of, items, load_yaml, table
 from tilewright.mapping.constraints import (
@@ -14,9 +15,11 @@ from tilewright.mapping.constraints import (
     GivenReach,
     Mapping,
     MappingConstraints,
+    PartAdditions,
     TemporalOrderingEntry,
     TilingEntry,
 )
+from tilewright.mapping.words import ONE_CORE, RING, TREE
 from tilewright.mapping.yaml_schema import LinksEntry, MappingEntry, MappingFile
 
 _NEWEST_DIALECT = ("kernel", "layers", "fused_groups")
@@ -28,7 +31,7 @@ _NOT_READ = (
 
 
 def refuse_multi_core(data: Any, problems: Problems) -> bool:
-    """True if the file uses keys of the newest multi-core dialect. Each such key is recorded as a problem."""
+    """True if the file uses keys of the newest multi-core dialect. Each such key is reported as a problem."""
     entries = [((), data)] if isinstance(data, dict) else [((index,), entry) for index, entry in enumerate(items(data))]
     for path, entry in entries:
         for key in table(entry):
@@ -38,7 +41,9 @@ def refuse_multi_core(data: Any, problems: Problems) -> bool:
 
 
 def check_mapping(problems: Problems, entries: list[MappingEntry]) -> None:
-    """Record every problem that involves several fields, and notices of unusual entries."""
+    """Report every problem that involves several fields of an entry or several entries. Also add notices of unusual
+    entries.
+    """
     names = [None if entry is None else entry.name for entry in entries]
     if entries and DEFAULT not in names:
         problems.at((), "an entry with `name: default` is required, for layers that no other entry selects")
@@ -56,9 +61,11 @@ def check_mapping(problems: Problems, entries: list[MappingEntry]) -> None:
 
 
 def _check_boundaries(problems: Problems, entry: MappingEntry) -> None:
-    """Record problems of level boundaries, which count the loops of the temporal ordering.
+    """Report problems of level boundaries. A boundary is the number of innermost loops of the temporal ordering that a
+    memory level and all levels below it keep.
 
-    The ordering must be complete, and the boundary of a level must not be smaller than the boundary of the level below.
+    Every loop of the ordering must have a size, and the boundary of a level must not be smaller than the boundary of
+    the level below.
     """
     if entry.level_boundaries is None:
         return
@@ -73,15 +80,19 @@ def _check_boundaries(problems: Problems, entry: MappingEntry) -> None:
 
 
 def _check_cores(problems: Problems, entry: MappingEntry) -> None:
-    """Record problems of the lists of cores and of dimension names.
+    """Report problems of the lists of cores and of dimension names.
 
     An entry that fixes groups to cores (`core_allocation_is_fixed`) must list the cores. In any other entry, a core
-    must not occur twice. A dimension name must never occur twice.
+    must not occur twice. A dimension name must never occur twice. If partial sums are added in a ring, the entry must
+    not name a single core for the additions.
     """
     if not entry.core_allocation_is_fixed:
         problems.repeated(("core_allocation",), entry.core_allocation or (), "this core is named twice")
     elif not entry.core_allocation and not problems.has("core_allocation"):
         problems.at(("core_allocation_is_fixed",), "needs a core_allocation")
+    if entry.reduction is not None and entry.reduction.shape == RING and entry.reduction.core is not None:
+        told = "has no place in a ring, in which each core adds one share of the outputs"
+        problems.at(("reduction", "core"), told, entry.reduction.core, f"shape: {ONE_CORE} or {TREE}, or no core")
     problems.repeated(("layer_dimension_names",), entry.layer_dimension_names or (), "this name is given twice")
 
 
@@ -119,7 +130,9 @@ def read_mapping(source: str | Path | list[dict[str, Any]], notices: list[str] |
 
 
 def mapping_of(document: YamlDocument, notices: list[str] | None = None) -> Mapping:
-    """Mapping from a loaded document. Raises InputError."""
+    """Mapping in a document that was loaded from a file. Raises InputError with all problems. Notices are appended to
+    `notices`.
+    """
     problems = Problems(document)
     if refuse_multi_core(document.data, problems):
         problems.finish(notices)
@@ -131,11 +144,12 @@ def mapping_of(document: YamlDocument, notices: list[str] | None = None) -> Mapp
 
 
 def readable_mapping(document: YamlDocument) -> Mapping:
-    """Valid part of a mapping. This function never raises an error for invalid content.
+    """Mapping with the valid content of a document. Invalid content raises no error.
 
-    Items of lists keep their places. An entry `default` is appended if the file has none. If the cores or tiles of an
-    entry are invalid, `core_allocation_is_fixed` is dropped too. Otherwise the invalid items would cause a second
-    problem: that the numbers of groups and cores differ.
+    In lists of cores and loops, a placeholder stands for each invalid item, so that the other items keep their
+    positions. An entry with an invalid core or tiling loop is read without `core_allocation_is_fixed`. Otherwise a
+    later check would report a second problem: different numbers of groups and cores. If the file has no entry
+    `default`, such an entry is appended.
     """
     if not isinstance(document.data, list):  # another form of mapping files, or another kind of file
         return Mapping((MappingConstraints(DEFAULT),))
@@ -182,6 +196,7 @@ def _constraints(entry: MappingEntry, written: dict[str, Any]) -> MappingConstra
         intra_core_tiling=within,
         inter_core_tiling=between,
         layer_dimension_names=tuple(whole(entry.layer_dimension_names)),
+        reduction=_reduction(entry, written),
         memory_reach=_reach(entry),
         temporal_mapping_type=entry.temporal_mapping_type,
         access_same_data_considered_as_no_access=entry.access_same_data_considered_as_no_access,
@@ -194,6 +209,16 @@ def _links(links: LinksEntry | None, written: dict[str, Any]) -> tuple[tuple[str
     if links is None or any(memory_operand is None for _, memory_operand in links):
         return MappingConstraints.memory_operand_links
     return tuple(written["memory_operand_links"].items())
+
+
+def _reduction(entry: MappingEntry, written: JsonObject) -> PartAdditions | None:
+    """Addition of partial sums that an entry asks for; None if the entry has no key `reduction`. Defaults replace an
+    invalid value. Otherwise a later check would also report the cut of the reduction as a problem.
+    """
+    given = entry.reduction
+    if given is None:
+        return None if written.get("reduction") is None else PartAdditions()
+    return PartAdditions(given.shape or TREE, given.core)
 
 
 def _reach(entry: MappingEntry) -> GivenReach | None:

@@ -11,14 +11,16 @@ from tilewright.base.units import LARGEST_WHOLE_NUMBER, FieldError
 from tilewright.base.validation import Count, Name, TableModel, TextForm, json_schema
 from tilewright.hardware.yaml_schema import ArrayDimension, Unrolling
 from tilewright.mapping.constraints import WILDCARD, TemporalOrderingEntry, TilingEntry
-from tilewright.mapping.words import ALL_TILES, TemporalMappingType
+from tilewright.mapping.words import ALL_TILES, ReductionShape, TemporalMappingType
 from tilewright.workload.layer import LOOP_DIMENSION, check_loop_dimension
 
 _ORDERING_FORM = '[DIMENSION, size], [DIMENSION, "*"] or ["*", "*"]'
 
 
 def parse_ordering_entry(value: Any) -> TemporalOrderingEntry:
-    """Loop of a temporal ordering from [DIMENSION, size], [DIMENSION, "*"] or ["*", "*"]. Raises FieldError."""
+    """Entry of a temporal ordering, parsed from [DIMENSION, size] (a loop), [DIMENSION, "*"] (a loop of any size) or
+    ["*", "*"] (a gap). Raises FieldError for any other value.
+    """
     if not isinstance(value, list) or len(value) != 2 or not isinstance(value[0], str):
         raise FieldError("must be a loop dimension and a size", _ORDERING_FORM)
     dimension, size = value
@@ -35,7 +37,7 @@ _TILING = re.compile(r"\s*([A-Za-z][A-Za-z0-9]*)\s*,\s*([0-9]{1,15}|all|\*)\s*")
 
 
 def parse_tiling_entry(text: str) -> TilingEntry:
-    """Loop of a tiling from `OY, 4`, `OY, all` or `K, *`. Raises FieldError."""
+    """Loop of a tiling, parsed from text such as `OY, 4`, `OY, all` or `K, *`. Raises FieldError for any other text."""
     match = _TILING.fullmatch(text)
     if match is None:
         raise FieldError("must be a loop dimension and a number of tiles", "`OY, 4`, `OY, all`, between cores `K, *`")
@@ -48,7 +50,9 @@ def parse_tiling_entry(text: str) -> TilingEntry:
 
 
 def parse_intra_core_entry(text: str) -> TilingEntry:
-    """Loop of a tiling within a core, where `*` is not allowed. Raises FieldError."""
+    """Loop of a tiling within a core, parsed from text such as `OY, 4` or `OY, all`. Raises FieldError for any other
+    text, such as `OY, *`.
+    """
     entry = parse_tiling_entry(text)
     if entry.tiles == WILDCARD:
         raise FieldError("only tiles between cores can be left open", "`OY, 4`, `OY, all`")
@@ -91,8 +95,9 @@ Boundaries = Annotated[list[Annotated[int, Field(ge=0, le=LARGEST_WHOLE_NUMBER)]
 
 
 class BoundariesEntry(TableModel):
-    """Numbers of loops of the temporal ordering up to and including each memory level, for each operand. The
-    innermost level comes first."""
+    """Level boundaries of each operand. A boundary is the number of innermost loops of the temporal ordering that a
+    memory level and all levels below it keep. The innermost level comes first.
+    """
 
     O: Boundaries  # noqa: E741
     """Boundaries of the layer's output."""
@@ -103,7 +108,7 @@ class BoundariesEntry(TableModel):
 
 
 class TopmostEntry(TableModel):
-    """Name of the topmost memory of the core that each operand of the layer uses."""
+    """Name of the topmost memory that each operand of the layer uses."""
 
     O: Name  # noqa: E741
     """Topmost memory of the layer's output. The output ends in this memory."""
@@ -118,9 +123,24 @@ class ReachEntry(TableModel):
     """Topmost memories that the operands of the layer use, as data locality has decided."""
 
     topmost: TopmostEntry
-    """Topmost memory of the core that each operand of the layer uses."""
+    """Topmost memory that each operand of the layer uses."""
     occupied_bits: dict[Name, Count] | None = None
     """Number of bits that data of other layers occupy while the layer runs, by name of the memory."""
+
+
+class ReductionEntry(TableModel):
+    """Addition of the partial sums of parts that run on different cores."""
+
+    shape: ReductionShape = "tree"
+    """Order of the additions. `one_core`: one core adds all partial sums, one after the other. `tree`: pairs are added,
+    then pairs of their sums, and so on. `ring`: each core adds one share of the outputs."""
+    core: Count | None = None
+    """Id of the core that adds the partial sums. By default, the cores of `core_allocation` that can add are used; if
+    none of them can add, all cores that can add are used.
+
+    By default, `one_core` uses only the first of these cores. For `ring`, this key is not allowed, because several
+    cores add.
+    """
 
 
 class MappingEntry(TableModel):
@@ -150,28 +170,28 @@ class MappingEntry(TableModel):
     By default the allocator decides, as in zigzag-dse.
     """
     memory_reach: ReachEntry | None = None
-    """One core only: topmost memories that the data of the layer use.
+    """One core only: topmost memory that each operand of the layer uses.
 
-    A run with `exploit_data_locality` decides these memories and writes them into its mapping. Without this key, all
+    A run with `exploit_data_locality` chooses these memories and writes them into its mapping. Without this key, all
     data use the top memory.
     """
     temporal_mapping_type: TemporalMappingType | None = None
     """Type of level boundaries: `even` if operands that share a memory share the boundary of this memory, else
     `uneven`.
 
-    By default the option of the search decides.
+    By default, the option `temporal_mapping_type` of the search decides.
     """
     access_same_data_considered_as_no_access: bool | None = None
     """`false`: an input that the array uses again in the next cycle is read again.
 
-    By default the parameter of the stage SpatialMappingConversion decides.
+    By default, the parameter of the same name of the stage SpatialMappingConversion decides.
     """
     core_allocation: Annotated[list[Count], Field(min_length=1)] | None = None
     """Several cores only: ids of the cores that can run the layer. By default, the layer can run on every core that
     supports it."""
     core_allocation_is_fixed: bool = False
-    """Several cores only: `true` if part g of the layer (from `inter_core_tiling`) runs on core g of `core_allocation`.
-    Otherwise each part can run on any of these cores."""
+    """Several cores only. `true`: part g of the layer (from `inter_core_tiling`) runs on core g of `core_allocation`.
+    `false`: each part can run on any of these cores."""
     intra_core_tiling: list[IntraCoreLoop] | None = None
     """Several cores only: loops that cut a layer into tiles, innermost first. The tiles run one after another.
 
@@ -180,7 +200,13 @@ class MappingEntry(TableModel):
     inter_core_tiling: list[InterCoreLoop] | None = None
     """Several cores only: loops that cut a layer into parts for different cores, such as `K, 2`.
 
-    `K, *` makes one part for each core of `core_allocation`.
+    `K, *` makes one part for each core of `core_allocation`. A loop of a reduction, such as `C, 2`, needs the key
+    `reduction`.
+    """
+    reduction: ReductionEntry | None = None
+    """Several cores only: how partial sums are added, if `inter_core_tiling` cuts a reduction, such as `C, 4`.
+
+    `{}` takes the defaults. Without the key, a reduction is not cut between cores.
     """
     layer_dimension_names: list[LoopDimension] | None = None
     """Names that the tilings of this entry use for the loop dimensions of the layer, in the order in which the layer

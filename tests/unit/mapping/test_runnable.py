@@ -188,8 +188,9 @@ def test_strict_lists_all_work_that_is_not_costed() -> None:
     with pytest.raises(InputError) as refused:
         of_core(small_network(), core(), mapping()).check_complete()
     assert len(refused.value.problems) == 4
-    assert "small on tpu_like has work without costs, which strict forbids: 1 Relu (128 operations) not run" in str(
-        refused.value
+    assert (
+        "small on tpu_like has operators without costs, which strict forbids: 1 Relu (128 operations) not run"
+        in str(refused.value)
     )
     of_core(small_network(), core("all"), mapping()).check_complete()
 

@@ -333,6 +333,17 @@ def test_factor_above_layer_size() -> None:
         converted((("D1", (("K", 9),)),), gemm(K=8))
 
 
+def test_factors_of_one_dimension_that_leave_no_lane() -> None:
+    """The largest of four factors of K is rounded down to 0 lanes, because the factors before it exceed the layer.
+
+    The reference then divides by 0. If factors are rounded up, one lane remains.
+    """
+    factors = (("D1", (("K", 4),)), ("D2", (("K", 4),)), ("D3", (("K", 7),)))
+    with pytest.raises(MappingError, match="the spatial factors of K on several array dimensions exceed the layer's"):
+        converted(factors, gemm(K=7))
+    assert factors_of(converted(factors, gemm(K=7), round_up_spatial_factors=True).integer)["K"] == 16
+
+
 def test_levels_of_array_dimensions() -> None:
     """Each array dimension goes to the innermost memory of an operand that serves it; the rest above the top."""
     array = (("D1", 4), ("D2", 4), ("D3", 4))
