@@ -9,6 +9,7 @@ FACE = (
     "problem_figures",
     "rates",
     "record",
+    "waiting",
     "workspace",
 )
 """Modules that other packages can import. All other modules of this package are internal."""

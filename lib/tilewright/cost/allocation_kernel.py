@@ -1,4 +1,4 @@
-"""Kernels for memory allocation, which chooses the loops of a loop order that each operand keeps in each memory.
+"""Kernels for memory allocation: the choice of the loops of a loop order that each operand keeps in each memory.
 
 As in the memory allocator of zigzag-dse 3.9.1, memories are allocated one after another, from the array outwards. For
 each memory, the allocator chooses the split of loops that moves the fewest bits over the boundary above the memory.
@@ -60,15 +60,18 @@ def copy_tile(problem, ws, o):
 
 @kernel
 def multiply_spatial_level(problem, ws, o, a):
-    """Multiply the current tile of operand `o` by the fractional spatial factors of architecture level `a`."""
+    """Multiply the sizes of the current tile of operand `o` by the spatial factors of architecture level `a` (0 is the
+    array, a = m + 1 is memory level m). The factors are not rounded and can be fractional.
+    """
     for s in range(problem.spatial_start[o, a], problem.spatial_start[o, a + 1]):
         ws.dimension_size[o, problem.spatial_dimension[o, s]] *= problem.spatial_factor[0, o, s]
 
 
 @kernel
 def fail(ws, outcome, k, o, m, needed, limit):
-    """Write the reason why a loop order does not fit: memory `k`, operand `o`, level `m`, and the needed and available
-    bits. Returns `outcome`."""
+    """Write to `ws.failure` and `ws.failure_bits` why a loop order does not fit: memory `k`, operand `o`, level `m`,
+    and the needed and available bits. Returns `outcome`.
+    """
     ws.failure[0] = k
     ws.failure[1] = o
     ws.failure[2] = m
@@ -81,7 +84,8 @@ def fail(ws, outcome, k, o, m, needed, limit):
 def storage_precision(problem, ws, o, m, first):
     """Bits per element of operand `o` at memory level `m`, if the loops from position `first` on are not allocated yet.
 
-    An output has the precision of a partial sum if one of these loops still adds to the output.
+    An output has the precision of a partial sum if one of these loops, or a spatial loop above the memory, still adds
+    to the output.
     """
     if o != OUTPUT_INDEX:
         return problem.precision_bits[o]
@@ -96,9 +100,10 @@ def storage_precision(problem, ws, o, m, first):
 
 @kernel
 def whole_size(problem, ws, k, row, o, m, first):
-    """Number of slices of operand `o` in its topmost memory `k`; 0 if the whole operand does not fit into this memory.
-
-    The last slice is the whole operand. Only its size is written to `ws.slice_bits`.
+    """Number of slices (nested tiles) of operand `o` in its topmost memory `k`; 0 if the whole operand does not fit
+    into this memory. Each slice has one loop more than the slice before it, so the last slice is the whole operand.
+    Only the size of the last slice is written to row `row` of `ws.slice_bits`. `m` is the memory level of the operand;
+    `first` is the position of the innermost loop that no lower memory keeps.
     """
     precision = storage_precision(problem, ws, o, m, first)
     copy_tile(problem, ws, o)
@@ -113,8 +118,10 @@ def whole_size(problem, ws, k, row, o, m, first):
 
 @kernel
 def cost_slices(ws, row, first, kept):
-    """Compute the cost of each slice in a row. The cost is the number of bits that move over the boundary above the
-    memory: the size of the slice times the product of the loops outside the slice."""
+    """Write to row `row` of `ws.slice_cost` the cost of each of the first `kept` slices of an operand. The cost is the
+    number of bits that move over the boundary above the memory: the size of the slice times the product of the loops
+    outside the slice. `first` is the position of the innermost loop that no lower memory keeps.
+    """
     remaining = 1.0
     for i in range(ws.loop_count - 1, first + kept - 2, -1):
         remaining *= ws.loop_size[i]
@@ -126,10 +133,13 @@ def cost_slices(ws, row, first, kept):
 
 @kernel
 def slice_sizes(problem, ws, k, row, o, m, first):
-    """Write the sizes in bits of the slices of operand `o` in memory `k`, up to the first slice that does not fit.
+    """Write to row `row` of `ws.slice_bits` the sizes in bits of the slices of operand `o` in memory `k`, up to and
+    including the first slice that does not fit. Slices are nested tiles: each has one loop more than the slice before
+    it.
 
-    Returns the number of slices before this slice. If the memory must be double-buffered, a slice that is not the whole
-    operand counts twice.
+    `m` is the memory level of the operand. `first` is the position of the innermost loop that no lower memory keeps.
+    Returns the number of slices that fit. If the memory must be double-buffered, a slice that is not the whole operand
+    counts twice.
     """
     limit = float(problem.memory_bits[k])
     precision = storage_precision(problem, ws, o, m, first)
@@ -164,7 +174,9 @@ def slice_sizes(problem, ws, k, row, o, m, first):
 
 @kernel
 def allocate_memory(problem, ws, k):
-    """Choose the loops that memory `k` keeps for each of its operands. Returns an outcome."""
+    """Choose the loops that memory `k` keeps for each of its operands. Returns FITS, or the outcome that names the
+    reason why the loops do not fit.
+    """
     held = held_operands(problem, k)
     if problem.holds_everything[k]:
         for j in range(held):
@@ -189,7 +201,7 @@ def allocate_memory(problem, ws, k):
 
 @kernel
 def held_operands(problem, k):
-    """Number of operands of the layer that memory `k` holds."""
+    """Number of the layer's operands that memory `k` holds."""
     held = 0
     while held < problem.operand_count and problem.memory_operands[k, held] >= 0:
         held += 1
@@ -205,7 +217,8 @@ def first_loop(problem, ws, k, j):
 
 @kernel
 def list_slices(problem, ws, k, j, row):
-    """Write the sizes and costs of the slices of operand number `j` of memory `k` to row `row`. False if no slice fits.
+    """Write the sizes and costs of the slices of operand number `j` of memory `k` to row `row`. Returns False if no
+    slice fits.
 
     In the topmost memory of an operand, the only candidate is the largest slice that fits.
     """
@@ -223,7 +236,10 @@ def list_slices(problem, ws, k, j, row):
 
 @kernel
 def offer_slices(ws, row, first, kept, top):
-    """Make the first `kept` slices of row `row` candidates and compute their costs. False if no slice fits."""
+    """Make slices 0 to `kept` - 1 of row `row` the candidates, and compute their costs. If `top` is true, only slice
+    `kept` - 1 is a candidate, and its cost is 0. `first` is the position of the innermost loop that no lower memory
+    keeps. Returns False if `kept` is 0, which means that no slice fits.
+    """
     if kept == 0:
         return False
     ws.slice_high[row] = kept
@@ -238,11 +254,12 @@ def offer_slices(ws, row, first, kept, top):
 
 @kernel
 def choose_slices(problem, ws, k, held):
-    """Set `ws.slice_choice` to the combination of slices that fits and has the lowest cost.
+    """Set `ws.slice_choice` to the combination of slices that fits memory `k` and has the lowest cost. A combination
+    has one slice of each row; a row has the slices of one operand. Rows without an operand get one empty slice.
 
-    If several combinations have the lowest cost, the last is chosen. If level boundaries must be even and no
-    combination is even, no operand keeps a loop in the memory. Rows without an operand get one empty slice. Returns the
-    number of bits of the smallest combination.
+    If several combinations have the lowest cost, the last is chosen. If `problem.even` is set, only combinations with
+    even level boundaries (`is_even`) can be chosen. If no combination can be chosen, no operand keeps a loop in the
+    memory. Returns the size in bits of the combination that has the first candidate of each row.
     """
     for row in range(MAX_OPERANDS - held):
         ws.slice_low[row] = 0
@@ -259,7 +276,9 @@ def choose_slices(problem, ws, k, held):
 
 @kernel
 def costs_fall(ws):
-    """True if, in the last row, a larger slice never costs more than a smaller one."""
+    """True if, in the last row of `ws.slice_cost`, a larger slice never costs more than a smaller one. A row has the
+    slices of one operand.
+    """
     fall = True
     for i in range(ws.slice_low[2] + 1, ws.slice_high[2]):
         fall = fall and ws.slice_cost[2, i] <= ws.slice_cost[2, i - 1]
@@ -268,7 +287,10 @@ def costs_fall(ws):
 
 @kernel
 def choose_of_all(problem, ws, k, held):
-    """Choose the combination with the lowest cost by trying all combinations."""
+    """Try all combinations of slices, and write to `ws.slice_choice` the one with the lowest cost. A combination has
+    one slice of each row; a row has the slices of one operand. Only combinations count that fit memory `k` and, if
+    `problem.even` is set, have even level boundaries (`is_even`). `held` is the number of operands in the memory.
+    """
     limit = float(problem.memory_bits[k])
     best_cost = math.inf
     best0 = best1 = best2 = 0
@@ -290,10 +312,12 @@ def choose_of_all(problem, ws, k, held):
 
 @kernel
 def choose_largest(problem, ws, k):
-    """Choose the combination with the lowest cost if, in the last row, a larger slice never costs more.
+    """Write to `ws.slice_choice` the combination of slices that fits memory `k` and has the lowest cost. A combination
+    has one slice of each row; a row has the slices of one operand.
 
-    In this case, only the largest slice of the last row that still fits has to be tried. When the slices of the other
-    rows grow, this slice stays the same or becomes smaller.
+    The function requires that a larger slice in the last row never costs more than a smaller one (`costs_fall`). Only
+    the largest slice of the last row that fits beside the other slices then has to be tried. This slice never becomes
+    larger when a slice of another row becomes larger.
     """
     limit = float(problem.memory_bits[k])
     best_cost = math.inf
@@ -315,9 +339,11 @@ def choose_largest(problem, ws, k):
 
 @kernel
 def place_slice(problem, ws, k, j, row):
-    """Write the chosen loops of operand number `j` of memory `k` to `ws.bound`.
+    """Write to `ws.bound` which loops the chosen slice of operand number `j` of memory `k` keeps in this memory, and
+    extend the current tile of the operand by these loops and by the spatial loops above the memory.
 
-    False if `k` is the topmost memory of the operand and does not keep all remaining loops.
+    Returns False if `k` is the topmost memory of the operand and does not keep all remaining loops. In this case, the
+    reason is written to `ws.failure`, and the tile stays unchanged.
     """
     o = problem.memory_operands[k, j]
     m = problem.memory_levels[k, j]
@@ -336,8 +362,9 @@ def place_slice(problem, ws, k, j, row):
 
 @kernel
 def is_even(problem, ws, k, held, i0, i1, i2):
-    """True if no operand keeps a loop in memory `k` that another operand of `k` keeps above `k`. `i0`, `i1` and `i2`
-    are the numbers of the chosen slices in the three rows."""
+    """True if the chosen slices make even level boundaries: no operand keeps a loop in memory `k` that another operand
+    of `k` keeps above `k`. `i0`, `i1` and `i2` are the indices of the chosen slices in rows 0, 1 and 2.
+    """
     for j in range(held):
         row = MAX_OPERANDS - held + j
         first = first_loop(problem, ws, k, j)
@@ -352,7 +379,7 @@ def is_even(problem, ws, k, held, i0, i1, i2):
 
 @kernel
 def check_boundaries(problem, ws):
-    """Check level boundaries that are given in `ws.bound`, and return an outcome.
+    """Check the level boundaries that the caller wrote to `ws.bound`, and return an outcome.
 
     The boundaries of an operand must not decrease, every loop must be in a memory, and each memory must be large
     enough. The sizes of tiles are computed as in `allocate`, so every allocation that `allocate` makes passes the
@@ -376,8 +403,9 @@ def check_boundaries(problem, ws):
 
 @kernel
 def check_memory(problem, ws, k):
-    """Check that memory `k` has room for the loops that `ws.bound` gives it, and that the boundaries are even if they
-    must be. Returns an outcome."""
+    """Check that memory `k` has room for the loops that `ws.bound` gives it. If `problem.even` is set, also check that
+    the level boundaries are even (`is_even`). Returns an outcome.
+    """
     if problem.holds_everything[k]:
         return FITS
     held = held_operands(problem, k)
@@ -401,9 +429,12 @@ def check_memory(problem, ws, k):
 
 @kernel
 def given_slice(problem, ws, k, j):
-    """Bits that operand number `j` of memory `k` needs for its loops in `ws.bound`.
+    """Extend the current tile of operand number `j` of memory `k` by the loops that `ws.bound` gives to the memory.
+    Returns the bits that the operand needs in the memory. If the memory must be double-buffered, a tile that is not the
+    whole operand counts twice.
 
-    The current tile of the operand is also extended by these loops.
+    At the end, the current tile is also extended by the spatial loops above the memory. The returned bits do not
+    include this extension.
     """
     o = problem.memory_operands[k, j]
     m = problem.memory_levels[k, j]

@@ -81,10 +81,12 @@ def breakdown(
 def _temporal_levels(
     layer: Layer, order: LoopOrder, problem: Problem, ws: Workspace
 ) -> dict[str, tuple[LoopOrder, ...]]:
-    """Temporal loops that each operand keeps at each of its memory levels, after stationary loops are merged down."""
+    """Operand -> temporal loops at each of its memory levels, innermost level first. Loops that do not change the data
+    of the operand and are innermost at a level are counted at the level below.
+    """
     result = {}
-    for o, operand in enumerate(layer.operands):
-        bounds = [0, *ws.merged[o, : problem.level_count[o]].tolist()]
+    for operand, count, merged in zip(layer.operands, _level_counts(problem), ws["merged"].tolist(), strict=False):
+        bounds = [0, *merged[:count]]
         result[operand] = tuple(order[first:end] for first, end in itertools.pairwise(bounds))
     return result
 
@@ -93,6 +95,7 @@ def latency_terms(problem: Problem | np.void, ws: Workspace | np.void) -> tuple[
     """Terms of the latency of the mapping in `ws`, in cycles, in the order of `latency_term_names`."""
     ideal, totals = int(problem["ideal_cycles"]), ws["totals"].tolist()
     further = problem["further_cycles"][: problem["further_count"]].tolist()
+    waiting = list(map(number, ws["waiting"].tolist())) if problem["has_waiting"] else []
     return (
         ideal,
         number(totals[IDEAL_TEMPORAL] - ideal),
@@ -100,6 +103,7 @@ def latency_terms(problem: Problem | np.void, ws: Workspace | np.void) -> tuple[
         number(totals[ONLOADING]),
         number(totals[OFFLOADING]),
         int(problem["fixed_cycles"]) - sum(further),
+        *waiting,
         *further,
     )
 
@@ -108,7 +112,7 @@ def _mac_utilization(problem: Problem, ws: Workspace) -> dict[str, float]:
     """Utilizations of the array. Each utilization is the ideal cycles divided by a number of actual cycles.
 
     The actual cycles of `spatial` are those of the temporal loops. Each further utilization adds more cycles to these:
-    first stalls, then on-loading, then off-loading with drain and other fixed cycles.
+    `with_stalls` the stalls, `with_onloading` also on-loading, and `with_offloading` all other terms of the latency.
     """
     computing = ws.totals[IDEAL_TEMPORAL]
     with_stalls = computing + ws.totals[STALL]
@@ -120,43 +124,57 @@ def _mac_utilization(problem: Problem, ws: Workspace) -> dict[str, float]:
 
 def _per_link(layer: Layer, problem: Problem, values: np.ndarray) -> LinkFigures:
     return {
-        operand: tuple(dict(zip(DIRECTIONS, values[o, m].tolist(), strict=True)) for m in range(problem.level_count[o]))
-        for o, operand in enumerate(layer.operands)
+        operand: tuple(dict(zip(DIRECTIONS, level, strict=True)) for level in levels[:count])
+        for operand, count, levels in zip(layer.operands, _level_counts(problem), values.tolist(), strict=False)
     }
 
 
 def _per_level(layer: Layer, problem: Problem, values: np.ndarray) -> dict[str, tuple[float, ...]]:
-    return {operand: tuple(values[o, : problem.level_count[o]].tolist()) for o, operand in enumerate(layer.operands)}
+    return {
+        operand: tuple(levels[:count])
+        for operand, count, levels in zip(layer.operands, _level_counts(problem), values.tolist(), strict=False)
+    }
+
+
+def _level_counts(problem: Problem) -> list[int]:
+    """Number of memory levels of each operand, in the order of the operands."""
+    counts: list[int] = problem["level_count"].tolist()
+    return counts
 
 
 def _port_records(layer: Layer, core: Core, problem: Problem, ws: Workspace) -> tuple[PortRecord, ...]:
-    """Record of each port: its stall (positive) or slack in cycles, and the links that it serves."""
-    v = 1 if problem.spatial_differs else 0
+    """Record of each port: its stall (positive) or slack (negative) in cycles, and the links that it serves. Links
+    without transfers are left out.
+    """
+    # Each access to a record of numpy takes microseconds, and an access to a list takes none.
+    v = 1 if problem["spatial_differs"] else 0
+    services = [problem[f"service_{name}"].tolist() for name in ("operand", "level", "direction")]
+    counts, periods = ws["count"][v].tolist(), ws["period"][v].tolist()
+    transfers, allowances = ws["transfer_cycles"].tolist(), ws["allowed_cycles"].tolist()
+    starts, stalls = problem["port_start"].tolist(), ws["port_stall"].tolist()
     records = []
     for p, (k, port, _) in enumerate(port_services(core)):
         activities = []
-        for s in range(problem.port_start[p], problem.port_start[p + 1]):
-            place = (problem.service_operand[s], problem.service_level[s], problem.service_direction[s])
-            count = int(ws.count[(v, *place)])
+        for s in range(starts[p], starts[p + 1]):
+            o, m, x = (service[s] for service in services)
+            count = int(counts[o][m][x])
             if count == 0:
                 continue
-            real, allowed = int(ws.transfer_cycles[place]), int(ws.allowed_cycles[place])
+            real, allowed = int(transfers[o][m][x]), int(allowances[o][m][x])
             activities.append(
                 PortActivity(
-                    operand=layer.operands[place[0]],
-                    level=int(place[1]),
-                    direction=DIRECTIONS[place[2]],
+                    operand=layer.operands[o],
+                    level=m,
+                    direction=DIRECTIONS[x],
                     real_cycles=real,
                     allowed_cycles=allowed,
-                    period_cycles=int(ws.period[(v, *place)]),
+                    period_cycles=int(periods[o][m][x]),
                     period_count=count,
-                    stall_slack_cycles=int(
-                        (real - allowed) * computing_transfers.py_func(problem, place[0], place[2], count)
-                    ),
+                    stall_slack_cycles=int((real - allowed) * computing_transfers.py_func(problem, o, x, count)),
                 )
             )
         memory = core.memories[k]
-        records.append(PortRecord(memory.name, memory.ports[port].name, int(ws.port_stall[p]), tuple(activities)))
+        records.append(PortRecord(memory.name, memory.ports[port].name, int(stalls[p]), tuple(activities)))
     return tuple(records)
 
 
@@ -178,6 +196,7 @@ def verify(problem: Problem | np.void, ws: Workspace | np.void) -> None:
             ("transfer cycles", ws["transfer_cycles"]),
             ("loading cycles", ws["load"]),
             ("terms of the energy", terms),
+            ("waiting terms", ws["waiting"]),
             ("totals", ws["totals"]),
         )
         if not (values.min() >= 0 and values.max() < np.inf)  # also a violation if a value is NaN
@@ -185,6 +204,7 @@ def verify(problem: Problem | np.void, ws: Workspace | np.void) -> None:
     totals = ws["totals"].tolist()
     accesses = float(ws["energy"][: problem["operand_count"]].sum())
     parts = totals[IDEAL_TEMPORAL] + totals[STALL] + totals[ONLOADING] + totals[OFFLOADING] + problem["fixed_cycles"]
+    parts += ws["waiting"].sum() if problem["has_waiting"] else 0.0
     for name, total, expected in (
         ("memory energy", terms[problem["access_term"]], accesses),
         ("energy", totals[ENERGY], float(terms[: problem["term_count"]].sum())),

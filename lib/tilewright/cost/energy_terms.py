@@ -7,8 +7,10 @@ code contains this name.
 This module also makes the `ArrayWork` of a layer with its spatial mapping, which array models read.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Protocol
 
 from tilewright.base.errors import InputError, Problem
@@ -52,18 +54,18 @@ def array_use(
 
 
 def work_of_record(record: LayerRecord) -> ArrayWork:
-    """Work of a layer for the model of an array, read from the record of the layer."""
+    """Work of a layer for the model of an array. The work is read from the record of the layer."""
     own = record.array_use or ArrayUseRecord({}, {})
     profile = profile_by_name(record.model)
     return ArrayWork(record.layer.work, record.spatial_mapping, own.lanes, own.input_loops, profile)
 
 
 def input_loops(layer: Layer, profile: ModelProfile, links: Links) -> Mapping[str, InputWindow | None]:
-    """Loop dimension along which neighbouring columns of the array need different inputs -> its sliding window.
+    """Loop dimension along which neighbouring columns of the array need different inputs -> sliding window of this
+    dimension; None if the dimension has no sliding window.
 
-    The value is None for a dimension without a sliding window. The dimensions are those of the input that is not stored
-    in the cells; dimensions of size 1 are left out. The reference instead takes the dimensions that are irrelevant to
-    the weights (B14).
+    The dimensions are those of the input that is not stored in the cells; dimensions of size 1 are left out. zigzag-dse
+    3.9.1 instead takes the dimensions that are irrelevant to the weights (fault B14, docs/model.md).
     """
     windows: dict[str, InputWindow] = {}
     for relation in layer.relations:
@@ -112,19 +114,22 @@ class EnergyTerm(Protocol):
 def _fault(name: str, entry: object) -> str:
     """Fault in the name or in the object of a plug-in's term; "" if there is no fault.
 
-    `energy_term_names` checks that the name is not that of a term of an array.
+    The name is not compared with the terms of arrays here: `energy_term_names` makes this check for each core.
     """
     return taken(name, (ACCESSES, *power_terms())) or lacking(entry, methods_of(EnergyTerm))
 
 
 ENERGY_TERMS: Registry[EnergyTerm] = Registry(__name__, _fault)
-"""Energy terms of plug-ins by name. They are added in this order, after operations, accesses and static power."""
+"""Energy terms of plug-ins, by name. They are added in the order of this registry, after operations, accesses and
+static power.
+"""
 
 
 @dataclass(frozen=True)
 class PowerTerm:
-    """Static power of one core. The units and all memories of the core, including the outermost memory, draw this
-    power in every cycle."""
+    """Static power of one core. The processing units and all memories of the core, including the outermost memory, draw
+    this power in every cycle.
+    """
 
     pj_a_cycle: float
 
@@ -141,10 +146,56 @@ class PowerTerm:
         return self.pj_a_cycle
 
 
+@dataclass(frozen=True)
+class CheckedTerm:
+    """Energy term of a plug-in whose values are checked: energies are finite numbers of at least 0."""
+
+    name: str
+    term: EnergyTerm
+
+    def concerns(self, core: Core) -> bool:
+        """True if the term applies to a core."""
+        return self.term.concerns(core)
+
+    def cost(self, layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
+        """Energy of the term for a layer. Raises InputError if the term gives a wrong value: energies must be finite
+        and at least 0.
+        """
+        found = self.term.cost(layer, core, unrolling)
+        if not (isinstance(found, TermCost) and is_energy(found.fixed_pj) and is_energy(found.pj_a_cycle)):
+            raise InputError([wrong_energy(self.name, f"layer {layer.name} on {core.name}", found)])
+        return found
+
+    def waiting_pj_a_cycle(self, core: Core) -> float:
+        """Energy of the term in pJ per cycle, for cycles in which no layer runs because data are copied between
+        memories. Raises InputError if the term gives a wrong value: it must be finite and at least 0.
+        """
+        found = self.term.waiting_pj_a_cycle(core)
+        if not is_energy(found):
+            raise InputError([wrong_energy(self.name, f"cycles in which data are copied on {core.name}", found)])
+        return found
+
+
+def is_energy(value: object) -> bool:
+    """True if a plug-in gave a valid energy: a finite number of at least 0."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and value >= 0  # type: ignore[arg-type,operator,return-value]
+
+
+def wrong_energy(name: str, what: str, value: object) -> Problem:
+    """Problem that reports a wrong energy of the plug-in `name` for `what`."""
+    return Problem(
+        f"is not a valid energy for {what}",
+        f"plug-in {name}",
+        value=repr(value),
+        allowed="finite numbers of at least 0",
+    )
+
+
 def further_energy_terms(core: Core) -> dict[str, EnergyTerm]:
     """Energy terms that apply to a core, by name: first the terms of static power, then the terms of plug-ins."""
     known: dict[str, EnergyTerm] = {name: PowerTerm(rate_pj_a_cycle(core, name)) for name in power_terms()}
-    known |= {name: ENERGY_TERMS[name] for name in ENERGY_TERMS.names}
+    known |= {name: CheckedTerm(name, ENERGY_TERMS[name]) for name in ENERGY_TERMS.names}
     return {name: term for name, term in known.items() if term.concerns(core)}
 
 

@@ -20,6 +20,7 @@ from tilewright.cost.reuse_kernel import (
     size_tiles,
 )
 from tilewright.cost.tile_kernel import WHOLE_TILES, rounded_up
+from tilewright.cost.waiting_kernel import add_waiting
 from tilewright.cost.workspace import (
     ENERGY,
     FITS,
@@ -37,10 +38,11 @@ from tilewright.hardware.core import FH, FL, TH, TL
 
 @kernel
 def parts_of_transfer(problem, ws, o, m, x):
-    """Number of smallest accessible parts of a word that one transfer of a link moves, rounded up.
+    """Number of parts of a word that one transfer of a link moves. A part is the smallest piece of a word that the port
+    can access. The link is (operand `o`, memory level `m`, direction `x`).
 
-    The number is 0 if the link moves no data. If the switch `whole_tiles` is on, the number is the average over all
-    periods, because fewer lanes work in some periods.
+    A part that is only partly needed counts as a whole part. The number is 0 if the link moves no data. If transfers
+    differ (with the switch `whole_tiles`, or for partial sums that come back), the number is their average.
     """
     bits = ws.amount[0, o, m, x] * ws.precision[0, o, m, x]
     if bits == 0:
@@ -56,9 +58,11 @@ def parts_of_transfer(problem, ws, o, m, x):
 
 @kernel
 def words_of_parts(problem, ws, o, m, x, parts, wide):
-    """Number of accesses to words of `wide` bits on one link, if one transfer moves `parts` parts of a word.
+    """Number of words of `wide` bits that are accessed on one link in the whole layer, if one transfer moves `parts`
+    parts of a word. The link is (operand `o`, memory level `m`, direction `x`). A part is the smallest piece of a word
+    that the port can access.
 
-    If the switch `whole_tiles` is on, a last word that is only partly filled counts as a full word.
+    The number is rounded up if the switch `whole_tiles` is on, and otherwise rounded down.
     """
     if parts == 0:
         return 0
@@ -68,14 +72,17 @@ def words_of_parts(problem, ws, o, m, x, parts, wide):
 
 @kernel
 def word_accesses(problem, ws, o, m, x):
-    """Number of accesses on one link, counted in words of the full width of its port."""
+    """Number of accesses on one link, counted in words of the full width of its port. The link is (operand `o`, memory
+    level `m`, direction `x`).
+    """
     parts = parts_of_transfer(problem, ws, o, m, x)
     return words_of_parts(problem, ws, o, m, x, parts, problem.bandwidth_max_bits[o, m, x])
 
 
 @kernel
 def add_energy(problem, ws):
-    """Fill `ws.words` and `ws.energy`. Returns the memory energy in pJ, or a negative number if a port is missing.
+    """Compute, for each link, the number of word accesses (`ws.words`) and their energy in pJ (`ws.energy`). Returns
+    the sum of the energies in pJ, or a negative number if a port is missing.
 
     The order of addition is fixed: operands in the order of the equation, levels from the innermost outwards, reads
     before writes.
@@ -150,5 +157,7 @@ def evaluate_allocation(problem, ws):
     totals[LATENCY] = (
         totals[IDEAL_TEMPORAL] + totals[STALL] + totals[ONLOADING] + totals[OFFLOADING] + problem.fixed_cycles
     )
+    if problem.has_waiting:
+        add_waiting(problem, ws)
     add_terms(problem, ws, memory_energy)
     return FITS

@@ -26,10 +26,11 @@ BEST_BUFFERS = SWITCHES.index("best_double_buffers")
 
 @kernel
 def measure_utilization(problem, ws):
-    """Compute two utilizations of each memory: by each operand alone, and by all its operands together.
+    """Compute, for each operand and memory level, two shares of the memory: the share that the tile of the operand
+    fills, and the share that the tiles of all operands in the memory fill together.
 
-    Each utilization is also computed with effective sizes. The effective size of a tile leaves out the part that is
-    overwritten when the outermost relevant loops of the memory advance.
+    Both shares are also computed with effective sizes. The effective size of a tile leaves out the part that is
+    overwritten when the outermost relevant loops of the memory level advance.
     """
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
@@ -59,10 +60,11 @@ def measure_utilization(problem, ws):
 
 @kernel
 def decide_double_buffers(problem, ws):
-    """Decide which tiles are double-buffered if the switch `best_double_buffers` is off.
+    """Decide for each tile whether it is double-buffered. The switch `best_double_buffers` must be off.
 
-    A tile is double-buffered if at most half of its memory is filled, or if its second tile fits into the free part of
-    the memory. A second tile that uses the free part leaves less room for the tiles that are decided later.
+    All sizes here are effective sizes (`measure_utilization`). A tile is double-buffered if all tiles together fill at
+    most half of the memory, or if a second copy of the tile fits into the free part of the memory. A second copy that
+    uses the free part leaves less room for the tiles that are decided later.
     """
     for o in range(problem.operand_count):
         ws.double_buffered[o, 0] = False
@@ -83,10 +85,12 @@ def decide_double_buffers(problem, ws):
 
 @kernel
 def kept_bits(problem, elements, precision, replaced):
-    """Effective bits of a tile, without the part that is overwritten when its outermost relevant loops advance.
+    """Effective bits of a tile with `elements` elements of `precision` bits. The effective bits leave out the part of
+    the tile that is overwritten when the outermost relevant loops of its memory level advance. `replaced` is the
+    product of these loops.
 
-    `replaced` is the product of these loops. The reference rounds the bits down, so its result depends on the unit of
-    size. With the switch `best_double_buffers` (B43), the number of elements is rounded up.
+    zigzag-dse 3.9.1 rounds the number of bits down, so its result depends on the unit in which sizes are given. With
+    the switch `best_double_buffers` (fault B43, docs/model.md), the number of elements is rounded up.
     """
     if problem.switches[BEST_BUFFERS]:
         return -(-elements // replaced) * precision
@@ -95,7 +99,7 @@ def kept_bits(problem, elements, precision, replaced):
 
 @kernel
 def room_for_second_tiles(problem, ws, k):
-    """Free bits of memory `k`: the size of the memory minus the effective bits of all its operands."""
+    """Free bits of memory `k`: the size of the memory minus the effective bits of the tiles of all its operands."""
     room = problem.memory_bits[k]
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
@@ -106,7 +110,8 @@ def room_for_second_tiles(problem, ws, k):
 
 @kernel
 def list_buffer_sets(problem, ws, k):
-    """List the largest sets of operands whose second tiles fit into memory `k` together, as descending bit masks.
+    """Write to `ws.buffer_set[k]` the largest sets of operands whose second tiles fit into memory `k` together, as bit
+    masks in descending order. Write the number of these sets to `ws.buffer_set_count[k]`.
 
     Subsets of a listed set are left out. The empty set is therefore listed only if no other set fits.
     """
@@ -135,7 +140,9 @@ def list_buffer_sets(problem, ws, k):
 
 @kernel
 def begin_buffer_choices(problem, ws):
-    """List the sets of each memory and choose the first set. Returns the number of memories that have several sets."""
+    """List, for each memory, the sets of operands that can be double-buffered together, and choose the first set.
+    Returns the number of memories with more than one set.
+    """
     choices = 0
     for o in range(problem.operand_count):
         ws.double_buffered[o, 0] = False
@@ -149,10 +156,8 @@ def begin_buffer_choices(problem, ws):
 
 @kernel
 def next_buffer_choice(problem, ws):
-    """Advance to the next choice of one set for each memory. The set of the last memory changes fastest.
-
-    False if there is no next choice.
-    """
+    """Advance to the next choice of one set of operands for each memory. The set of the last memory changes fastest.
+    Returns False if there is no next choice."""
     for i in range(problem.held_memory_count - 1, -1, -1):
         k = problem.memory_order[i]
         ws.buffer_choice[k] += 1
@@ -164,7 +169,7 @@ def next_buffer_choice(problem, ws):
 
 @kernel
 def keep_buffer_choice(problem, ws):
-    """Store the current choice of sets as the best choice."""
+    """Store the current choice, which is one set of operands for each memory, as the best choice."""
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
         ws.best_choice[k] = ws.buffer_choice[k]
@@ -172,7 +177,7 @@ def keep_buffer_choice(problem, ws):
 
 @kernel
 def recall_buffer_choice(problem, ws):
-    """Make the stored best choice of sets the current choice."""
+    """Make the stored best choice, which is one set of operands for each memory, the current choice."""
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
         ws.buffer_choice[k] = ws.best_choice[k]
@@ -180,7 +185,7 @@ def recall_buffer_choice(problem, ws):
 
 @kernel
 def apply_buffer_choice(problem, ws):
-    """Double-buffer the operands that are in the chosen set of each memory, and no other operands."""
+    """Double-buffer the operands in the chosen set of each memory, and no other operands."""
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
         mask = ws.buffer_set[k, ws.buffer_choice[k]]
@@ -192,9 +197,9 @@ def apply_buffer_choice(problem, ws):
 
 @kernel
 def buffer_wherever_possible(problem, ws):
-    """Double-buffer every operand whose second tile fits if no other operand of the memory has a second tile.
+    """Double-buffer every operand whose second tile alone fits into the free part of its memory.
 
-    The stall that results is a lower bound of the stall of every choice of sets.
+    The resulting stall is a lower bound of the stall of every choice of sets.
     """
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
@@ -211,7 +216,9 @@ CONSISTENT_UNION = SWITCHES.index("consistent_window_union")
 
 @kernel
 def time_links(problem, ws, v):
-    """Compute the cycles that one transfer of each link takes."""
+    """Compute the cycles that one transfer of each link takes. `v` is the variant of the spatial factors: 0 fractional,
+    1 integer.
+    """
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             for x in range(4):
@@ -222,7 +229,9 @@ def time_links(problem, ws, v):
 
 @kernel
 def allow_links(problem, ws, v):
-    """Compute, for each link, the largest number of cycles that one transfer can take without a stall of the array."""
+    """Compute, for each link, the largest number of cycles that one transfer can take without a stall of the array. `v`
+    is the variant of the spatial factors: 0 fractional, 1 integer.
+    """
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             for x in range(4):
@@ -232,7 +241,9 @@ def allow_links(problem, ws, v):
 
 @kernel
 def stall_of_ports(problem, ws, v):
-    """Largest stall over all ports, in cycles. The stall or slack of each port is written to `ws.port_stall`."""
+    """Largest stall over all ports, in cycles; 0 if no port has a stall. The stall (positive) or slack (negative) of
+    each port is written to `ws.port_stall`. `v` is the variant of the spatial factors: 0 fractional, 1 integer.
+    """
     stall = 0
     for p in range(problem.port_count):
         count = 0
@@ -268,7 +279,8 @@ def stall_of_ports(problem, ws, v):
 
 @kernel
 def insert_activity(ws, count, allowed, period, periods):
-    """Insert one link of a port into the list `ws.activity`, which is sorted by period.
+    """Insert one link of a port into the first `count` rows of `ws.activity`, which are sorted by period. The columns
+    of a row are: allowed cycles of a transfer, cycles of a period, number of periods, 0.
 
     Links with equal periods stay in the order in which they are inserted.
     """
@@ -285,11 +297,13 @@ def insert_activity(ws, count, allowed, period, periods):
 
 @kernel
 def marked_until(ws, count, time):
-    """Number of cycles before `time` that are in a window of at least one of the first `count` links of `ws.activity`.
+    """Number of cycles before `time` that are in a transfer window of at least one of the first `count` links of
+    `ws.activity`. Each transfer window begins when a period of its link begins.
 
-    These are the links with the shortest periods, for which `window_union` has already written two columns. Column 2
-    has the cycles of the window of a link that are also in windows of links with shorter periods. Column 3 has the
-    union of the windows over one period of the link.
+    The first `count` links have the shortest periods, and `window_union` has already written two columns for them.
+    Column 2 has the number of cycles in one window of the link that are also in windows of links in earlier rows.
+    Column 3 has the number of cycles, in one period of the link, that are in a window of the link or of a link in an
+    earlier row.
     """
     marked = 0
     for i in range(count - 1, -1, -1):
@@ -305,11 +319,14 @@ def marked_until(ws, count, time):
 
 @kernel
 def window_union(problem, ws, count):
-    """Number of cycles in the whole layer that are in a window of at least one of the `count` links of a port.
+    """Number of cycles of the whole layer that are in a transfer window of at least one link. The links are the first
+    `count` rows of `ws.activity`. If the switch `consistent_window_union` is on (fault B17, docs/model.md), the first
+    window of each link is not counted.
 
-    The function reads the number of periods from column 2 of `ws.activity` and then overwrites this column. For each
-    link, column 2 gets the cycles of its window that are also in windows of links with shorter periods. Column 3 gets
-    the union of the windows of all links up to this link, over one period of this link.
+    When the function begins, column 2 of `ws.activity` has the number of periods of each link. The function overwrites
+    columns 2 and 3. Column 2 gets the number of cycles in one window of the link that are also in windows of links in
+    earlier rows. Column 3 gets the number of cycles, in one period of the link, that are in a window of the link or of
+    a link in an earlier row.
     """
     longest = count - 1
     while longest > 0 and ws.activity[longest - 1, 1] == ws.activity[longest, 1]:
@@ -333,8 +350,9 @@ def window_union(problem, ws, count):
 
 @kernel
 def least_stall(problem, ws, v):
-    """Smallest stall in cycles over all choices of double buffers. If several choices have this stall, the first choice
-    is applied."""
+    """Smallest stall in cycles over all choices of double buffers. The first choice with this stall is applied. `v` is
+    the variant of the spatial factors: 0 fractional, 1 integer.
+    """
     choices = begin_buffer_choices(problem, ws)
     bound = 0
     if choices > 0:
@@ -359,7 +377,9 @@ def least_stall(problem, ws, v):
 
 @kernel
 def add_latency(problem, ws, v, total_cycles):
-    """Compute stall, on-loading and off-loading in cycles and write them to `ws.totals`."""
+    """Compute stall, on-loading and off-loading in cycles and write them to `ws.totals`. `v` is the variant of the
+    spatial factors: 0 fractional, 1 integer.
+    """
     measure_utilization(problem, ws)
     time_links(problem, ws, v)
     ws.total_cycles = total_cycles

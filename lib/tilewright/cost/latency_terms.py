@@ -1,9 +1,9 @@
 """Latency terms that plug-ins register: cycles of a layer that are the same for every loop order.
 
 Examples are the cycles to send a command to an accelerator, or to configure an accelerator. A term is one object with
-the attributes of `LatencyTerm`, registered under its name: `latency_term.command = "their_package:COMMAND"`. In these
-cycles, the array waits before the layer begins. The cycles are therefore added to the other terms, and no transfer is
-hidden in them.
+the attributes of `LatencyTerm`, registered under its name: `latency_term.command = "their_package:COMMAND"`. The array
+waits during these cycles, before the layer begins. The cycles are therefore added to the other terms, and no transfer
+is hidden in these cycles.
 """
 
 from typing import Protocol
@@ -11,6 +11,7 @@ from typing import Protocol
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.registry import Registry, lacking, methods_of, taken
 from tilewright.cost.ledger import LATENCY_TERMS
+from tilewright.cost.waiting import WAITING_TERMS, waiting_terms
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Unrolling
 from tilewright.workload.layer import Layer
@@ -36,11 +37,12 @@ class LatencyTerm(Protocol):
 
 def _fault(name: str, entry: object) -> str:
     """Fault in the name or in the object of a plug-in's term; '' if there is no fault."""
-    return taken(name, (*LATENCY_TERMS, "copies")) or lacking(entry, methods_of(LatencyTerm))
+    return taken(name, (*LATENCY_TERMS, *WAITING_TERMS, "copies")) or lacking(entry, methods_of(LatencyTerm))
 
 
 ENTERED: Registry[LatencyTerm] = Registry(__name__, _fault)
-"""Latency terms of plug-ins by name. They are added in this order, after the terms of the cost model."""
+"""Latency terms of plug-ins, by name. They are added in the order of this registry, after the terms of the cost model.
+"""
 
 
 def further_latency_terms(core: Core) -> dict[str, LatencyTerm]:
@@ -55,7 +57,14 @@ def further_latency_terms(core: Core) -> dict[str, LatencyTerm]:
 
 def latency_term_names(core: Core) -> tuple[str, ...]:
     """Names of a core's latency terms, in the order in which they are added."""
-    return (*LATENCY_TERMS, *further_latency_terms(core))
+    return (*LATENCY_TERMS, *waiting_terms(core), *further_latency_terms(core))
+
+
+def added_latency_terms(core: Core) -> tuple[str, ...]:
+    """Names of the latency terms of a core that are not in LATENCY_TERMS: first the waiting terms (`cost/waiting.py`),
+    then the terms of plug-ins.
+    """
+    return latency_term_names(core)[len(LATENCY_TERMS) :]
 
 
 def further_cycles(layer: Layer, core: Core, unrolling: Unrolling) -> tuple[int, ...]:

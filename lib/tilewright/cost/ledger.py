@@ -34,7 +34,7 @@ _WORDS = {MAC: "MAC", "spatial_stall": "spatial stall", "temporal_stall": "tempo
 
 
 def term_words(term: str) -> str:
-    """Text that names an energy term in output for users."""
+    """Text that names an energy term or a latency term in output for users."""
     return _WORDS.get(term, term.replace("_", " "))
 
 
@@ -49,7 +49,7 @@ def agree(one: float, other: float) -> bool:
 
 
 def energy_columns(terms: Mapping[str, float]) -> dict[str, float]:
-    """Name of a field of a file or column of a table -> energy term in pJ."""
+    """Name of a field or column, `<term>_energy_pj`, for each energy term -> energy of the term in pJ."""
     return {f"{term}{ENERGY_KEY}": energy for term, energy in terms.items()}
 
 
@@ -59,20 +59,21 @@ def energy_terms(row: Mapping[str, Any]) -> dict[str, float]:
 
 
 def without_terms(row: Mapping[str, Any]) -> JsonObject:
-    """Fields of a row without those of energy terms."""
+    """Fields of a row except its energy terms."""
     return {key: value for key, value in row.items() if not _is_term(key)}
 
 
 def on_core_terms(energy: Mapping[str, Any]) -> dict[str, float]:
-    """Consumer inside the cores -> energy in pJ. Consumers are the arrays, each memory, and the further energy
-    terms. `energy` is the table of this name in a summary."""
+    """Part of the hardware that consumes energy inside the cores -> energy in pJ. The parts are the arrays, each
+    memory, and the further energy terms. `energy` is the table `energy` of a summary.
+    """
     memories = {in_cores(name): value for name, value in energy["on_core_memory_pj"].items()}
     further = {term_words(name): value for name, value in energy.get("on_core_terms_pj", {}).items()}
     return {ARRAYS: float(energy["on_core_operational_pj"])} | memories | further
 
 
 def in_cores(memory: str) -> str:
-    """Text that names the memory `memory` inside cores in output for users."""
+    """Text for users that names a memory and says that it is inside the cores."""
     return f"{memory}, in cores"
 
 

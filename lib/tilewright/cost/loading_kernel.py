@@ -1,7 +1,8 @@
 """Kernels for on-loading and off-loading, which are the transfers before and after the computation of the array.
 
-The loading model is that of zigzag-dse 3.9.1. In this model, some transfers take no port time, and some cycles hide
-loading several times. The switch `every_transfer_takes_port_time` repairs this (fault B42, docs/model.md).
+The loading model is that of zigzag-dse 3.9.1. In this model, some transfers take no port time. Also, the same cycle of
+computation can hide loading on each port of a chain of ports. The switch `every_transfer_takes_port_time` repairs both
+faults (fault B42, docs/model.md).
 """
 
 import math
@@ -20,10 +21,12 @@ PORT_TIME = SWITCHES.index("every_transfer_takes_port_time")
 
 @kernel
 def computing_transfers(problem, o, x, count):
-    """Number of those transfers of a link that take place while the array computes, out of `count` transfers in total.
+    """Number of transfers of a link that take place while the array computes. `count` is the number of all transfers of
+    the link.
 
     The first transfer of an input is on-loading, and the last transfer of an output is off-loading. Read-backs of
-    partial sums take place while the array computes. The reference leaves out one of them (B42).
+    partial sums all take place while the array computes, but the reference leaves out one of them (fault B42,
+    docs/model.md).
     """
     if problem.switches[PORT_TIME] and o == OUTPUT_INDEX and (x == TL or x == FH):
         return count
@@ -46,7 +49,8 @@ def add_loading(problem, ws, v, busy_cycles):
 
 @kernel
 def share_port_time(problem, ws, v, busy_cycles):
-    """Compute on-loading and off-loading in cycles with the switch `every_transfer_takes_port_time` (B42).
+    """Compute on-loading and off-loading in cycles with the switch `every_transfer_takes_port_time` (fault B42,
+    docs/model.md).
 
     Loading that overlaps with the computation is hidden. In total, at most `busy_cycles` cycles of loading are hidden.
     A port can hide loading only in cycles in which it has no transfer of the computation. Loading that is not hidden
@@ -75,9 +79,10 @@ def share_port_time(problem, ws, v, busy_cycles):
 def bound_loads(problem, ws, v):
     """Compute an upper and a lower bound of the loading cycles of each link.
 
-    The upper bound holds if no loading is hidden, the lower bound if as much loading as possible is hidden. Only a
-    tensor that moves in a single transfer can be loaded while the array computes. Its first tile cannot be hidden,
-    because the computation cannot begin without this tile. Transfers to or from the array cannot be hidden, either.
+    The upper bound is the load if no loading is hidden. The lower bound is the load if as much loading as possible is
+    hidden. Only a tensor that moves in a single transfer can be loaded while the array computes. Its first tile cannot
+    be hidden, because the computation cannot begin without this tile. Transfers to or from the array cannot be hidden,
+    either.
     """
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
@@ -116,7 +121,7 @@ def port_computing_cycles(problem, ws, v, p):
 
 @kernel
 def load_fully(problem, ws, p):
-    """Set the loading cycles of each link on port `p` to their upper bound. False if no loading cycles change."""
+    """Set the loading cycles of each link on port `p` to their upper bound. Returns False if none of them changes."""
     changed = False
     for s in range(problem.port_start[p], problem.port_start[p + 1]):
         o = problem.service_operand[s]
@@ -132,9 +137,9 @@ def load_fully(problem, ws, p):
 def load_ports(problem, ws, v, busy_cycles):
     """Compute the loading cycles of each link if the switch `every_transfer_takes_port_time` is off.
 
-    A tensor that moves in a single transfer can move during the computation, in the spare time of its port. The first
-    tile of the tensor must move before, because the computation cannot begin without this tile. Larger loads use the
-    spare time first.
+    A tensor that moves in a single transfer can be loaded during the computation, in the spare time of its port. Only
+    its first tile must be loaded before the computation, which cannot begin without this tile. The spare time of a port
+    goes to its largest loads first.
     """
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
@@ -175,10 +180,11 @@ def load_ports(problem, ws, v, busy_cycles):
 
 @kernel
 def loading_floor(problem, ws, v, o, m, x):
-    """Cycles to load the first tile, which must be present before the computation starts.
+    """Cycles to load the part of a tensor that must be present before the computation starts (`first_tile_cycles`).
 
-    The reference counts the tile of one innermost memory at every level (B19). If the switch `per_level_loading_floor`
-    is on, all innermost memories with different data that the link feeds count.
+    In the reference, this part is the tile of one innermost memory, for links of every level (fault B19,
+    docs/model.md). If the switch `per_level_loading_floor` is on, it is the tiles of all innermost memories with
+    different data that the link feeds, and at most one transfer of the link.
     """
     cycles = first_tile_cycles(problem, ws, v, o, m, x)
     if problem.switches[LEVEL_FLOOR]:
@@ -189,7 +195,12 @@ def loading_floor(problem, ws, v, o, m, x):
 
 @kernel
 def first_tile_cycles(problem, ws, v, o, m, x):
-    """Cycles to move the first tile over a link. The tile can need more than one transfer."""
+    """Cycles to move over a link the first tile: the part of a tensor that must be present before the computation
+    starts. This part can be larger than one transfer of the link.
+
+    The first tile is the tile of one innermost memory. If the switch `per_level_loading_floor` is on, it is the tiles
+    of all innermost memories with different data that the link feeds.
+    """
     at_lanes = o == OUTPUT_INDEX and m == 0 and x == TH and problem.switches[WIDE_UNTIL_ADDED]
     bits = ws.tile_elements[v, o, 1] * (ws.precision[v, o, m, x] if at_lanes else ws.tile_precision[v, o, 1])
     if problem.switches[LEVEL_FLOOR]:
@@ -218,12 +229,13 @@ def insert_load(ws, count, cycles, floor, service):
 
 @kernel
 def onloading_of_input(problem, ws, o):
-    """On-loading cycles of an input on three classes of pairs of neighbouring memories: (shared, half-shared,
-    individual).
+    """On-loading cycles of an input as a triple (shared, half-shared, individual), with one number for each class of
+    pairs of neighbouring memories.
 
     A pair is shared if both of its ports also serve the other input, half-shared if one of them does, and otherwise
-    individual. The reference counts only the outermost half-shared pair (B16) and leaves out the first transfer to the
-    array (B42).
+    individual. The reference counts only the outermost half-shared pair and leaves out the first transfer to the array
+    (faults B16 and B42, docs/model.md). If the switch `serial_half_shared_loading` is on, half-shared pairs count as
+    shared.
     """
     shared = half_shared = individual = 0.0
     if problem.switches[PORT_TIME]:
@@ -257,7 +269,8 @@ def onloading(problem, ws):
     """On-loading cycles of all inputs together.
 
     Two inputs load over shared links one after the other, and over their individual links in parallel. A single input
-    uses all its links one after another. The reference counts only the individual links of a single input (B16).
+    uses all its links one after another. The reference counts only the individual links of a single input (fault B16,
+    docs/model.md).
     """
     sx, hx, ix = onloading_of_input(problem, ws, 1)
     if problem.operand_count == 2:
@@ -270,7 +283,8 @@ def onloading(problem, ws):
 def offloading(problem, ws):
     """Off-loading cycles, in which the last outputs move up from one memory level to the next.
 
-    If the switch `every_transfer_takes_port_time` (B42) is on, the transfer from the array also counts.
+    If the switch `every_transfer_takes_port_time` (fault B42, docs/model.md) is on, the transfer from the array also
+    counts.
     """
     cycles = ws.load[OUTPUT_INDEX, 0, FL] if problem.switches[PORT_TIME] else 0.0
     for m in range(problem.level_count[OUTPUT_INDEX] - 1):

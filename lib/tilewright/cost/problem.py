@@ -16,6 +16,7 @@ from tilewright.cost.latency_terms import MOST_TERMS, further_cycles
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.problem_figures import CoreFigures, FigurePlaces
 from tilewright.cost.spatial_analysis import spatial_analysis
+from tilewright.cost.waiting import waiting_arrays, waiting_fields
 from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import DIRECTIONS, Core, Port
 from tilewright.hardware.hierarchy import memory_hierarchy
@@ -112,6 +113,7 @@ PROBLEM_DTYPE = np.dtype(
         ("fixed_cycles", np.int64),  # cycles that do not depend on the loop order: drain, and plug-in latency terms
         ("further_count", np.int64),
         ("further_cycles", np.int64, (MOST_TERMS,)),  # cycles of each plug-in latency term
+        *waiting_fields(_O, _D),
         ("same_data_is_no_access", np.int8),  # True if an input is not read again for reuse in the next cycle
         ("even", np.int8),  # True if all operands of a memory must have the same loop boundary
         ("switches", np.int8, (len(SWITCHES),)),  # switches of the model profile, in the order of SWITCHES
@@ -122,9 +124,9 @@ PROBLEM_DTYPE = np.dtype(
 
 The axes of the arrays are: o operand (in equation order, 0 is the output), m memory level of the operand (0 is the
 innermost), a architecture level (0 is the array, a = m + 1 is memory level m), d loop dimension, r relation of a
-sliding window, k memory of the core, p port, s service of a port, t energy term, x direction (tl, fl, th, fh), v
-variant of the spatial factors (0 fractional, 1 integer). A service is one operand, level and direction that a port
-serves.
+sliding window, k memory of the core, p port, s service of a port, t energy term, x direction (tl to low, fl from low,
+th to high, fh from high; see `hardware.core.DIRECTIONS`), v variant of the spatial factors (0 fractional, 1 integer). A
+service is one operand, level and direction that a port serves.
 """
 
 Problem = np.record
@@ -147,7 +149,7 @@ def new_record(dtype: np.dtype) -> np.record:
 
 
 FieldValues = dict[str, "float | np.ndarray[Any, np.dtype[Any]]"]
-"""Values for a record of a problem: name of a field -> number or array."""
+"""Values for a record of a problem: field name -> number or array."""
 
 
 def fill(record: np.record, values: FieldValues) -> None:
@@ -174,7 +176,9 @@ def build_problem(
     even: bool = False,
     same_data_is_no_access: bool = True,
 ) -> Problem:
-    """Record of the mapping problem of a layer with a spatial mapping on a core.
+    """Mapping problem of a layer on a core with a given spatial mapping. `even` is true if all operands of a memory
+    must have the same loop boundary. `same_data_is_no_access` is true if an input that the array reuses in the next
+    cycle is not read again.
 
     Raises MappingError if an operand of the layer has no memory, if the array cannot run the spatial mapping, if the
     problem is too large, or if the number of active array elements is not the same for all operands.
@@ -211,7 +215,7 @@ def problem_frame(
     """Pair (problem without its figures, positions of the figures in the problem). The figures are the sizes and
     energies of memories and the widths of ports (`problem_figures`).
 
-    The caller must not change the returned record, because later calls for other designs return the same record.
+    The caller must not change the returned problem, because later calls for other designs return the same object.
     """
     operands = layer.operands
     dimensions = {dimension: i for i, (dimension, _) in enumerate(layer.loop_sizes)}
@@ -228,9 +232,9 @@ def problem_frame(
 def _unmapped_frame(
     layer: Layer, core: Core, links: tuple[tuple[str, str], ...], profile: ModelProfile
 ) -> tuple[Problem, list[int | None], int]:
-    """(problem with the fields that are the same for every spatial mapping, topmost bits, largest number of levels).
-
-    The topmost bits are those of `_topmost_bits`. The caller must not change the returned record.
+    """Triple (problem, topmost bits, largest number of memory levels of an operand). The problem has only the fields
+    that are the same for every spatial mapping. The topmost bits are those of `_topmost_bits`. The caller must not
+    change the returned problem, because later calls return the same object.
     """
     link = dict(links)
     operands = layer.operands
@@ -276,7 +280,8 @@ def term_arrays(
     profile: ModelProfile,
     links: tuple[tuple[str, str], ...],
 ) -> FieldValues:
-    """Values of the fields of a problem that describe the energy terms and the fixed cycles of the latency.
+    """Values of the fields of a problem that describe the energy terms, the fixed cycles and the waiting terms of the
+    latency.
 
     Raises MappingError if the array cannot run the spatial mapping.
     """
@@ -294,13 +299,15 @@ def term_arrays(
         "term_pj_a_cycle": a_cycle,
         "fixed_energy_pj": float(sum(fixed.tolist())),
         "energy_pj_a_cycle": float(sum(a_cycle.tolist())),
+        **waiting_arrays(layer, core),
     }
 
 
 def _working_bits(layer: Layer, operand: str, profile: ModelProfile) -> int:
     """Bits per element of an operand while the layer runs. For outputs, this is the width of a partial sum.
 
-    If the switch `room_for_final_outputs` (B44) is on, the width is at least that of a final output.
+    If the switch `room_for_final_outputs` (fault B44, docs/model.md) is on, the width is at least that of a final
+    output.
     """
     bits = layer.bits_of[operand]
     return max(bits, layer.bits_of[FINAL_OUTPUT]) if operand == OUTPUT and profile.room_for_final_outputs else bits
@@ -410,8 +417,9 @@ def _memory_arrays(
 
 
 def _topmost_bits(layer: Layer, core: Core, link: dict[str, str], profile: ModelProfile) -> list[int | None]:
-    """Total bits of the operands that each memory holds. The item is None unless the memory is the topmost memory of
-    all its operands."""
+    """One number for each memory of the core. If the memory is the topmost memory of all its operands, this is the size
+    of these operands in bits; otherwise it is None.
+    """
     chains = _chains(layer, core, link)
     found: list[int | None] = []
     for k, memory in enumerate(core.memories):
@@ -422,11 +430,11 @@ def _topmost_bits(layer: Layer, core: Core, link: dict[str, str], profile: Model
 
 
 def port_services(core: Core) -> tuple[tuple[int, int, tuple[tuple[str, str], ...]], ...]:
-    """Ports that serve at least one operand, each as (memory, port, ((memory operand, direction), ...)).
+    """Ports that serve at least one operand, each as (index of the memory, index of the port in the memory, services of
+    the port). A service is a pair (memory operand, direction).
 
-    The pairs (memory operand, direction) are the services of the port. They are sorted by operands in the order of the
-    memory, then by directions in the order in which the hardware file first names them. This order breaks ties in the
-    loading model.
+    The services are sorted by operands in the order of the memory, then by directions in the order in which the
+    hardware file first names them. This order breaks ties in the loading model.
     """
     return _services(core.frame)
 

@@ -1,7 +1,7 @@
 """Figures of a mapping problem: the fields that depend on the sizes and energies of memories and on the widths of
 ports.
 
-Designs with the same memories, operands and ports share all other fields of a problem. Such designs have the same
+Designs that differ only in these figures have equal values in all other fields of a problem. Such designs have the same
 *frame*.
 """
 
@@ -13,8 +13,10 @@ import numpy as np
 from tilewright.hardware.core import Port
 
 ROOMY_MARGIN = 128
-"""Factor on the total size of the operands of a memory. Every allocation fits into a memory that is this many times
-as large. The factor covers slices that count twice, and loop orders that have more iterations than the layer."""
+"""Factor that defines when a memory has room for every allocation: its size is then at least this factor times the
+total size of its operands. The factor is large because a slice counts twice if the memory is double-buffered, and
+because the iterations of a loop order can be more than those of the layer.
+"""
 NEVER = np.iinfo(np.int64).max
 
 
@@ -27,11 +29,13 @@ class CoreFigures:
     most_bits: np.ndarray
     """Width in bits of each port that serves at least one operand, in the order of `port_services`."""
     least_bits: np.ndarray
-    """Smallest part of a word in bits that each port can move. The ports are those of `most_bits`."""
+    """Smallest part of a word, in bits, that each port can move. The order of the ports is that of `most_bits`."""
 
     @classmethod
     def of(cls, memories: dict[str, np.ndarray], ports: Sequence[Port]) -> "CoreFigures":
-        """Figures of a core, from the columns of its memories and from its ports that serve at least one operand."""
+        """Figures of a core. `memories` has the values of `memory_columns`, and `ports` are the ports that serve at
+        least one operand.
+        """
         most = np.array([port.bandwidth_max_bits for port in ports], np.int64)
         least = np.array([port.bandwidth_min_bits for port in ports], np.int64)
         return cls(memories, most, least)
@@ -39,19 +43,25 @@ class CoreFigures:
 
 @dataclass(frozen=True, eq=False)
 class FigurePlaces:
-    """Positions of the figures in the problems of a layer. All cores of one frame have the same positions."""
+    """Positions of the figures in the problems of a layer. They are the same for all cores that differ only in their
+    figures.
+    """
 
     roomy_bits: np.ndarray
-    """Size in bits that each memory needs so that every allocation fits; NEVER if there is no such size."""
+    """Array of shape (memories,): size in bits from which a memory has room for every allocation. NEVER if no size is
+    known to be enough.
+    """
     links: tuple[np.ndarray, np.ndarray, np.ndarray]
-    """Operand, level and direction of each link that a port serves."""
+    """Triple of arrays (operands, memory levels, directions), with one element for each link that a port serves."""
     link_port: np.ndarray
     """Index of the port that serves each link of `links`."""
 
     @classmethod
     def of(cls, topmost_bits: Sequence[int | None], port_of: np.ndarray) -> "FigurePlaces":
-        """Positions of the figures. `topmost_bits` has, for each memory, the total bits of its operands. The item is
-        None if one of these operands also has a memory further out."""
+        """Positions of the figures. `topmost_bits` has one element for each memory: the size of all its operands in
+        bits, or None if one of these operands also has a memory further out. `port_of` is the field `port_of` of a
+        problem.
+        """
         roomy = [NEVER if bits is None else min(bits * ROOMY_MARGIN, NEVER) for bits in topmost_bits]
         o, m, x = np.nonzero(port_of >= 0)
         return cls(np.array(roomy, np.int64), (o, m, x), port_of[o, m, x])

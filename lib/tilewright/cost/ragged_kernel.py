@@ -2,8 +2,8 @@
 
 A pass is one iteration of the temporal loops. The number of positions in a pass is then one of the two integers next to
 the average. For example, 49 positions in 4 passes are 13, 12, 12 and 12 positions. A tile therefore has one of two
-sizes in this dimension. The sizes in different dimensions are independent. If each lane has its own tile, a lane counts
-by the share of passes in which the lane works.
+sizes in this dimension. The sizes in different dimensions are independent. If each lane has its own tile, a lane that
+works in only some passes counts as the share of passes in which it works.
 """
 
 import math
@@ -16,8 +16,8 @@ from tilewright.cost.workspace import SLICE_ROW
 
 @kernel
 def average_parts(problem, ws, o, m, way, precision, narrow):
-    """Average number of parts of `narrow` bits in a transfer of a tile of operand `o`. The tile is that of memory
-    level `m`, and `way` is its kind: HELD or WIDE. Its sizes can be fractional."""
+    """Average number of parts of `narrow` bits in a transfer of a tile of operand `o`. The tile belongs to memory level
+    `m`, and is of the kind `way`: HELD or WIDE. The sizes of the tile can be fractional."""
     choices = 1
     for d in range(problem.dimension_count):
         ws.dimension_size[SLICE_ROW, d] = ws.ragged_size[way, o, m, d]
@@ -42,7 +42,9 @@ def average_parts(problem, ws, o, m, way, precision, narrow):
 
 @kernel
 def list_sizes(problem, ws, o, m, way, d):
-    """List the sizes of tiles in dimension `d`, and the share of tiles with each size."""
+    """Write the sizes of tiles in dimension `d` (one or two sizes) to `ws.size_kind`, and the share of the tiles with
+    each size to `ws.size_share`.
+    """
     size = ws.ragged_size[way, o, m, d]
     low = rounded_down(size)
     ws.size_count[d] = 1
@@ -57,14 +59,16 @@ def list_sizes(problem, ws, o, m, way, d):
 
 @kernel
 def set_size(ws, d, kind, size, share):
-    """Set one size of tiles in dimension `d`, and the share of tiles with this size."""
+    """Write size number `kind` (0 or 1) of the tiles in dimension `d`, and the share of the tiles that have this
+    size.
+    """
     ws.size_kind[d, kind] = size
     ws.size_share[d, kind] = share
 
 
 @kernel
 def tile_of_sizes(problem, ws, o):
-    """Elements of operand `o` in a tile whose sizes are in row SLICE_ROW of `ws.dimension_size`."""
+    """Number of elements of operand `o` in a tile with the sizes in row SLICE_ROW of `ws.dimension_size`."""
     elements = 1.0
     i = 0
     while problem.relevant_dimensions[o, i] >= 0:

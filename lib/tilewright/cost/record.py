@@ -1,6 +1,6 @@
 """Record of a mapping: a typed object with all results.
 
-Artifacts, tables and plots are made from it.
+Artifacts, tables and plots are made from this object.
 """
 
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ LoopOrder = tuple[tuple[str, int], ...]
 LoopLevels = tuple[tuple[Loop, ...], ...]
 """Loops of each level, innermost level first."""
 LinkFigures = dict[str, tuple[dict[str, float], ...]]
-"""Numbers for links: operand -> list of memory levels, innermost first -> {direction: number}."""
+"""Number for each link: operand -> memory levels of the operand, innermost first -> {direction: number}."""
 
 
 UNEVEN = "uneven"
@@ -53,14 +53,15 @@ class LayerFacts(NamedTuple):
         return cls(layer.name, layer.operator_type, layer.equation, sizes, bits, **counts)
 
     def on_unit(self, unit: str) -> "LayerFacts":
-        """Facts in which the unit that runs the layer decides how operations are counted. Operations of the array
-        are multiply-accumulates; those of a pooling or vector unit are other operations."""
+        """Facts about the layer if it runs on a unit. Operations of the vector unit are not multiply-accumulates.
+        Operations of any other unit are multiply-accumulates.
+        """
         counts = work_counts(unit, self.work)
         return self._replace(mac_count=counts["mac_count"], operation_count=counts["operation_count"])
 
     @property
     def work(self) -> int:
-        """Number of operations of the layer, which are either all multiply-accumulates or all other operations."""
+        """Number of operations of the layer. Either all of them are multiply-accumulates, or none is."""
         return self.mac_count + self.operation_count
 
 
@@ -79,7 +80,7 @@ class PortActivity(NamedTuple):
     level: int
     direction: str
     real_cycles: int
-    """Cycles that one transfer takes."""
+    """Cycles that one transfer takes on the port."""
     allowed_cycles: int
     """Largest number of cycles that one transfer can take without a stall of the array."""
     period_cycles: int
@@ -87,11 +88,13 @@ class PortActivity(NamedTuple):
     period_count: int
     """Number of periods in which there is a transfer."""
     stall_slack_cycles: int
-    """Cycles of stall (positive) or slack (negative) of all transfers while the array computes."""
+    """Cycles of stall (positive) or slack (negative), summed over the transfers of the link that take place while the
+    array computes.
+    """
 
 
 class PortRecord(NamedTuple):
-    """Stall (positive) or slack of a port in cycles, and the links that it serves."""
+    """Stall (positive) or slack (negative) of a port in cycles, and the links that the port serves."""
 
     memory: str
     port: str
@@ -100,7 +103,7 @@ class PortRecord(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """Energy and latency of a mapping; None if the mapping does not fit."""
+    """Energy and latency of a mapping. Both are None if the mapping does not fit."""
 
     energy_pj: float | None = None
     latency_cycles: float | None = None
@@ -132,10 +135,8 @@ class ArrayUseRecord(NamedTuple):
     lanes: dict[str, dict[str, float]]
     """Number of lanes that the model counts: array dimension -> {loop dimension: lanes}."""
     input_loops: dict[str, InputWindow | None]
-    """Loop dimensions along which lanes need different inputs -> sliding window of the dimension, or None.
-
-    In the reference model, the keys are the dimensions that are irrelevant to the weights.
-    """
+    """Loop dimension along which lanes need different inputs -> sliding window of the dimension, or None. In the
+    reference model, the keys are the dimensions that are irrelevant to the weights."""
 
 
 @dataclass(frozen=True)
@@ -155,14 +156,15 @@ class LayerRecord:
     spatial_mapping: dict[str, dict[str, int]]
     """Number of lanes that the spatial mapping requests: array dimension -> {loop dimension: lanes}."""
     memory_operand_links: dict[str, str]
-    """Memory operand of each operand of the layer."""
+    """Layer operand -> memory operand that holds it."""
     loop_order: LoopOrder
     """Loop order that the search chose, innermost loop first, before stationary loops are merged into lower levels."""
     temporal_mapping: dict[str, tuple[LoopOrder, ...]]
     """Loops that each operand keeps at each memory level, after stationary loops are merged into lower levels."""
     spatial_levels: dict[str, LoopLevels]
-    """Spatial loops of each operand and level, with the factors of the latency model. The first level is between the
-    array and the innermost memory."""
+    """Spatial loops of each operand and level, with factors that are rounded to integers. The first level is between
+    the array and the innermost memory.
+    """
     memory_levels: dict[str, tuple[str, ...]]
     """Names of the memories of each operand, innermost memory first."""
     memories: dict[str, MemoryFacts]
@@ -170,14 +172,15 @@ class LayerRecord:
     energy_pj: float
     """Energy of the layer in pJ."""
     energy_terms_pj: dict[str, float]
-    """Energy terms in pJ, which add up to the energy in this order. In files, each term is a field
-    `<term>_energy_pj`."""
+    """Energy in pJ by term. The energy of the layer is the sum of the terms, added in the order of the keys. In files,
+    each term is a field `<term>_energy_pj`.
+    """
     latency_cycles: float
     """Latency of the layer in cycles."""
     edp_pj_cycles: float
     """Energy in pJ times latency in cycles."""
     latency_breakdown_cycles: dict[str, float]
-    """Latency terms in cycles, which add up to the latency in this order."""
+    """Latency in cycles by term. The latency of the layer is the sum of the terms, added in the order of the keys."""
     energy_breakdown_pj: LinkFigures
     """Energy of memory accesses in pJ, for each link."""
     word_accesses: LinkFigures
@@ -187,8 +190,10 @@ class LayerRecord:
     memory_utilization_individual: dict[str, tuple[float, ...]]
     """Share of each memory that is filled by one operand alone, by operand and memory level."""
     mac_utilization: dict[str, float]
-    """Ideal cycles divided by actual cycles. Each further entry adds more cycles to the actual cycles, such as
-    stalls."""
+    """Utilizations of the array: ideal cycles divided by actual cycles. The actual cycles of `spatial` are those of the
+    temporal loops. Each further key adds cycles to the actual cycles: `with_stalls` adds the stalls, `with_onloading`
+    then adds on-loading, and `with_offloading` then adds all other terms of the latency.
+    """
     ports: tuple[PortRecord, ...]
     """Stall or slack of each port, with the links that the port serves."""
     area_mm2: float | None
@@ -204,8 +209,8 @@ class LayerRecord:
     array_use: ArrayUseRecord | None = field(default=None, metadata=LEFT_OUT)
     """Use of an in-memory array by the layer; None for a digital array."""
     level_boundaries: dict[str, tuple[int, ...]] | None = field(default=None, metadata=LEFT_OUT)
-    """Number of loops up to and including each memory level of each operand; None unless the search chose the loops of
-    each memory."""
+    """Number of loops up to and including each memory level of each operand; None if the search did not choose the
+    loops of each memory."""
     array_dimensions: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
     """Names of all dimensions of the array, including dimensions that the spatial mapping does not use."""
     temporal_mapping_type: str = field(default=UNEVEN, metadata=LEFT_OUT)
@@ -223,7 +228,9 @@ class LayerRecord:
     evaluations: int | None = field(default=None, metadata=LEFT_OUT)
     """Number of mappings that the search evaluated; None if there was no search."""
     search: dict[str, Any] = field(default_factory=dict, metadata=LEFT_OUT)
-    """Statistics and certificates of the search engine."""
+    """Name, settings and statistics of the search engine, and its lower bound and proof if there are any
+    (docs/artifacts.md).
+    """
     alternatives: int = field(default=0, metadata=LEFT_OUT)
     """Number of other mappings that the stages returned for the layer. Totals use the mapping of this record."""
     core_is_changed: bool = field(default=False, metadata=LEFT_OUT)
@@ -292,7 +299,9 @@ def record_of_row(row: JsonObject) -> LayerRecord:
 
 
 def number(value: float) -> int | float:
-    """Number in the form in which files have it: an integer if `value` is whole, because its text is shorter."""
+    """Number as it is written to files: an integer if `value` is whole and below 2^53, because an integer has the
+    shorter text, else a float.
+    """
     return int(value) if float(value).is_integer() and abs(value) < 2**53 else float(value)
 
 

@@ -1,12 +1,12 @@
-"""Kernels that count read-backs of partial sums to a memory if sliding windows address the outputs.
+"""Kernels that count read-backs of partial sums if sliding windows address the outputs.
 
-In this case, some outputs of a tile were in the memory before, and some outputs are new. For example, let `ox = ix +
-fx`, with the loop FX inside a memory and the loop IX above the memory. Each period then adds one new output to the
-tile. The outputs that come back are those that earlier iterations left in the memory above. They are counted tile by
-tile, for each group of windows that share loops. The number of new outputs of all groups together is the product of the
-numbers of new outputs of each group.
+Tiles then share outputs. Some outputs of a tile were left in a memory above by earlier tiles and are read back; the
+others are new. For example, let `ox = ix + fx`, with the loop FX inside the tile and the loop IX directly outside the
+tile. Each further tile then has one new output.
 
-Iterations that touch the same output are `group_step` apart. The loop order decides which of these iterations is first.
+The outputs are counted tile by tile, for each group of windows that share loops. The number of new outputs of all
+groups together is the product of the numbers of new outputs of each group. The distance of two iterations that touch
+the same output is a multiple of `group_step`. The loop order decides which of these iterations is first.
 """
 
 import math
@@ -54,10 +54,11 @@ def count_returns(problem, ws, v, m, x):
 
 @kernel
 def size_tile(problem, ws, m, x):
-    """Compute the sizes of the tile of outputs that is read back in direction `x`.
+    """Write to `ws.tile_size` the sizes of the tile of outputs that is read back, one size for each loop dimension.
 
-    The tile is that of one instance of memory level `m` if `x` is FH, and that of all instances below together if `x`
-    is TL.
+    If `x` is FH, the level above sends partial sums back to memory level `m`. The tile is then what one instance of
+    level `m` holds. If `x` is TL, level `m` sends partial sums back to the level below. The tile is then what all
+    instances below one instance of level `m` read in one period.
     """
     o = OUTPUT_INDEX
     for d in range(problem.dimension_count):
@@ -71,8 +72,10 @@ def size_tile(problem, ws, m, x):
 
 @kernel
 def count_visits(problem, ws, parent):
-    """Pair (number of visits to an output by irrelevant loops, number of periods of window loops). Both count the
-    temporal loops from memory level `parent` outwards."""
+    """Pair (product of the irrelevant loops, product of the window loops). The first is the number of visits to an
+    output, and the second is the number of periods of the window loops. Both count only temporal loops from memory
+    level `parent` outwards.
+    """
     o = OUTPUT_INDEX
     visits = 1
     periods = 1
@@ -88,7 +91,9 @@ def count_visits(problem, ws, parent):
 
 @kernel
 def list_digits(problem, ws, group, m, parent):
-    """List the loops of a group of windows that are outside a tile, innermost loop first."""
+    """Write the loops of a group of windows to `ws.digit`, innermost loop first. Only loops outside the tile are
+    written.
+    """
     o = OUTPUT_INDEX
     ws.digit_count = 0
     for d in range(problem.dimension_count):
@@ -109,7 +114,9 @@ def list_digits(problem, ws, group, m, parent):
 
 @kernel
 def add_digit(ws, d, count, factor, level, is_lane):
-    """Append a loop over dimension `d` to the list. The loop is outside all loops that are in the list."""
+    """Append a loop over dimension `d` to the list `ws.digit`. The loop is outside all loops that are already in the
+    list.
+    """
     stride = ws.tile_size[d]
     for i in range(ws.digit_count):
         if ws.digit[i].dimension == d:
@@ -122,7 +129,7 @@ def add_digit(ws, d, count, factor, level, is_lane):
 
 @kernel
 def lanes_of(ws):
-    """Average number of busy lanes: the product of the spatial loops in the list."""
+    """Average number of busy lanes: the product of the spatial loops in `ws.digit`."""
     lanes = 1.0
     for i in range(ws.digit_count):
         if ws.digit[i].is_lane:
@@ -134,7 +141,7 @@ def lanes_of(ws):
 def next_value(ws, lanes):
     """Advance to the next values of the temporal loops if `lanes` is 0, or of the spatial loops if `lanes` is 1.
 
-    False after the last values; all values are then 0 again.
+    Returns False after the last values; all values are then 0 again.
     """
     for i in range(ws.digit_count):
         digit = ws.digit[i]
@@ -148,9 +155,10 @@ def next_value(ws, lanes):
 
 @kernel
 def share_out(problem, ws, group, parent):
-    """Count the tiles of a group by their pair (number of positions, number of new positions).
+    """Count the tiles of a group of windows by the pair (number of positions, number of new positions), and write the
+    counts to `ws.share`.
 
-    Returns the number of periods in which all positions are new.
+    Returns the number of periods in which the tiles of all lanes have only new positions.
     """
     silent = 0
     more = True
@@ -171,10 +179,10 @@ def share_out(problem, ws, group, parent):
 
 @kernel
 def add_share(ws, group, positions, fresh):
-    """Count one more tile with `positions` positions, of which `fresh` are new.
+    """Count one more tile with `positions` positions, of which `fresh` are new, in the table `ws.share`.
 
-    If the table `ws.share` has no room for another pair, the last row counts all further tiles, as tiles without new
-    positions.
+    The table has one row for each pair (`positions`, `fresh`). If only one row is left, it counts the tiles of all
+    further pairs. This last row has the number of positions of its first tile, and no new positions.
     """
     count = ws.share_count[group]
     for i in range(count):
@@ -193,7 +201,9 @@ def add_share(ws, group, positions, fresh):
 
 @kernel
 def place_tile(problem, ws, group):
-    """Compute the first iteration of the tile that the current loop values select, and the iteration after its last."""
+    """Compute the range of iterations of a tile in each dimension of a group: the first iteration, and the iteration
+    after the last one. The current values of the loops in `ws.digit` select the tile.
+    """
     for d in range(problem.dimension_count):
         if problem.dimension_group[OUTPUT_INDEX, d] != group:
             continue
@@ -212,7 +222,8 @@ def place_tile(problem, ws, group):
 @kernel
 def count_new(problem, ws, group, parent):
     """Pair (number of positions of the current tile, number of new positions among them). A position is new if no
-    earlier iteration left its output in the memory above."""
+    earlier iteration touched its output and left it in a memory from which the tile reads.
+    """
     positions = 0
     fresh = 0
     for d in range(problem.dimension_count):
@@ -237,7 +248,7 @@ def count_new(problem, ws, group, parent):
 
 @kernel
 def is_in_tile(problem, ws, group, times):
-    """True if the iteration that is `times` steps away from the current iteration is in the tile."""
+    """True if the tile contains the iteration that is `times` times `group_step` away from the current iteration."""
     for d in range(problem.dimension_count):
         if problem.dimension_group[OUTPUT_INDEX, d] == group:
             at = ws.visit[d] + times * problem.group_step[OUTPUT_INDEX, d]
@@ -248,7 +259,9 @@ def is_in_tile(problem, ws, group, times):
 
 @kernel
 def was_visited(problem, ws, group, parent):
-    """True if an earlier iteration touches the same output and leaves it in a memory from which the tile reads it."""
+    """True if an earlier iteration touches the same output as the current iteration, and leaves it in a memory from
+    which the tile reads it.
+    """
     for direction in (-1, 1):
         times = direction
         while is_in_layer(problem, ws, group, times):
@@ -261,7 +274,7 @@ def was_visited(problem, ws, group, parent):
 
 @kernel
 def is_in_layer(problem, ws, group, times):
-    """True if the layer has an iteration that is `times` steps away from the current iteration."""
+    """True if the layer has an iteration that is `times` times `group_step` away from the current iteration."""
     for d in range(problem.dimension_count):
         if problem.dimension_group[OUTPUT_INDEX, d] == group:
             at = ws.visit[d] + times * problem.group_step[OUTPUT_INDEX, d]
@@ -282,7 +295,9 @@ def size_of(ws, d):
 
 @kernel
 def find_values(ws, times, problem):
-    """Compute the values of all loops in the iteration that is `times` steps away from the current iteration."""
+    """Compute the value of each loop in the iteration that is `times` times `group_step` away from the current
+    iteration. The values are written to the field `other` of `ws.digit`.
+    """
     for d in range(problem.dimension_count):
         left = float(ws.visit[d] + times * problem.group_step[OUTPUT_INDEX, d])
         for i in range(ws.digit_count - 1, -1, -1):
@@ -294,7 +309,8 @@ def find_values(ws, times, problem):
 
 @kernel
 def came_earlier(problem, ws, parent):
-    """True if the other iteration runs before the tile and leaves its outputs in a memory that the tile also uses.
+    """True if the iteration in `ws.digit.other` runs before the current tile and leaves its outputs in a memory that
+    the tile also uses.
 
     A memory keeps the outputs that lanes below it wrote in earlier periods, until a loop above the memory advances.
     """
@@ -324,11 +340,12 @@ def is_ragged(problem, d):
 
 @kernel
 def sum_shares(problem, ws, m, way, visits, precision, narrow):
-    """Pair (largest number of elements that are read back in one transfer, parts of a word of all tiles). The parts are
-    an average over the iterations of the irrelevant loops.
+    """Pair (largest number of elements that one transfer reads back, number of word parts of `narrow` bits that all
+    tiles together read back in one iteration of the irrelevant loops). The second number is the average over all
+    `visits` iterations of the irrelevant loops.
 
-    In the first iteration of the irrelevant loops, only outputs that are not new come back. In every other iteration,
-    the whole tile comes back. A dimension that is not part of a window can have two sizes (`list_sizes`).
+    In the first of these iterations, only outputs that are not new are read back. In every other iteration, the whole
+    tile is read back. A dimension that is not part of a window can have two sizes (`list_sizes`).
     """
     choices = 1
     for d in range(problem.dimension_count):

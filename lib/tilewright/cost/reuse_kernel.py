@@ -47,9 +47,16 @@ def merge_stationary_loops(problem, ws):
 
 @kernel
 def count_cycles(problem, ws):
-    """Compute the cycles in which all loops up to each level run once, and the cycles of the level's innermost
-    irrelevant loops. For each level, also compute two products: that of its outermost relevant loops and that of
-    its outermost irrelevant loops."""
+    """Compute numbers of cycles and of reuse, and write them to the workspace.
+
+    For each operand and architecture level, these are: the cycles in which all loops up to this level run once
+    (`cycles`), the product of the outermost relevant loops of the level (`top_relevant`), and the product of its
+    outermost irrelevant loops (`top_irrelevant`).
+
+    For each operand, `stationary_cycles` is the number of cycles in which the array reuses the same data of the
+    operand. These are the cycles of the innermost loops of its lowest memory level, before the first loop that is not
+    irrelevant to the operand.
+    """
     iterations = problem.cycles_per_operation
     ws.iterations[0] = iterations
     for i in range(ws.loop_count):
@@ -76,7 +83,8 @@ def count_cycles(problem, ws):
 
 @kernel
 def top_run(problem, ws, o, kind, first, end):
-    """Product of the outermost loops of a level, up to the first loop that is not of kind `kind`.
+    """Product of loops of a level, from its outermost loop inwards. The product ends before the first loop that is not
+    of kind `kind`.
 
     The loops of the level are at the positions from `first` to `end - 1`.
     """
@@ -90,7 +98,9 @@ def top_run(problem, ws, o, kind, first, end):
 
 @kernel
 def size_tiles(problem, ws, v):
-    """Compute the elements, and the bits per element, of the tile of one instance at each architecture level."""
+    """Compute, for each operand and architecture level, the number of elements of the tile of one instance, and its
+    bits per element. `v` is the variant of the spatial factors: 0 fractional, 1 integer.
+    """
     mark_partial_sums(problem, ws, v)
     for o in range(problem.operand_count):
         if problem.switches[WHOLE_TILES]:
@@ -117,7 +127,10 @@ def size_tiles(problem, ws, v):
 
 @kernel
 def set_precisions(problem, ws, v, o):
-    """Set the bits per element of operand `o` in the tiles that each level passes to the level above."""
+    """Set the bits per element of the tiles of operand `o` at each architecture level: the width of a final output if
+    the operand is the output and the level passes no partial sums upward, otherwise the width of the operand in the
+    computation.
+    """
     for a in range(problem.level_count[o] + 1):
         bits = problem.precision_bits[o]
         if o == OUTPUT_INDEX and not ws.partial_sum[v, a]:
@@ -127,11 +140,12 @@ def set_precisions(problem, ws, v, o):
 
 @kernel
 def size_whole_tiles(problem, ws, v, o):
-    """Compute the tiles of operand `o` if the switch `whole_tiles` is on: each dimension has a whole number of
-    elements.
+    """Compute the numbers of elements of the tiles of operand `o` if the switch `whole_tiles` is on. The size of each
+    dimension is then rounded up to a whole number.
 
-    For the elements that all instances below take from one instance, the union of their tiles is counted. The union has
-    fewer elements than the tiles in sum, because each tile is rounded up and windows of neighbours overlap.
+    At each memory level, two tiles are computed: the tile that one instance holds, and the union of the tiles that all
+    instances below take from one instance in one period. The union can have fewer elements than all these tiles added
+    up, because each tile is rounded up and the windows of neighbouring tiles overlap.
     """
     for d in range(problem.dimension_count):
         ws.dimension_size[SLICE_ROW, d] = 1.0
@@ -149,9 +163,10 @@ def size_whole_tiles(problem, ws, v, o):
 
 @kernel
 def count_elements(problem, ws, o, m, way):
-    """Largest number of elements of operand `o` in a tile with the current sizes.
+    """Number of elements of operand `o` in the largest tile of the kind `way` (HELD or WIDE) at memory level `m`. The
+    sizes of the tile are in row SLICE_ROW of `ws.dimension_size`, and each size is rounded up.
 
-    If a dimension has fractional spatial factors, the current sizes are also written to `ws.ragged_size`.
+    If a dimension has fractional spatial factors, the sizes are also written to `ws.ragged_size`, not rounded.
     """
     whole = 1.0
     i = 0
@@ -166,7 +181,9 @@ def count_elements(problem, ws, o, m, way):
 
 @kernel
 def mark_partial_sums(problem, ws, v):
-    """Mark the levels that pass partial sums upward, and count the accumulations of an output from each level on."""
+    """Mark the levels that pass partial sums upward. For each level, also compute how many times an output is
+    accumulated at this level and at all levels above it.
+    """
     o = OUTPUT_INDEX
     levels = problem.level_count[o]
     start_windows(problem, ws)
@@ -207,8 +224,8 @@ def mark_partial_sums(problem, ws, v):
 def mark_window_sums(problem, ws, v):
     """Mark the levels whose loops add to outputs, if sliding windows address the outputs.
 
-    Irrelevant loops add to outputs. Window loops add to outputs if they multiply the number of iterations by more than
-    the number of window positions.
+    Irrelevant loops add to outputs. The window loops of a level also add to outputs if they multiply the number of
+    iterations by a larger factor than they multiply the number of window positions.
     """
     o = OUTPUT_INDEX
     for d in range(problem.dimension_count):
@@ -239,8 +256,9 @@ def mark_window_sums(problem, ws, v):
 
 @kernel
 def window_iterations(problem, ws, o):
-    """Pair (number of iterations of all window loops of operand `o`, number of window positions that they touch),
-    for the current sizes."""
+    """Pair (number of iterations of all window loops of operand `o`, number of window positions that these iterations
+    touch), for the tile sizes in row SLICE_ROW of `ws.dimension_size`.
+    """
     iterations = 1.0
     for d in range(problem.dimension_count):
         if problem.kind[o, d] == PARTIAL:
@@ -268,7 +286,7 @@ def record_link(problem, ws, v, o, m, x, amount, precision, period, total, bandw
 
 @kernel
 def clear_link(ws, v, o, m, x):
-    """Record that one link moves no data."""
+    """Set all numbers of the data movement of one link to 0."""
     ws.amount[v, o, m, x] = 0
     ws.precision[v, o, m, x] = 0
     ws.period[v, o, m, x] = 0
@@ -317,8 +335,12 @@ def record_data_movement(problem, ws, v):
 
 @kernel
 def record_partial_sums(problem, ws, v, m, is_top):
-    """Set the precision of outputs on the links into and out of memory level `m`. On the opposite links, write the
-    data movement of the read-backs of partial sums."""
+    """Set the bits per element of outputs on two links of memory level `m`: the link from the level below (FL) and the
+    link to the level above (TH). `is_top` is true if there is no level above.
+
+    If a link moves partial sums, also write the data movement of their read-backs to the link in the opposite direction
+    (TL or FH).
+    """
     o = OUTPUT_INDEX
     partial_low = is_accumulated_above(problem, ws, v, m)
     ws.precision[v, o, m, FL] = problem.precision_bits[o] if partial_low else problem.final_precision_bits
@@ -339,10 +361,11 @@ def record_partial_sums(problem, ws, v, m, is_top):
 
 @kernel
 def is_accumulated_above(problem, ws, v, a):
-    """True if architecture level `a` passes partial sums upward, because loops above add to the outputs.
+    """True if architecture level `a` passes partial sums upward, because loops above the level add to the outputs.
 
-    The reference computes this from the average number of accumulations above the level. It misses the few outputs that
-    are accumulated over fractions of lanes (B41).
+    If the switch `whole_tiles` is off, the result follows, as in the reference, from the average number of
+    accumulations of an output above the level. If only some outputs are accumulated further, the reference can then
+    treat all outputs as final (fault B41, docs/model.md).
     """
     if problem.switches[WHOLE_TILES]:
         return ws.partial_sum[v, a] != 0
@@ -351,8 +374,9 @@ def is_accumulated_above(problem, ws, v, a):
 
 @kernel
 def copy_link(ws, v, o, m, source, target):
-    """Copy the data movement of link `source` to link `target`. Read-backs of partial sums have as many elements and
-    the same periods as the transfers in which they left."""
+    """Copy the data movement of link `source` to link `target`, except the bits per element. A read-back of partial
+    sums has as many elements, and the same periods, as the transfer that moved the partial sums away.
+    """
     ws.amount[v, o, m, target] = ws.amount[v, o, m, source]
     ws.period[v, o, m, target] = ws.period[v, o, m, source]
     ws.count[v, o, m, target] = ws.count[v, o, m, source]
@@ -365,8 +389,9 @@ def copy_link(ws, v, o, m, source, target):
 def skip_first_accumulation(problem, ws, v, m, x, level):
     """Remove the first accumulation of every output from the read-backs, if `skip_first_accumulation_read` is on.
 
-    Of Z periods, Z/V begin a new output. V is the product of the temporal irrelevant loops in memory levels from
-    `level` outwards. If windows address the outputs, a tile can have new and old outputs, which `count_returns` counts.
+    If a link has Z periods, Z/V of them begin a new output. V is the product of the temporal irrelevant loops in memory
+    levels from `level` outwards. If windows address the outputs, a tile can have new and old outputs, which
+    `count_returns` counts.
     """
     if not problem.switches[SKIP_FIRST_READ]:
         return

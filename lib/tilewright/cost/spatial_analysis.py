@@ -22,11 +22,15 @@ class Lanes:
     loops."""
 
     units: np.ndarray
-    """[o, a] Active instances, from fractional spatial factors. They are rounded to integers unless the switch
-    `whole_tiles` is on."""
+    """Number of active array elements (level 0) or active memory instances (other levels) for each operand, as an array
+    [operand, architecture level], computed from fractional spatial factors. The numbers are rounded to integers unless
+    the switch `whole_tiles` is on.
+    """
     boost: np.ndarray
-    """[v, o, a] Number of lower instances with different data that one upper instance feeds. Variant v is 0 for
-    fractional and 1 for integer spatial factors."""
+    """Number of lower instances with different data that one upper instance feeds: array [variant, operand,
+    architecture level of the lower instances]. Variant 0 is computed from fractional and variant 1 from integer spatial
+    factors. If the switch `whole_tiles` is on, variant 0 has the numbers of variant 1.
+    """
 
 
 @dataclass(frozen=True)
@@ -37,9 +41,9 @@ class _Products:
     """
 
     relevant: list[float]
-    """Products of the relevant loops and of the relevant parts of window loops."""
+    """Product of the relevant loops and the relevant parts of window loops, for each architecture level."""
     everything: list[float]
-    """Products of all loops."""
+    """Product of all loops, for each architecture level."""
 
 
 def spatial_analysis(

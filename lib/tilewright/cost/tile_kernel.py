@@ -19,13 +19,13 @@ NOISE = 1e-12
 
 @kernel
 def rounded_up(value):
-    """The integer that equals `value` except for rounding errors, or else the next larger integer."""
+    """Integer that equals `value` except for rounding errors, or else the next larger integer."""
     return math.ceil(value * (1 - NOISE))
 
 
 @kernel
 def rounded_down(value):
-    """The integer that equals `value` except for rounding errors, or else the next smaller integer; at least 1."""
+    """Integer that equals `value` except for rounding errors, or else the next smaller integer; at least 1."""
     return max(1, math.floor(value * (1 + NOISE)))
 
 
@@ -82,11 +82,13 @@ def multiply_positions(problem, ws, o, row, elements):
 
 @kernel
 def joint_positions(problem, ws, o, row):
-    """Number of distinct positions in all windows of operand `o` together, if some of the windows share loops.
+    """Number of distinct positions that the windows of operand `o` touch together, for the tile sizes in row `row` of
+    `ws.dimension_size`. The function is for operands some of whose windows share loops.
 
-    Windows that share loops, directly or through other windows, form a group. Iterations of a group that touch the same
-    position are one step apart (`group_step`). The number of distinct positions is therefore the number of iterations
-    without an iteration one step before them.
+    Windows that share loops, directly or through other windows, form a group. If two iterations of a group touch the
+    same position, they differ by a multiple of the vector `group_step`. Each position is counted once: at its first
+    iteration in the tile, from which one step back leaves the tile. A group counts at most its positions in the whole
+    layer. The result is the product over all groups.
     """
     positions = 1.0
     for group in range(problem.relation_count):
@@ -114,9 +116,10 @@ def start_windows(problem, ws):
 
 @kernel
 def widen_window(problem, ws, o, r, d, size):
-    """Multiply a loop over dimension `d` into window `r` of operand `o`.
+    """Multiply the size of a loop over dimension `d` into the sizes of window `r` of operand `o`.
 
-    Returns the number of distinct positions of the window, or 0 if `d` is not a loop of the window.
+    Returns the number of distinct positions of the enlarged window. Returns 0 if the operand does not use the window,
+    or if `d` is not a dimension of the window.
     """
     if not problem.relation_used[o, r]:
         return 0.0
@@ -131,7 +134,9 @@ def widen_window(problem, ws, o, r, d, size):
 
 @kernel
 def multiply_relevant(problem, ws, o, d, size, relevant):
-    """Product of `relevant` and one loop over dimension `d`. For a window loop, only its relevant factor counts."""
+    """Product of `relevant` and the size of a loop over dimension `d`. The size of an irrelevant loop counts as 1. The
+    size of a window loop counts only with its relevant factor.
+    """
     kind = problem.kind[o, d]
     if kind == RELEVANT:
         return relevant * size
@@ -146,10 +151,11 @@ def multiply_relevant(problem, ws, o, d, size, relevant):
 
 @kernel
 def multiply_loop(problem, ws, o, d, size, relevant, irrelevant):
-    """Multiply one loop over dimension `d` into the products of the relevant and of the irrelevant loops.
+    """Multiply the size of one loop over dimension `d` into the product `relevant` of the relevant loops and the
+    product `irrelevant` of the irrelevant loops.
 
-    A window loop is split into a relevant and an irrelevant factor. Returns the two products, and True if an irrelevant
-    factor is larger than 1.
+    A window loop is split into a relevant and an irrelevant factor. Returns a triple: both products, and True if the
+    loop has an irrelevant factor larger than 1.
     """
     kind = problem.kind[o, d]
     if kind == RELEVANT:

@@ -27,6 +27,9 @@ from tilewright.cost.problem import (
     TOTAL_COUNT,
 ) = range(7)
 
+# Positions in `waiting`, in the order of `waiting.WAITING_TERMS`. All are in cycles.
+CALL_WAITING, COMMAND_WAITING, REQUEST_WAITING, WAITING_COUNT = range(4)
+
 SLICE_ROW = MAX_OPERANDS
 """Row of `dimension_size` that holds temporary tile sizes."""
 
@@ -136,13 +139,16 @@ WORKSPACE_DTYPE = np.dtype(
         ("floor_load", np.float64, (_O, _M, 4)),  # [o, m, x] value of `load` if as much loading as possible is hidden
         ("terms", np.float64, (MAX_TERMS,)),  # [t] energy terms in pJ
         ("totals", np.float64, (TOTAL_COUNT,)),  # totals at the positions ENERGY, LATENCY and so on
+        ("waiting", np.float64, (WAITING_COUNT,)),  # [t] waiting terms of the latency; not written without waiting
         ("failure", np.int64, (3,)),  # memory k, operand o and level m concerned
         ("failure_bits", np.float64, (2,)),  # bits that are needed, and bits of the memory
     ],
     align=True,
 )
-"""Layout of a workspace. The axes of the arrays are those of `PROBLEM_DTYPE`. `row` is the row of an operand in
-`allocation_kernel`, and `group` is a group of sliding windows that share loops."""
+"""Layout of a workspace. The axes of the arrays are those of `PROBLEM_DTYPE`, and further axes: `row` is the row of an
+operand in `allocation_kernel`, `group` is a group of sliding windows that share loops, and `i`, `j` and `kind` are
+positions in a list.
+"""
 
 Workspace = np.record
 """Record with the layout `WORKSPACE_DTYPE`."""

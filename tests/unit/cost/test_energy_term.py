@@ -1,13 +1,15 @@
 """A term of the energy in one file: refresh of memories, which goes on as long as a layer runs. Whatever sums, checks,
 tabulates or draws energies has it, on one core and on several."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tilewright.base.errors import InputError
 from tilewright.base.registry import enter, withdraw
-from tilewright.cost.energy_terms import ENERGY_TERMS, TermCost
+from tilewright.cost.energy_terms import ENERGY_TERMS, TermCost, further_energy_terms
 from tilewright.cost.record import record_of_row, record_row
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping, MappingConstraints, Unrolling
@@ -81,6 +83,19 @@ def test_one_core() -> None:
     assert {"MAC", "refresh"} <= texts
 
 
+def test_layers_that_differ_only_in_constants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A term can depend on which operands are constant, so one search does not serve both layers."""
+
+    def cost(term: _Refresh, layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
+        return TermCost(fixed_pj=float(len(layer.constant_operands)))
+
+    monkeypatch.setattr(_Refresh, "cost", cost)
+    layers = [replace(LAYER, name=f"with {len(given)}", constant_operands=given) for given in ((), ("W",))]
+    mapped = map_workload(network(layers), CORE, Mapping((MappingConstraints("default"),)), SearchOptions())
+    energies = {name: one.energy_terms_pj["refresh"] for one in mapped.records for name in one.layer_names}
+    assert energies == {"with 0": 0.0, "with 1": 1.0}
+
+
 def test_what_is_missing_from_the_sum_is_found() -> None:
     """A record that leaves the term out of its energy fails, and a summary that leaves it out of its sum."""
     mapped = map_workload(network([LAYER]), CORE, Mapping((MappingConstraints("default"),)), SearchOptions())
@@ -89,6 +104,28 @@ def test_what_is_missing_from_the_sum_is_found() -> None:
     assert "breakdowns_sum_to_totals" in failure_message(check_run([wrong]))
     summary = mapped.summary | {"refresh_energy_pj": 0.0}
     assert "refresh_energy_pj is 0.0 in the summary" in failure_message(check_run(mapped.records, summary))
+
+
+@pytest.mark.parametrize(
+    "value", [TermCost(-1.0), TermCost(0.0, -2.0), TermCost(math.inf), TermCost(math.nan), TermCost(True), 3.0, None]
+)
+def test_what_is_no_energy_is_refused(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Energies that are negative, infinite or missing: the message names the plug-in and the layer."""
+    monkeypatch.setattr(_Refresh, "cost", lambda self, layer, core, unrolling: value)
+    with pytest.raises(InputError) as caught:
+        map_workload(network([LAYER]), CORE, Mapping((MappingConstraints("default"),)), SearchOptions())
+    said = str(caught.value)
+    assert f"plug-in refresh is not a valid energy for layer {LAYER.name} on {CORE.name}" in said
+    assert "allowed: finite numbers of at least 0" in said
+
+
+@pytest.mark.parametrize("value", [-1.0, math.inf, "3"])
+def test_what_is_no_energy_of_copies_is_refused(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Energies of cycles in which data are copied are checked, too."""
+    monkeypatch.setattr(_Refresh, "waiting_pj_a_cycle", lambda self, core: value)
+    (term,) = further_energy_terms(CORE).values()
+    with pytest.raises(InputError, match="plug-in refresh is not a valid energy for cycles in which data are copied"):
+        term.waiting_pj_a_cycle(CORE)
 
 
 def test_several_cores(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_without_a_clock_nothing_is_added() -> None:
     mapped = map_workload(network([LAYER]), register_core(), Mapping((MappingConstraints("default"),)), SearchOptions())
     assert not {"latency_s", "power_w", "leakage_energy_pj"} & mapped.summary.keys()
     (line,) = power_lines(mapped.summary)
-    assert "leakage is left out" in line
+    assert "static power is left out" in line
 
 
 def test_a_memory_that_a_layer_does_not_see_goes_on_leaking() -> None:

@@ -1,0 +1,294 @@
+"""Kernels that compute the waiting terms of the latency: times for calls, commands and memory requests, which do not
+follow from the arithmetic of a layer.
+
+The hardware file gives these times (`cost.waiting`). Little's law turns each of them into a lower limit of the latency:
+if at most n requests are in flight and each takes t cycles, a request ends every t / n cycles. If the largest limit is
+above the latency of the cost model, the latency is raised to this limit. The latency never falls, so every lower bound
+of the cost model stays valid.
+
+A call is the work between two loads: the loops that every operand keeps below its outermost memory. A call loads the
+inputs of these loops anew. A command is a part of a call that the array runs without a further command. No command runs
+before the first inputs are on chip, or after the last results have left the array.
+"""
+
+import math
+
+import numpy as np
+
+from tilewright.base.compiled import kernel
+from tilewright.cost.allocation_kernel import OUTPUT_INDEX
+from tilewright.cost.problem import IRRELEVANT
+from tilewright.cost.tile_kernel import tile_elements_of
+from tilewright.cost.workspace import (
+    CALL_WAITING,
+    COMMAND_WAITING,
+    LATENCY,
+    OFFLOADING,
+    ONLOADING,
+    REQUEST_WAITING,
+    SLICE_ROW,
+    WAITING_COUNT,
+)
+from tilewright.hardware.core import TL
+
+STORES_OF_A_MISS = 2
+"""Number of transfers for a burst of outputs that is not in the first cache: the burst is fetched, and later written
+back.
+"""
+
+
+@kernel
+def iterations(ws, first, last):
+    """Product of the loops from position `first` up to, but not including, position `last`."""
+    product = 1.0
+    for i in range(first, last):
+        product *= ws.loop_size[i]
+    return product
+
+
+@kernel
+def call_boundary(problem, ws):
+    """Number of loops of a call: the loops that every operand keeps below its outermost memory."""
+    least = ws.loop_count
+    for o in range(problem.operand_count):
+        top = problem.level_count[o] - 1
+        if top > 0:
+            least = min(least, ws.bound[o, top - 1])
+    return least
+
+
+@kernel
+def load_boundary(problem, ws, o, calls):
+    """Number of innermost loops that one load of operand `o` covers. `calls` is the number of loops of a call.
+
+    If the core has calls, a load covers the loops of a call. Otherwise, it covers the loops that the operand keeps
+    below its outermost memory, and the loops directly outside them that do not replace the data.
+    """
+    top = problem.level_count[o] - 1
+    if problem.has_calls:
+        return calls
+    return ws.merged[o, top - 1] if top > 0 else 0
+
+
+@kernel
+def size_tile_of_loops(problem, ws, o, last):
+    """Write the sizes of a tile of operand `o` to row SLICE_ROW of `ws.dimension_size`, one size for each loop
+    dimension. The tile covers all spatial loops of the operand and the `last` innermost temporal loops.
+    """
+    for d in range(problem.dimension_count):
+        ws.dimension_size[SLICE_ROW, d] = 1.0
+    for s in range(problem.spatial_start[o, 0], problem.spatial_start[o, problem.level_count[o] + 1]):
+        ws.dimension_size[SLICE_ROW, problem.spatial_dimension[o, s]] *= problem.spatial_factor[0, o, s]
+    for i in range(last):
+        ws.dimension_size[SLICE_ROW, ws.loop_dimension[i]] *= ws.loop_size[i]
+
+
+@kernel
+def bits_outside(problem, o):
+    """Bits of an element of operand `o` in its outermost memory."""
+    return problem.final_precision_bits if o == OUTPUT_INDEX else problem.precision_bits[o]
+
+
+@kernel
+def requests_memory(problem, o):
+    """True if the outermost memory of operand `o` is the memory whose requests take time."""
+    return problem.level_memory[o, problem.level_count[o] - 1] == problem.request_memory
+
+
+@kernel
+def footprint_bits(problem, ws, last):
+    """Bits that the `last` innermost temporal loops touch, summed over the operands whose outermost memory is the
+    memory whose requests take time.
+    """
+    bits = 0.0
+    for o in range(problem.operand_count):
+        if requests_memory(problem, o):
+            size_tile_of_loops(problem, ws, o, last)
+            bits += tile_elements_of(problem, ws, o, SLICE_ROW) * bits_outside(problem, o)
+    return bits
+
+
+@kernel
+def serving_level(problem, footprint):
+    """Index of the first cache with room for a footprint in bits; the number of caches if no cache has room."""
+    level = 0
+    while level < problem.cache_count and footprint > problem.cache_bits[level]:
+        level += 1
+    return level
+
+
+@kernel
+def request_latency(problem, ws, o, first, is_store):
+    """Average latency in cycles of a request of operand `o`, if each load covers the `first` innermost loops.
+
+    Data that the layer has used before are loaded from a cache: the first cache with room for all data that were
+    touched since this last use. Data that are used for the first time are loaded from the first cache with room for all
+    data of the layer, because an earlier run of the layer has left them there. If no cache has room, the memory itself
+    is used. A store has latency 0 if it would use the first cache.
+    """
+    if problem.cache_count == 0:
+        return problem.request_latency_cycles
+    total = iterations(ws, first, ws.loop_count)
+    outside, inside, repeated, latency = total, 1.0, 0.0, 0.0
+    for i in range(first, ws.loop_count + 1):
+        if i < ws.loop_count:
+            size = ws.loop_size[i]
+            outside /= size
+            if problem.kind[o, ws.loop_dimension[i]] != IRRELEVANT:
+                inside *= size
+                continue
+            loads = (size - 1) * outside * inside
+            repeated += loads
+        else:
+            loads = total - repeated
+        level = serving_level(problem, footprint_bits(problem, ws, i))
+        if level > 0 or not is_store:
+            latency += loads * problem.cache_latency_cycles[level]
+    return latency / total
+
+
+@kernel
+def greatest_divisor(one, other):
+    """Greatest common divisor of two integers."""
+    while other != 0:
+        one, other = other, one % other
+    return one
+
+
+@kernel
+def rows_of_tile(problem, ws, o, last):
+    """Triple (number of rows of a tile, bits of a row of the tile, bits of a row of the whole tensor). The tile covers
+    all spatial loops of operand `o` and the `last` innermost temporal loops.
+
+    A row has elements that are adjacent in memory: those along the dimension `row_dimension` of the operand. If this
+    dimension is not known, the tile counts as one row, and a row of the tensor is as long as this row.
+    """
+    bits = bits_outside(problem, o)
+    size_tile_of_loops(problem, ws, o, last)
+    elements = tile_elements_of(problem, ws, o, SLICE_ROW)
+    d = problem.row_dimension[o]
+    if d < 0:
+        return 1.0, np.int64(math.ceil(elements * bits)), np.int64(math.ceil(elements * bits))
+    row = ws.dimension_size[SLICE_ROW, d]
+    whole = row
+    for i in range(last, ws.loop_count):
+        if ws.loop_dimension[i] == d:
+            whole *= ws.loop_size[i]
+    return elements / row, np.int64(math.ceil(row * bits)), np.int64(math.ceil(whole * bits))
+
+
+@kernel
+def words_of_row(row, whole, width):
+    """Average number of aligned words of `width` bits that a row of `row` bits touches.
+
+    Rows are `whole` bits apart, so that only some alignments occur.
+    """
+    step = greatest_divisor(greatest_divisor(row, whole), width)
+    return (row + width - step) / width
+
+
+@kernel
+def request_cycles(problem, ws, calls):
+    """Pair (cycles that all memory requests of the layer take, latency in cycles of the first load of a call).
+
+    Requests overlap with each other, and with the transfers over the port. The first request of a page holds up all
+    other requests. The latency of the first load is that of the input whose requests have the largest average latency.
+    """
+    requests, port, pages, first_latency = 0.0, 0.0, 0.0, 0.0
+    for o in range(problem.operand_count):
+        if not requests_memory(problem, o):
+            continue
+        is_store = o == OUTPUT_INDEX
+        top = problem.level_count[o] - 1
+        first = load_boundary(problem, ws, o, calls)
+        latency = request_latency(problem, ws, o, first, is_store)
+        rows, row, whole = rows_of_tile(problem, ws, o, first)
+        loads = 1.0
+        for i in range(first, ws.loop_count):
+            if not is_store or problem.kind[o, ws.loop_dimension[i]] != IRRELEVANT:
+                loads *= ws.loop_size[i]
+        bursts = loads * rows * words_of_row(row, whole, problem.burst_bits)
+        if is_store:
+            transfers = STORES_OF_A_MISS if problem.cache_count > 0 else 1
+            requests += transfers * bursts * latency / problem.requests_in_flight
+            continue
+        requests += bursts * latency / problem.requests_in_flight
+        width = problem.bandwidth_max_bits[o, top, TL]
+        if width > 0:
+            port += loads * rows * words_of_row(row, whole, width)
+        if problem.page_bits > 0:
+            pages += loads * rows * min(1.0, whole / problem.page_bits) * problem.page_cycles
+        first_latency = max(first_latency, latency)
+    return max(requests, port) + pages, first_latency
+
+
+@kernel
+def command_cycles(problem, ws, calls):
+    """Pair (cycles in which the array is busy with the commands of one call, lower limit of the cycles of one call that
+    follows from the largest number of commands in flight). The second number is 0 if the hardware file does not give
+    this largest number, or does not give the size of commands.
+
+    A call consists of the `calls` innermost loops. A command covers at most `command_iterations` iterations of the
+    loops over the dimensions in `command_dimension`, or of the innermost loop if no such dimension is given.
+    """
+    total = iterations(ws, 0, calls) * problem.cycles_per_operation
+    if problem.command_iterations == 0:
+        return total, 0.0
+    run = 1.0
+    for i in range(calls):
+        if problem.command_dimension[ws.loop_dimension[i]]:
+            run *= ws.loop_size[i]
+    if problem.command_dimension_count == 0 and calls > 0:
+        run = float(ws.loop_size[0])
+    longest = float(problem.command_iterations)
+    commands = math.ceil(run / longest)
+    last = run - (commands - 1) * longest
+    least = problem.least_command_cycles
+    each = problem.cycles_per_operation
+    busy = (commands - 1) * max(least, longest * each) + max(least, last * each)
+    runs = iterations(ws, 0, calls) / run
+    waiting = 0.0
+    if problem.commands_in_flight > 0:
+        waiting = runs * (commands * problem.command_latency_cycles + busy) / problem.commands_in_flight
+    return runs * busy, waiting
+
+
+@kernel
+def add_waiting(problem, ws):
+    """Raise the latency in `ws.totals` to the largest of the lower limits that calls, commands and requests set. A
+    latency above this limit does not change.
+
+    The increase is rounded up to whole cycles and written to the element of `ws.waiting` that belongs to the largest
+    limit. The other elements are 0. If the latency does not change, all elements are 0.
+    """
+    for t in range(WAITING_COUNT):
+        ws.waiting[t] = 0.0
+    calls = call_boundary(problem, ws)
+    count = iterations(ws, calls, ws.loop_count)
+    busy, waiting = command_cycles(problem, ws, calls)
+    requests, latency = 0.0, 0.0
+    if problem.request_memory >= 0:
+        requests, latency = request_cycles(problem, ws, calls)
+    limit, term = 0.0, REQUEST_WAITING
+    if problem.request_memory >= 0:
+        limit = requests
+    if problem.command_iterations > 0:
+        commands = count * max(busy, waiting)
+        if not problem.has_calls:
+            # With calls, the loads of one call are added below.
+            commands += ws.totals[ONLOADING] + ws.totals[OFFLOADING]
+        if commands > limit:
+            limit, term = commands, COMMAND_WAITING
+    if problem.has_calls:
+        issued = count * problem.call_cycles
+        in_turn = 0.0
+        if problem.calls_in_flight > 0:
+            one = problem.call_cycles + latency + problem.command_latency_cycles
+            in_turn = (count * (one + max(busy, waiting)) + requests) / problem.calls_in_flight
+        if max(issued, in_turn) > limit:
+            limit, term = max(issued, in_turn), CALL_WAITING
+        limit += latency + requests / count
+    added = math.ceil(limit - ws.totals[LATENCY])
+    if added > 0:
+        ws.waiting[term] = float(added)
+        ws.totals[LATENCY] += float(added)
