@@ -25,22 +25,22 @@ class SearchStoppedError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class OrderBatch:
-    """Loop orders of one problem, innermost loop first. A batch can be empty.
+    """Loop orders of one mapping problem, innermost loop first. A batch can be empty.
 
     Raises MappingError if the arrays do not match the problem or are too large.
     """
 
     problem: PreparedProblem
+    """Mapping problem of the orders."""
     loops: tuple[tuple[str, int], ...]
     """Distinct loops as pairs (loop dimension, size); `orders` holds indexes into this tuple."""
     orders: np.ndarray
-    """[order, position] Index of the loop at each position, int64; at most BATCH_ORDERS orders."""
+    """Index of the loop at each position of each order: int64 array [order, position] with at most BATCH_ORDERS
+    orders."""
     boundaries: np.ndarray | None = None
-    """[order, operand, level] Level boundaries, int64; operands are in the order of the layer.
-
+    """Level boundaries of each order: int64 array [order, operand, level], with the operands in the order of the layer.
     A boundary is the number of loops up to and including a memory level. If `boundaries` is None, loops are allocated
-    to memories greedily, as in zigzag-dse.
-    """
+    to memories greedily, as in zigzag-dse."""
     visited: int = 0
     """Number of orders that the search visited to make this batch, including orders that violate the constraints."""
     search: tuple[tuple[str, object], ...] = ()
@@ -63,11 +63,13 @@ class OrderBatch:
                 )
 
     def loop_order(self, row: int) -> LoopOrder:
-        """Loop order of a row, with the names of the loop dimensions."""
+        """Loop order in row `row` of the batch, with the names of the loop dimensions."""
         return tuple(self.loops[int(index)] for index in self.orders[row])
 
     def level_boundaries(self, row: int) -> Boundaries | None:
-        """Level boundaries of a row, one number for each level of each operand; None if the batch has no boundaries."""
+        """Level boundaries of a row: for each level of each operand, the number of loops up to and including this
+        level. None if the batch has no boundaries.
+        """
         if self.boundaries is None:
             return None
         counts = self.problem.arrays.level_count.tolist()
@@ -115,15 +117,21 @@ class CostedBatch:
     """Energy and latency of each order of a batch; both are infinite for an order that does not fit the core."""
 
     batch: OrderBatch
+    """Orders whose costs were computed."""
     energy_pj: np.ndarray
+    """Energy of each order in pJ: float64 array [order]."""
     latency_cycles: np.ndarray
+    """Latency of each order in cycles: float64 array [order]."""
     fits: np.ndarray
-    """[order] True if the order fits, bool."""
+    """True for each order that fits the core: bool array [order]."""
     closest_failure: str
-    """Reason why the order that came closest to fitting does not fit; '' if some order of the batch fits."""
+    """Reason why the order that came closest to fitting does not fit; '' if some order of the batch fits. If the batch
+    is empty, the text is NOTHING_MATCHES.
+    """
     closest_ratio: float = np.inf
-    """Required bits divided by available bits, for the order that came closest to fitting. Callers compare batches by
-    this ratio."""
+    """Required bits divided by available bits, for the order that came closest to fitting. The ratio is inf if some
+    order fits or the batch is empty. Callers compare batches by this ratio.
+    """
 
 
 def cost_orders(batch: OrderBatch) -> CostedBatch:
@@ -149,10 +157,8 @@ def cost_orders(batch: OrderBatch) -> CostedBatch:
 
 
 def first_of_the_best(columns: Sequence[np.ndarray]) -> int | None:
-    """First row with the smallest entry in the first column; None if the first column has no finite entry.
-
-    Rows with equal entries in one column are compared by the next column.
-    """
+    """Index of the row with the smallest entry in the first column; None if the first column has no finite entry. Rows
+    with equal entries in one column are compared by the next column."""
     first = columns[0]
     rows = np.flatnonzero(first == first.min(initial=np.inf))
     for column in columns[1:]:
@@ -163,10 +169,11 @@ def first_of_the_best(columns: Sequence[np.ndarray]) -> int | None:
 
 
 def best_row(costed: CostedBatch, objective: str) -> int | None:
-    """Row of the best order of a batch under an objective; None if no order fits."""
+    """Index of the best order of a batch under an objective; None if no order fits."""
     return first_of_the_best(ranking(objective, costed.energy_pj, costed.latency_cycles))
 
 
 def is_better(objective: str, costs: tuple[float, float], best: tuple[float, float]) -> bool:
-    """True if `costs` are strictly better than `best`, by the rule of `best_row`. Both are pairs (energy, latency)."""
+    """True if `costs` are strictly better than `best`, by the rule of `best_row`. Both arguments are pairs (energy,
+    latency)."""
     return ranking(objective, *costs) < ranking(objective, *best)

@@ -59,7 +59,7 @@ class OrderSet:
     batches: tuple[OrderBatch, ...]
     objective: str
     arrays: np.ndarray = field(init=False)
-    """[batch] Problem record of each spatial mapping, PROBLEM_DTYPE."""
+    """Problem record (PROBLEM_DTYPE) of each spatial mapping, one per batch."""
     _candidates: np.ndarray = field(init=False)
     _address: int = field(init=False)
     _orders: list[np.ndarray] = field(init=False, default_factory=list)
@@ -93,7 +93,7 @@ class OrderSet:
         """Lower bounds of energy and latency, one array [order, 2] per batch. The bounds are infinite for an order that
         does not fit.
 
-        The bounds come from the last call of `best`. They are valid until the next search of this thread.
+        The bounds come from the last call of `best`, and are valid until the next search of this thread.
         """
         ends = np.cumsum(self._candidates["order_count"]).tolist()
         return [_of_thread.bounds[end - len(batch.orders) : end] for end, batch in zip(ends, self.batches, strict=True)]
@@ -152,7 +152,9 @@ class _Buffers:
         self._bytes = 0
 
     def take(self, key: tuple[object, ...], make: Callable[[], list[np.ndarray]]) -> tuple[list[int], bool]:
-        """Addresses of the buffers of a key, and True if the buffers were in the cache before this call."""
+        """Pair (addresses of the buffers with the key `key`, True if these buffers were in the cache before this call).
+        If they were not in the cache, `make` makes them.
+        """
         found = self._kept.pop(key, None)
         known = found is not None
         if found is None:
@@ -168,13 +170,15 @@ class _Buffers:
 
 RECORDS = (SEARCH_DTYPE, TABLES_DTYPE, WORKSPACE_DTYPE)
 _CAPACITIES = ("memory_bits", "force_double_buffering", "holds_everything")
-"""Fields of a problem that determine the allocation of loops to memories and differ between cores."""
+"""Fields of a problem that differ between cores and determine the allocation of loops to memories."""
 _WIDTHS = ("bandwidth_max_bits", "bandwidth_min_bits")
-"""Fields of a problem that determine the accesses and transfers of a state and differ between cores."""
+"""Fields of a problem that differ between cores and determine the accesses and transfers of a state (a set of loops
+below a boundary)."""
 
 
 def can_be_tabulated(batch: OrderBatch) -> bool:
-    """True if the batch is small and the costs of its orders depend only on states (see `best_order_kernel`).
+    """True if the batch is small and has no level boundaries, and if the costs of its orders depend only on states: on
+    the set of loops below each boundary, not on the order of these loops.
 
     The costs depend on more than states in two cases: windows slide over the output, or rounding of fractional tile
     sizes depends on the sequence of the loops.
@@ -186,8 +190,10 @@ def can_be_tabulated(batch: OrderBatch) -> bool:
 
 
 def _scratch() -> tuple[np.void, np.void, np.void]:
-    """Scratch records of this thread. They are plain numpy records, because reading a field of a plain record by name
-    is ten times faster."""
+    """Scratch records of this thread: triple (search, tables, workspace) of the types in RECORDS.
+
+    They are plain numpy records (`np.void`), because reading a field by name is ten times faster than with `np.record`.
+    """
     if not hasattr(_of_thread, "scratch"):
         _of_thread.scratch = tuple([np.zeros(1, dtype)[0] for dtype in RECORDS])
     found: tuple[np.void, np.void, np.void] = _of_thread.scratch
@@ -195,7 +201,7 @@ def _scratch() -> tuple[np.void, np.void, np.void]:
 
 
 def _kept_buffers() -> _Buffers:
-    """Buffers of this thread."""
+    """Cache of this thread for the buffers of tables."""
     if not hasattr(_of_thread, "buffers"):
         _of_thread.buffers = _Buffers()
     buffers: _Buffers = _of_thread.buffers

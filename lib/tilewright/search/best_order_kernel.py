@@ -41,7 +41,7 @@ MOST_LOOPS = 6
 STATES = 2**MOST_LOOPS
 MISFIT = -1
 MARGIN = 1e-9
-"""Relative margin by which bounds are reduced. It is larger than the rounding error of a sum of accesses."""
+"""Relative margin by which bounds are reduced. The margin is larger than the rounding error of a sum of accesses."""
 
 CANDIDATE_DTYPE = np.dtype(
     [
@@ -78,7 +78,7 @@ SEARCH_DTYPE = np.dtype(
     ],
     align=True,
 )
-"""Search for the best order of a layer, and the result of the search."""
+"""Record of the search for the best order of a layer: the inputs, and the result."""
 
 TABLES_DTYPE = np.dtype(
     [
@@ -92,7 +92,9 @@ TABLES_DTYPE = np.dtype(
     ],
     align=True,
 )
-"""Tables over states for the current spatial mapping. Boundary `b` of an operand is just below its level `b`."""
+"""Tables for the current spatial mapping, by state (set of loops below a boundary). Boundary `b` of an operand is just
+below its level `b`.
+"""
 
 problem_at = RecordPointer(PROBLEM_DTYPE)
 candidate_at = RecordPointer(CANDIDATE_DTYPE)
@@ -102,8 +104,10 @@ floating = RecordPointer(np.dtype([("value", np.float64)]))
 
 @kernel
 def find_best(search, tables, ws, count):
-    """Find the best loop order over `count` spatial mappings. Of equally good orders, the first wins. On return,
-    `ws` has the breakdown of its cost."""
+    """Find the best loop order over `count` spatial mappings, and write it to `search`. Of equally good orders, the
+    first wins. If no order fits, `search.best_candidate` is -1. On return, `ws` has the breakdown of the cost of the
+    best order.
+    """
     search.best_candidate = -1
     search.costed = 0
     seed_candidate = seed_row = -1
@@ -154,8 +158,9 @@ def find_best(search, tables, ws, count):
 
 @kernel
 def clear_figures(ws):
-    """Set the cost figures in the workspace to 0. Without this, figures of an earlier problem with more operands or
-    levels would remain."""
+    """Set the energies, accesses and loading times in the workspace to 0. Without this, values of an earlier problem
+    with more operands or levels would remain.
+    """
     for o in range(MAX_OPERANDS):
         for m in range(MAX_LEVELS):
             for x in range(4):
@@ -169,7 +174,9 @@ def clear_figures(ws):
 
 @kernel
 def bound_ranks_before(search, c, row, other_c, other_row):
-    """True if the bounds of order `row` of candidate `c` are better than the bounds of the other order."""
+    """True if the objective ranks the lower bounds of order `row` of candidate `c` before those of order `other_row` of
+    candidate `other_c`.
+    """
     one = candidate_at(search.candidates, c)
     other = candidate_at(search.candidates, other_c)
     return ranks_before(
@@ -183,7 +190,9 @@ def bound_ranks_before(search, c, row, other_c, other_row):
 
 @kernel
 def cost_row(search, ws, c, row):
-    """Compute the cost of one order with the cost model. Return False if the order does not fit."""
+    """Compute the cost of order number `row` of candidate number `c` with the cost model. `ws` then has the breakdown
+    of the cost. Return False if the order does not fit the core.
+    """
     candidate = candidate_at(search.candidates, c)
     load_order(ws, candidate, row)
     search.costed += 1
@@ -192,7 +201,7 @@ def cost_row(search, ws, c, row):
 
 @kernel
 def load_order(ws, candidate, row):
-    """Write one order into the workspace."""
+    """Write order number `row` of a candidate into the workspace."""
     n = candidate.length
     ws.loop_count = n
     for i in range(n):
@@ -203,7 +212,10 @@ def load_order(ws, candidate, row):
 
 @kernel
 def number_states(candidate, tables):
-    """Number the states in mixed radix. Each loop has one digit: the number of times that the state contains it."""
+    """Assign a number to each state. A state is the set of loops below a boundary, and can contain the same loop
+    several times. The numbers are in mixed radix, with one digit for each different loop: how many times the state
+    contains the loop.
+    """
     count = 1
     for loop in range(candidate.kinds):
         tables.step[loop] = count
@@ -213,9 +225,10 @@ def number_states(candidate, tables):
 
 @kernel
 def load_state(ws, candidate, tables, state):
-    """Write to the workspace an order whose innermost loops are the loops of `state`. Return the number of these loops.
+    """Write to the workspace an order whose innermost loops are the loops of `state`, a set of loops below a boundary.
+    Return the number of loops in the state.
 
-    The order of the loops inside the state is arbitrary.
+    The order of the loops is arbitrary, both inside the state and above it.
     """
     inside = 0
     for loop in range(candidate.kinds):
@@ -239,8 +252,9 @@ def load_state(ws, candidate, tables, state):
 
 @kernel
 def place_orders(problem, ws, tables, candidate):
-    """Fill the row of each order with the states of its boundaries. The boundaries are those that the allocator
-    chooses."""
+    """Compute the row of each order of a candidate: the state of each level boundary that the allocator chooses for the
+    order. A state is the set of loops below a boundary. The row of an order that does not fit begins with MISFIT.
+    """
     size_states(problem, ws, tables, candidate)
     for row in range(candidate.order_count):
         load_order(ws, candidate, row)
@@ -266,7 +280,9 @@ def place_orders(problem, ws, tables, candidate):
 
 @kernel
 def size_states(problem, ws, tables, candidate):
-    """Compute the number of elements of the tile of each operand at each of its levels, for every state."""
+    """Compute the number of elements of the tile of each operand at each of its memory levels, for every state (set of
+    loops below a boundary).
+    """
     for state in range(tables.state_count):
         inside = load_state(ws, candidate, tables, state)
         for o in range(problem.operand_count):
@@ -342,9 +358,11 @@ def list_known_slices(problem, ws, tables, k, j, row):
 
 @kernel
 def bound_orders(problem, tables, candidate, search):
-    """Compute the lower bounds of all orders, infinite for an order that does not fit.
+    """Compute the lower bounds of energy and latency of every order of a candidate. The bounds are infinite for an
+    order that does not fit.
 
-    Return the first of the orders with the best bounds, or -1 if no order fits.
+    Return the index of the order whose bounds are best under the objective (the first of several), or -1 if no order
+    fits.
     """
     place_services(problem, tables, candidate)
     price_states(problem, tables, candidate)
@@ -377,10 +395,8 @@ def bound_orders(problem, tables, candidate, search):
 
 @kernel
 def busiest_port(problem, tables, candidate, start):
-    """Cycles for which the busiest port transfers data while the array computes. This is a lower bound of the latency.
-
-    `start` is the position in `rows` at which the row of the order begins.
-    """
+    """Cycles for which the busiest port transfers data while the array computes. The number is a lower bound of the
+    latency. `start` is the position in `rows` at which the row of the order begins."""
     most = 0.0
     for p in range(problem.port_count):
         cycles = 0.0
@@ -405,7 +421,9 @@ def computing_cycles(problem, candidate):
 
 @kernel
 def price_states(problem, tables, candidate):
-    """Compute the least energy in pJ of the accesses over each boundary in each state."""
+    """Compute the least energy in pJ of the accesses over each boundary, for each state (set of loops below the
+    boundary).
+    """
     for o in range(problem.operand_count):
         for b in range(problem.level_count[o]):
             for state in range(tables.state_count):
@@ -424,9 +442,10 @@ def price_states(problem, tables, candidate):
 
 @kernel
 def count_accesses(problem, ws, tables, candidate):
-    """Compute lower bounds of word accesses and transfer cycles for each service of a port in each state.
+    """Compute lower bounds of the number of word accesses and of the transfer cycles, for each service and each state.
 
-    A service is one link that uses the port. The data movement is computed with all boundaries in the same state.
+    A service is one link that uses a port. A state is the set of loops below a boundary. To compute the data movement
+    in a state, the function places the boundaries of all operands above the same loops, those of the state.
     """
     for state in range(tables.state_count):
         inside = load_state(ws, candidate, tables, state)
@@ -456,15 +475,17 @@ def count_accesses(problem, ws, tables, candidate):
 
 @kernel
 def comes_back_in_windows(problem, o, x):
-    """True if a link reads back partial sums whose number depends on the order of the outer loops, and not only on
-    the state."""
+    """True if the link of operand `o` in direction `x` reads back partial sums whose number depends on the order of the
+    loops above the boundary, not only on the set of loops below it (the state).
+    """
     return problem.has_output_windows and o == OUTPUT_INDEX and (x == TL or x == FH)
 
 
 @kernel
 def place_services(problem, tables, candidate):
-    """Compute, for each service of a port, the position in a row at which the state of its boundary is stored; -1 if
-    its transfers depend on no state."""
+    """Write to `tables.service_place`, for each service (link that uses a port), the position in a row of states at
+    which the row has the state of the boundary of this service; -1 if the transfers of the service depend on no state.
+    """
     for s in range(problem.port_start[problem.port_count]):
         o = problem.service_operand[s]
         x = problem.service_direction[s]
@@ -480,7 +501,8 @@ def place_services(problem, tables, candidate):
 def least_words(problem, ws, o, m, x):
     """Lower bound of the number of word accesses over a link.
 
-    If the number of lanes is fractional, a rounding error of an average can change the number by one word.
+    If the number of lanes is fractional, a rounding error of an average can change the number by one word. The bound is
+    then one word smaller. If `comes_back_in_windows` holds, the bound is 0.
     """
     if comes_back_in_windows(problem, o, x):
         return 0.0

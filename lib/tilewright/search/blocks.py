@@ -15,7 +15,7 @@ from tilewright.cost.workspace import WORKSPACE_DTYPE, Workspace
 from tilewright.search.loma_kernel import BLOCK_DTYPE, BOUNDARIES, cost_block
 
 RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, BLOCK_DTYPE)
-"""Types of the records that the compiled cost function of a block takes as arguments."""
+"""Types of the records that the compiled function `cost_block` takes as arguments."""
 _of_thread = threading.local()
 
 

@@ -22,8 +22,9 @@ class CostPart(NamedTuple):
 
     memory: str
     law: str
-    """Memory for which the library of costs was asked, as text such as `sram 22 nm hp`. Memories with the same text
-    have the same factor."""
+    """Type of memory for which the library of costs gave the costs, as text such as `sram 22 nm hp`. The costs of
+    memories of the same type are always multiplied by the same factor.
+    """
     energy_pj: float
     area_mm2: float
     low: float
@@ -49,7 +50,9 @@ def cost_ranges(
 
 
 def ranges_of(parts: Sequence[CostPart], energy_pj: float, area_mm2: float | None) -> JsonObject:
-    """Ranges of energy and area, computed from the parts, in the form that `cost_ranges` returns."""
+    """Ranges of energy and area in the form that `cost_ranges` returns. `parts` has the contributions of the memories
+    whose costs have a range.
+    """
     return {
         ENERGY_PJ: _ends(energy_pj, [(part.energy_pj, part) for part in parts]),
         AREA_MM2: None if area_mm2 is None else _ends(area_mm2, [(part.area_mm2, part) for part in parts]),
@@ -58,7 +61,8 @@ def ranges_of(parts: Sequence[CostPart], energy_pj: float, area_mm2: float | Non
 
 
 def range_parts(core: Core, memory_energies_pj: Mapping[str, float], profile: ModelProfile) -> tuple[CostPart, ...]:
-    """Parts of a core: one for each memory whose costs have a range; () if there is no such memory.
+    """Contributions of memories to the energy and area of a core: one for each memory whose costs have a range; () if
+    there is no such memory.
 
     `memory_energies_pj` has the energy of each memory by name.
     """
@@ -77,7 +81,9 @@ def range_parts(core: Core, memory_energies_pj: Mapping[str, float], profile: Mo
 
 
 def _memory_areas_mm2(core: Core, profile: ModelProfile) -> dict[str, float]:
-    """Name of a memory on the chip -> area in mm2 of all instances that count in the area of the core."""
+    """Area in mm2 of each on-chip memory, by memory name: the sum over those instances of the memory that the area of
+    the core includes.
+    """
     if found := area_breakdown_mm2(core, profile):
         return found["memories"]
     memories = {index: core.memories[index] for index in on_chip_memories(core)}

@@ -41,14 +41,20 @@ Boundaries = Sequence[Sequence[int]]
 
 @dataclass(frozen=True)
 class PreparedProblem:
-    """Layer on a core with a spatial mapping, in the form that the kernel reads."""
+    """Layer on a core with a spatial mapping, in the form that the compiled kernel reads."""
 
     layer: Layer
+    """Layer to be mapped."""
     core: Core
+    """Core on which the layer is mapped."""
     links: Links
+    """Pairs of a layer operand and the memory operand to which it is linked."""
     spatial: ConvertedSpatialMapping
+    """Spatial mapping, with the loops that each memory of each operand serves."""
     arrays: Problem
+    """Record (PROBLEM_DTYPE) that describes the mapping problem to the kernel."""
     dimensions: tuple[str, ...]
+    """Names of the loop dimensions. The records of the kernel refer to a dimension by its index in this tuple."""
 
 
 def prepare(
@@ -63,7 +69,7 @@ def prepare(
     """Layer on a core with the spatial mapping `unrolling`, converted into the arrays that the kernel reads.
 
     If `same_data_is_no_access` is true, an input that the array uses again in the next cycle is not read again; this is
-    the default of the reference. Raises MappingError if the spatial mapping is impossible.
+    the default of zigzag-dse. Raises MappingError if the spatial mapping is impossible.
     """
     spatial = convert_spatial_mapping(unrolling, layer, core, links, options.profile)
     arrays = build_problem(
@@ -89,18 +95,36 @@ def evaluate(
     *,
     same_data_is_no_access: bool = True,
 ) -> LayerRecord:
-    """Full breakdown of a given spatial mapping and loop order (innermost first).
+    """Record of a layer with the full breakdown of energy and latency, for a given spatial mapping and loop order
+    (innermost loop first).
 
     `boundaries` has, for each operand, one number per memory level: the number of loops up to and including this level.
-    Without `boundaries`, memories are allocated as in the reference. Raises MappingError if the order does not cover
-    exactly the iterations that remain after the spatial mapping, or if the mapping does not fit the core.
+    Without `boundaries`, loops are allocated to memories greedily, as in zigzag-dse. Raises MappingError if the order
+    does not cover exactly the iterations that remain after the spatial mapping, or if the mapping does not fit the
+    core.
+    """
+    mapping = _checked(layer, core, links, unrolling, loop_order, options, boundaries, same_data_is_no_access)
+    return full_record(*mapping, options.objective, options.model)
+
+
+def _checked(
+    layer: Layer,
+    core: Core,
+    links: Links,
+    unrolling: Unrolling,
+    loop_order: LoopOrder,
+    options: SearchOptions,
+    boundaries: Table[str, Sequence[int]] | None,
+    same_data_is_no_access: bool,
+) -> tuple[PreparedProblem, LoopOrder, Boundaries | None]:
+    """Mapping in the form that the kernel reads, as a triple (problem, loop order, level boundaries). Raises
+    MappingError for wrong inputs, as `evaluate` does, but not for a mapping that does not fit the core.
     """
     _check_unrolling(unrolling, layer, core)
     _check_links(links, layer)
     prepared = prepare(layer, core, links, unrolling, options, same_data_is_no_access=same_data_is_no_access)
     check_order(prepared, loop_order)
-    given = None if boundaries is None else boundaries_of(layer, boundaries)
-    return full_record(prepared, loop_order, given, options.objective, options.model)
+    return prepared, loop_order, None if boundaries is None else boundaries_of(layer, boundaries)
 
 
 def evaluate_given(
@@ -109,11 +133,36 @@ def evaluate_given(
     given: MappingConstraints,
     options: SearchOptions = SearchOptions(),  # noqa: B008  frozen
 ) -> LayerRecord:
-    """Full breakdown of the mapping that a complete entry of a mapping file describes. `map` with this entry has the
-    same result.
+    """Record with the full breakdown of energy and latency of the mapping that a complete entry of a mapping file
+    describes. The command `tilewright map` gives the same result for this entry.
 
-    The spatial mapping is taken unchanged. Array dimensions without an unrolling stay idle. Raises MappingError if
-    the temporal ordering does not give every loop with its size, or if the entry is impossible.
+    The spatial mapping is taken unchanged. Array dimensions without an unrolling stay idle. Raises MappingError if the
+    temporal ordering does not give every loop with its size, or if the entry is impossible.
+    """
+    mapping = _given(layer, core, given, options)
+    record = full_record(*mapping, options.objective, options.model)
+    if given.memory_reach is None:
+        return record
+    return with_reach(record, core, mapping[0].core, layer, given.memory_operand_links)
+
+
+def latency_given(layer: Layer, core: Core, given: MappingConstraints, options: SearchOptions) -> float:
+    """Latency in cycles of the mapping that a complete entry of a mapping file describes.
+
+    The result is the latency of the record that `evaluate_given` returns, but it is computed faster. Raises
+    MappingError in the same cases.
+    """
+    return float(workspace_of(*_given(layer, core, given, options)).totals[LATENCY])
+
+
+def _given(
+    layer: Layer, core: Core, given: MappingConstraints, options: SearchOptions
+) -> tuple[PreparedProblem, LoopOrder, Boundaries | None]:
+    """Mapping that a complete entry of a mapping file describes, as a triple (problem, loop order, level boundaries).
+    The core of the problem has only the memories that the entry lets the layer use.
+
+    The boundaries are None if the entry has none. Raises MappingError as `evaluate_given` does, but not for a mapping
+    that does not fit the core.
     """
     even = given.temporal_mapping_type or options.temporal_mapping_type
     same_data = given.access_same_data_considered_as_no_access
@@ -121,20 +170,16 @@ def evaluate_given(
     loops = tuple((entry.dimension, entry.size) for entry in order if entry.size is not None)
     if len(loops) < len(order):
         raise MappingError("temporal_ordering does not fix every loop")
-    own = core_for(layer, core, given)
-    record = evaluate(
+    return _checked(
         layer,
-        own,
+        core_for(layer, core, given),
         given.memory_operand_links,
         given.spatial_mapping,
         tuple(loop for loop in loops if loop[1] != 1),
         replace(options, temporal_mapping_type=even),
         dict(counted_boundaries(given.level_boundaries, given.temporal_ordering, layer)) or None,
-        same_data_is_no_access=same_data is not False,
+        same_data is not False,
     )
-    if given.memory_reach is None:
-        return record
-    return with_reach(record, core, own, layer, given.memory_operand_links)
 
 
 def full_record(
@@ -145,20 +190,26 @@ def full_record(
 
     Raises MappingError if the mapping does not fit.
     """
+    record = evaluate_prepared(prepared, loop_order, boundaries)
+    is_corrected = bool(prepared.arrays.switches.all())
     return replace(
-        evaluate_prepared(prepared, loop_order, boundaries),
+        record,
         temporal_mapping_type="even" if prepared.arrays.even else UNEVEN,
         access_same_data_considered_as_no_access=bool(prepared.arrays.same_data_is_no_access),
         objective=objective,
         model=model,
-        corrected=corrected_figures(prepared, loop_order, boundaries),
+        corrected=Figures(record.energy_pj, record.latency_cycles)
+        if is_corrected
+        else corrected_figures(prepared, loop_order, boundaries),
     )
 
 
 def with_reach(record: LayerRecord, core: Core, own: Core, layer: Layer, links: Links) -> LayerRecord:
-    """Record of a layer that was mapped on `own`, which is `core` after changes for this layer.
+    """Record of a layer that was mapped on `own`, a version of the whole core `core`, completed with the difference
+    between the two cores.
 
-    If a choice of topmost memories turns `core` into `own`, the record gets this choice as `memory_reach`. Otherwise
+    If they differ only in limits on the topmost memory of each operand, and in room in memories that data of other
+    layers take, the record has the limits and the taken room in `memory_reach`. For any other difference,
     `core_is_changed` is true.
     """
     reach = reach_of_core(core, own, layer, links)
@@ -168,7 +219,9 @@ def with_reach(record: LayerRecord, core: Core, own: Core, layer: Layer, links: 
 
 
 def boundaries_of(layer: Layer, given: Table[str, Sequence[int]]) -> Boundaries:
-    """Boundaries of the operands in the order of the layer. Raises MappingError if an operand has no boundaries."""
+    """Level boundaries of the operands, in the order of `layer.operands`. Raises MappingError if `given` has no
+    boundaries for an operand.
+    """
     missing = [operand for operand in layer.operands if operand not in given]
     if missing:
         raise MappingError(f"level_boundaries are given, but have no entry for operand {', '.join(missing)}")
@@ -188,7 +241,10 @@ def _check_unrolling(unrolling: Unrolling, layer: Layer, core: Core) -> None:
             raise MappingError(f"spatial factors over {name} must be integers from 1")
         product = math.prod(factor for _, factor in factors)
         if product > sizes[name]:
-            raise MappingError(f"{product} elements are unrolled over array dimension {name}, which has {sizes[name]}")
+            raise MappingError(
+                f"the spatial factors over array dimension {name} have the product {product}, but {name} has the size"
+                f" {sizes[name]}"
+            )
     repeated = [name for name, count in Counter(name for name, _ in unrolling).items() if count > 1]
     if repeated:
         raise MappingError(f"array dimension {', '.join(repeated)} is given twice")
@@ -228,7 +284,8 @@ def check_order(prepared: PreparedProblem, loop_order: LoopOrder) -> None:
 def evaluate_prepared(
     prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None = None
 ) -> LayerRecord:
-    """Breakdown of one order with the given level boundaries. Without boundaries, memories are allocated greedily.
+    """Breakdown of one order with the given level boundaries. Without boundaries, loops are allocated to memories
+    greedily.
 
     Raises MappingError if the order does not fit.
     """
@@ -267,7 +324,7 @@ def corrected_figures(
 ) -> Figures:
     """Energy and latency of the same mapping under the profile `corrected`.
 
-    Both figures are None if the mapping does not fit under this profile.
+    Energy and latency are both None if the mapping does not fit under this profile.
     """
     layer, core, links = prepared.layer, prepared.core, prepared.links
     try:
@@ -314,7 +371,9 @@ def boundary_array(prepared: PreparedProblem, boundaries: Boundaries) -> np.ndar
 def _run(
     arrays: Problem, dimensions: tuple[str, ...], loop_order: LoopOrder, bounds: np.ndarray | None
 ) -> tuple[Workspace, int]:
-    """Workspace with the breakdown of one order, and the outcome code. The kernel runs on a block with one order."""
+    """Pair (workspace with the breakdown of one order, outcome code of the kernel). The kernel runs on a block with one
+    order. If `bounds` is None, it allocates loops to memories greedily.
+    """
     ws = new_workspace()
     block = write_block(
         thread_block(),
@@ -328,7 +387,10 @@ def _run(
 
 
 def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bits: np.ndarray) -> str:
-    """Message that says why an order does not fit: operand, memory, required bits and available bits."""
+    """Message that says why an order does not fit: for example, that a memory has fewer bits than its tiles need.
+    `place` has the indexes of the memory, the operand and the level. `bits` has the required and the available bits; if
+    `outcome` is NO_PORT, its first number is the direction of the link instead.
+    """
     k, o = int(place[0]), int(place[1])
     memory = prepared.core.memories[k].name
     operand = prepared.layer.operands[o]
@@ -353,7 +415,10 @@ def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bit
             f"above the number of loops, or leaves loops out"
         )
     if outcome == NOT_EVEN:
-        return f"the mapping is not even: loops are in memory '{memory}' for one operand and above it for another one"
+        return (
+            f"the mapping is not even: some loops are in memory '{memory}' for one operand, "
+            f"but above this memory for another operand"
+        )
     return (
         f"memory '{memory}' is the topmost of operand {operand} and cannot hold the whole operand: "
         f"needs at least {needed:.15g} bits, has {limit:.15g}"

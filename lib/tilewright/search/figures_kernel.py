@@ -59,9 +59,11 @@ FIGURES_DTYPE = np.dtype(
 
 @kernel
 def price_orders(problem, ws, block, moved, figures, count):
-    """Compare the first `count` orders of `block` with the best order of each variant.
+    """Compare the first `count` orders of `block` with the best known order of each variant, and store better orders in
+    `figures`.
 
-    `moved` holds the data movement and latencies of these orders that are known from other cores of the same structure.
+    `moved` holds the data movement and the latencies of those orders that were already evaluated on other cores of the
+    same structure.
     """
     ws.loop_count = block.length
     figures.fitting = 0
@@ -84,10 +86,11 @@ def price_orders(problem, ws, block, moved, figures, count):
 
 @kernel
 def price_rows(problem, ws, block, moved, figures):
-    """Compare the rows that the core uses with the best order of each variant.
+    """Compare the rows that the core uses with the best order of each variant, and store better orders. A row is a
+    group of loop orders that move the same data.
 
-    The row with the smallest lower bound of the objective is compared first. Afterwards, each row whose lower bound
-    exceeds the best objective is skipped.
+    The row with the smallest lower bound of the objective comes first. Afterwards, each row whose lower bound exceeds
+    the objective of the best order is skipped.
     """
     for variant in range(figures.variant_count):
         if figures.begins_words[variant]:
@@ -114,7 +117,9 @@ def price_rows(problem, ws, block, moved, figures):
 
 @kernel
 def value_row(problem, ws, block, moved, figures, i, variant):
-    """Compare the fastest order of the `i`-th used row with the best order of a variant."""
+    """Compare the fastest order of the `i`-th row that the current core uses with the best order of a variant, and
+    store it if it is better. A row is a group of loop orders that move the same data.
+    """
     b = figures.variant_width[variant]
     row = moved.used[i]
     latency = fastest_of_row(problem, ws, block, moved, row, b)
@@ -124,7 +129,8 @@ def value_row(problem, ws, block, moved, figures, i, variant):
 
 @kernel
 def access_energy(moved, figures, row, variant):
-    """Energy in pJ of the word accesses of a row.
+    """Energy in pJ of the word accesses of an order of row `row`, with the word widths and energies of core variant
+    `variant`. All orders of a row have the same word accesses.
 
     The terms are added in the same order as in the cost model, so the floating-point result is identical.
     """
@@ -141,7 +147,9 @@ def access_energy(moved, figures, row, variant):
 
 @kernel
 def energy_of(problem, figures, variant, access_pj, latency):
-    """Energy in pJ of a loop order, with the terms added in the same order as in the cost model."""
+    """Energy in pJ of a loop order on core variant `variant`. The word accesses of the loop order need `access_pj`, and
+    its latency is `latency` cycles. The terms are added in the same sequence as in the cost model.
+    """
     energy = 0.0
     for t in range(problem.term_count):
         term = figures.term_fixed_pj[variant, t] + figures.term_pj_a_cycle[variant, t] * latency
@@ -153,9 +161,11 @@ def energy_of(problem, figures, variant, access_pj, latency):
 
 @kernel
 def keep_better(figures, variant, energy, latency, order):
-    """Store a loop order as the best order of a variant if it is better than the stored order.
+    """Store a loop order as the best order of a variant if it is better than the stored order. `order` is the number of
+    the loop order.
 
-    Orders are compared by the objective, then by the metric that the objective does not use, then by their number.
+    Orders are compared by the objective. The metric that the objective does not use breaks ties; after that, the
+    smaller number wins.
     """
     best_energy, best_latency = figures.best_energy_pj[variant], figures.best_latency_cycles[variant]
     if ranks_before(figures, best_energy, best_latency, energy, latency):

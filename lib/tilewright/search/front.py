@@ -2,7 +2,8 @@
 
 A front has points and supporting lines. Each point is a mapping that was found. Each line is a proof: energy + weight x
 latency of every mapping is at least the level of the line (docs/proofs.md#front-of-a-network). The lines bound the
-distance of the points from the complete front. This distance is the *miss*, a share of energy and of latency.
+distance of the points from the complete front. The *miss* is this distance as a fraction: for every mapping, some point
+has at most (1 + miss) times the energy and at most (1 + miss) times the latency of the mapping.
 """
 
 import math
@@ -23,10 +24,13 @@ Values = npt.NDArray[np.float64]
 MOST_POINTS = 200
 """Largest number of points of the front of a network that are kept."""
 THINNED = 0.001
-"""Largest share of energy or latency that thinning of the points may lose, unless more than MOST_POINTS points would
-remain."""
+"""Largest fraction of energy or latency that is lost when points of a front are dropped: a kept point costs at most
+this fraction more than a dropped point. The loss can be larger if more than MOST_POINTS points would remain.
+"""
 COMPLETE = 2e-9
-"""Largest miss that counts as a rounding error, so that the front is complete."""
+"""Largest distance (miss) of a front from the complete front, as a fraction, at which the front counts as complete.
+Rounding errors alone can cause such a distance.
+"""
 _MOST_SUMS = 16_000
 """Largest number of points that are kept while the fronts of the layers are added."""
 _MOST_WEIGHTS = 128
@@ -77,29 +81,37 @@ class BoundedFront:
     least_latency_cycles: float
     """Lower bound of the latency in cycles."""
     swept_miss: float | None = field(default=None, metadata=LEFT_OUT)
-    """Largest miss that the sweeps over the labels have proven; None without a proof."""
+    """Proven upper limit of the distance (miss) of the points from the complete front, as a fraction; None without a
+    proof. Sweeps over partial loop orders prove the limit of a layer. The limit of a network follows from the misses of
+    its layers and from the loss by dropping points.
+    """
 
     @property
     def largest_miss(self) -> float:
-        """Least share x for which every covered mapping has a point with at most x more energy and at most x more
-        cycles."""
+        """Smallest fraction x that is proven as the distance (miss) of the points from the complete front: for every
+        mapping that the proofs cover, some point has at most (1 + x) times the energy and at most (1 + x) times the
+        latency of this mapping.
+        """
         by_lines = max(misses(self.points, self.lines, self.least_latency_cycles))
         return by_lines if self.swept_miss is None else min(by_lines, self.swept_miss)
 
     @property
     def is_complete(self) -> bool:
-        """True if the points are the complete front: for each covered mapping, some point is at least as good in
-        both energy and latency."""
+        """True if the points are the complete front: for each mapping that the proofs cover, some point is at least as
+        good in both energy and latency, apart from rounding errors.
+        """
         return self.largest_miss <= COMPLETE
 
     @property
     def stated_miss(self) -> float | None:
-        """`largest_miss` as a JSON value. It is None if the miss is infinite because a lower bound is 0."""
+        """`largest_miss` as a JSON value; None if the miss is infinite because a lower bound is 0."""
         return self.largest_miss if math.isfinite(self.largest_miss) else None
 
     @property
     def knee(self) -> int:
-        """Index of the knee, which is the point farthest below the straight line between both ends of the front."""
+        """Index of the knee, which is the point farthest below the straight line between both ends of the front. If the
+        front has fewer than three points, the knee is the point of least EDP.
+        """
         energy, latency = columns(self.points)
         if len(self.points) < 3:
             return int(np.argmin(energy_delay_product(energy, latency)))
@@ -108,7 +120,9 @@ class BoundedFront:
 
     @property
     def ends(self) -> FrontEnds:
-        """Both ends of the front. The chosen mapping between them is the knee."""
+        """Both ends of the front with their lower bounds. The knee takes the place of the mapping that a search chooses
+        (`FrontEnds.chosen`).
+        """
         last, first, knee = self.points[-1], self.points[0], self.points[self.knee]
         return FrontEnds(
             FrontEnd(last.energy_pj, last.latency_cycles, self.lines[0].level_pj),
@@ -126,10 +140,11 @@ class BoundedFront:
         return None
 
     def support(self, weights: Values) -> Values:
-        """Largest proven level of a line with each of the weights (pJ per cycle).
+        """Largest level in pJ that the bounds of this front prove for each weight in `weights` (pJ per cycle): array
+        [weight]. The level is a lower bound of energy + weight x latency over all mappings.
 
-        A line with a smaller weight and a line with a larger weight together prove each line with a weight between
-        these two. The bound of the latency is a line with an infinite weight.
+        A line with a smaller weight and a line with a larger weight together prove a line with each weight between
+        these two. The lower bound of the latency counts as a line with an infinite weight.
         """
         own = np.array([line.pj_a_cycle for line in self.lines])
         level = np.array([line.level_pj for line in self.lines])
@@ -145,8 +160,9 @@ class BoundedFront:
 
 
 def front_of(stated: JsonObject) -> BoundedFront:
-    """Front read from the JSON object in a record or in a summary. Values in the object that can be computed from
-    the front are ignored."""
+    """Front of a layer or of a network, read from the JSON object `stated`. Such an object is in the record of a layer
+    and in the summary of a network. Values in the object that can be computed from the front are ignored.
+    """
     names = ("points", "lines", "least_latency_cycles", "swept_miss")
     return decode(BoundedFront, {name: stated[name] for name in names if name in stated})
 
@@ -157,10 +173,10 @@ def columns(points: Sequence[FrontPoint]) -> tuple[Values, Values]:
 
 
 def misses(points: Sequence[FrontPoint], lines: Sequence[SupportingLine], least_latency_cycles: float) -> list[float]:
-    """Miss of mappings in each interval of the front, as a share: before the first point, between neighbours, after the
-    last point.
+    """Largest distance (miss) of a mapping from the points, as a fraction, in each interval of the front: before the
+    first point, between neighbours, after the last point.
 
-    A mapping between two neighbours that neither matches has less energy than the first and less latency than the
+    A mapping that is matched by neither of two neighbours has less energy than the first and less latency than the
     second. The proven lines limit how much less both can be at the same time. A miss is infinite if no bound is proven.
     """
     energy, latency = columns(points)
@@ -190,10 +206,11 @@ def on_staircase(energy: Values, latency: Values) -> npt.NDArray[np.int64]:
 
 
 def network_front(layers: Sequence[tuple[BoundedFront, int]]) -> BoundedFront:
-    """Pareto front of a network. Its energies and latencies are sums over the layers. Repeats of a layer share one
-    mapping.
+    """Pareto front of a network. The energies and latencies of its points are sums over the layers. `layers` has pairs
+    (front of a layer, number of repeats of the layer); all repeats of a layer share one mapping.
 
-    The points are thinned (THINNED, MOST_POINTS). `BoundedFront.largest_miss` includes the loss by thinning.
+    Some points are dropped, so that few points remain (THINNED, MOST_POINTS). `BoundedFront.largest_miss` includes the
+    loss by dropping them.
     """
     energy, latency = np.zeros(1), np.zeros(1)
     steps: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
@@ -222,7 +239,13 @@ def network_front(layers: Sequence[tuple[BoundedFront, int]]) -> BoundedFront:
 
 
 def _choice(steps: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]], place: int) -> tuple[int, ...]:
-    """Index of the point of each layer that belongs to the sum number `place`."""
+    """Index of the point of each layer in the front of this layer, for one point of the network. The point of the
+    network has the number `place` among the sums over all layers.
+
+    The fronts of the layers are added one after another, which gives a list of sums after each layer. `steps` has two
+    arrays [sum] for each layer: the index of the previous sum to which the layer was added, and the index of the point
+    of the layer that was added.
+    """
     found = []
     for before, own in reversed(steps):
         found.append(int(own[place]))
@@ -231,8 +254,10 @@ def _choice(steps: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
 
 
 def _weights(fronts: Sequence[BoundedFront]) -> Values:
-    """Weights of the supporting lines of a network: 0 and the weights of its layers. If there are too many, an even
-    selection of them."""
+    """Weights in pJ per cycle of the supporting lines of a network, ascending: all different weights of the lines of
+    its layers. One of these weights is 0. If there are more than _MOST_WEIGHTS weights, the result is an evenly spaced
+    selection of them.
+    """
     found = sorted({line.pj_a_cycle for front in fronts for line in front.lines})
     places = np.unique(np.linspace(0, len(found) - 1, min(len(found), _MOST_WEIGHTS)).round().astype(int))
     weights: Values = np.array(found)[places]
@@ -240,10 +265,10 @@ def _weights(fronts: Sequence[BoundedFront]) -> Values:
 
 
 def _thinned(energy: Values, latency: Values, share: float, most: int) -> tuple[list[int], float]:
-    """Pair (indexes of at most `most` kept points, largest miss of a dropped point).
+    """Pair (indexes of at most `most` kept points, largest distance (miss) of a dropped point from the kept points).
 
-    For each dropped point, some kept point has less energy and at most `share` more cycles. `share` grows until at most
-    `most` points remain. Both ends and the point of least EDP are kept.
+    For each dropped point, some kept point has less energy and at most the fraction `share` more cycles. `share` grows
+    until at most `most` points remain. Both ends and the point of least EDP are kept.
     """
     always = {0, int(np.argmin(energy_delay_product(energy, latency))), len(energy) - 1}
     while True:
@@ -258,8 +283,12 @@ def _thinned(energy: Values, latency: Values, share: float, most: int) -> tuple[
 
 
 def unmatched(energy: Values, latency: Values, point_energy: Values, point_latency: Values) -> Values:
-    """[pair] Miss of each pair (pJ, cycles): the least share x for which some point has at most x more energy and at
-    most x more cycles. The points form a staircase, by ascending latency."""
+    """Distance (miss) of each pair (energy in pJ, latency in cycles) from the points: array [pair].
+
+    The miss of a pair is the smallest number x such that some point has at most (1 + x) times the energy and at most (1
+    + x) times the latency of the pair. It is negative if some point is better in both. The points must form a
+    staircase, sorted by ascending latency.
+    """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # Along the staircase, the ratio of energies falls and the ratio of latencies grows. The least value of the
         # larger ratio is where they cross.

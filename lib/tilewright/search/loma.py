@@ -30,8 +30,8 @@ RECORDS = (STREAM_DTYPE, BLOCK_DTYPE)
 FEW_ORDERS = 1000
 """Largest number of orders that are cached as a list for all layers with the same loops."""
 VISITS_PER_ROW = 64
-"""Number of orders that may be visited per order that a batch can hold. After VISITS_PER_ROW * BATCH_ORDERS visits,
-a batch is returned even if it is not full."""
+"""Largest number of orders that are visited for each order that a batch has room for. After VISITS_PER_ROW *
+BATCH_ORDERS visits, a batch is returned even if it is not full."""
 
 
 def loma_batches(
@@ -65,7 +65,9 @@ def _few_orders(
     dimensions: tuple[str, ...],
     stop: threading.Event | None,
 ) -> Iterator[tuple[np.ndarray, int]]:
-    """Matching orders of a few loops from the cache, in the form that `_streamed` yields."""
+    """Orders of `multiset` that match `entries`, from the cache of `_kept_orders`, in the form that `_streamed` yields.
+    Raises SearchStoppedError if `stop` is set.
+    """
     if stop is not None and stop.is_set():
         raise SearchStoppedError
     return iter(_kept_orders(multiset, entries, dimensions))
@@ -75,7 +77,9 @@ def _few_orders(
 def _kept_orders(
     multiset: LoopMultiset, entries: tuple[TemporalOrderingEntry, ...], dimensions: tuple[str, ...]
 ) -> tuple[tuple[np.ndarray, int], ...]:
-    """Orders of few loops, cached for all layers and designs; callers must not change them."""
+    """Orders of `multiset` that match `entries`, in the form that `_streamed` yields. The result is cached for all
+    layers and designs, so its arrays are read-only.
+    """
     found = tuple(_streamed(multiset, entries, dimensions, None))
     for orders, _ in found:
         orders.flags.writeable = False
@@ -88,7 +92,10 @@ def _streamed(
     dimensions: tuple[str, ...],
     stop: threading.Event | None,
 ) -> Iterator[tuple[np.ndarray, int]]:
-    """Pairs (batch of matching orders, number of orders that were visited for this batch)."""
+    """Pairs (orders of `multiset` that match `entries`, number of orders that were visited to find them). The orders
+    are an array [order, position] of indexes of `multiset.loops`, innermost loop first. Raises SearchStoppedError if
+    `stop` is set.
+    """
     pattern = order_pattern(entries, dimensions)
     stream = _new_stream(multiset, pattern, dimensions)
     fill = native_function(fill_block, RECORDS)
@@ -105,8 +112,9 @@ def _streamed(
 
 
 def _new_stream(multiset: LoopMultiset, pattern: OrderPattern, dimensions: tuple[str, ...]) -> np.record:
-    """Record of a stream of orders. It begins with the order in which the loop numbers descend, and visits all
-    orders."""
+    """Record of a stream of orders. The stream visits all orders of `multiset`. It begins with the order in which the
+    indexes of the loops descend.
+    """
     ascending = [index for index, (_, repeats) in enumerate(multiset.loops) for _ in range(repeats)]
     stream = new_record(STREAM_DTYPE)
     write_loops(stream, dimensions, tuple(loop for loop, _ in multiset.loops), ascending[::-1])
@@ -126,8 +134,9 @@ def write_loops(
 
 
 def write_pattern(record: np.record, pattern: OrderPattern) -> None:
-    """Write the pattern that orders must match into the record of a search. Raises MappingError if the pattern is too
-    long."""
+    """Write `pattern`, which loop orders must match, into the record of a search. Raises MappingError if the pattern is
+    too long.
+    """
     length = len(pattern.dimension)
     check_length(length)
     record.pattern_length = length
@@ -139,8 +148,8 @@ def layer_ordering(
 ) -> tuple[TemporalOrderingEntry, ...]:
     """Entries of an ordering that apply to the layer.
 
-    If no iterations remain after the spatial mapping, the reference has one loop of size 1 over the first dimension. An
-    ordering whose only entry is this dimension, without a size, then matches, so the result is ().
+    If no iterations remain after the spatial mapping, the reference has one loop of size 1, over the first dimension.
+    An ordering matches this loop if its only entry is the first dimension without a size. The result is then ().
     """
     entries = applicable_ordering(ordering, prepared.layer)
     nothing_left = not prepared.spatial.temporal_sizes
@@ -148,7 +157,9 @@ def layer_ordering(
 
 
 FEW_LOOPS = 6
-"""Value of `lpf_limit` in the search for a start mapping. This search tries all orders."""
+"""Value of `lpf_limit` in the search for a start mapping. Prime factors are merged until at most this number of loops
+is left, or one loop for each dimension. The search then tries all orders of these loops.
+"""
 
 
 @dataclass(frozen=True)

@@ -144,9 +144,10 @@ def cost_block(problem, ws, block, count):
 
 @kernel
 def allocate_row(problem, ws, block, row):
-    """Write one order and its level boundaries into the workspace, and return the outcome.
+    """Write the order in row `row` of `block` and its level boundaries into the workspace. Return FITS, or the reason
+    why the order does not fit.
 
-    The level boundaries are those of the block or, if the block has none, the allocator computes them.
+    If the block has level boundaries, these are used; otherwise, the allocator computes the boundaries.
     """
     load_row(problem, ws, block, row)
     return check_boundaries(problem, ws) if block.bounded else allocate(problem, ws)
@@ -154,7 +155,9 @@ def allocate_row(problem, ws, block, row):
 
 @kernel
 def load_row(problem, ws, block, row):
-    """Write one order into the workspace, with its level boundaries if the block gives them."""
+    """Write the order in row `row` of `block` into the workspace, and also its level boundaries if the block has
+    boundaries.
+    """
     start = row * block.length
     for i in range(block.length):
         loop = block.orders[start + i]
@@ -169,7 +172,9 @@ def load_row(problem, ws, block, row):
 
 @kernel
 def keep_closest_failure(ws, block, outcome):
-    """Store the last failure in the block if it has the smallest ratio of required to available bits so far."""
+    """Store in `block` the failure that `ws` holds, if its ratio of required to available bits is the smallest so far.
+    `outcome` is the kind of the failure.
+    """
     limit = ws.failure_bits[1]
     ratio = ws.failure_bits[0] / limit if limit > 0 else 0.0
     if ratio < block.closest_ratio:

@@ -1,4 +1,6 @@
-"""Loop orders of a problem, grouped by the data that they move on cores that differ only in sizes (compiled).
+"""Loop orders of a problem, grouped by the data that they move (compiled).
+
+The orders run on cores that differ only in memory sizes, word widths and energies.
 
 A loop order whose loops are allocated to the memories of a core is an *allocation*. An allocation moves the same data
 on all cores on which the loops are allocated in the same way and the same tiles are double-buffered. At given word
@@ -23,12 +25,13 @@ MAX_ALLOCATIONS = 32768
 MAX_ROWS = 2048
 MAX_WIDTHS = 16
 MAX_PLACES = MAX_OPERANDS * MAX_LEVELS
-"""Maximal number of pairs (operand, memory level), which this module calls places."""
+"""Largest number of places. A place is a pair (operand, memory level) in this module."""
 BUCKETS = 8192
 NUMBERS = 3
 """Number of values for each link in the key of a row.
 
-The values are the bits of a transfer, the number of transfers, and the average number of parts of a transfer.
+The values are the bits of a transfer, the number of transfers, and the average number of parts of a word that a
+transfer moves. A part is the smallest piece of a word that the port can access.
 """
 KEY_LENGTH = MAX_PLACES * 4 * NUMBERS
 NONE = -1
@@ -81,7 +84,9 @@ MOVED_DATA_DTYPE = np.dtype(
     ],
     align=True,
 )
-"""Known allocations and known rows for the loop orders of a block."""
+"""Record of the allocations and rows that are known so far for a block of loop orders. An allocation is a loop order
+whose loops are allocated to memories. A row is a group of allocations that move the same data.
+"""
 
 
 @kernel
@@ -113,7 +118,9 @@ def is_full(moved):
 
 @kernel
 def find_allocation(problem, ws, moved, order):
-    """Known allocation of `order` that equals the allocation in the workspace, or NONE."""
+    """Number of the known allocation of `order` that equals the allocation of this order in the workspace; NONE if no
+    known allocation does.
+    """
     found = moved.last_of_order[order]
     while found != NONE and not is_same(problem, ws, moved, found):
         found = moved.before[found]
@@ -122,7 +129,9 @@ def find_allocation(problem, ws, moved, order):
 
 @kernel
 def is_same(problem, ws, moved, found):
-    """True if the known allocation `found` has the boundaries in the workspace and allows the same double buffers."""
+    """True if the known allocation `found` has the level boundaries in the workspace, and if the same tiles can be
+    double-buffered with the memory sizes of the problem.
+    """
     for place in range(moved.place_count):
         if moved.bound[found, place] != ws.bound[moved.place_operand[place], moved.place_level[place]]:
             return False
@@ -135,7 +144,9 @@ def is_same(problem, ws, moved, found):
 
 @kernel
 def add_allocation(problem, ws, moved, order):
-    """Store the allocation in the workspace, for which the cost model was run last. Return its number."""
+    """Store the allocation of `order` that is in the workspace. The last run of the cost model must have been for this
+    allocation. Return the number of the allocation.
+    """
     added = moved.allocation_count
     moved.allocation_count += 1
     moved.before[added] = moved.last_of_order[order]
@@ -154,11 +165,13 @@ def add_allocation(problem, ws, moved, order):
 
 @kernel
 def write_sizes(problem, ws, moved, added, i):
-    """Write the range of sizes of a memory for which the same tiles can be double-buffered.
+    """Write, for allocation `added`, the range of sizes of the memory with index `i` in `problem.memory_order` at which
+    the same tiles can be double-buffered as at the current size.
 
-    The second tiles of double buffers must fit next to the first tiles. The lower end of the range is the smallest size
-    with which every set of second tiles that fits now still fits. The upper end is the smallest size with which another
-    set fits. Under the reference's rule for double buffers, the range has only the current size.
+    The second tiles of double buffers must fit next to the first tiles. The range begins at `least_bits`, the smallest
+    size at which all sets of second tiles that fit at the current size still fit. The range ends below `below_bits`,
+    the smallest size at which a further set fits. Under the reference's rule for double buffers, the range has only the
+    current size.
     """
     k = problem.memory_order[i]
     size = problem.memory_bits[k]
@@ -201,7 +214,8 @@ def find_row(problem, ws, moved):
 
 @kernel
 def write_key(problem, ws, moved):
-    """Write the key of the allocation in the workspace. Return the first bucket in which to search for the key.
+    """Write the key of the allocation that is in the workspace to `moved.key`. Return the bucket at which a search for
+    the key begins.
 
     The key contains the values from which word accesses are computed.
     """
@@ -233,7 +247,9 @@ def has_key(moved, row):
 
 @kernel
 def begin_row(problem, ws, moved, row):
-    """Write the fields that are the same for all allocations of a row."""
+    """Write the fields of the new row `row` that are the same for all its allocations. The workspace must hold the data
+    movement of one of these allocations.
+    """
     moved.core_of_row[row] = 0
     for i in range(moved.place_count * 4 * NUMBERS):
         moved.row_key[row, i] = moved.key[i]
@@ -255,12 +271,15 @@ def begin_row(problem, ws, moved, row):
 
 @kernel
 def busy_cycles(problem, ws, moved, b):
-    """Lower bound in cycles of the latency of orders with this data movement and the set `b` of word widths.
+    """Lower bound in cycles of the latency of all orders that move the data in the workspace, if the ports have the set
+    `b` of word widths. No word in this set is wider than the word of the same port in the problem.
 
-    No word is wider than the words of the problem. If every transfer takes port time, the bound is the transfer time of
-    the busiest port. This time includes all transfers if the loads of inputs that share a port follow one another;
-    otherwise it includes only transfers while the array computes (docs/proofs.md#fronts). In all other cases, the bound
-    is the cycles in which the array computes plus the drain.
+    There are two cases (docs/proofs.md#fronts):
+
+    * Every transfer takes port time, and `spatial_differs` is false: the bound is the transfer time of the busiest port
+      plus the fixed cycles (such as the drain). All transfers count if the loads of inputs that share a port follow one
+      another. If these loads overlap, only the transfers while the array computes count.
+    * All other problems: the bound is the number of cycles in which the array computes plus the fixed cycles.
     """
     if not problem.switches[PORT_TIME] or problem.spatial_differs:
         return ws.totals[IDEAL_TEMPORAL] + problem.fixed_cycles
@@ -287,7 +306,9 @@ def busy_cycles(problem, ws, moved, b):
 
 @kernel
 def use_allocation(moved, found):
-    """Add the known allocation `found` to the allocations of the current core."""
+    """Add allocation number `found`, which is already stored, to the allocations that the current core uses. Also add
+    its row to the rows that the core uses, and update the least latency of this row.
+    """
     row = moved.row[found]
     if moved.core_of_row[row] != moved.core:
         moved.core_of_row[row] = moved.core
@@ -304,9 +325,11 @@ def use_allocation(moved, found):
 
 @kernel
 def least_latency(problem, moved, row, b):
-    """Lower bound of the cycles of the orders of a row with the set `b` of word widths; the exact minimum if known.
+    """Lower bound in cycles of the latency of all orders in a row, with set number `b` of word widths; the exact
+    minimum if it is known. A row is a group of orders that move the same data.
 
-    If every transfer takes port time, narrower words never reduce the latency.
+    If the switch `every_transfer_takes_port_time` of the model is on, narrower words never reduce the latency. The
+    latency with the widest words is then a lower bound, too.
     """
     if moved.exact_latency[row, b] != UNKNOWN:
         return moved.exact_latency[row, b]
@@ -317,9 +340,10 @@ def least_latency(problem, moved, row, b):
 
 @kernel
 def fastest_of_row(problem, ws, block, moved, row, b):
-    """Latency in cycles of the fastest order of a row with the set `b` of word widths.
+    """Latency in cycles of the fastest order of a row, with set number `b` of word widths. A row is a group of orders
+    that move the same data.
 
-    `exact_order` then holds the first order with this latency.
+    `moved.exact_order` then holds the number of the first order with this latency.
     """
     if moved.exact_latency[row, b] == UNKNOWN:
         found = moved.last_of_row[row]
@@ -339,7 +363,7 @@ def fastest_of_row(problem, ws, block, moved, row, b):
 
 @kernel
 def latency_of(problem, ws, block, moved, found, b):
-    """Latency in cycles of an allocation with the set `b` of word widths.
+    """Latency in cycles of allocation number `found` with set number `b` of word widths.
 
     The cost model is run if the latency is not known yet.
     """
@@ -356,7 +380,7 @@ def latency_of(problem, ws, block, moved, found, b):
 
 @kernel
 def write_width(problem, moved, b):
-    """Write the set `b` of word widths to the problem. NONE restores the original widths of the problem."""
+    """Write set number `b` of word widths to the problem. NONE restores the original widths of the problem."""
     for place in range(moved.place_count):
         o = moved.place_operand[place]
         m = moved.place_level[place]

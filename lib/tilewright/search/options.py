@@ -17,6 +17,7 @@ from tilewright.base.parameters import (
     Parameters,
     PositiveCount,
     PositiveNumber,
+    Told,
     parameters_of,
 )
 from tilewright.base.profile import CORRECTED, ModelChoice, profile_by_name
@@ -30,6 +31,10 @@ MOST_STARTS = 64
 SearchEngine = Literal["loma", "salsa", "exact", "best"]
 CHOICES = ("latency_slack", "energy_slack", "deadline_ms", "energy_budget")
 """Options that choose a point of the Pareto front of a network."""
+SLACK = Told(allowed="a percentage of 0% or more, such as 2%")
+"""Text of the allowed values of a slack, for messages on wrong values such as a number without a percent sign."""
+BUDGET = Told(allowed="a number above 0 with a unit, such as 3 mJ")
+"""Text of the allowed values of an energy budget, for messages on wrong values such as a number without a unit."""
 ZIGZAG = "zigzag"
 """Name of the preset that sets the options to the values of zigzag-dse 3.9.1."""
 EXACT_TIME_BUDGET_S = 60.0
@@ -41,11 +46,10 @@ class SpatialParameters(ModelChoice):
     """Parameters that select the spatial mappings to try."""
 
     nb_spatial_mappings_generated: Count | None = None
-    """Number of generated spatial mappings to try for layers whose spatial mapping the mapping file does not fix; 0:
-    all; null: 3.
+    """Number of generated spatial mappings to try for layers whose spatial mapping the mapping file does not fix.
 
-    With null, the engines exact and best try all spatial mappings, so that their lower bound holds for all spatial
-    mappings.
+    0: all. null: 3 with the engines loma and salsa; all with the engines exact and best, so that their lower bound
+    holds for all spatial mappings.
     """
     enable_mix_spatial_mapping: bool = False
     """True if spatial mappings that unroll several loop dimensions over one array dimension are generated, too."""
@@ -79,12 +83,12 @@ class LomaParameters(Parameters):
 
 
 def loops_of_loma(lpf_limit: int | None) -> str:
-    """Description of the loops that loma permutes. Factors of different dimensions are never merged."""
+    """Text that describes the loops that loma permutes. Factors of different dimensions are never merged."""
     if lpf_limit is None:
         return "all loop prime factors"
     return (
-        f"the loop prime factors of a layer, merged to at most {lpf_limit} loops, or to one for each loop dimension"
-        " that iterates if there are more such dimensions"
+        f"the loop prime factors of a layer, merged until at most {lpf_limit} loops are left (or one loop for each loop"
+        " dimension, if there are more dimensions)"
     )
 
 
@@ -95,22 +99,22 @@ class SalsaParameters(Chance, Goal):
     salsa_iteration_number: PositiveCount = 1000
     """Number of neighbours that one chain of salsa visits."""
     salsa_start_temperature: PositiveNumber = 0.05
-    """Start temperature of salsa. At the start, a change that makes the objective worse by this share is accepted with
-    probability 1/e."""
+    """Start temperature of salsa. At the start, a change that makes the objective worse by this fraction is accepted
+    with probability 1/e."""
     salsa_restarts: PositiveCount = 1
     """Number of independent chains of salsa; the best result of all chains is used."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactParameters(Goal):
-    """Parameters of branch and bound with a certificate."""
+    """Parameters of the exact search: branch and bound with a certificate."""
 
     allocation: Literal["greedy", "free"] = "greedy"
     """greedy: loops are allocated to memories as in zigzag-dse; free: the engines exact and best also search the level
     boundaries."""
     time_budget_s: PositiveNumber | None = None
-    """Time budget in seconds for each layer. It includes generating, bounding and searching all spatial mappings of the
-    layer.
+    """Time budget in seconds for each layer. The time includes generating, bounding and searching all spatial mappings
+    of the layer.
 
     null: 60 seconds for exact, no limit for best.
 
@@ -133,8 +137,8 @@ class SearchLimits(NamedTuple):
     """Limits at which a search with a lower bound ends before the optimum is proven."""
 
     largest_gap: float
-    """Largest accepted gap. The gap is how much smaller the optimum can be, as a share of the best value found; 0: no
-    gap."""
+    """Largest accepted gap: how much smaller the optimum can be than the best value found, as a share of the best value
+    found; 0: no gap."""
     effort: int | None
     """Largest effort: a weighted count of partial loop orders, table entries and spatial mappings; None: no limit."""
     time_budget_s: float | None
@@ -143,41 +147,38 @@ class SearchLimits(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BestParameters(ExactParameters):
-    """Parameters of the search that ends with a small gap."""
+    """Parameters of the engine `best`: an exact search that ends as soon as the gap is small enough."""
 
     largest_gap: Annotated[float, Limits(least=0, most=1)] = 0.01
-    """Largest gap at which the engine best ends the search of a layer, as a share of the value of the mapping found.
+    """Largest gap at which the engine `best` ends the search of a layer, as a share of the value of the mapping found.
 
     The gap is the difference between this value and the lower bound.
     """
     effort: Count | None = 1_000_000
-    """Limit of the work of the engine best for each layer, in addition to loma and salsa; null: no limit.
+    """Limit of the work of the engine `best` for each layer, in addition to loma and salsa; null: no limit.
 
     The limit counts the partial loop orders that are visited, the table entries that are computed, the neighbours in
-    further annealing, and 3,000 for each spatial mapping. It does not count seconds, so that results do not depend on
-    the machine.
+    further annealing, and 3,000 for each spatial mapping. The limit does not count seconds, so that results do not
+    depend on the machine.
     """
 
     ends: bool = True
-    """True if the engine best also searches the least energy and the least latency of each layer.
+    """True if the engine `best` also searches the least energy and the least latency of each layer.
 
     These two searches run only if the objective contains both energy and latency. The two minima give a lower bound of
     the objective of the network, and show the trade-off between energy and latency.
     """
 
     front: bool = False
-    """True if the engine best also searches the Pareto front of energy and latency of each layer, with proven bounds.
+    """True if the engine `best` also searches the Pareto front of energy and latency of each layer, with proven bounds.
 
     The summary of a run then has the front of the network.
     """
 
     near_optimum: Annotated[float, Limits(least=0, most=0.1)] = 0.0
-    """Largest loss of the objective energy (or latency) that the engine best accepts to lower the other measure; 0: no
-    loss.
-
-    The loss of a layer is a share of the least value found. Among the mappings that the search met within this share,
-    the engine takes the one with the least latency (or energy).
-    """
+    """Largest loss of the objective (energy or latency) that the engine `best` accepts for a layer to lower the other
+    measure, as a share of the least value found; 0: no loss. Among the mappings that the search met within this loss,
+    the engine takes the mapping with the least latency (or energy)."""
 
     @property
     def engine(self) -> SearchEngine:
@@ -204,10 +205,8 @@ class LocalityParameters(BoundaryParameters):
     """Parameters that decide in which memories data stay between layers."""
 
     workload_data_always_from_top_mem: bool = False
-    """True if the input of the first layer and the output of the last layer always lie in the top memory.
-
-    This option has an effect only with `exploit_data_locality`.
-    """
+    """True if the input of the first layer and the output of the last layer always lie in the top memory. The option
+    has an effect only with `exploit_data_locality`."""
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -215,9 +214,9 @@ class CoreSearchOptions(SalsaParameters, BestParameters, LomaParameters, Boundar
     """Options of the search for the mapping of a layer, or of a computation node, on one core."""
 
     temporal_mapping_search_engine: SearchEngine = "loma"
-    """loma: all orders of the loops, after merging to `lpf_limit` loops; salsa: simulated annealing over the orders of
-    all prime factors; exact: the optimum over the orders of all prime factors, with a certificate; best: loma, then
-    salsa, then exact until `largest_gap` or `effort` is reached."""
+    """Search engine. loma: tries all orders of the loops, after merging to `lpf_limit` loops. salsa: anneals over the
+    orders of all prime factors. exact: finds the optimum over the orders of all prime factors, with a certificate.
+    best: runs loma, then salsa, then exact until `largest_gap` or `effort` is reached."""
 
     @property
     def of_bounds(self) -> ExactParameters | None:
@@ -226,7 +225,9 @@ class CoreSearchOptions(SalsaParameters, BestParameters, LomaParameters, Boundar
         return self.part(kind) if issubclass(kind, ExactParameters) else None
 
     def without_effect(self) -> dict[str, str]:
-        """Name of a parameter without effect -> reason. Parameters of engines that are not chosen have no effect."""
+        """Reasons why parameters have no effect, by name of the parameter. Two groups have no effect: parameters of
+        engines that are not chosen, and `near_optimum` if the objective contains both energy and latency.
+        """
         own = {parameter.name for parameter in parameters_of(PARAMETERS_OF[self.temporal_mapping_search_engine])}
         others = dict.fromkeys(one.name for kind in PARAMETERS_OF.values() for one in parameters_of(kind))
         why = f"has no effect with temporal_mapping_search_engine {self.temporal_mapping_search_engine}"
@@ -236,7 +237,9 @@ class CoreSearchOptions(SalsaParameters, BestParameters, LomaParameters, Boundar
         return super().without_effect() | found
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
-        """Options that exclude each other."""
+        """Problems of options that exclude each other. `wrong` has the names of options whose values are already
+        reported as wrong.
+        """
         if self.allocation != "free":
             return
         if "temporal_mapping_search_engine" not in wrong and self.of_bounds is None:
@@ -261,10 +264,10 @@ class SearchOptions(CoreSearchOptions, LocalityParameters):
     """
 
     def without_effect(self) -> dict[str, str]:
-        """Options without effect, with the reasons.
+        """Reasons why options have no effect, by name of the option.
 
-        Three groups have no effect: options of engines that are not chosen, `bounds` if the engine always gives a
-        bound, and options that need `exploit_data_locality` if it is off.
+        The options without effect are the parameters that `CoreSearchOptions.without_effect` gives, `bounds` if the
+        engine always gives a bound, and `workload_data_always_from_top_mem` if `exploit_data_locality` is off.
         """
         found = super().without_effect()
         if not self.exploit_data_locality:
@@ -288,23 +291,21 @@ class MapOptions(SearchOptions):
     preset: Literal["best", "zigzag"] | None = None
     """Values for the options that are not given. best: the defaults of this table, for design decisions. zigzag: the
     values of zigzag-dse 3.9.1, for comparisons (model zigzag-3.9.1, objective latency, search engine loma, and layers
-    that begin and end in the top memory). null: best; but zigzag if a pipeline of stages is given, because the stages
-    come from zigzag-dse."""
+    that begin and end in the top memory). null: zigzag if a pipeline of stages is given, because the stages come from
+    zigzag-dse; otherwise best."""
 
-    latency_slack: Annotated[str, ParameterCheck(checked("latency_slack", share_of_percent))] | None = None
+    latency_slack: Annotated[str, SLACK, ParameterCheck(checked("latency_slack", share_of_percent))] | None = None
     """Choose the point of the network's Pareto front with the least energy among the points whose latency is at most
-    this share (such as 2%) above the least latency of the front. It implies `front`."""
-    energy_slack: Annotated[str, ParameterCheck(checked("energy_slack", share_of_percent))] | None = None
-    """Choose the point with the least latency among the points whose energy is at most this share (such as 2%) above
-    the least energy of the front. It implies `front`."""
+    this share (such as 2%) above the least latency of the front. This option implies `front`."""
+    energy_slack: Annotated[str, SLACK, ParameterCheck(checked("energy_slack", share_of_percent))] | None = None
+    """Choose the point of the network's Pareto front with the least latency among the points whose energy is at most
+    this share (such as 2%) above the least energy of the front. This option implies `front`."""
     deadline_ms: PositiveNumber | None = None
-    """Choose the point of the front with the least energy among the points with at most this latency, in ms.
-
-    The hardware file must give a clock. It implies `front`.
-    """
-    energy_budget: Annotated[str, ParameterCheck(checked("energy_budget", budget_pj))] | None = None
-    """Choose the point of the front with the least latency among the points with at most this energy (such as 3 mJ). It
-    implies `front`."""
+    """Choose the point of the network's Pareto front with the least energy among the points with at most this latency,
+    in ms. This option implies `front`, and needs a clock in the hardware file."""
+    energy_budget: Annotated[str, BUDGET, ParameterCheck(checked("energy_budget", budget_pj))] | None = None
+    """Choose the point of the network's Pareto front with the least latency among the points with at most this energy
+    (such as 3 mJ). This option implies `front`."""
 
     def __init__(self, **given: Any) -> None:
         values = {parameter.name: parameter.default for parameter in parameters_of(MapOptions)}
@@ -315,11 +316,15 @@ class MapOptions(SearchOptions):
 
     @property
     def choice(self) -> dict[str, float | str]:
-        """Options of CHOICES that are given, with their values."""
+        """Options of CHOICES that are set, as a table from name to value. Each option of CHOICES chooses a point of the
+        Pareto front.
+        """
         return {name: getattr(self, name) for name in CHOICES if getattr(self, name) is not None}
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
-        """Options that exclude each other."""
+        """Problems of options that exclude each other. `wrong` has the names of options whose values are already
+        reported as wrong.
+        """
         yield from super().conflicts(wrong)
         names = [name for name in self.choice if name not in wrong]
         for name in names[1:]:
@@ -327,14 +332,18 @@ class MapOptions(SearchOptions):
             yield Problem(message, path=name, value=str(self.choice[name]))
         for name in names[:1]:
             if "temporal_mapping_search_engine" not in wrong and self.temporal_mapping_search_engine != "best":
-                message = "chooses a point of the Pareto front, which only temporal_mapping_search_engine best searches"
+                message = (
+                    "chooses a point of the Pareto front, which only `temporal_mapping_search_engine: best` searches"
+                )
                 yield Problem(message, path=name, value=str(self.choice[name]))
             if not self.front and "front" not in wrong:
                 yield Problem("chooses a point of the Pareto front, so front must be true", path="front", value="false")
 
     @classmethod
     def implied(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Values that the preset, the engine and the choice of a point in `given` set for other options."""
+        """Values that further options get from the options in `given`: from the preset, from the engine, and from an
+        option that chooses a point of the Pareto front.
+        """
         chosen: dict[str, Any] = {"front": True} if any(given.get(name) is not None for name in CHOICES) else {}
         if given.get("temporal_mapping_search_engine", "best") != "best":
             chosen["near_optimum"] = 0.0  # so that the recorded options do not depend on how the engine was chosen

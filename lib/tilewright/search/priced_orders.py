@@ -1,4 +1,4 @@
-"""Costs of the loop orders of a layer on cores that differ only in unit energies and sizes.
+"""Costs of the loop orders of a layer on cores that differ only in memory sizes, word widths and unit energies.
 
 Each allocation of an order is evaluated once for all cores. The result is the same as with one evaluation per core
 (proof: docs/proofs.md#fronts).
@@ -36,31 +36,36 @@ class BestOrders:
     """Best order of a layer for each variant of a core, as an `OrderPricer` computes it."""
 
     energy_pj: np.ndarray
-    """[variant] Energy of the best order in pJ; infinite if no order fits."""
+    """Energy in pJ of the best order for each variant; infinite if no order fits."""
     latency_cycles: np.ndarray
     number: np.ndarray
-    """[variant] Number of the best order among all orders of the layer, int64."""
+    """Index of the best order for each variant among all orders of the layer: int64 array [variant]. The index means
+    nothing if no order fits.
+    """
     fitting: int = 0
-    """Number of orders that fit."""
+    """Number of orders compared so far that fit the core."""
 
     @classmethod
     def none_of(cls, variants: int) -> "BestOrders":
-        """Empty result, for the time before any order is compared."""
+        """Result before any order is compared: infinite energy and latency for each of `variants` variants."""
         return cls(np.full(variants, np.inf), np.full(variants, np.inf), np.zeros(variants, np.int64))
 
 
 @dataclass(eq=False)
 class OrderPricer:
-    """Computation of the costs of the orders of a layer with one spatial mapping, for one core after another.
+    """Object that computes the costs of loop orders for one layer with one spatial mapping, on several cores.
 
-    The cores differ from the core of `prepared` only in sizes and unit energies. `prepared` has the widest words of all
-    variants. The word widths of all cores are those in `variants.widths`. A pricer is not thread-safe. Calls of two
-    pricers must not alternate, because all pricers of a thread share one block of orders and one set of records.
+    Each call of `price` takes one core. The cores differ from the core of `prepared` only in memory sizes and unit
+    energies. Each port in `prepared` has the widest word that any core variant has at this port. `variants.widths`
+    contains the word widths of all cores. A pricer is not thread-safe. Calls of two pricers must not alternate, because
+    all pricers of a thread share one block of orders and one set of records.
     """
 
     prepared: PreparedProblem
     variants: CoreVariants
-    """Variants of all cores."""
+    """Variants of one of the cores that `price` takes. The other cores have the same memories (apart from sizes and
+    energies), the same ports and the same sets of word widths (`CoreVariants.widths`).
+    """
     profile: ModelProfile
     objective: str
     _terms: dict[tuple[OperationalArray, ...], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
@@ -81,8 +86,11 @@ class OrderPricer:
         self._memory_of = rows[problem.level_memory[self._operands, self._levels]]
 
     def _write_links(self, columns: np.ndarray) -> None:
-        """Number the memory levels of all operands, and write the port widths of each level. The numbers follow the
-        order in which the cost model adds the levels."""
+        """Write the links of the memories to the record of moved data (MOVED_DATA_DTYPE): all pairs (operand, memory
+        level), and the word widths of the ports of each pair. The pairs have the order in which the cost model adds
+        their energies. `columns` has one number for each port of the core: the column of `variants.widths` with the
+        word widths of this port.
+        """
         moved, problem, variants = _records()[0], self.prepared.arrays, self.variants
         count, widths = len(self._operands), len(variants.widths)
         moved.room, moved.place_count = MAX_ALLOCATIONS, count
@@ -94,7 +102,9 @@ class OrderPricer:
         moved.bandwidth_max_bits[:count] = problem.bandwidth_max_bits[self._operands, self._levels]
 
     def begin(self, batch: OrderBatch) -> None:
-        """Start a new batch of orders."""
+        """Make `batch` the batch whose orders `price` compares. Everything that is stored about the orders of earlier
+        batches is deleted.
+        """
         dimensions = [self.prepared.dimensions.index(dimension) for dimension, _ in batch.loops]
         sizes = [size for _, size in batch.loops]
         write_block(thread_block(), dimensions, sizes, batch.orders, batch.boundaries)
@@ -133,8 +143,9 @@ class OrderPricer:
         best.fitting += int(figures.fitting)
 
     def _terms_of(self, variants: CoreVariants) -> tuple[np.ndarray, np.ndarray]:
-        """Two arrays [array, term] of energy terms without memory accesses: the fixed part in pJ, and the part in pJ
-        per cycle."""
+        """Pair (fixed parts in pJ, parts in pJ per cycle) of the energy terms. Both have the axes [operational array of
+        `variants.arrays`, energy term]. The term of memory accesses is 0.
+        """
         if variants.arrays not in self._terms:
             prepared = self.prepared
             costs = [
@@ -156,7 +167,9 @@ class OrderPricer:
 
 
 def _records() -> tuple[np.record, np.record, np.record]:
-    """Records of this thread. They are reused, because making new records takes longer than a search."""
+    """Triple (record of moved data, record of variants, workspace) of this thread. The records are reused, because
+    making new records takes longer than a search.
+    """
     if not hasattr(_of_thread, "records"):
         _of_thread.records = new_record(MOVED_DATA_DTYPE), new_record(FIGURES_DTYPE), new_workspace()
     records: tuple[np.record, np.record, np.record] = _of_thread.records

@@ -37,7 +37,7 @@ class TimeLeft:
         self._last_s = 0.0
 
     def advance(self, count: int, now_s: float) -> None:
-        """Record that `count` more items of work are done at the time `now_s`, in seconds."""
+        """Count `count` more units of work as done at the time `now_s`, in seconds."""
         self._done += count
         self._last_s = now_s
         if self._first is None:
@@ -64,10 +64,12 @@ def search_progress(
     """Show the progress of a search over `total_orders` (None if unknown). Yields a function that adds to the number of
     visited orders.
 
-    Nothing is shown if the total is less than `least`. A terminal shows nothing in the first `after_s` seconds, or in
-    the first QUIET_S seconds if the total is not known. Any thread can call the yielded function.
+    No progress is shown if `shown` is false or if the total is less than `least`. A terminal shows nothing in the first
+    `after_s` seconds, or in the first QUIET_S seconds if the total is not known. Any thread can call the yielded
+    function.
 
-    If no kernel has been compiled yet, a line says so first, because compiling takes longer than most searches.
+    If `shown` is true and kernels must be compiled first, a line says so, because compiling takes longer than most
+    searches.
     """
     if shown and (told := compilation_text(cache_directory())):
         print(terminal(told), file=sys.stderr, flush=True)
@@ -81,16 +83,19 @@ def search_progress(
 
 
 def compilation_text(kernels: Path | None) -> str:
-    """Text that tells that the search first compiles its kernels; '' if the folder `kernels` has compiled kernels.
-    `kernels` is None if there is no folder to keep them."""
+    """Text that says that the search first compiles its kernels; '' if the folder `kernels` already has compiled
+    kernels. `kernels` is None if there is no folder in which compiled kernels can be kept.
+    """
     what = "compiling the numeric functions of this version: a minute of processor time or more"
     if kernels is None:
-        return f"{what}, in every run, because neither a checkout nor a writable environment can keep them"
+        return f"{what}; every run compiles them again, because no folder for compiled functions can be written"
     return "" if any(kernels.glob("*.o")) else f"{what}, only in the first run of each verb"
 
 
 def _log_lines(total_orders: int | None, title: str, unit: str) -> Advance:
-    """Function that logs a line every LOG_INTERVAL_S seconds."""
+    """Function that adds to the number of visited orders, and writes a line to stderr at most once every LOG_INTERVAL_S
+    seconds.
+    """
     start = last = time.monotonic()
     done = 0
     lock = threading.Lock()
@@ -119,7 +124,9 @@ def _log_lines(total_orders: int | None, title: str, unit: str) -> Advance:
 
 
 def _bar(total_orders: int | None, title: str, stack: contextlib.ExitStack, unit: str, after_s: float) -> Advance:
-    """Progress bar that is removed when the context `stack` ends. It appears after `after_s` seconds."""
+    """Function that adds to a progress bar. The bar appears after `after_s` seconds, and is removed when the context
+    `stack` ends.
+    """
     start = time.monotonic()
     lock = threading.Lock()
     waiting = 0

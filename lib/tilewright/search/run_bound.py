@@ -2,7 +2,7 @@
 
 Layers run one after another, so energies and latencies add. The EDP of a network is the product of its total energy and
 its total latency. The sum of the EDPs of the layers can be far below this product. The bound therefore starts from the
-least energy, the least latency and the least EDP of each layer. The points (energy, latency) that are possible with
+least energy, the least latency and the least EDP of each layer. The points (energy, latency) that do not contradict
 these three minima form a convex set. The sum of the sets of all layers is convex, too. Lines around this sum form a
 convex polygon. A product of powers is quasi-concave, so its least value over the polygon lies at a corner
 (docs/proofs.md#bound-of-a-network).
@@ -18,8 +18,9 @@ from tilewright.base.objectives import EDP, Powers
 from tilewright.base.proof import ROUNDING
 
 LINES = 400
-"""Number of lines around the sum of the sets. More lines make the bound tighter. The bound is valid with any number of
-lines."""
+"""Number of slopes for which the polygon around the sum of the layers' convex sets has a side (see the module). More
+slopes make the bound tighter. The bound is valid with any number of slopes.
+"""
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,12 @@ class FrontEnds:
     latency: FrontEnd
     """Mapping of least latency."""
     chosen: FrontEnd
-    """Mapping that the search chose for the objective, for comparison."""
+    """Mapping that the search chose for the objective. It can be compared with the mappings at both ends."""
 
     def plus(self, other: "FrontEnds", count: int) -> "FrontEnds":
-        """Sums of these ends and the ends of a layer that runs `count` times."""
+        """Ends of a network to which a layer is added that runs `count` times. `other` has the ends of the layer. The
+        energies, latencies and bounds of the layer are added `count` times to those of the network.
+        """
         return FrontEnds(
             self.energy.plus(other.energy, count),
             self.latency.plus(other.latency, count),
@@ -78,9 +81,11 @@ class LayerBounds:
 
 
 def run_bound(layers: Sequence[LayerBounds], powers: Powers) -> float:
-    """Lower bound of the objective of a network, whose energy and latency are sums over layers; 0 if there is no layer.
+    """Lower bound of the objective of a network whose energy and latency are sums over `layers`; 0 if there is no
+    layer.
 
-    The separate bounds of energy and latency are used only for EDP, and only if both are above 0 for every layer.
+    For EDP, the bound also uses the bounds of energy and of latency of the layers, but only if both are above 0 for
+    every layer. Otherwise the bound follows only from the bounds of the objective (`LayerBounds.value`).
     """
     if powers == EDP and layers and all(layer.energy_pj > 0 and layer.latency_cycles > 0 for layer in layers):
         return _bound_of_edp(layers) * (1 - ROUNDING)
@@ -92,7 +97,9 @@ def run_bound(layers: Sequence[LayerBounds], powers: Powers) -> float:
 
 
 def _bound_of_edp(layers: Sequence[LayerBounds]) -> float:
-    """Least product of energy and latency in the sum of the sets of all layers."""
+    """Lower bound in pJ cycles of the EDP of a network: the least product of energy and latency over the polygon around
+    the sum of the layers' convex sets (see the module).
+    """
     counts = np.array([layer.count for layer in layers], float)
     energy = np.array([layer.energy_pj for layer in layers], float)
     latency = np.array([layer.latency_cycles for layer in layers], float)
@@ -107,8 +114,12 @@ def _bound_of_edp(layers: Sequence[LayerBounds]) -> float:
 
 
 def _slopes(energy: np.ndarray, highest: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Slopes in pJ per cycle for the supporting lines. They range from below the flattest to above the steepest part
-    of the curves of all layers."""
+    """Slopes in pJ per cycle of the supporting lines, as a geometric series: from half the flattest slope to twice the
+    steepest slope that the curve of any layer has.
+
+    The arguments have one number per layer. The curve of a layer has the points whose EDP is `value` and whose energy
+    is between `energy` and `highest`.
+    """
     first, last = float((energy**2 / value).min()), float((highest**2 / value).max())
     return np.geomspace(first / 2, last * 2, LINES)
 
@@ -116,8 +127,8 @@ def _slopes(energy: np.ndarray, highest: np.ndarray, value: np.ndarray) -> np.nd
 def _least_product(slopes: np.ndarray, level: np.ndarray, least_energy: float, least_latency: float) -> float:
     """Least EDP in pJ cycles over the corners of a polygon.
 
-    For each slope, the polygon has the side energy + slope x latency >= level. Two further sides are the least energy
-    and the least latency.
+    The sides of the polygon are energy >= `least_energy`, latency >= `least_latency`, and energy + slope x latency >=
+    level for each slope in `slopes` with its level in `level`.
     """
     latency = (level[1:] - level[:-1]) / (slopes[1:] - slopes[:-1])
     energy = level[1:] - slopes[1:] * latency

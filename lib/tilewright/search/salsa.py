@@ -52,7 +52,9 @@ class OrderSpace:
     loops: tuple[tuple[str, int], ...]
     """Distinct loops. A loop that the ordering gives with a size is not split into prime factors."""
     multiset: tuple[int, ...]
-    """All loops of an order, as indexes of `loops`."""
+    """Loops of which every order of the space consists, as indexes of `loops`. A loop that an order contains several
+    times is listed several times.
+    """
     pattern: OrderPattern
 
     @classmethod
@@ -64,7 +66,9 @@ class OrderSpace:
         return cls(prepared, entries, loops, indexes, order_pattern(entries, prepared.dimensions))
 
     def batch(self, orders: list[list[int]], **other: object) -> OrderBatch:
-        """Batch of orders, each a list of indexes of loops."""
+        """Batch of `orders`, in which each order is a list of indexes of `loops`. `other` has further fields of the
+        batch.
+        """
         rows = np.array(orders, np.int64).reshape(len(orders), len(self.multiset))
         return OrderBatch(self.prepared, self.loops, rows, **other)  # type: ignore[arg-type]
 
@@ -118,14 +122,17 @@ def random_start(space: OrderSpace, random: Random) -> tuple[Start | None, Order
 
 
 def fallback_order(space: OrderSpace, objective: str) -> tuple[LoopOrder | None, int]:
-    """Best of all orders of a few merged loops (None if no order fits), and the number of orders that were tried."""
+    """Pair (best of all orders of a few merged loops, number of orders whose cost was computed). The order is None if
+    no order fits.
+    """
     found = best_of_few_loops(space.prepared, space.entries, objective)
     return found.order, found.costed
 
 
 def split_start(space: OrderSpace, order: LoopOrder) -> Start | None:
-    """Order in which each merged loop is split into prime factors; None if this order violates the pattern or does
-    not fit."""
+    """Start of a chain whose order is `order` with each merged loop split into its prime factors; None if the split
+    order violates the pattern or does not fit.
+    """
     left = Counter(space.loops[index] for index in space.multiset)
     split: list[int] = []
     for dimension, size in order:
@@ -147,11 +154,11 @@ def split_start(space: OrderSpace, order: LoopOrder) -> Start | None:
 
 
 RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, CHAIN_DTYPE)
-"""Types of the records that the compiled chain takes as arguments."""
+"""Types of the records that the compiled function `anneal` takes as arguments."""
 COOLING = 0.995
 """Factor by which the temperature is multiplied in each iteration, as in the reference."""
 REFERENCE_ITERATIONS = 1000
-"""Number of iterations of the reference. Longer chains cool more slowly, to the same final temperature."""
+"""Number of iterations of a chain in the reference. Longer chains cool more slowly, to the same final temperature."""
 BLOCK_ITERATIONS = 16384
 """Number of iterations between two checks for stop requests of the caller."""
 
@@ -163,13 +170,14 @@ def salsa_batches(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[OrderBatch]:
-    """One batch with the best order of each chain. If no order fits, one batch with orders that do not fit.
+    """One batch with the best order of each chain. If no order fits, one batch with orders that do not fit; the batch
+    is empty if no order matches `ordering`.
 
-    A chain starts at a random order that fits. If none of the START_DRAWS orders fits, the chain starts at the best of
-    all orders of FEW_LOOPS loops, with these loops split into prime factors. If the split order does not fit, the
-    unsplit order is returned in a separate batch. A complete `ordering` is evaluated unchanged. `progress` is called
-    with the number of iterations since the last call. Raises MappingError for impossible constraints, and
-    SearchStoppedError if `stop` is set.
+    A chain starts at a random order that fits. If none of its random orders fits (START_DRAWS), the chain starts at the
+    best order that loma finds with `lpf_limit` FEW_LOOPS, after its merged loops are split into prime factors. If the
+    split order does not fit or does not match `ordering`, a separate batch has the order before the split. A complete
+    `ordering` is evaluated unchanged. `progress` is called with the number of iterations since the last call. Raises
+    MappingError for impossible constraints, and SearchStoppedError if `stop` is set.
     """
     entries = layer_ordering(ordering, prepared)
     given = complete_order(entries, prepared.spatial.temporal_sizes)

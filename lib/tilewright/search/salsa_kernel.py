@@ -16,10 +16,8 @@ from tilewright.search.loma_kernel import matches
 from tilewright.search.objective_kernel import POWER_FIELDS, ranks_before, value_of
 
 PROPOSALS = 64
-"""Maximal number of neighbours that an iteration draws until a neighbour matches the pattern.
-
-If no drawn neighbour matches, the iteration evaluates no neighbour.
-"""
+"""Largest number of neighbours that an iteration draws until a neighbour matches the pattern. If no drawn neighbour
+matches, the iteration evaluates no neighbour."""
 
 CHAIN_DTYPE = np.dtype(
     [
@@ -43,7 +41,9 @@ CHAIN_DTYPE = np.dtype(
     ],
     align=True,
 )
-"""Chain: the loops, the pattern, the current order and the best order so far. The first order of a chain must fit."""
+"""Chain, which is one run of simulated annealing: the loops, the pattern, the current order and the best order so far.
+The first order of a chain must fit the core.
+"""
 
 # SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -56,7 +56,7 @@ _UNIT = 2.0**-53
 
 @kernel
 def random_bits(chain):
-    """Next 64 random bits of a chain. They depend only on the random state of the chain."""
+    """Next 64 random bits of a chain. The bits depend only on the random state of the chain."""
     chain.random_state = chain.random_state + _STEP
     bits = chain.random_state
     bits = (bits ^ (bits >> _SHIFT_30)) * _FIRST_FACTOR

@@ -19,6 +19,8 @@ from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.artifacts.seals import is_sealed_line, sealed_line
 from tilewright.base.errors import InputError
 from tilewright.base.json_values import JsonObject
+from tilewright.cost.energy_terms import ENERGY_TERMS
+from tilewright.cost.latency_terms import ENTERED as LATENCY_TERMS_OF_PLUGINS
 from tilewright.cost.record import LayerRecord, record_of_row, record_row
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import BETWEEN_CORES, MappingConstraints
@@ -36,12 +38,16 @@ def problem_key(layer: Layer, core: Core, constraints: MappingConstraints, searc
 
 
 def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> list[JsonObject]:
-    """Content of the layer, the core and the constraints that decides the result of a search, without names.
+    """Encoded layer, core and constraints, without names: the content that decides the result of a search.
 
-    The constant operands are left out, because they do not affect the mapping of a layer.
+    The constant operands do not affect the mapping or the costs of a layer, unless a term of a plug-in reads them. They
+    are therefore left out if no plug-in has such a term.
     """
+    encoded = {**encode(layer), "name": ""}
+    if not (ENERGY_TERMS.names or LATENCY_TERMS_OF_PLUGINS.names):
+        encoded["constant_operands"] = []
     return [
-        {**encode(layer), "name": "", "constant_operands": []},
+        encoded,
         _name_free_core(core),
         {**{key: value for key, value in encode(constraints).items() if key not in BETWEEN_CORES}, "name": ""},
     ]
@@ -49,10 +55,10 @@ def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> lis
 
 @lru_cache(maxsize=64)
 def _name_free_core(core: Core) -> JsonObject:
-    """Content of a core, without names. It is cached, because most layers of a network use the same core.
+    """Content of a core, without names. The content is cached, because most layers of a network use the same core.
 
-    The list of other operators that the core can run is left out, because this list does not affect the mapping of a
-    layer.
+    The list of operators that the core can run (`operator_types`) is left out, because it does not affect the mapping
+    of a layer.
     """
     encoded = {**encode(core), "name": ""}
     del encoded["operator_types"]
@@ -61,7 +67,9 @@ def _name_free_core(core: Core) -> JsonObject:
 
 @dataclass(frozen=True)
 class Store:
-    """Folder of entries; the entry with the key `abcdef…` is in the file `ab/abcdef….json`."""
+    """Folder with the stored records of mapped layers. Each mapping problem has one entry; the entry with the key
+    `abcdef…` is in the file `ab/abcdef….json`.
+    """
 
     directory: Path
 
@@ -81,7 +89,7 @@ class Store:
             return None
 
     def put(self, key: str, records: Sequence[LayerRecord]) -> None:
-        """Store the records of one layer; an intact existing entry is not replaced.
+        """Store the records of one layer. An intact existing entry is not replaced.
 
         If the store cannot be written, no error is raised. The next search of the same problem then only takes longer.
         """
@@ -101,5 +109,5 @@ class Store:
             return False
 
     def entries(self) -> list[Path]:
-        """All entry files, sorted."""
+        """Paths of the files of all entries, sorted."""
         return sorted(Path(self.directory).glob("??/*.json"))

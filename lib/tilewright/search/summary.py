@@ -23,7 +23,9 @@ from tilewright.workload.graph import Workload
 from tilewright.workload.layer import operand_bits_of
 
 NOTABLE_DIFFERENCE = 0.05
-"""Relative difference from the results of the profile `corrected` above which the summary names a layer."""
+"""Threshold for the relative difference between the results of a layer and its results under the profile `corrected`.
+The summary names each layer whose difference exceeds this threshold.
+"""
 
 
 def summarize(
@@ -127,10 +129,12 @@ def _certificate(
     energy_pj: float,
     latency_cycles: float,
 ) -> JsonObject:
-    """Certificate of a network: number of distinct problems with a proof, largest gap, and the bound of the network.
+    """Certificate of a network: number of layer records whose mapping is proven to be optimal, largest gap, and lower
+    bound of the network.
 
-    The certificate also states which space the proofs cover. `placed` has pairs (layer, number of repeats) in order.
-    `energy_pj` and `latency_cycles` are totals of the network. Returns {} if no search gives a proof.
+    The certificate also states which space the proofs cover. The bound of the network is left out if the search of some
+    layer gives no certificate. `placed` has pairs (record of a layer, number of repeats) in execution order.
+    `energy_pj` and `latency_cycles` are totals of the network. Returns {} if no search gives a certificate.
     """
     searches = [record.search for record in records if "proven" in record.search]
     if not searches:
@@ -157,7 +161,9 @@ def bound_of_run(placed: Sequence[tuple[LayerRecord, int]], powers: Powers, valu
 
 
 def _ends_of_run(placed: Sequence[tuple[LayerRecord, int]]) -> JsonObject:
-    """Sums of the ends of the Pareto fronts of all layers; {} if they are not known for every layer."""
+    """Ends of the Pareto front of the network. Each end is the sum of the corresponding ends of all layers, with their
+    repeats. {} if the ends of some layer are not known.
+    """
     if not placed or not all(record.search.get("ends") for record, _ in placed):
         return {}
     total = NO_ENDS
@@ -167,9 +173,11 @@ def _ends_of_run(placed: Sequence[tuple[LayerRecord, int]]) -> JsonObject:
 
 
 def _least_value_of_run(placed: Sequence[tuple[LayerRecord, int]]) -> JsonObject:
-    """Sums over the mappings with the least objective, near which the search chose others; {} if it chose no others.
+    """Sums of the energy and the latency of the mappings with the least objective value; {} if no layer states such a
+    mapping.
 
-    Layers that were searched without this choice count with their own mappings.
+    With the option `near_optimum`, the search of a layer states the mapping with the least value, because it may choose
+    another mapping of nearly the same value. A layer that states no such mapping counts with the mapping of its record.
     """
     total, is_near = FrontEnd(0.0, 0.0), False
     for record, count in placed:
@@ -181,8 +189,11 @@ def _least_value_of_run(placed: Sequence[tuple[LayerRecord, int]]) -> JsonObject
 
 
 def _bounds_of_both(record: LayerRecord) -> tuple[float, float]:
-    """Lower bounds of a layer's energy in pJ and latency in cycles. They come from the ends of its Pareto front, or
-    from separate bounds; 0 if unknown."""
+    """Pair of lower bounds of a layer (energy in pJ, latency in cycles); 0 for both if they are unknown.
+
+    The search of a layer states both bounds directly (`lower_bounds`), or together with the mappings of least energy
+    and of least latency (`ends`).
+    """
     if bounds := record.search.get("lower_bounds"):
         return bounds[ENERGY_PJ], bounds[LATENCY_CYCLES]
     if stated := record.search.get("ends"):
@@ -192,9 +203,11 @@ def _bounds_of_both(record: LayerRecord) -> tuple[float, float]:
 
 
 def _front(placed: Sequence[tuple[LayerRecord, int]], energy_pj: float, latency_cycles: float) -> JsonObject:
-    """Pareto front of the network with its knee, its largest miss and the point of the run; {} if no layer has a front.
+    """Pareto front of the network as a JSON object with the key `front`; {} if no layer has a front. The front has its
+    knee, its largest distance (miss) from the complete front, and the index of the point with the energy and latency of
+    this run.
 
-    If only some layers have a front, the object names the other layers instead.
+    If only some layers have a front, the object names the layers without a front instead.
     """
     stated = [record.search.get("front") for record, _ in placed]
     if not any(stated):
@@ -218,7 +231,9 @@ def _front(placed: Sequence[tuple[LayerRecord, int]], energy_pj: float, latency_
 
 
 def _without_proof(records: tuple[LayerRecord, ...]) -> JsonObject:
-    """Reason -> layers for which an exact search gave no proof; {} if no reason is recorded."""
+    """Object that names, for each reason, the layers for which an exact search gave no proof; {} if there are no such
+    layers.
+    """
     reasons: dict[str, list[str]] = {}
     for record in records:
         if "no_proof" in record.search:
@@ -240,8 +255,9 @@ def _total_if_known(values: Iterable[float | None]) -> float | None:
 
 
 def differs_notably(record: LayerRecord) -> bool:
-    """True if the energy or latency under the profile `corrected` differs by more than 5 %, or if the mapping does not
-    fit under this profile."""
+    """True if the energy or latency under the profile `corrected` differs by more than 5 % from that of the record, or
+    if the mapping does not fit under `corrected`.
+    """
     pairs = (
         (record.corrected.energy_pj, record.energy_pj),
         (record.corrected.latency_cycles, record.latency_cycles),

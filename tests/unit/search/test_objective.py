@@ -1,5 +1,6 @@
 """Objective of a plug-in: every search minimises it, certificates of the exact one hold."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,7 +24,7 @@ from tilewright.search.salsa import salsa_batches
 from tests.unit.search.exact.exact_brute_force import ALLOCATIONS, LARGEST_FREE_SPACE, free_mapping_count, space_of
 from tests.unit.search.exact.exact_cases import problems
 
-NAME = "ED2P"
+NAME = "OwnED2P"
 ED2P = Powers(energy=1, latency=2)
 NO_POWERS, TOO_HIGH, A_TEXT = Powers(), Powers(energy=10), "ED2P"
 FAULTS = {
@@ -107,14 +108,15 @@ def test_what_is_declared_is_what_can_be_chosen() -> None:
     """The choices of the option, and a stage for each that keeps the best; those of plug-ins are made."""
     (parameter,) = parameters_of(Goal)
     assert tuple(OBJECTIVES) == parameter.choices == (*BUILT_IN, NAME)
+    assert set(BUILT_IN) <= set(re.findall(r"\w+", parameter.sentence))
     listed = [stage.name for stage in STAGES if stage.name.startswith("Minimal")]
     assert [reduction_of(goal) for goal in BUILT_IN] == listed
     for flow in ("single", "core"):
-        kind = CATALOGUES[flow].stage_class(CATALOGUES[flow].canonical_name("MinimalED2PStage"))
+        kind = CATALOGUES[flow].stage_class(CATALOGUES[flow].canonical_name("MinimalOwnED2PStage"))
         assert issubclass(kind, reductions.OfObjective)
-        assert kind is reductions.MinimalED2P
-        assert (kind.minimises, kind.name()) == (NAME, "MinimalED2P")
-    assert CATALOGUES["multi"].canonical_name("MinimalED2P") == ""
+        assert kind is reductions.MinimalOwnED2P
+        assert (kind.minimises, kind.name()) == (NAME, "MinimalOwnED2P")
+    assert CATALOGUES["multi"].canonical_name("MinimalOwnED2P") == ""
 
 
 @pytest.mark.parametrize(("named", "message"), FAULTS.items(), ids=[name for name, _ in FAULTS])

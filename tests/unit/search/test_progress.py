@@ -78,4 +78,4 @@ def test_a_first_run_says_that_it_compiles(
     with search_progress(1, "net", shown=True):
         pass
     assert capsys.readouterr().err == ""
-    assert "in every run" in progress.compilation_text(None)
+    assert "every run compiles them again" in progress.compilation_text(None)

@@ -45,7 +45,7 @@ TOLERANCE = 1e-9
 def bound_energy(problem, x):
     """Lower bound in pJ of the energy: the energy of closed boundaries plus the least energy of open boundaries.
 
-    Each operand has its own minimum. Terms that grow with latency are not included.
+    Each operand contributes its own minimum. Terms that grow with latency are not included.
     """
     energy = problem.fixed_energy_pj + x.child_energy
     for o in range(problem.operand_count):
@@ -69,7 +69,9 @@ def write_link(problem, ws, x, v, o, m, d, count, cycles, period, allowed, bandw
 
 @kernel
 def all_tiles_known(problem, x, k):
-    """True if all tiles in memory `k` are known: for each of its operands, the boundary above the level is closed."""
+    """True if all tiles in memory `k` are known. The tile of an operand is known if the boundary above its level is
+    closed. A topmost level has no such boundary, so its tile never counts as known.
+    """
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
         if o >= 0:
@@ -81,7 +83,11 @@ def all_tiles_known(problem, x, k):
 
 @kernel
 def effective_share(problem, ws, k):
-    """Share of memory `k` that the effective tiles of all its operands fill together: the sum over `ws.effective`."""
+    """Share of memory `k` that the effective tiles of all its operands fill together, as the sum of their shares in
+    `ws.effective`.
+
+    An effective tile leaves out the part that is overwritten when the outermost relevant loops of the tile advance.
+    """
     share = 0.0
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
@@ -92,8 +98,11 @@ def effective_share(problem, ws, k):
 
 @kernel
 def write_shares(problem, ws, x):
-    """Compute the share of its memory that each effective tile fills. The share is 0 if the boundary above the tile
-    is open."""
+    """Compute the share of its memory that each effective tile fills, and the sum of these shares for each memory. An
+    effective tile leaves out the part that is overwritten when its outermost relevant loops advance.
+
+    The share of a tile is 0 if the boundary above the tile is open.
+    """
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             ws.effective[o, m] = 0.0
@@ -116,10 +125,11 @@ def write_shares(problem, ws, x):
 def decide_buffers(problem, ws, x):
     """Decide which tiles are double-buffered, so that the bound stays valid for every completion.
 
-    If all tiles of a memory are known, the function decides as the model does. Otherwise it double-buffers every tile
-    whose second copy fits next to all known tiles. Second copies of other tiles are not counted, because an unknown
-    tile can later take their room. If the model searches for the best set of double buffers (`BEST_BUFFERS`), this
-    second rule applies to all memories, because the model finds the set only for complete mappings.
+    If all tiles of a memory are known, the function decides as the model does. Otherwise, it is optimistic: it
+    double-buffers every tile whose second copy fits next to all known tiles, as if no other tile had a second copy.
+
+    If the model searches for the best set of double buffers (`BEST_BUFFERS`), the function is optimistic for all
+    memories, because the model finds this set only for complete mappings.
     """
     if problem.switches[BEST_BUFFERS]:
         for o in range(problem.operand_count):
@@ -141,9 +151,10 @@ def decide_buffers(problem, ws, x):
 
 @kernel
 def write_array_links(problem, ws, x, v, o, total):
-    """Write the known links between the array and the innermost memory of operand `o`.
+    """Write those links between the array and the innermost memory of operand `o` whose numbers are already known.
 
-    The link of an input is unknown while the multiset of loops during which the array keeps its data can still grow.
+    The link of an input is unknown as long as further loops can extend the time during which the array keeps its data.
+    The link is also unknown if the data are loaded only once and the size of the first tile is not known.
     """
     if o == OUTPUT_INDEX:
         once = problem.cycles_per_operation
@@ -164,7 +175,9 @@ def write_array_links(problem, ws, x, v, o, total):
 
 @kernel
 def write_known_links(problem, ws, x, v, total):
-    """Write the numbers of every known link to the workspace. Unknown links are written as links that move no data."""
+    """Write the transfers, times and bandwidth of every known link to the workspace. Unknown links are written as links
+    that move no data. `total` is the number of cycles in which the array computes.
+    """
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             for d in range(4):
@@ -195,7 +208,12 @@ def write_known_links(problem, ws, x, v, total):
 
 @kernel
 def open_ports(problem, x):
-    """Mark the ports of open links, and sum the least cycles of the open links of each port (`PORT_FIELDS`)."""
+    """Mark the ports that serve open links, and sum the least cycles of the open links of each port (the fields
+    `port_*` of `PORT_FIELDS`).
+
+    A link is open if its boundary is not placed yet, or if it loads an input into the array and the loops during which
+    the array keeps the data are not known yet.
+    """
     for p in range(problem.port_count):
         x.port_open[p] = 0
         x.port_open_cycles[p] = 0
@@ -275,10 +293,11 @@ def keep_loads(problem, ws, x):
 
 @kernel
 def shrinking_ports(problem, ws, x):
-    """Number of ports with a link whose loading time gets shorter if the computation takes longer.
+    """Number of ports with a link that loads faster if the computation takes longer. `x.load_at_shortest` has the
+    loading times in cycles for the shortest computation, `ws.load` those for the longest computation.
 
-    Only loading times that can affect the bound count. `x.load_at_shortest` holds the loading times for the shortest
-    computation, and `ws.load` holds the loading times for the longest computation.
+    A link counts only if it can be the slower of the two links over which the data cross its boundary, because the
+    slower link determines the loading time.
     """
     ports = 0
     for p in range(problem.port_count):
@@ -322,9 +341,10 @@ def is_beaten(x, value):
 
 @kernel
 def is_given_up(x, value):
-    """True if the search drops a label whose lower bound is `value`.
+    """True if the search drops a label whose lower bound is `value` (see `is_beaten`).
 
-    If completions of the label could still beat the best known mapping, the lower bound of the search includes `value`.
+    If `value` is still below the objective of the best known mapping, a completion of the dropped label can be slightly
+    better than this mapping. The smallest such `value` of all dropped labels is stored in `x.dropped_bound`.
     """
     if not is_beaten(x, value):
         return False
@@ -335,8 +355,10 @@ def is_given_up(x, value):
 
 @kernel
 def bound_port_times(problem, ws, x, v, shortest):
-    """Lower bound in cycles of the latency without the drain, for a model in which every transfer takes port time.
-    The bound is the largest of several lower bounds, each of which is a sum of minima."""
+    """Lower bound in cycles of the latency without the drain and other fixed cycles, for a model in which the switch
+    `every_transfer_takes_port_time` is on. The bound is the largest of several lower bounds, each of which is a sum of
+    minima. `shortest` is a lower bound of the cycles in which the array computes or stalls.
+    """
     bound_loads(problem, ws, v)
     for o in range(problem.operand_count):
         if o != OUTPUT_INDEX and x.child_stationary[o] < 0:
@@ -395,7 +417,13 @@ def bound_latency(problem, ws, x, energy):
 
 @kernel
 def bound_child(problem, ws, x, placed):
-    """Compute the lower bounds of energy (pJ), latency (cycles) and objective for the child with `placed` loops."""
+    """Compute the lower bounds of the energy (pJ, without terms that grow with latency), the latency (cycles) and the
+    objective of the child label, which has `placed` loops. The function writes them to `x.child_energy_bound`,
+    `x.child_latency_bound` and `x.child_bound`.
+
+    `x.child_latency_bound` is not written if the energy bound is infinite, or if the latency affects neither the
+    objective nor the energy.
+    """
     if x.any_contested:
         for o in range(problem.operand_count):
             if is_open(problem, x, o) and is_gathered(problem, x, o):

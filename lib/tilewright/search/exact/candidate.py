@@ -1,10 +1,11 @@
 """One spatial mapping in the exact search of a layer, with the results for its loop orders so far."""
 
-import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+
+import numpy as np
 
 from tilewright.base.errors import MappingError
 from tilewright.mapping.constraints import TemporalOrderingEntry
@@ -13,6 +14,7 @@ from tilewright.search.batch import OrderBatch, best_row, cost_orders, is_better
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact import rounds
 from tilewright.search.exact.floors import NO_FLOORS, TensorFloors
+from tilewright.search.exact.point_numbers import KeptNumbers
 from tilewright.search.exact.rounds import Incumbent, MultisetPart, Watch
 from tilewright.search.exact.tables import energy_floor, sizes_tiles_in_any_order
 from tilewright.search.loma import best_of_few_loops, layer_ordering
@@ -24,18 +26,21 @@ ITERATIONS = 5000
 Ordering = tuple[TemporalOrderingEntry, ...]
 
 
-def likeness(prepared: PreparedProblem) -> tuple[object, bytes]:
-    """Key by which equal problems are found. Two spatial mappings have the same key if their temporal sizes and the
-    numbers in their problems are the same."""
-    record = prepared.arrays
-    digest = hashlib.blake2b(digest_size=16)
-    for name in record.dtype.names or ():  # without the padding between fields, which is arbitrary
-        digest.update(record[name].tobytes())
-    return prepared.spatial.temporal_sizes, digest.digest()
+def without_waiting(prepared: PreparedProblem) -> PreparedProblem:
+    """Problem without waiting terms (`cost.waiting`). These terms only add to the latency, so a lower bound without
+    them is also a lower bound with them.
+
+    The terms are left out because they depend on properties of a mapping that labels do not contain.
+    """
+    if not prepared.arrays.has_waiting:
+        return prepared
+    arrays = np.array([prepared.arrays], prepared.arrays.dtype).view(np.recarray)[0]
+    arrays.has_waiting = 0
+    return replace(prepared, arrays=arrays)
 
 
 class Candidate:
-    """Spatial mapping in the search, with its multisets of loops and with bounds that hold for all of these
+    """Spatial mapping in the exact search, with its multisets of loops, and with bounds that hold for all these
     multisets."""
 
     def __init__(
@@ -48,6 +53,7 @@ class Candidate:
         floors: TensorFloors = NO_FLOORS,
     ) -> None:
         self.floors = floors
+        prepared = without_waiting(prepared)
         self.prepared, self.index, self.watch, self.ordering, self.goal = prepared, index, watch, ordering, options
         self.free = options.allocation == "free"
         if self.free and prepared.arrays.even:
@@ -59,31 +65,37 @@ class Candidate:
         self.floor = rounds.bound_without_search(prepared, watch.objective, floors)
         self.looked_at = False
         self.refused: MappingError | None = None
+        self._kept = KeptNumbers(loop_multiset(prepared.spatial.temporal_sizes, None))
         self._relaxed_bound = 0.0
         self._relaxed_best = Incumbent()
 
     @cached_property
     def parts(self) -> list[MultisetPart]:
-        """Multisets of loops to order. Under free allocation, the only multiset is that of the prime factors.
+        """Parts of the search of this candidate, one for each multiset of loops whose orders are searched. Under free
+        allocation, the only multiset is that of the prime factors.
 
         Under greedy allocation, there are also multisets of merged factors. The multisets are sorted by number of
         loops. The allocator never splits a loop, so an order of merged loops can be better than all orders of prime
-        factors. Small multisets are searched first, because this is fast and often settles the larger ones.
+        factors. Small multisets are searched first, because this is fast and often proves that larger multisets need no
+        search.
         """
         sizes, most = self.prepared.spatial.temporal_sizes, self.whole.length
         merged = [] if self.free else [loop_multiset(sizes, limit, self.entries) for limit in range(1, most)]
         return [self._part(multiset, self.entries, self.free) for multiset in dict.fromkeys([*merged, self.whole])]
 
     def _part(self, multiset: LoopMultiset, entries: Ordering, free: bool) -> MultisetPart:
-        return MultisetPart(self.prepared, self.index, multiset, entries, free, self.watch, self.floors)
+        part = MultisetPart(self.prepared, self.index, multiset, entries, free, self.watch, self.floors)
+        part.kept = self._kept
+        return part
 
     @cached_property
     def relaxed(self) -> MultisetPart | None:
-        """Search with free level boundaries and without the given ordering. The space of this search contains all
-        mappings of the greedy space.
+        """Search with free level boundaries and without the given temporal ordering. Its space contains all mappings of
+        the greedy space of this candidate.
 
-        None if this is not certain. If the sizes of tiles are not rounded to whole numbers, the order of multiplication
-        could decide whether a mapping fits.
+        None in three cases: the boundaries of this candidate are free anyway; mappings must be even; or tile sizes can
+        be fractional and are not rounded up to whole numbers. In the third case, the order of multiplication could
+        decide whether a mapping fits, so the space might not contain all mappings of the greedy space.
         """
         if self.free or self.prepared.arrays.even or not sizes_tiles_in_any_order(self.prepared.arrays):
             return None
@@ -102,7 +114,9 @@ class Candidate:
 
     @property
     def lower_bound(self) -> float:
-        """Lower bound of the objective for all mappings of this candidate, except the best known mapping."""
+        """Lower bound of the objective over those mappings of this candidate that are better than the best known
+        mapping; infinite if the rounds have proven that there is no such mapping.
+        """
         if "parts" not in self.__dict__:
             return max(self.floor, self._relaxed_bound)
         return max(self.floor, self._relaxed_bound, min(part.lower_bound for part in self.parts))
@@ -119,18 +133,21 @@ class Candidate:
         return sum(part.nodes for part in (*parts, *([self.relaxed] if self.relaxed else [])))
 
     def settled(self, best: Incumbent) -> bool:
-        """True if no part can contain a mapping that is better by more than the largest accepted gap."""
+        """True if no multiset of loops of this candidate can give a mapping that is better than `best` by more than the
+        largest accepted gap.
+        """
         if self.watch.settles(max(self.floor, self._relaxed_bound), best):
             return True
         return "parts" in self.__dict__ and all(part.settled(best) for part in self.parts)
 
     def is_proven(self, best: Incumbent) -> bool:
-        """True if the lower bound proves that no mapping of this candidate is better by any amount."""
+        """True if the lower bound proves that no mapping of this candidate is better than `best`, not even slightly."""
         return self.watch.proves(self.lower_bound, best)
 
     def relax(self, best: Incumbent, widths: Sequence[int]) -> Incumbent:
-        """Better of two mappings: `best`, and the mapping that the search with free boundaries finds. Its loop order
-        is then allocated greedily. Also raises the lower bound."""
+        """Better of two mappings: `best`, and the loop order that the search with free boundaries finds, with its loops
+        allocated to memories greedily. The function also raises the lower bound of this candidate.
+        """
         part = self.relaxed
         known = self._relaxed_best
         if part is None or self.watch.proves(part.lower_bound, known):

@@ -12,8 +12,8 @@ from tilewright.workload.layer import Layer
 
 @dataclass(frozen=True)
 class Choice:
-    """Spatial mapping that the search can try. Its problem, the input of the cost model, is made only when it is
-    needed."""
+    """Spatial mapping that the search can try. The problem of the spatial mapping, which is the input of the cost
+    model, is made only when it is needed."""
 
     index: int
     """Index among the spatial mappings of the layer."""
@@ -28,14 +28,16 @@ class Choice:
     make: Callable[[], PreparedProblem | None]
     """Function that makes the problem of this spatial mapping.
 
-    The function returns None if the spatial mapping has no loop orders, which is reported elsewhere.
+    The function returns None if the spatial mapping has no loop orders, and then reports the reason itself.
     """
     pj_a_cycle: float = 0.0
-    """Weight of the latency in the energy of the problems that `make` returns, in pJ per cycle."""
+    """Energy in pJ that the problems made by `make` add for each cycle of the latency."""
     least: float = 0.0
     """Further lower bound of the searched objective for any loop order of this spatial mapping."""
     rest_least: float = 0.0
-    """Further lower bound that holds for this and all later spatial mappings."""
+    """Lower bound of the searched objective for any loop order of this and all later spatial mappings. It applies in
+    addition to the bound that follows from `rest_passes`.
+    """
 
     def bound(self, objective: str) -> float:
         """Lower bound of the objective for any loop order of this spatial mapping."""
@@ -46,11 +48,10 @@ class Choice:
         return max(self.rest_least, self.of_passes(self.rest_passes, objective))
 
     def priced(self, pj_a_cycle: float) -> "Choice":
-        """Choice in which the energy includes `pj_a_cycle` for each cycle of the latency.
+        """Same spatial mapping with an energy that includes `pj_a_cycle` for each cycle of the latency. Such an energy
+        is a weighted sum of energy and latency, so a lower bound of it gives a supporting line of the Pareto front.
 
-        Its least energy is the least weighted sum of energy and latency. A lower bound of this sum is a supporting line
-        of the Pareto front. The bounds `least` and `rest_least` stay as they are: the caller must have computed them
-        with this weight.
+        The bounds `least` and `rest_least` do not change: the caller must have computed them for this weighted sum.
         """
         if not pj_a_cycle:
             return self
@@ -67,5 +68,5 @@ class Choice:
         return replace(self, make=make, pj_a_cycle=self.pj_a_cycle + pj_a_cycle)
 
     def of_passes(self, passes: float, objective: str) -> float:
-        """Lower bound of any objective for any loop order with at least `passes` temporal iterations."""
+        """Lower bound of the objective `objective` for any loop order with at least `passes` temporal iterations."""
         return rounds.bound_of_passes(self.layer, self.core, passes, self.floors, objective, self.pj_a_cycle)

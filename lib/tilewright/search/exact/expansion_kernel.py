@@ -25,7 +25,7 @@ from tilewright.search.exact.labels_kernel import (
     start_search,
     store_child,
 )
-from tilewright.search.exact.lattice_record import BUCKETS, LABELS, PATH_BITS, PATH_SYMBOLS, PATH_WORDS
+from tilewright.search.exact.lattice_record import LABELS, PATH_BITS, PATH_SYMBOLS, PATH_WORDS
 from tilewright.search.exact.rules_kernel import ROUNDING, mark_greedy, mark_memories, mark_possible
 from tilewright.search.exact.sums_kernel import sum_elements, sum_up
 from tilewright.search.exact.tables_kernel import count_at, fill_point, least_bits_of, symbol_at, tile_bits_of
@@ -38,7 +38,7 @@ REFUSED = -1
 
 @kernel
 def bits_beside(problem, x, k, closing):
-    """Lower bound of the bits that all operands except `closing` take in memory `k`."""
+    """Lower bound of the bits that the operands other than `closing` take in memory `k`."""
     bits = 0.0
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
@@ -59,7 +59,8 @@ def bits_beside(problem, x, k, closing):
 
 @kernel
 def may_fit(problem, x, o, m, point):
-    """False if the tile of operand `o` at its level `m` with the loops of `point` certainly does not fit."""
+    """Return False if the tile of operand `o` at its level `m` with the loops of `point` certainly does not fit;
+    otherwise True."""
     k = problem.level_memory[o, m]
     if problem.holds_everything[k]:
         return True
@@ -97,9 +98,10 @@ def close_level(problem, x, o):
 
 @kernel
 def close_filled(problem, x, j):
-    """Close every level that would not fit its memory with one more loop of symbol `j`, as the greedy allocator does.
+    """Close every level whose tile would not fit its memory if one more loop of symbol `j` were placed, as the greedy
+    allocator does. Closing a level places the boundary above it. A symbol is a pair (loop dimension, size).
 
-    Only levels marked as `filled` are closed. Return False if a level does not fit even without the loop.
+    Only levels marked as `filled` are closed. Return False if the tile of a level does not fit even without the loop.
     """
     bigger = x.child_lattice + x.stride[j]
     for o in range(problem.operand_count):
@@ -117,7 +119,7 @@ def close_filled(problem, x, j):
 
 @kernel
 def place_loop(problem, x, j):
-    """Append one loop of symbol `j` to the child as its new outermost loop."""
+    """Append one loop of symbol `j`, a pair (loop dimension, size), to the child as its new outermost loop."""
     d = x.loop_dimension[j]
     for o in range(problem.operand_count):
         kind = problem.kind[o, d]
@@ -138,7 +140,10 @@ def place_loop(problem, x, j):
 
 @kernel
 def finish_child(problem, x):
-    """Close all open levels above the last loop, except contested levels. Return False if a tile does not fit."""
+    """Place the open boundaries of each operand directly above the placed loops, from the inside out, up to the first
+    contested boundary of the operand. A contested boundary is left open, because its position depends on the complete
+    order. Return False if a tile does not fit.
+    """
     for o in range(problem.operand_count):
         if o != OUTPUT_INDEX and x.child_stationary[o] < 0:
             x.child_stationary[o] = x.child_lattice
@@ -153,7 +158,7 @@ def finish_child(problem, x):
 
 @kernel
 def loops_in(x, point):
-    """Number of loops in the multiset of a lattice point."""
+    """Number of loops in the multiset at a point of the lattice."""
     loops = 0
     for j in range(x.symbol_count):
         loops += count_at(x, point, j)
@@ -162,9 +167,10 @@ def loops_in(x, point):
 
 @kernel
 def begin_levels_early(problem, ws):
-    """Move each boundary of the output below the adjacent irrelevant loops.
+    """Move each boundary of the output in `ws` below the irrelevant loops that lie directly below it.
 
-    The cost does not change, because the model counts these loops in the level below the boundary.
+    The cost does not change, because the model counts these loops in the level below the boundary on whichever side of
+    the boundary they are.
     """
     for m in range(problem.level_count[OUTPUT_INDEX] - 1):
         bound = ws.bound[OUTPUT_INDEX, m]
@@ -201,7 +207,9 @@ def evaluate_leaf(problem, ws, x):
 
 @kernel
 def take_leaf(problem, ws, x):
-    """Compute the cost of the complete child, and store the child if it is better than the best known mapping."""
+    """Compute the cost of the child, whose loop order is complete. Store the child as the best known mapping if it is
+    better.
+    """
     if evaluate_leaf(problem, ws, x) != FITS:
         return
     energy = ws.totals[ENERGY]
@@ -222,27 +230,30 @@ def take_leaf(problem, ws, x):
 
 @kernel
 def find_slot(problem, x):
-    """Slot of a label equal to the child in the hash table of the newest labels, or a free slot for the child."""
+    """Slot for the child in the hash table of the newest labels: the slot of an equal label, or a free slot if there is
+    no equal label.
+    """
     g = 1 - x.current
     set_keys(problem, x)
-    slot = hash_child(problem, x) & (BUCKETS - 1)
-    while x.bucket[slot] >= 0 and not same_as_child(problem, x, g, x.bucket[slot]):
-        slot = (slot + 1) & (BUCKETS - 1)
+    slot = hash_child(problem, x) & (x.bucket_count - 1)
+    while x.bucket[slot] > 0 and not same_as_child(problem, x, g, x.bucket[slot] - 1):
+        slot = (slot + 1) & (x.bucket_count - 1)
     return slot
 
 
 @kernel
 def insert_child(problem, x, slot):
-    """Add the child to the next generation. If `slot` holds an equal label, which has a higher energy, the child
-    replaces it. If the generation is full, the child is dropped."""
+    """Add the child to the next generation. If `slot` holds an equal label, the child replaces this label; callers make
+    sure that the child has the lower energy. If `slot` is free and the generation is full, the child is dropped.
+    """
     g = 1 - x.current
-    if x.bucket[slot] >= 0:
-        store_child(problem, x, g, x.bucket[slot])
+    if x.bucket[slot] > 0:
+        store_child(problem, x, g, x.bucket[slot] - 1)
         return
     if x.label_count[g] >= LABELS:
         x.dropped_bound = min(x.dropped_bound, x.child_bound)
         return
-    x.bucket[slot] = x.label_count[g]
+    x.bucket[slot] = x.label_count[g] + 1
     x.slot[x.slot_count] = slot
     x.slot_count += 1
     store_child(problem, x, g, x.label_count[g])
@@ -251,7 +262,9 @@ def insert_child(problem, x, slot):
 
 @kernel
 def follow_pattern(x, j):
-    """True if the required temporal ordering allows symbol `j` as the next loop."""
+    """True if the required temporal ordering allows a loop of symbol `j` as the next loop. A symbol is a pair (loop
+    dimension, size).
+    """
     i = x.generation
     if i >= x.given_length:
         return True
@@ -274,7 +287,7 @@ def add_child(problem, ws, x, j):
                 take_leaf(problem, ws, x)
         return
     slot = find_slot(problem, x)
-    if x.bucket[slot] >= 0 and x.child_energy >= x.label_energy[1 - x.current, x.bucket[slot]]:
+    if x.bucket[slot] > 0 and x.child_energy >= x.label_energy[1 - x.current, x.bucket[slot] - 1]:
         return
     bound_child(problem, ws, x, x.generation + 1)
     if not is_given_up(x, x.child_bound):
@@ -307,7 +320,9 @@ def closable(problem, x, o, d):
 
 @kernel
 def extend_freely(problem, ws, x, g, i, j):
-    """Extend label `i` of generation `g` by loop `j`, once for each choice of levels that are closed below the loop."""
+    """Extend label `i` of generation `g` by loop `j`, once for each choice of the levels that are closed directly below
+    the loop. Closing a level places the boundary above it.
+    """
     load_child(problem, x, g, i)
     d = x.loop_dimension[j]
     most0 = closable(problem, x, 0, d)
@@ -324,7 +339,9 @@ def extend_freely(problem, ws, x, g, i, j):
 
 @kernel
 def extend_greedily(problem, ws, x, g, i, j):
-    """Extend label `i` of generation `g` by loop `j`, after closing the levels that the greedy allocator closes."""
+    """Extend label `i` of generation `g` by loop `j`. Before that, close the levels that have no room for the loop, as
+    the greedy allocator does.
+    """
     load_child(problem, x, g, i)
     if close_filled(problem, x, j):
         add_child(problem, ws, x, j)
@@ -334,7 +351,7 @@ def extend_greedily(problem, ws, x, g, i, j):
 def empty_buckets(x):
     """Empty the hash table of the newest labels."""
     for i in range(x.slot_count):
-        x.bucket[x.slot[i]] = -1
+        x.bucket[x.slot[i]] = 0
     x.slot_count = 0
 
 
@@ -349,8 +366,9 @@ def fill_tables(problem, ws, x, count):
 
 @kernel
 def mark_tables(problem, ws, x, count):
-    """Compute the smallest tiles, and the properties of memories and boundaries, from the numbers of all lattice
-    points."""
+    """Compute the smallest tile sizes, and the properties of memories and boundaries (`MARK_FIELDS`). The tables of all
+    lattice points must be filled (`fill_tables`). `count` is not used.
+    """
     if x.uncertain:
         x.keep_paths = True  # labels whose loops were placed in different orders are then never merged
     sum_elements(problem, x)
@@ -362,7 +380,9 @@ def mark_tables(problem, ws, x, count):
 
 @kernel
 def sum_tables(problem, ws, x, count):
-    """Compute the minima of operand number `count`. `begin` computes the classes of points later."""
+    """Compute the minima (`LEAST_FIELDS`) for the operand with number `count`: for each lattice point, over this point
+    and all points with larger multisets. The classes of lattice points are computed later, by `begin`.
+    """
     sum_up(problem, x, count)
 
 
@@ -407,7 +427,9 @@ def expand_labels(problem, ws, x, count):
 
 @kernel
 def next_generation(problem, ws, x, count):
-    """Make the generation of the newest labels the current generation."""
+    """Go on to the next generation: the newest labels become the labels of the current generation. `count` is not
+    used.
+    """
     g = x.current
     x.label_count[g] = 0
     x.current = 1 - g

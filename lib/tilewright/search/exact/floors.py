@@ -1,4 +1,7 @@
-"""Lower bounds of a layer on a core that hold for every spatial mapping, computed before any mapping is made."""
+"""Lower bounds of the energy and the latency of a layer on a core, computed before any mapping is made.
+
+The bounds hold for every spatial mapping.
+"""
 
 import math
 from collections import defaultdict
@@ -12,17 +15,17 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_elements
 
 Links = tuple[tuple[str, str], ...]
-"""Pairs (layer operand, memory operand)."""
+"""Links of a layer to a core, as pairs (layer operand, memory operand)."""
 
 
 class TensorFloors(NamedTuple):
-    """Lower bounds of energy and latency. They follow from the fact that each tensor passes its topmost memory at
-    least once."""
+    """Lower bounds of energy and latency that follow from one fact: each tensor passes its topmost memory at least
+    once."""
 
     energy_pj: float = 0.0
     """Lower bound in pJ of the energy of the accesses to topmost memories."""
     cycles: float = 0.0
-    """Lower bound of the cycles in which the busiest port of a topmost memory is busy."""
+    """Lower bound of the busy time in cycles of the busiest port among the ports of all topmost memories."""
 
 
 NO_FLOORS = TensorFloors()
@@ -34,8 +37,8 @@ def tensor_floors(layer: Layer, core: Core, links: Links, profile: ModelProfile)
     """Lower bounds from the accesses to the topmost memory of each operand.
 
     Every input is read from this memory at least once, and every output is written to this memory at least once. The
-    data move in full words of the port (docs/model.md#what-can-be-relied-on). The bounds rest on some switches of the
-    model profile. If one of these switches is off, the bounds are 0.
+    data move in full words of the port (docs/model.md#what-can-be-relied-on). The bounds are valid only if certain
+    switches of the model profile are on. They are 0 unless all switches are on.
     """
     if not all(getattr(profile, name) for name in SWITCHES):
         return NO_FLOORS

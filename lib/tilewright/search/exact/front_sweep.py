@@ -1,7 +1,7 @@
 """Sweeps for the Pareto front of energy and latency of a layer: branch and bound in which known points dominate labels.
 
 A known point matches a label within a tolerance t if its energy and its latency exceed the label's lower bounds by at
-most the share t. A sweep expands the labels of the exact search, and drops each label that a known point matches
+most the fraction t. A sweep expands the labels of the exact search, and drops each label that a known point matches
 (docs/proofs.md#sweeps). The *miss* of a label is the smallest t with which a point matches it. The largest miss of all
 dropped labels bounds the distance of the points from the complete front.
 """
@@ -23,10 +23,11 @@ from tilewright.mapping.temporal import LoopMultiset, loop_multiset
 from tilewright.search.batch import OrderBatch, cost_orders
 from tilewright.search.exact import rounds
 from tilewright.search.exact.bounds_kernel import TOLERANCE
-from tilewright.search.exact.candidate import Candidate, Ordering, likeness
+from tilewright.search.exact.candidate import Candidate, Ordering
 from tilewright.search.exact.choice import Choice
 from tilewright.search.exact.expansion_kernel import begin, expand_labels, next_generation
 from tilewright.search.exact.lattice_record import LABEL_FIELDS, PATH_BITS, PATH_SYMBOLS
+from tilewright.search.exact.likeness import likeness
 from tilewright.search.exact.rounds import CHUNK_LABELS, Incumbent, MultisetPart, Watch
 from tilewright.search.exact.search import MAKING
 from tilewright.search.exact.staircase import Staircase
@@ -39,24 +40,29 @@ from tilewright.search.options import ExactParameters
 OBJECTIVE = "EDP"
 """Objective that is stored in the record of a sweep. With EDP, labels have bounds of both energy and latency."""
 WIDTHS = (64, 2048, 16384)
-"""Number of labels that each sweep keeps per generation."""
+"""Widths of the successive sweeps. The width of a sweep is the largest number of labels that it keeps per generation.
+"""
 _BLOCK = 256
-"""Number of complete labels whose costs are computed before the known points are updated."""
+"""Number of labels that are completed at a time. Each label is a loop order that lacks one loop. The known points are
+updated after the costs of all completions of these labels are computed."""
 _MADE_AT_ONCE = 128
 """Number of spatial mappings that are made before the sweeps over them begin."""
 
 
 class FrontPart(MultisetPart):
-    """All orders of one multiset of loops of one spatial mapping, with the miss after the sweeps so far."""
+    """Part of a sweep: the orders of one multiset of temporal loops of a spatial mapping, with an upper limit of the
+    distance (miss) of their mappings from the known points."""
 
     miss = math.inf
-    """Largest miss of a mapping of this part, as a share."""
+    """Upper limit of the distance (miss) of the orders of this part from the known points, as a fraction (see
+    `Staircase.misses`)."""
 
     def sweep(self, known: Staircase, width: int, tolerance: float, *, bounds_only: bool = False) -> None:
         """Expand all labels that no known point matches within `tolerance`, at most `width` labels per generation.
 
-        The mappings found are added to `known`. If `bounds_only` is true, the sweep is in the larger space of free
-        boundaries; its orders are then allocated greedily. Raises MappingError if the problem exceeds the tables.
+        The mappings found are added to `known`. If `bounds_only` is true, this part has free level boundaries and only
+        bounds the distance of greedily allocated mappings. The orders that it finds are then added with greedy
+        allocation. Raises MappingError if the problem exceeds the tables.
         """
         self._left = 0.0
         if self.multiset.length == 0:
@@ -79,13 +85,14 @@ class FrontPart(MultisetPart):
             self.miss = min(self.miss, self._left)
 
     def _take_only(self, known: Staircase) -> None:
-        """Add the only mapping of a problem without temporal loops."""
+        """Add the only mapping of a problem without temporal loops to the known points, if the mapping fits."""
         only = best_of_few_loops(self.prepared, self.entries, OBJECTIVE, self.watch.stop)
         if only.order is not None:
             known.add([Incumbent(only.order, None, only.energy_pj, only.latency_cycles, self.candidate)])
 
     def _grow(self, known: Staircase, width: int, tolerance: float) -> bool:
-        """Make all generations until only one loop is missing in each label; False if the time ends before."""
+        """Expand one generation after another until each label lacks only one loop. Return False if the time ends
+        before that."""
         search = self.search
         while search.generation < self.multiset.length - 1 and search.label_count[search.current]:
             while search.cursor < search.label_count[search.current]:
@@ -108,18 +115,21 @@ class FrontPart(MultisetPart):
             self.watch.progress(labels)
 
     def _leave(self, escapes: Values) -> None:
-        """Record the misses of labels that are not expanded."""
+        """Raise the largest distance (miss) of the labels that this part leaves unexpanded, so that it covers further
+        such labels. `escapes` has the distance of each further label from the known points."""
         self._left = max(self._left, float(escapes.max(initial=0.0)))
 
     def _escapes(self, known: Staircase, g: int, first: int = 0) -> Values:
-        """Misses of the labels of generation `g`, starting at label number `first`."""
+        """Distances (miss) of labels of generation `g` from the known points: array [label], from label number `first`
+        on. The distance of a label is that of its lower bounds of energy and latency."""
         search, rows = self.search, slice(first, int(self.search.label_count[g]))
         latency = search.label_latency_bound[g, rows]
         energy = search.label_energy_bound[g, rows] + float(self.prepared.arrays.energy_pj_a_cycle) * latency
         return known.misses(energy, latency)
 
     def _keep(self, known: Staircase, width: int, tolerance: float) -> None:
-        """Keep the labels of the next generation that no point matches: the `width` labels with the largest miss."""
+        """Keep those labels of the next generation that no known point matches within `tolerance`. If there are more
+        than `width` such labels, keep the `width` labels that are farthest from the known points."""
         search = self.search
         g = 1 - int(search.current)
         escapes = self._escapes(known, g)
@@ -135,7 +145,13 @@ class FrontPart(MultisetPart):
         search.label_count[g] = len(kept)
 
     def _finish(self, known: Staircase, tolerance: float, bounds_only: bool) -> None:
-        """Compute the costs of all completions of labels that lack one loop, those with the largest miss first."""
+        """Complete the labels of the current generation, each of which lacks one loop, and compute the costs of the
+        complete orders. The labels that are farthest from the known points come first. A label that a known point
+        matches within `tolerance` is not completed.
+
+        The mappings found are added to `known`. If `bounds_only` is true, the complete orders have free level
+        boundaries, and their costs are used only as bounds. The same orders are then added with greedy allocation.
+        """
         search = self.search
         g = int(search.current)
         escapes = self._escapes(known, g)
@@ -159,7 +175,12 @@ class FrontPart(MultisetPart):
             known.add(self._found(batch))
 
     def _leave_costs(self, known: Staircase, batch: OrderBatch) -> None:
-        """Record the misses of mappings of the larger space, which bound the misses of all mappings of the space."""
+        """Raise the largest distance (miss) of this part to that of the mapping in `batch` that is farthest from the
+        known points. Nothing changes if the distance of this part is already as large.
+
+        The mappings in `batch` have free level boundaries. A greedily allocated mapping is at most as far from the
+        known points as the farthest mapping with the same order and free boundaries.
+        """
         costs = cost_orders(batch)
         self._leave(known.misses(costs.energy_pj[costs.fits], costs.latency_cycles[costs.fits]))
 
@@ -182,7 +203,11 @@ class FrontPart(MultisetPart):
         ]
 
     def _batch(self, g: int, labels: np.ndarray) -> OrderBatch:
-        """All completions of labels that lack one loop, if they match the required temporal ordering."""
+        """Batch of the complete orders that result if each of the labels `labels` of generation `g` gets the one loop
+        that it lacks. Orders that do not match the temporal ordering are left out.
+
+        If level boundaries are free, the batch has each order once for every choice of its boundaries (see `_closed`).
+        """
         search, length = self.search, self.multiset.length
         words = search.label_path[g, labels]
         places = np.arange(length - 1)
@@ -200,7 +225,13 @@ class FrontPart(MultisetPart):
         return OrderBatch(self.prepared, loops, orders[rows], boundaries)
 
     def _closed(self, g: int, labels: np.ndarray, orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Orders and boundaries: each order once for every choice of levels that are closed below its last loop."""
+        """Pair (rows, boundaries) that lists complete orders with level boundaries. An order occurs once for every
+        choice of the levels that are closed directly below its last loop.
+
+        `rows` has, for each result, its row in `orders`: array [result]. `boundaries` has its level boundaries as
+        numbers of loops: array [result, operand, level]. Row i of `orders` completes the label with the index
+        `labels[i]` in generation `g`.
+        """
         search, problem = self.search, self.prepared.arrays
         operands = len(self.prepared.layer.operands)
         counts = problem.level_count[:operands].astype(np.int64)
@@ -220,7 +251,13 @@ class FrontPart(MultisetPart):
     def _boundaries_of(
         self, g: int, labels: np.ndarray, level: np.ndarray, closed: np.ndarray, counts: np.ndarray
     ) -> np.ndarray:
-        """[order, operand, level] Boundaries as numbers of loops, if `closed` levels are closed below the last loop."""
+        """Level boundaries of complete orders, as numbers of loops: array [order, operand, level].
+
+        `labels` has the index in generation `g` of the label that each order completes: array [order]. `level` is the
+        number of levels that this label has closed: array [order, operand]. Two arrays [operand] are the same for all
+        orders: `closed` is the number of further levels that are closed directly below the last loop, and `counts` is
+        the number of all levels.
+        """
         search, length = self.search, self.multiset.length
         found = np.zeros((len(labels), len(counts), int(counts.max())), np.int64)
         for o, count in enumerate(counts.tolist()):
@@ -240,7 +277,8 @@ class FrontPart(MultisetPart):
         return found
 
     def _begin_early(self, boundaries: np.ndarray, orders: np.ndarray, levels: int) -> None:
-        """Move each boundary of the output below the adjacent irrelevant loops."""
+        """Move each output boundary below the irrelevant loops that lie directly below it. The function changes
+        `boundaries`, an array [order, operand, level]. `levels` is the number of memory levels of the output."""
         kinds = self.prepared.arrays.kind[OUTPUT_INDEX][self.search.loop_dimension[orders]]
         for row, kind in zip(boundaries[:, OUTPUT_INDEX], kinds, strict=True):
             for m in range(levels - 1):
@@ -294,15 +332,20 @@ class FrontCandidate(Candidate):
         self.latency_cycles = rounds.bound_without_search(self.prepared, "latency", self.floors)
 
     def miss(self, known: Staircase) -> float:
-        """Largest miss of a mapping of this candidate, as a share."""
+        """Upper limit of the distance (miss) from the known points, as a fraction, over all mappings of this candidate
+        (see `Staircase.misses`)."""
         found = min(known.miss(self.energy_pj, self.latency_cycles), self._relaxed_miss)
         if "parts" in self.__dict__:
             found = min(found, max(part.miss for part in self.front_parts))
         return found
 
     def sweep(self, known: Staircase, width: int, tolerance: float) -> None:
-        """Sweep all parts. The sweep of the larger space with free boundaries comes first, because its result bounds
-        all parts."""
+        """Sweep the parts of this candidate until its distance (miss) is at most `tolerance`, or the time ends. If
+        possible, the larger space with free boundaries (`relaxed`) is swept first, because its result bounds the
+        distance of all parts.
+
+        If the problem exceeds the tables, the error is stored in `refused`.
+        """
         try:
             relaxed = None if self.entries or len(self.parts) == 1 else self.relaxed
             if isinstance(relaxed, FrontPart):
@@ -319,16 +362,17 @@ class FrontCandidate(Candidate):
 
 @dataclass
 class FrontSweep:
-    """Sweeps over all spatial mappings of a layer."""
+    """Branch and bound for the Pareto front of a layer: sweeps over all spatial mappings of the layer, which add points
+    to `known`."""
 
     choices: Iterable[Choice]
     ordering: Ordering
     options: ExactParameters
-    """Options of the layer; the objective is not used."""
+    """Options of the search of the layer. The sweeps do not use the objective in these options."""
     watch: Watch
     known: Staircase
     tolerance: float
-    """Miss up to which a mapping counts as matched by a known point."""
+    """Distance (miss) up to which a mapping counts as matched by a known point, as a fraction."""
     _known_problems: set[object] = field(default_factory=set)
     _settled_miss: float = 0.0
 
@@ -336,8 +380,8 @@ class FrontSweep:
         self._choices: Iterator[Choice] = iter(self.choices)
 
     def run(self) -> float:
-        """Largest miss of a mapping of the layer, as a share. The sweeps add the mappings that they find to the
-        known points."""
+        """Upper limit of the distance (miss) from the known points over all mappings of the layer after all sweeps, as
+        a fraction (see `Staircase.misses`). The sweeps add the mappings that they find to the known points."""
         rounds.compile_kernels()
         waiting: list[FrontCandidate] = []
         fresh = self._make()
@@ -348,7 +392,8 @@ class FrontSweep:
         return max([self._settled_miss, *(one.miss(self.known) for one in waiting)])
 
     def _swept(self, candidates: list[FrontCandidate], widths: Sequence[int]) -> list[FrontCandidate]:
-        """Candidates whose miss still exceeds the tolerance after sweeps of these widths."""
+        """Candidates whose distance (miss) from the known points still exceeds the tolerance after sweeps with these
+        widths."""
         for width in widths:
             candidates = sorted(candidates, key=lambda one: -one.miss(self.known))
             for candidate in candidates:
@@ -366,7 +411,8 @@ class FrontSweep:
         return True
 
     def _make(self) -> list[FrontCandidate]:
-        """Next candidates whose miss can exceed the tolerance."""
+        """Next candidates whose distance (miss) from the known points can exceed the tolerance: at most _MADE_AT_ONCE
+        candidates, in the order of the choices."""
         made: list[FrontCandidate] = []
         for choice in self._choices:
             rest = self._miss(choice, choice.rest_passes)
@@ -384,12 +430,14 @@ class FrontSweep:
         return made
 
     def _miss(self, choice: Choice, passes: float) -> float:
-        """Miss of a spatial mapping with at least `passes` temporal iterations, computed before its problem is made."""
+        """Upper limit of the distance (miss) from the known points, over all mappings of the layer with at least
+        `passes` temporal iterations. The limit follows from the lower bounds that `choice` has before the problem of
+        its spatial mapping is made."""
         return self.known.miss(choice.of_passes(passes, "energy"), choice.of_passes(passes, "latency"))
 
     def _candidate(self, choice: Choice) -> FrontCandidate | None:
-        """Candidate for a choice. The result is None if the choice is impossible, or if its problem equals that of
-        an earlier choice."""
+        """Candidate for a choice. The result is None if the choice is impossible or contradicts the temporal ordering,
+        or if its problem has the same key (`likeness`) as that of an earlier choice."""
         self.watch.spent += MAKING
         prepared = choice.make()
         key = None if prepared is None else likeness(prepared)

@@ -13,7 +13,9 @@ from tilewright.search.exact.lattice_record import CLASS_SLOTS, PATH_WORDS
 from tilewright.search.exact.tables_kernel import direction_of, least_precision, most_precision, storage_bits
 
 EARLY = 1 << 62
-"""Flag in `key_runs`: the output level above the boundary can begin early. It exceeds all other values of the field."""
+"""Flag in `key_runs` that the output level above the boundary can begin early (see `begins_early`). The flag is larger
+than all other values of the field.
+"""
 
 
 @kernel
@@ -61,7 +63,7 @@ def store_child(problem, x, g, i):
 
 @kernel
 def start_search(problem, x):
-    """Make the child the label of the empty loop order."""
+    """Initialise the child, which is the label that is being made, as the label of the empty loop order."""
     x.child_lattice = 0
     x.child_energy = x.array_energy[OUTPUT_INDEX, 0]
     for o in range(problem.operand_count):
@@ -82,16 +84,19 @@ def start_search(problem, x):
 
 @kernel
 def start_of(x, o, m):
-    """Multiset of the loops below level `m` of operand `o`, if the boundary below this level is closed."""
+    """Lattice point with the multiset of the loops below level `m` of operand `o`; -1 if the boundary below this level
+    is not placed yet.
+    """
     return x.child_boundary[x.first_boundary[o] + m - 1] if m > 0 else 0
 
 
 @kernel
 def begins_early(x, m):
-    """True if the boundary above output level `m` can move below adjacent irrelevant loops at the same cost.
+    """True if output level `m` + 1 can begin early. This is the case if irrelevant loops lie directly below the
+    boundary above level `m`: the boundary can then move below these loops at the same cost.
 
-    The model counts these loops in level `m`, on whichever side of the boundary they are. If the loops are above the
-    boundary, level `m` keeps partial sums, which can need less room than final outputs.
+    The cost is the same because the model counts these loops in level `m`, on whichever side of the boundary they are.
+    If the boundary is below these loops, level `m` + 1 keeps partial sums, which can need less room than final outputs.
     """
     level = m
     while True:
@@ -170,7 +175,9 @@ def late_cycles(problem, x, b):
 
 @kernel
 def set_keys(problem, x):
-    """Compute the keys of each closed boundary: the numbers that can still affect the cost of a completion."""
+    """Compute the keys of each closed boundary. The keys are those numbers of the boundary that can still affect the
+    cost of a completion.
+    """
     for b in range(x.boundary_count):
         x.child_key[b] = -1
         x.child_key_runs[b] = 0
@@ -194,10 +201,11 @@ def set_keys(problem, x):
 
 @kernel
 def run_number(problem, x, kind, product, level, o):
-    """Number for the outermost consecutive loops of one kind (a run) in the current level of operand `o`.
+    """Identifier of the outermost consecutive loops of one kind in the current level `level` of operand `o`. `kind` is
+    the relevancy of these loops to the operand. `product` is the product of their sizes.
 
-    Runs have different numbers only if they can affect the cost of completions differently. A run has an effect by
-    the product of its loops, or because it allows the next output level to begin early.
+    Two such groups of loops have different identifiers only if they can affect the cost of completions differently. A
+    group affects this cost by its kind and product, or because it allows the next output level to begin early.
     """
     if not x.latency_counts or x.always_buffered[problem.level_memory[o, level]]:
         return 1 if x.wide_final and o == OUTPUT_INDEX and kind == IRRELEVANT else 0
@@ -208,9 +216,10 @@ def run_number(problem, x, kind, product, level, o):
 
 @kernel
 def stationary_number(x, o, point):
-    """Number for the multiset `point` of loops during which the array keeps the data of input `o`.
+    """Identifier of the multiset `point`: the loops during which the array keeps the data of input `o`. The identifier
+    is -1 if `point` is negative, because the multiset can then still grow.
 
-    Multisets have different numbers only if they can affect the cost of completions differently.
+    Multisets have different identifiers only if they can affect the cost of completions differently.
     """
     if point < 0:
         return -1
@@ -226,7 +235,9 @@ def mix(number, value):
 
 @kernel
 def hash_child(problem, x):
-    """Hash of all properties of the child that `same_as_child` compares."""
+    """Hash of the child, which is the label that is being made. The hash is computed from properties that
+    `same_as_child` compares, so labels that are the same have the same hash.
+    """
     number = mix(1469598103934665603, x.child_lattice)
     number = mix(number, x.sums_open[x.child_start[OUTPUT_INDEX]])
     for o in range(problem.operand_count):
@@ -246,7 +257,9 @@ def hash_child(problem, x):
 
 @kernel
 def same_as_child(problem, x, g, i):
-    """True if label `i` of generation `g` and the child have the same completions, which add the same cost to both."""
+    """True if label `i` of generation `g` can be merged with the child, which is the label that is being made. This is
+    the case if both have the same completions, and each completion adds the same cost to both.
+    """
     if x.label_lattice[g, i] != x.child_lattice:
         return False
     if x.sums_open[x.label_start[g, i, OUTPUT_INDEX]] != x.sums_open[x.child_start[OUTPUT_INDEX]]:
@@ -278,20 +291,24 @@ def same_as_child(problem, x, g, i):
 
 @kernel
 def tile_matters(x, b):
-    """True if the tile size that the allocator counts can affect completions after boundary `b` is closed."""
+    """True if completions can still depend on the tile size that the allocator counts, after boundary `b` above the
+    tile is closed.
+    """
     return x.shares[b] or not x.latency_counts
 
 
 @kernel
 def periods_of(x, b, q, point):
-    """Number of periods of a link, reduced to 2 if a larger number has no other effect on completions."""
+    """Number of periods of link `q` of boundary `b` at a point. At a simple boundary, all numbers from 2 upwards have
+    the same effect on completions, so the function returns 2 for them.
+    """
     count = x.link_count[b, q, point]
     return min(count, 2) if x.simple[b] else count
 
 
 @kernel
 def hash_numbers(x, b, row, point):
-    """Hash of the integers of boundary `b` at a point that `same_numbers` compares."""
+    """Hash of those integers of boundary `b` at a lattice point that `same_numbers` compares."""
     number = mix(1469598103934665603, int(x.elements[row, point]) if tile_matters(x, b) else 0)
     if not x.latency_counts:
         return number
@@ -307,7 +324,9 @@ def hash_numbers(x, b, row, point):
 
 @kernel
 def same_numbers(x, b, row, point, other):
-    """True if boundary `b` has the same numbers at the points `point` and `other`."""
+    """True if boundary `b` has the same numbers at the lattice points `point` and `other`, as far as they can affect
+    the cost of completions. `row` is the row of `x.elements` for the level below the boundary.
+    """
     if tile_matters(x, b) and x.elements[row, point] != x.elements[row, other]:
         return False
     if not x.latency_counts:

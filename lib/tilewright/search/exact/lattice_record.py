@@ -13,23 +13,32 @@ from tilewright.cost.problem import MAX_LEVELS, MAX_LOOPS, MAX_MEMORIES, MAX_OPE
 from tilewright.search.objective_kernel import POWER_FIELDS
 
 MAX_SYMBOLS = 24
-"""Maximal number of distinct (loop dimension, prime factor) pairs, called symbols."""
+"""Largest number of symbols. A symbol is a distinct pair (loop dimension, prime factor)."""
 MAX_LATTICE = 1 << 17
-"""Maximal number of lattice points. The number of points is the product of (multiplicity + 1) over the symbols."""
+"""Largest number of lattice points. The number of points is the product of (multiplicity + 1) over the symbols."""
 MAX_BOUNDARIES = 15
-"""Maximal number of boundaries between adjacent memory levels, summed over all operands."""
+"""Largest number of boundaries between adjacent memory levels, summed over all operands."""
 MAX_PLACED = 36
-"""Maximal number of loops in an order."""
+"""Largest number of loops in an order."""
 MAX_BUSY_PORTS = 12
-"""Maximal number of ports that move data over a boundary of an operand or over the boundaries above it."""
+"""Largest number of ports that may move data of one operand over one boundary and all boundaries above it together. The
+search refuses a core with more such ports.
+"""
+LATTICE_ROW = MAX_LATTICE + 296
+"""Length of a row of a table over the lattice.
+
+If the length were a power of two, entries of one point in different rows would displace each other from the caches of
+the processor.
+"""
 LABELS = 1 << 19
-"""Maximal number of labels in one generation."""
+"""Largest number of labels in one generation."""
 BUCKETS = LABELS * 4
+"""Largest number of buckets of the hash table of the newest labels, a power of two."""
 CLASS_SLOTS = MAX_LATTICE * 2
 PATH_WORDS, PATH_BITS = 3, 5
 PATH_SYMBOLS = MAX_PLACED // PATH_WORDS
 
-_O, _B, _L, _S, _N = MAX_OPERANDS, MAX_BOUNDARIES, MAX_BOUNDARIES + MAX_OPERANDS, MAX_LATTICE, LABELS
+_O, _B, _L, _S, _N = MAX_OPERANDS, MAX_BOUNDARIES, MAX_BOUNDARIES + MAX_OPERANDS, LATTICE_ROW, LABELS
 
 NO_PORT = MAX_BUSY_PORTS
 """Row of `joint_to_go` that contains the loading time without the time of any port."""
@@ -62,7 +71,7 @@ TASK_FIELDS = (
     ("inexact", np.int8, (_O,)),  # [operand] True if its tile sizes are products of rounded numbers
     ("same_in_any_order", np.int8),  # True if tile sizes do not depend on the order of multiplication
 )
-"""Fields of the task of the search: loops, boundaries and objective. `new_search` writes them."""
+"""Fields that describe the task of the search: loops, boundaries and objective. `new_search` writes these fields."""
 
 PATTERN_FIELDS = (
     ("pattern_length", np.int64),
@@ -72,9 +81,10 @@ PATTERN_FIELDS = (
     ("length", np.int64),  # number of loops of `order`
     ("order", np.int64, (MAX_LOOPS,)),  # last complete order visited; `evaluate_leaf` writes it for `matches`
 )
-"""Fields of the temporal ordering that loop orders must match. They are written before the first round."""
+"""Fields of the temporal ordering that loop orders must match. The fields are written before the first round."""
 
 NUMBER_FIELDS = (
+    ("counts", np.int64, (MAX_SYMBOLS,)),  # [symbol] Count in the multiset of the point that is being filled
     ("cycles", np.int64, (_S,)),  # cycles of the loops of the point
     ("elements", np.float64, (_L, _S)),  # number of elements of a tile, as the allocator counts them
     ("link_energy", np.float64, (_B, _S)),  # pJ of all four links of the boundary
@@ -138,8 +148,11 @@ LEAST_FIELDS = (
     ("top_load", np.int64, (_O, _S)),  # cycles of one transfer
     ("top_bandwidth", np.float64, (_O, _S)),  # average bits per cycle
 )
-"""Fields for minima over all larger multisets, which lower bounds use. `mark_tables` and `sum_tables` write them
-(sums_kernel.py)."""
+"""Fields for minima that the lower bounds use. A minimum at a lattice point covers this point and all points with
+larger multisets, which contain all loops of the point.
+
+`mark_tables` and `sum_tables` write the fields (sums_kernel.py); `find_floor` writes `floor_energy` (rules_kernel.py).
+"""
 
 CLASS_FIELDS = (
     ("classes_known", np.int8),  # True if `class_of` is filled
@@ -150,10 +163,11 @@ CLASS_FIELDS = (
         (CLASS_SLOTS,),
     ),  # hash table that only `number_classes` uses: first point of a class, or -1
 )
-"""Classes of lattice points at which a boundary has equal numbers.
+"""Fields for the classes of lattice points. Each boundary has its own classes: its cost numbers are equal at all points
+of a class, as far as they can affect the cost of completions.
 
-labels_kernel.py (`number_classes`) writes the classes if a mapping can still beat the best known mapping. The keys of
-labels contain them.
+labels_kernel.py (`number_classes`) fills the fields before the first label is expanded, but only if a mapping can still
+beat the best known mapping. The keys of labels contain the number of the class.
 """
 
 BEST_FIELDS = (
@@ -168,7 +182,7 @@ BEST_FIELDS = (
     ("dropped_bound", np.float64),  # least bound of the dropped labels that could have improved on `best`
     ("broken", np.int64),  # number of complete orders that cost less than their bound: 0 unless there is a bug
 )
-"""Fields for the best known mapping and for bounds. They are written before the first round, by `take_leaf`, and
+"""Fields for the best known mapping and for bounds. The fields are written before the first round, by `take_leaf`, and
 when labels are dropped."""
 
 GENERATION_FIELDS = (
@@ -176,7 +190,8 @@ GENERATION_FIELDS = (
     ("current", np.int64),  # index (0 or 1) of the generation that is being expanded
     ("label_count", np.int64, (2,)),  # [generation] Number of labels
     ("cursor", np.int64),  # next label to expand; while the tables are filled, next lattice point
-    ("bucket", np.int32, (BUCKETS,)),  # hash table of the newest labels: number of a label, or -1
+    ("bucket_count", np.int64),  # number of buckets in use, a power of two
+    ("bucket", np.int32, (BUCKETS,)),  # hash table of the newest labels: number of a label plus 1, or 0
     ("slot", np.int32, (LABELS,)),  # indices in `bucket` of the newest labels
     ("slot_count", np.int64),
 )
@@ -187,7 +202,8 @@ CANDIDATE_FIELDS = (
     ("candidate", np.int32, (_O, MAX_PLACED + 1)),  # points on the path at which the contested boundary can lie
     ("may_come", np.int8, (_O,)),  # True if the boundary can also lie above a loop that is not placed yet
 )
-"""Scratch fields for one child label: candidate places of contested boundaries.
+"""Scratch fields for one child label: the candidates of contested boundaries. A candidate is a possible position of a
+boundary.
 
 `gather_candidates` writes the candidates of each operand for which `is_gathered` is true. open_kernel.py reads them.
 """

@@ -1,7 +1,7 @@
-"""Fast lower bounds of a layer, for a mapping that another engine has found.
+"""Fast lower bounds of a layer, which show how far a mapping of another engine can be from the optimum.
 
-The bounds come from narrow rounds of the exact search (docs/proofs.md#exact-search, 7). They hold for every loop order
-of the given spatial mappings, in the greedy space.
+The bounds come from a round of the exact search that keeps only a few labels (docs/proofs.md#exact-search, 7). They
+hold for every loop order of the given spatial mappings if loops are allocated to memories greedily.
 """
 
 import threading
@@ -25,7 +25,9 @@ EFFORT = 100_000
 
 
 class GoalBounds(NamedTuple):
-    """Lower bounds of a layer over all loop orders of its spatial mappings."""
+    """Lower bounds of the objective, the energy and the latency of a layer, over all loop orders of its spatial
+    mappings.
+    """
 
     value: float
     """Lower bound of the objective in its unit: pJ for energy, cycles for latency, pJ cycles for EDP."""
@@ -44,9 +46,9 @@ def layer_bounds(
 ) -> GoalBounds:
     """Lower bounds of a layer for all loop orders of the spatial mappings in `choices`.
 
-    `known` is the best mapping found by another engine; no bound is above its value. Some spatial mappings are too
-    large for the search, or are not reached within its effort. Their bound follows only from their temporal iterations
-    and from the data of the layer. Raises SearchStoppedError if `stop` is set.
+    `known` is the best mapping found by another engine; no bound is above its value. If a spatial mapping is too large
+    for the search, or is not reached within the effort, its bound follows only from its temporal iterations and from
+    the data of the layer. Raises SearchStoppedError if `stop` is set.
     """
     rounds.compile_kernels()
     problems = [(choice, prepared) for choice in choices if (prepared := choice.make()) is not None]
@@ -62,11 +64,12 @@ def _least(
     stop: threading.Event | None,
     with_merged: bool,
 ) -> float:
-    """Lower bound of the objective over all spatial mappings. The spatial mapping with the smallest bound is searched
-    first.
+    """Lower bound of the objective over the spatial mappings in `problems`. The result is at most the value of `known`,
+    a mapping that another engine found. The spatial mapping with the smallest bound is searched first.
 
-    If the search with free level boundaries gives no bound, the multisets of merged loops are searched, but only if
-    `with_merged` is true.
+    A spatial mapping is searched with free level boundaries if this space is certain to contain its greedily allocated
+    mappings (`Candidate.relaxed`) and no temporal ordering is given. Otherwise, its multisets of loops are searched
+    with greedy allocation, but only if `with_merged` is true.
     """
     watch = Watch.start(objective, SearchLimits(0.0, EFFORT, None), stop, None)
     options = ExactParameters(objective=objective)
@@ -84,8 +87,10 @@ def _least(
 
 
 def _bound_of(candidate: Candidate, known: Incumbent, enough: float, with_merged: bool) -> float:
-    """Lower bound of one spatial mapping, at most the value of the best mapping found for it. The search ends as
-    soon as the bound reaches `enough`."""
+    """Lower bound of the objective for one spatial mapping. The bound is at most the value of `known`. If the search of
+    a multiset finds a better mapping, the bound is also at most the value of this mapping. The search ends as soon as
+    the bound is at least `enough`.
+    """
     watch, best = candidate.watch, known
     is_relaxed = candidate.relaxed is not None and not candidate.entries
     with suppress(MappingError):  # too large for tables

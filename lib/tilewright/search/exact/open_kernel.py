@@ -1,9 +1,10 @@
 """Lower bounds of the cost of open boundaries, including the time for which they use ports (compiled).
 
-docs/proofs.md#exact-search, 3 to 5, has the proofs. A boundary is open until the search has placed it. It costs at
-least the minimum over all larger multisets. A boundary is contested if its position depends on the complete order,
-because the allocator chooses it. The path of a label is the list of its placed loops. The boundary lies either on this
-path or above a loop that is not placed yet. The possible positions on the path are called candidates.
+docs/proofs.md#exact-search, 3 to 5, has the proofs. A boundary is open until the search has placed it. An open boundary
+costs at least the minimum over all multisets of loops that can still lie below it. A boundary is contested if its
+position depends on the complete order, because the allocator chooses the position. The path of a label is the list of
+its placed loops. A contested boundary lies either on this path or above a loop that is not placed yet. Its possible
+positions on the path are called candidates.
 
 A lower bound of the time of a port is a sum: the time while the array computes, and the loading time before and after.
 Small tiles load fast but move often, and data that do not move during the computation move before or after it. The
@@ -30,18 +31,27 @@ def is_open(problem, x, o):
 
 @kernel
 def least_point(x, o):
-    """Smallest multiset of loops that can be below the next boundary of operand `o`."""
+    """Lattice point of the loops that are certain to lie below the next boundary of operand `o`. The next boundary is
+    the innermost boundary that is not placed yet.
+
+    These loops are all loops placed so far. If the boundary is contested, they are only the loops below the last placed
+    boundary of the operand.
+    """
     b = x.first_boundary[o] + x.child_level[o]
     return x.child_start[o] if x.contested[b] else x.child_lattice
 
 
 @kernel
 def gather_candidates(problem, x, o, placed):
-    """Find the candidates for the contested uppermost boundary of operand `o` on the path of the child.
+    """Write the candidates of operand `o` to the record (`CANDIDATE_FIELDS`). The candidates are the lattice points on
+    the path of the child label at which the uppermost boundary of the operand can lie. The path is the list of the
+    `placed` loops of the child. The boundary is contested: the allocator chooses its position only for a complete
+    order.
 
-    The path has `placed` loops. A slice is the tile of the operand with the loops up to a point of the path. If a slice
-    fits next to all data of the other operands of the memory, the allocator never chooses a smaller slice, because the
-    larger slice does not cost more. The allocator never chooses a slice beyond the first slice that does not fit alone.
+    A slice is the tile of the operand with the loops up to a point of the path. A point is no candidate if its slice,
+    or a smaller slice, exceeds the memory. If larger slices never cost more (`x.never_costlier`), a second rule
+    applies: if a slice fits next to all data of the other operands of the memory, points with smaller slices are no
+    candidates.
     """
     m = problem.level_count[o] - 2
     k = problem.level_memory[o, m]
@@ -73,15 +83,18 @@ def gather_candidates(problem, x, o, placed):
 
 @kernel
 def is_gathered(problem, x, o):
-    """True if candidates are gathered for operand `o`: its next boundary is its uppermost boundary, and it is
-    contested."""
+    """True if `gather_candidates` lists the possible positions of the next boundary of operand `o`. It does so if this
+    boundary is the uppermost boundary of the operand and is contested.
+    """
     m = x.child_level[o]
     return m == problem.level_count[o] - 2 and x.contested[x.first_boundary[o] + m]
 
 
 @kernel
 def energy_of_open(problem, x, o):
-    """Least energy in pJ of the open boundaries of operand `o`."""
+    """Least energy in pJ of the open boundaries of operand `o`, which are the boundaries that the search has not placed
+    yet.
+    """
     b = x.first_boundary[o] + x.child_level[o]
     if not is_gathered(problem, x, o):
         return x.energy_to_go[b, least_point(x, o)]
@@ -93,10 +106,11 @@ def energy_of_open(problem, x, o):
 
 @kernel
 def load_of_open(problem, x, o, m, q):
-    """Least loading time in cycles of link `q` of the open boundary above level `m` of operand `o`.
+    """Least loading time in cycles of link `q` of the boundary above level `m` of operand `o`. This boundary is not
+    placed yet.
 
-    If every transfer takes port time, the result is the time of one transfer, and the caller decides which part of
-    this time can be hidden.
+    If the switch `every_transfer_takes_port_time` of the model is on, the result is the time of one full transfer. The
+    caller then decides which part of this time can be hidden.
     """
     b = x.first_boundary[o] + m
     if not is_gathered(problem, x, o):
@@ -113,7 +127,8 @@ def load_of_open(problem, x, o, m, q):
 
 @kernel
 def cycles_of_open(problem, x, o, r, everything):
-    """Least cycles for which the open boundaries of operand `o` keep port `r` of the list `busy_port` busy.
+    """Least cycles for which the open boundaries of operand `o` keep one port busy. The port is number `r` in the list
+    `busy_port` of the operand's next boundary, which is its innermost open boundary.
 
     The cycles include transfers while the array computes. If `everything` is true, they also include on- and
     off-loading.
@@ -132,9 +147,10 @@ def cycles_of_open(problem, x, o, r, everything):
 
 @kernel
 def candidate_cycles(problem, x, o, r, point, everything):
-    """Cycles for which a contested boundary at `point` keeps port `r` of the list `busy_port` busy.
+    """Cycles for which the next boundary of operand `o` keeps one port busy if the boundary lies at `point`. The port
+    is number `r` in the list `busy_port` of this boundary.
 
-    The cycles include transfers while the array computes. If `everything` is true, they include all transfers.
+    The cycles are those of the transfers during the computation, or of all transfers if `everything` is true.
     """
     b = x.first_boundary[o] + x.child_level[o]
     cycles = 0
@@ -162,16 +178,19 @@ def whole_transfer(problem, x, o):
 
 @kernel
 def least_repeats(x, o, point):
-    """Minimum of each result of `repeats_at`, over topmost boundaries with at least the loops of `point` below them."""
+    """Minimum of each of the four results of `repeats_at` over all positions of the topmost boundary that have at least
+    the loops of `point` below them.
+    """
     return x.top_load[o, point], x.top_busy[o, point], x.top_joint[o, point], x.top_bandwidth[o, point]
 
 
 @kernel
 def gathered_repeats(problem, x, o):
-    """Minimum of each result of `repeats_at` over all possible positions of a contested boundary.
+    """Minimum of each of the four results of `repeats_at` for operand `o`, over all possible positions of its topmost
+    boundary, which is contested: the position depends on the complete order.
 
-    The positions are the candidates on the path. If `may_come` is true, positions above loops that are not placed yet
-    count too.
+    The possible positions are the candidates among the loops placed so far. If the field `may_come` of the operand is
+    true, positions above loops that are not placed yet count too.
     """
     load, busy, joint, bandwidth = FAR, FAR, FAR, math.inf
     if x.may_come[o]:
@@ -212,8 +231,9 @@ def loading_of(problem, ws, x, o, levels):
 
 @kernel
 def joint_of_open(problem, x, o, p):
-    """Least sum in cycles, over the open boundaries of operand `o`, of their busy time on port `p` and their loading
-    time."""
+    """Lower bound in cycles of a sum over the open boundaries of operand `o`: the time for which they keep port `p`
+    busy while the array computes, plus their loading time.
+    """
     b = x.first_boundary[o] + x.child_level[o]
     if is_gathered(problem, x, o):
         for r in range(MAX_BUSY_PORTS):
@@ -231,8 +251,8 @@ def joint_of_open(problem, x, o, p):
 def bound_port(problem, ws, x, p, counted):
     """Lower bound in cycles of the latency, not counting the drain, from the busy time of port `p` and loading times.
 
-    The loading times of input `counted` and of the output are added. Small tiles load fast but move often, so a bound
-    of the sum is sharper than the sum of separate bounds.
+    The loading times of input `counted` and of the output are added to the busy time. Small tiles load fast but move
+    often, so one bound for the sum of both times is sharper than the sum of a bound for each time.
     """
     cycles = float(x.port_busy_cycles[p])
     for o in range(problem.operand_count):
@@ -252,9 +272,10 @@ def bound_port(problem, ws, x, p, counted):
 
 @kernel
 def bound_ports(problem, ws, x):
-    """Largest value in cycles of `bound_port` over the ports that serve open links.
+    """Largest value of `bound_port` in cycles, over all inputs and over all ports that serve an open link
+    (`open_ports`); 0 if no port serves an open link.
 
-    `ws.load` holds the least loading times of the known links.
+    `ws.load` holds the least loading times of the known links in cycles.
     """
     bound = 0.0
     for p in range(problem.port_count):
@@ -266,11 +287,12 @@ def bound_ports(problem, ws, x):
 
 @kernel
 def bound_traffic(problem, ws, x, v, p):
-    """Lower bound in cycles of the latency, not counting the drain, from the traffic of port `p`.
+    """Lower bound in cycles of the latency without the drain, from the traffic of port `p`. The bound is the time of
+    all transfers over this port plus the loading time over the other ports.
 
-    The bound is the time of all data that pass the port plus the time to load data over the other ports. It is valid if
-    every transfer takes port time (docs/proofs.md#exact-search, 4). `ws.load` holds the least loading times of all
-    links.
+    The bound is valid if the switch `every_transfer_takes_port_time` of the model is on (docs/proofs.md#exact-search,
+    4). `ws.load` holds the least loading times of all links. The result is 0 if the port serves an input and transfers
+    of the two inputs can overlap.
     """
     cycles = float(x.port_all_cycles[p])
     first = second = False
@@ -295,9 +317,11 @@ def bound_traffic(problem, ws, x, v, p):
 
 @kernel
 def onloading_beside(problem, ws, o, p):
-    """On-loading times (shared, individual) in cycles of input `o`, without pairs of memories that use port `p`.
+    """On-loading time in cycles of input `o` that does not use port `p`, as a tuple (shared, individual).
 
-    The shared time is for pairs of memories with a port that both inputs use, the individual time for all other pairs.
+    The time is a sum over pairs of neighbouring memories. The innermost memory and the array are such a pair, too. A
+    pair counts only if neither of its sides moves the input over port `p`. `shared` is the sum over the pairs with a
+    port that both inputs use, `individual` the sum over all other pairs.
     """
     shared = individual = 0.0
     q = problem.port_of[o, 0, TL]
@@ -323,7 +347,10 @@ def onloading_beside(problem, ws, o, p):
 
 @kernel
 def offloading_beside(problem, ws, p):
-    """Off-loading time in cycles, without pairs of memories that move the output over port `p`."""
+    """Off-loading time in cycles that does not use port `p`. The time is a sum over pairs of neighbouring memories; the
+    innermost memory and the array are such a pair, too. A pair counts only if neither of its sides moves the output
+    over port `p`.
+    """
     cycles = ws.load[OUTPUT_INDEX, 0, FL] if problem.port_of[OUTPUT_INDEX, 0, FL] != p else 0.0
     for m in range(problem.level_count[OUTPUT_INDEX] - 1):
         if problem.port_of[OUTPUT_INDEX, m, TH] != p and problem.port_of[OUTPUT_INDEX, m + 1, FL] != p:
@@ -333,11 +360,12 @@ def offloading_beside(problem, ws, p):
 
 @kernel
 def bound_top_port(problem, x, p, counted, shortest):
-    """Lower bound in cycles of the latency, not counting the drain, from port `p` of topmost memories.
+    """Lower bound in cycles of the latency without the drain, from the use of port `p` of topmost memories.
 
-    Data of a tensor that do not move while the array computes move before or after the computation. For input `counted`
-    and the output, both parts are added. Each tensor moves either once as a whole or in repeated transfers; the bound
-    is the minimum over all combinations of these choices.
+    Each tensor moves either once as a whole or in repeated transfers; the bound is the minimum over all combinations of
+    these choices. For input `counted` and the output, the bound includes the transfers before or after the computation.
+    For any other input, it includes only transfers during the computation. `shortest` is a lower bound of the cycles in
+    which the array computes or stalls.
     """
     least = math.inf
     for choice in range(1 << problem.operand_count):
@@ -379,9 +407,11 @@ def bound_top_port(problem, x, p, counted, shortest):
 
 @kernel
 def bound_top(problem, ws, x, shortest):
-    """Largest lower bound in cycles of the latency, not counting the drain, over the ports of topmost memories.
+    """Lower bound in cycles of the latency without the drain: the largest of the bounds that follow from the ports of
+    topmost memories.
 
-    `ws.load` holds the least loading times of all links.
+    `shortest` is a lower bound of the cycles in which the array computes or stalls. `ws.load` holds the least loading
+    times of all links.
     """
     bound = 0.0
     for o in range(problem.operand_count):

@@ -28,7 +28,8 @@ from tilewright.search.evaluate import Boundaries, PreparedProblem
 from tilewright.search.exact.bounds_kernel import TOLERANCE
 from tilewright.search.exact.expansion_kernel import begin, expand_labels, next_generation
 from tilewright.search.exact.floors import NO_FLOORS, TensorFloors
-from tilewright.search.exact.lattice_record import LABEL_FIELDS, LABELS, PATH_BITS, PATH_SYMBOLS
+from tilewright.search.exact.lattice_record import BUCKETS, LABEL_FIELDS, LABELS, PATH_BITS, PATH_SYMBOLS
+from tilewright.search.exact.point_numbers import KeptNumbers
 from tilewright.search.exact.rules_kernel import find_floor
 from tilewright.search.exact.tables import TABLE_RECORDS, TABLE_STEPS, fields_of, new_search, truncates_by_order
 from tilewright.search.loma import best_of_few_loops, write_pattern
@@ -39,14 +40,19 @@ WIDTHS = (8, 64, 512, 16384, LABELS)
 """Width of each round: the number of labels that a round keeps per generation. Narrow rounds find good mappings in
 little time."""
 EXACT_WIDTH = 512
-"""Largest width of the rounds that also expand labels whose bound lies within the largest accepted gap.
+"""Largest width of a round that ignores the largest accepted gap. If such a round drops a label because of its lower
+bound, no completion of the label is better than the best known mapping. Wider rounds also drop labels with completions
+that can be better by at most the accepted gap.
 
-These rounds take little time, and prove most optima.
+Rounds up to this width take little time, and prove most optima.
 """
 ENTRIES = (*TABLE_STEPS, find_floor, begin, expand_labels, next_generation)
 """Compiled functions that a round calls."""
 ENTRY_RECORDS = TABLE_RECORDS
 """Types of the records that the functions of `ENTRIES` take as arguments."""
+FEW_LABELS = 1024
+"""Largest number of labels whose bounds are all sorted to select the smallest bounds. For more labels, it is faster to
+find the smallest bound that is not selected, and to compare all bounds with it (`least_bounds`)."""
 CHUNK_LABELS = 128
 """Number of labels that are expanded between two checks of the clock and of requests to stop."""
 
@@ -69,7 +75,8 @@ class Incumbent:
 
 @dataclass
 class Watch:
-    """State that all parts of one search share: the objective, the clock, callbacks, and the owner of the tables."""
+    """Data that all parts of one search share: the objective, the limits, the clock, callbacks, and the part whose
+    tables are now in the search record of this thread."""
 
     objective: str
     limits: SearchLimits
@@ -78,7 +85,8 @@ class Watch:
     progress: Callable[[int], None] | None = None
     workspace: Workspace = field(default_factory=new_workspace)
     owner: "MultisetPart | None" = None
-    """Part whose tables are now in the record of this thread."""
+    """Part of the search whose tables are now in the search record of this thread; None if the record has the tables of
+    no part. A part has all orders of one multiset of loops."""
     was_late: bool = False
     """True if work was skipped because the time budget was used up."""
     spent: int = 0
@@ -111,8 +119,8 @@ class Watch:
 
     @property
     def best_share(self) -> float:
-        """Factor on the value of the best known mapping. A lower bound above the product proves that no improvement
-        exceeds the largest accepted gap."""
+        """Share 1 - g of the value of the best known mapping, where g is the largest accepted gap. A lower bound of at
+        least this share proves that no mapping is better than the best known mapping by more than g."""
         return 1 - max(self.limits.largest_gap, TOLERANCE)
 
     def proves(self, bound: float, best: Incumbent) -> bool:
@@ -131,9 +139,12 @@ def bound_without_search(
 ) -> float:
     """Lower bound of the objective for every order, computed without tables.
 
-    The latency is the larger of two numbers: the cycles of all passes over the array, and the cycles of `floors`. The
-    energy is the larger of `energy_pj` and the fixed energy of the array plus the energy of `floors`. The energy that
-    grows with latency is added.
+    The latency is the larger of two numbers: the cycles of all passes over the array plus the fixed cycles, and the
+    cycles of `floors`.
+
+    The energy is the sum of two terms. The first term does not grow with latency: it is the larger of `energy_pj` and
+    the sum of the fixed energy of the problem and the energy of `floors`. The second term is the energy of the problem
+    per cycle, times the latency.
     """
     arrays = prepared.arrays
     passes = math.prod(size for _, size in prepared.spatial.temporal_sizes)
@@ -146,9 +157,11 @@ def bound_without_search(
 def bound_of_passes(
     layer: Layer, core: Core, passes: float, floors: TensorFloors, objective: str, pj_a_cycle: float = 0.0
 ) -> float:
-    """Lower bound of the objective for a spatial mapping with at least `passes` passes, before the mapping is made.
+    """Lower bound of the objective for a spatial mapping with at least `passes` temporal iterations. The bound is known
+    before the mapping is made.
 
-    `floors` are lower bounds that hold for every mapping. The energy contains `pj_a_cycle` for each cycle.
+    `floors` are lower bounds that hold for every mapping. The energy contains `pj_a_cycle` for each cycle of the
+    latency.
     """
     array = core.operational_array
     # The energy of other kinds of arrays, and further energy terms, can depend on the spatial mapping.
@@ -157,8 +170,20 @@ def bound_of_passes(
     return Incumbent(energy_pj=energy + pj_a_cycle * latency, latency_cycles=latency).value(objective)
 
 
+def least_bounds(bounds: np.ndarray, width: int) -> tuple[np.ndarray, float]:
+    """Pair (ascending indices of the `width` smallest bounds, smallest of the other bounds). Of equal bounds, those
+    with smaller indices are taken. There must be more than `width` bounds."""
+    if len(bounds) <= FEW_LABELS:
+        ranked = np.argsort(bounds, kind="stable")
+        return np.sort(ranked[:width]), float(bounds[ranked[width]])
+    least_dropped = float(np.partition(bounds, width)[width])
+    below, equal = np.flatnonzero(bounds < least_dropped), np.flatnonzero(bounds == least_dropped)
+    return np.sort(np.concatenate((below, equal[: width - len(below)]))), least_dropped
+
+
 class MultisetPart:
-    """All orders of one multiset of loops of one spatial mapping, with the results of the rounds so far."""
+    """Part of a search: the orders of one multiset of temporal loops of a spatial mapping, with the results of the
+    rounds so far."""
 
     def __init__(
         self,
@@ -174,25 +199,25 @@ class MultisetPart:
         self.entries = entries
         self.claims_bound = True
         self.floor = bound_without_search(prepared, watch.objective, floors)
+        self.kept: KeptNumbers | None = None
         self._found_bound = 0.0
         self.nodes = 0
 
     @property
     def lower_bound(self) -> float:
-        """Lower bound of the objective for all orders, except the best known order.
-
-        The bound is infinite if there is no other order.
-        """
+        """Lower bound of the objective over those orders of this part that are better than the best known mapping. The
+        bound is infinite if the rounds have proven that there is no such order. It is 0 if the bounds of the search are
+        not certain (`claims_bound`)."""
         return max(self.floor, self._found_bound) if self.claims_bound else 0.0
 
     def settled(self, best: Incumbent) -> bool:
-        """True if this part contains no order that is better than `best` by more than the gap that `Watch.settles`
-        accepts."""
+        """True if this part contains no order that is better than `best` by more than the accepted gap (see
+        `Watch.settles`)."""
         return self.watch.settles(max(self.floor, self._found_bound), best)
 
     def run(self, best: Incumbent, widths: Sequence[int]) -> Incumbent:
-        """Better of two mappings: `best`, and the best mapping of one round for each width, within the time budget.
-        Raises MappingError if the problem is too large for the tables."""
+        """Better of two mappings: `best`, and the best mapping that the rounds find within the time budget. There is
+        one round for each width. Raises MappingError if the problem is too large for the tables."""
         if self.multiset.length == 0:
             return self._run_empty(best)
         if not self._has_tables():
@@ -226,13 +251,15 @@ class MultisetPart:
         return found if found.value(objective) < best.value(objective) else best
 
     def _has_tables(self) -> bool:
-        """Make the tables if they do not exist yet. Return False if the time is over before they are complete."""
+        """Make the tables if they do not exist yet. Return False if the time ends before they are complete."""
         watch = self.watch
         if watch.owner is self:
             return True
         watch.owner = None
         watch.spent += math.prod(count + 1 for _, count in self.multiset.loops)
-        tables = new_search(self.prepared, self.multiset, watch.workspace, watch.objective, self.free, watch.in_time)
+        tables = new_search(
+            self.prepared, self.multiset, watch.workspace, watch.objective, self.free, watch.in_time, self.kept
+        )
         if tables is None:
             return False
         self.search, self.fields = tables, fields_of(tables)
@@ -255,10 +282,12 @@ class MultisetPart:
         native_function(entry, TABLE_RECORDS)(*self._addresses, count)
 
     def _round(self, width: int) -> bool:
-        """Expand all generations and keep `width` labels of each; False if the time ends before the last generation."""
+        """Expand all generations and keep `width` labels of each. Return False if the time ends before the last
+        generation."""
         fields, watch = self.fields, self.watch
         generation, current, counts = fields["generation"], fields["current"], fields["label_count"]
         cursor, nodes = fields["cursor"], fields["nodes"]
+        fields["bucket_count"][0] = self._bucket_count(width)
         self._call(begin, 0)
         while generation[0] < self.multiset.length and counts[current[0]]:
             while cursor[0] < counts[current[0]]:
@@ -274,6 +303,15 @@ class MultisetPart:
             self._select(width)
             self._call(next_generation, 0)
         return True
+
+    def _bucket_count(self, width: int) -> int:
+        """Number of buckets for the labels of one generation of a round. At least half of the buckets stay empty.
+
+        A small table fits into a cache of the processor. The number of buckets does not affect the result.
+        """
+        choices = math.prod(max(1, count) for count in self.prepared.arrays.level_count.tolist()) if self.free else 1
+        most = min(width * len(self.multiset.loops) * choices, LABELS)
+        return min(BUCKETS, 1 << (2 * most).bit_length())
 
     def _give_up(self) -> None:
         """Treat each label that is not expanded yet as dropped."""
@@ -293,10 +331,9 @@ class MultisetPart:
         count = int(fields["label_count"][g])
         if count <= width:
             return
-        bounds, dropped = fields["label_bound"][g, :count], fields["dropped_bound"]
-        ranked = np.argsort(bounds, kind="stable")
-        dropped[0] = min(float(dropped[0]), float(bounds[ranked[width]]))
-        kept = np.sort(ranked[:width])
+        kept, least_dropped = least_bounds(fields["label_bound"][g, :count], width)
+        dropped = fields["dropped_bound"]
+        dropped[0] = min(float(dropped[0]), least_dropped)
         for name, _, _ in LABEL_FIELDS:
             column = fields[f"label_{name}"]
             column[g, :width] = column[g, kept]
@@ -312,8 +349,8 @@ class MultisetPart:
         return tuple(self.multiset.loops[symbol][0] for symbol in symbols)
 
     def _boundaries(self) -> Boundaries | None:
-        """Level boundaries of the best mapping as numbers of loops; None if the search did not choose the
-        boundaries."""
+        """Level boundaries of the best mapping, each as the number of loops below the boundary; None if the greedy
+        allocator chose the boundaries."""
         search, problem = self.search, self.prepared.arrays
         if not search.free:
             return None
@@ -328,8 +365,8 @@ class MultisetPart:
         return tuple(result)
 
     def _begun_early(self, bound: int) -> int:
-        """Boundary of the output after moving it below the adjacent irrelevant loops. The search has evaluated the
-        mapping with this lower boundary."""
+        """Boundary `bound` of the output after it is moved below the irrelevant loops that lie directly below it. Both
+        boundaries are numbers of loops. The search has evaluated the mapping with the moved boundary."""
         dimensions, kinds = self.prepared.dimensions, self.prepared.arrays.kind[OUTPUT_INDEX]
         order = self._order()
         while bound > 0 and kinds[dimensions.index(order[bound - 1][0])] == IRRELEVANT:

@@ -1,4 +1,6 @@
-"""Compiled rules for memories and boundaries that hold for every mapping, and a quick lower bound of the energy.
+"""Compiled rules for memories and boundaries, and a quick lower bound of the energy.
+
+The rules and the bound hold for every mapping.
 
 docs/proofs.md#exact-search, 4 to 6, has the proofs. The rules find shared memories, and memories that always have room
 for a second tile. They also find levels at which the choice of the reference's greedy allocator is known in advance,
@@ -39,7 +41,7 @@ def slice_bits(problem, x, o, m, precision, point):
 
 @kernel
 def held_count(problem, k):
-    """Number of operands whose data memory `k` holds."""
+    """Number of operands that memory `k` holds."""
     count = 0
     for j in range(problem.operand_count):
         if problem.memory_operands[k, j] >= 0:
@@ -64,7 +66,9 @@ def activities(problem, p):
 
 @kernel
 def mark_simple(problem, x, b):
-    """Mark boundary `b` as simple if the memory below it is not shared and none of its links shares a port."""
+    """Mark boundary `b` as simple if the memory below it holds only one operand, and no link of the boundary shares its
+    port with another link.
+    """
     o = x.boundary_operand[b]
     m = x.boundary_level[b]
     simple = held_count(problem, problem.level_memory[o, m]) == 1
@@ -101,7 +105,13 @@ def largest_share(problem, x, o, m, size):
 
 @kernel
 def mark_memories(problem, x):
-    """Mark simple boundaries, boundaries above shared memories, and memories that always have room for second tiles."""
+    """Mark boundaries and memories (`MARK_FIELDS`).
+
+    * `simple`: the memory below the boundary holds one operand, and no link of the boundary shares its port;
+    * `shares`: the memory below the boundary also holds tiles of other operands, and it is not a topmost memory that is
+      much larger than all its data (`holds_everything`);
+    * `always_buffered`: the memory has room for second tiles in every mapping.
+    """
     for b in range(x.boundary_count):
         k = problem.level_memory[x.boundary_operand[b], x.boundary_level[b]]
         x.shares[b] = held_count(problem, k) > 1 and not problem.holds_everything[k]
@@ -118,10 +128,11 @@ def mark_memories(problem, x):
 
 @kernel
 def never_costlier(problem, x, o, m, precision):
-    """True if adding a loop to a slice that still fits never raises the cost that the allocator compares.
+    """True if one more loop in a slice never raises the cost of the slice and never reduces its number of elements.
+    Costs are compared only if the slice with the further loop fits the memory.
 
-    A slice is the tile of operand `o` at its level `m`. The cost of a slice is its size in bits times the product of
-    the loops outside the slice.
+    A slice is the tile of operand `o` at its level `m`, with `precision` bits per element. The cost of a slice, which
+    the allocator compares, is its size in bits times the product of the loops outside the slice.
     """
     n = x.lattice_size
     row = x.first_level[o] + m
@@ -143,7 +154,8 @@ def never_costlier(problem, x, o, m, precision):
 
 @kernel
 def is_steady(problem, x, o, m):
-    """True if level `m` of operand `o` is its topmost level or the boundary above the level is steady (`x.steady`)."""
+    """True if level `m` of operand `o` is the topmost level of the operand, or if `x.steady` is set for the boundary
+    above the level."""
     return m == problem.level_count[o] - 1 or x.steady[x.first_boundary[o] + m]
 
 
@@ -161,7 +173,9 @@ def all_steady(problem, x, k):
 def is_pinned(problem, x, k):
     """True if the allocator always keeps the whole tensors of all operands in memory `k`.
 
-    This is the case if the whole tensors fit together and adding a loop never raises the cost of a slice.
+    The allocator does so under three conditions. The whole tensors fit together. The hardware file does not force
+    double buffering of the memory. One more loop in the tile of an operand never raises the cost that the allocator
+    compares (see `never_costlier`).
     """
     whole = 0.0
     for j in range(problem.operand_count):
@@ -175,14 +189,23 @@ def is_pinned(problem, x, k):
 
 @kernel
 def mark_greedy(problem, x):
-    """Mark every boundary as pinned, filled or contested. The function is called only for the greedy allocator."""
+    """Mark how the greedy allocator places each boundary. There are three cases:
+
+    * `pinned`: above all loops;
+    * `filled`: its level takes loops until the next loop does not fit;
+    * `contested`: the position depends on the complete order.
+
+    The function is called only for the greedy allocator.
+    """
     for b in range(x.boundary_count):
         o = x.boundary_operand[b]
         m = x.boundary_level[b]
+        most = most_precision(problem, o, m)
+        least = least_precision(problem, o, m)
         x.steady[b] = (
             x.same_in_any_order
-            and never_costlier(problem, x, o, m, most_precision(problem, o, m))
-            and never_costlier(problem, x, o, m, least_precision(problem, o, m))
+            and never_costlier(problem, x, o, m, most)
+            and (least == most or never_costlier(problem, x, o, m, least))
         )
     for b in range(x.boundary_count):
         k = problem.level_memory[x.boundary_operand[b], x.boundary_level[b]]
@@ -206,10 +229,11 @@ def mark_greedy(problem, x):
 
 @kernel
 def may_lie(problem, x, b, point):
-    """True if boundary `b` can lie at `point`.
+    """True unless it is certain that boundary `b` cannot lie at lattice point `point`.
 
-    The tile with the loops of the point must fit. For boundaries marked by `mark_greedy`, the greedy allocator must be
-    able to choose the point.
+    It is certain in three cases: a link of the boundary moves data but has no port; the tile with the loops of the
+    point does not fit; or the search uses the greedy allocator, and this allocator never chooses the point for the
+    boundary (see `mark_greedy`).
     """
     o = x.boundary_operand[b]
     m = x.boundary_level[b]
@@ -242,15 +266,14 @@ def mark_possible(problem, x):
 
 
 MOST_POINTS = 64
-"""Maximal number of points that are tried for the innermost boundary of an operand.
-
-If there are more points, only the point with all loops is used.
-"""
+"""Largest number of points that are tried for the innermost boundary of an operand. If there are more points, only the
+point with all loops is used."""
 
 
 @kernel
 def tile_fits(problem, ws, x, o, point):
-    """False if the innermost tile of operand `o` with the loops of `point` certainly does not fit."""
+    """Return False if the innermost tile of operand `o` with the loops of `point` certainly does not fit; otherwise
+    True."""
     k = problem.level_memory[o, 0]
     if problem.holds_everything[k]:
         return True
@@ -306,7 +329,7 @@ def least_innermost(problem, ws, x, o):
 
 @kernel
 def find_floor(problem, ws, x, count):
-    """Compute `x.floor_energy`, a lower bound in pJ of the energy of all mappings that needs no tables."""
+    """Compute `x.floor_energy`, a lower bound in pJ of the energy of all mappings. The computation needs no tables."""
     full = x.lattice_size - 1
     fill_point(problem, ws, x, full)
     energy = problem.fixed_energy_pj + x.array_energy[OUTPUT_INDEX, full]

@@ -1,8 +1,7 @@
 """Exact search: the best order of all loop prime factors, with a certificate (docs/proofs.md#exact-search).
 
 One search covers all spatial mappings of a layer. The best mapping found for one spatial mapping prunes all other
-spatial mappings. A spatial mapping is settled without a search if its lower bound is not better than the value of the
-best mapping.
+spatial mappings. A spatial mapping needs no search if its lower bound is not better than the value of the best mapping.
 """
 
 import math
@@ -21,9 +20,10 @@ from tilewright.mapping.spatial_space import passes_of
 from tilewright.search.batch import OrderBatch
 from tilewright.search.evaluate import Boundaries, PreparedProblem
 from tilewright.search.exact import rounds
-from tilewright.search.exact.candidate import ITERATIONS, Candidate, Ordering, likeness
+from tilewright.search.exact.candidate import ITERATIONS, Candidate, Ordering
 from tilewright.search.exact.choice import Choice
 from tilewright.search.exact.floors import NO_FLOORS
+from tilewright.search.exact.likeness import likeness
 from tilewright.search.exact.rounds import Incumbent, Watch
 from tilewright.search.loma import FEW_LOOPS, loma_batches
 from tilewright.search.options import MOST_STARTS, ExactParameters, SalsaParameters
@@ -35,12 +35,12 @@ ANNEALED = 4
 SALSA_ITERATIONS = SalsaParameters().salsa_iteration_number
 """Number of neighbours that one annealing chain visits by default."""
 MADE_AT_ONCE = 128
-"""Number of spatial mappings that are made at a time and then searched, before the next ones are made.
-
-A value of 512 is too large: making the spatial mappings can use up a limited effort before any loop order is searched.
+"""Number of spatial mappings that a search without a limit of the effort makes at a time. They are searched before the
+next spatial mappings are made.
 """
 FEW_AT_ONCE = 16
-"""Number of spatial mappings that a search with a limited effort makes at a time."""
+"""Number of spatial mappings that a search with a limited effort makes at a time. If their bounds are known before they
+are made, it makes one at a time: the mapping found with it often excludes the next one, which is then not made."""
 MAKING = 3000
 """Effort that counts for making one spatial mapping: the number of partial loop orders (labels) that are searched in
 the same time."""
@@ -63,20 +63,24 @@ class ExactResult(BoundedValue):
     nodes: int
     """Number of prefixes of loop orders that were visited."""
     orders_in_space: int | None
-    """Number of loop orders of all spatial mappings that were made; None if the count is incomplete."""
+    """Number of loop orders in the space, summed over all spatial mappings for which the search made a mapping problem;
+    None if the count is incomplete.
+    """
     candidate: int = 0
     """Index of the best spatial mapping among the spatial mappings of the layer."""
     searched: int = 1
-    """Number of spatial mappings whose orders were visited, or that have only one order."""
+    """Number of spatial mappings of which some order was visited, or that have only one order."""
     settled_by_bound: int = 0
-    """Number of spatial mappings that a lower bound alone settled, or that have the same problem as another spatial
-    mapping."""
+    """Number of spatial mappings that needed no search: a lower bound excludes them, they give the same mapping problem
+    as an earlier spatial mapping, or no loop order is possible.
+    """
     allowed: int | None = 1
     """Number of spatial mappings in the space; None if the count is incomplete."""
     improved: tuple[tuple[int, float, float], ...] = ()
-    """Successive best mappings, as (number of the spatial mapping, energy in pJ, latency in cycles).
-
-    Each spatial mapping has at most one item, for the last mapping with which this spatial mapping became the best.
+    """Triples (number of a spatial mapping, energy in pJ, latency in cycles). There is one triple for each spatial
+    mapping with a mapping that was the best known one at some time of the search, in the order in which this first
+    happened. If several mappings of a spatial mapping were the best known ones, the triple has the costs of the last of
+    them.
     """
     ended_by_time: bool = False
     """True if the time budget ended the search. The result then depends on the speed of the machine."""
@@ -87,8 +91,9 @@ class ExactResult(BoundedValue):
     latency_cycles: float = 0.0
     """Latency of the best mapping in cycles."""
     met: tuple[Incumbent, ...] = ()
-    """Mappings that were the best so far at some time of the search, in order. A Pareto front takes its points from
-    them."""
+    """Mappings that were the best at some time of the search, in the sequence in which they were found. A Pareto
+    front takes its points from these mappings.
+    """
 
     def notes(self, engine: str, allocation: str) -> tuple[tuple[str, object], ...]:
         """Certificate as pairs (name, JSON value)."""
@@ -123,7 +128,7 @@ def exact_batches(
 
 
 def batch_of(prepared: PreparedProblem, result: ExactResult, notes: tuple[tuple[str, object], ...]) -> OrderBatch:
-    """Batch with one order: that of the best mapping found."""
+    """Batch with one order: the order of the best mapping found."""
     boundaries = None if result.boundaries is None else [result.boundaries]
     return OrderBatch.of_orders(prepared, [result.order], boundaries, result.nodes, notes)
 
@@ -186,12 +191,17 @@ def search_choices(
     progress: Callable[[int], None] | None = None,
     known: Incumbent | None = None,
 ) -> ExactResult | None:
-    """Optimum over spatial mappings that are made during the search. The time budget includes making the spatial
-    mappings.
+    """Optimum over the spatial mappings in `choices`, or the best mapping found before a limit ended the search; None
+    if no mapping fits. The spatial mappings are made during the search, and the time budget includes making them.
 
-    With any time budget, the result is at least as good as the results of loma and salsa with default options for the
-    first `starts` spatial mappings. If a mapping of the layer is `known`, the result is at least as good as this
-    mapping, and salsa runs only for spatial mappings that the bounds do not settle.
+    Without `known`, the result is at least as good as the results of loma and salsa with default options for the first
+    `starts` spatial mappings, even with a short time budget. With `known`, a mapping of the layer, the result is at
+    least as good as this mapping. In this case, salsa runs only until a limit is reached, and only for spatial mappings
+    whose lower bound admits a mapping that is better by more than the accepted gap.
+
+    Raises MappingError if no mapping is found and the constraints are impossible or a spatial mapping is too large to
+    be searched. Raises TimeBudgetError if a limit ends the search before a mapping is found, and SearchStoppedError if
+    `stop` is set.
     """
     rounds.compile_kernels()
     watch = Watch.start(options.objective, options.limits, stop, progress)
@@ -200,7 +210,8 @@ def search_choices(
 
 @dataclass
 class _Tally:
-    """Counts of spatial mappings, labels and orders of a search, including those of dropped candidates."""
+    """Counts of spatial mappings, labels (partial loop orders) and orders of a search, including those of dropped
+    candidates."""
 
     allowed: int = 0
     made: int = 0
@@ -211,7 +222,9 @@ class _Tally:
     all_counted: bool = True
 
     def take(self, candidate: Candidate, best: Incumbent) -> None:
-        """Add the counts of a candidate that is dropped."""
+        """Add the counts of a candidate that is not searched any further. `best` is the best known mapping; it decides
+        whether the candidate counts as settled.
+        """
         self.nodes += candidate.nodes
         self.searched += candidate.looked_at and candidate.refused is None
         self.settled += not candidate.looked_at and candidate.settled(best)
@@ -242,6 +255,7 @@ class _Layer:
         self._rest_bound = 0.0
         self._settled_bound = math.inf
         self._is_exhausted = False
+        self._at_once = MADE_AT_ONCE
         self._begin(starts)
 
     def run(self) -> ExactResult | None:
@@ -249,9 +263,8 @@ class _Layer:
         greedy = self.options.allocation == "greedy"
         narrow, wide = rounds.WIDTHS[:NARROW_ROUNDS], rounds.WIDTHS[NARROW_ROUNDS:]
         starts = fresh = self.all[:]
-        at_once = MADE_AT_ONCE if self.options.limits.effort is None else FEW_AT_ONCE
         while True:
-            fresh = sorted([*fresh, *self._make(at_once)], key=lambda candidate: candidate.floor)
+            fresh = sorted([*fresh, *self._make(self._at_once)], key=lambda candidate: candidate.floor)
             several = self.tally.made > 1
             self._start(fresh)
             if greedy and (several or self.begins_known):
@@ -281,6 +294,8 @@ class _Layer:
             self._guarded(candidate, partial(candidate.start, self.best))
         following = next(self._choices, None)
         self._is_exhausted = following is None
+        if self.options.limits.effort is not None:
+            self._at_once = 1 if following is not None and following.least else FEW_AT_ONCE
         if following is not None:
             self._choices = chain((following,), self._choices)
         if not self._is_exhausted or len(self.all) > 1:
@@ -288,7 +303,9 @@ class _Layer:
                 self._sharpen(candidate)
 
     def _made(self, choice: Choice) -> Candidate | None:
-        """Candidate for a choice; None if the choice is impossible or has the same problem as an earlier choice."""
+        """Candidate for a choice; None if the choice is impossible or gives the same mapping problem as an earlier
+        choice.
+        """
         self.tally.allowed += 1
         self.watch.spent += MAKING
         prepared = choice.make()
@@ -309,8 +326,8 @@ class _Layer:
         return candidate
 
     def _make(self, count: int) -> list[Candidate]:
-        """Next candidates that could be better than the best mapping: at most `count` candidates, in the order of their
-        passes.
+        """Next candidates that could be better than the best mapping: at most `count` candidates, in the order of the
+        choices.
 
         If the time ends, fewer candidates are made.
         """
@@ -344,7 +361,7 @@ class _Layer:
         return made
 
     def _count_orders(self, candidate: Candidate) -> None:
-        """Add the number of a candidate's orders to the total, if there is time to count them."""
+        """Add the number of loop orders of a candidate to the total, if there is time to count them."""
         sizes = candidate.prepared.spatial.temporal_sizes
         if sizes not in self._orders:
             if self.tally.orders is None or not self.watch.in_time():
@@ -361,7 +378,9 @@ class _Layer:
                 candidate.sharpen_floor()
 
     def _waiting(self, among: Sequence[Candidate]) -> list[Candidate]:
-        """Candidates that can still contain a better mapping, sorted by lower bound."""
+        """Candidates in `among` that the lower bounds do not settle and that are not too large to be searched, by
+        ascending lower bound.
+        """
         found = [one for one in among if one.refused is None and not one.settled(self.best)]
         return sorted(found, key=lambda candidate: candidate.lower_bound)
 
@@ -380,7 +399,13 @@ class _Layer:
                 self._guarded(candidate, partial(candidate.relax, self.best, widths))
 
     def _anneal(self, candidates: Sequence[Candidate], iterations: int, *, in_any_time: bool = False) -> None:
-        """Run salsa for candidates that can still contain a better mapping."""
+        """Run salsa with `iterations` iterations for each candidate that can still contain a better mapping.
+
+        If `in_any_time` is false, the function stops when the time budget or the effort is used up. It skips a
+        candidate if the lower bound of the candidate proves that no improvement exceeds the largest accepted gap. If
+        `in_any_time` is true, the function ignores the time budget and the effort. It then skips a candidate only if
+        the lower bound proves that there is no improvement at all.
+        """
         for candidate in candidates:
             if not (in_any_time or self.watch.in_time()):
                 return
@@ -391,7 +416,10 @@ class _Layer:
                 self._guarded(candidate, partial(candidate.anneal, self.best, iterations))
 
     def _search(self, candidates: Sequence[Candidate], widths: Sequence[int]) -> None:
-        """Run rounds for every multiset of loops that can still contain a better mapping."""
+        """Search, in rounds of branch and bound, each multiset of loops that the lower bounds do not settle. `widths`
+        has the widths of the rounds: the number of labels that a round keeps per generation. The candidate with the
+        smallest lower bound comes first. The function returns early if the time budget or the effort is used up.
+        """
         for candidate in self._waiting(candidates):
             if candidate.settled(self.best):
                 continue
@@ -405,19 +433,25 @@ class _Layer:
                     self._guarded(candidate, partial(part.run, self.best, widths))
 
     def _forget_settled(self) -> None:
-        """Drop the settled candidates, because keeping all candidates of a large space would need much memory."""
+        """Drop the candidates that need no further search. In a large space, keeping all candidates would need much
+        memory.
+        """
         for candidate in self.all:
             if candidate.settled(self.best):
                 self._drop(candidate)
         self.all = [candidate for candidate in self.all if not candidate.settled(self.best)]
 
     def _drop(self, candidate: Candidate) -> None:
-        """Add the counts and the lower bound of a settled candidate to those of the search."""
+        """Add the counts of a dropped candidate to those of the search. The least lower bound of all dropped candidates
+        (`_settled_bound`) then includes the bound of this candidate.
+        """
         self._settled_bound = min(self._settled_bound, candidate.lower_bound)
         self.tally.take(candidate, self.best)
 
     def _guarded(self, candidate: Candidate, step: Callable[[], Incumbent]) -> None:
-        """Run a step of the search. If the candidate is too large to be searched, record this in the candidate."""
+        """Run a step of the search for a candidate. If the candidate is too large to be searched, store the
+        MappingError in `candidate.refused`. Raise the error if there is no other candidate.
+        """
         if candidate.refused is None:
             try:
                 self._take(candidate, step())
@@ -475,5 +509,5 @@ class _Layer:
         if self.watch.was_late:
             return f"has found no mapping within its time budget of {limits.time_budget_s:g} s"
         if self.watch.was_spent:
-            return f"has found no mapping within its effort of {limits.effort:,}"
+            return f"has found no mapping before the limit of the option `effort` ({limits.effort:,})"
         return "has found no mapping"

@@ -1,7 +1,8 @@
 """Lower bounds of energy and latency for many spatial mappings of a layer at once, before any of them is made.
 
-Only operands to which the innermost temporal loop is irrelevant can stay in the array; all other operands move in each
-cycle. There is therefore one pair of bounds for each dimension of the innermost loop (docs/proofs.md#exact-search, 7).
+An operand can stay in the array only if the innermost temporal loop is irrelevant to it. All other operands move in
+each cycle. There is therefore one pair of bounds for each dimension of the innermost loop (docs/proofs.md#exact-search,
+7).
 """
 
 import math
@@ -30,26 +31,30 @@ from tilewright.workload.relevancy import data_dimension_size, operand_elements,
 Values = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 MOST_ARRAY_ENERGIES = 5000
-"""Largest number of spatial mappings for which the energy of an array that is not digital is computed. Of larger
-spaces, this energy counts as 0."""
+"""Largest number of spatial mappings for which the energy of an array that is not digital is computed. For more spatial
+mappings, this energy counts as 0."""
 NEARLY = 1e-9
-"""Relative rounding error that an average number of lanes can have; a product this close to an integer is one."""
+"""Relative rounding error that an average number of lanes can have. An average that exceeds an integer by no more than
+this error counts as the integer. Any other average is rounded up."""
 
 
 @dataclass(frozen=True)
 class SpaceFloors:
-    """Lower bounds of spatial mappings [n], one pair of energy and latency for each innermost loop dimension [d]."""
+    """Lower bounds of the spatial mappings of a layer. There is one pair (energy, latency) for each spatial mapping and
+    each dimension of the innermost loop. The arrays have the axes [spatial mapping, dimension]."""
 
     energy_pj: Values
-    """[n, d] Lower bound of the energy in pJ, without terms that grow with latency."""
+    """Lower bound of the energy in pJ, without terms that grow with latency: array [spatial mapping, dimension of the
+    innermost loop]."""
     latency_cycles: Values
-    """[n, d] Lower bound of the latency in cycles."""
+    """Lower bound of the latency in cycles: array [spatial mapping, dimension of the innermost loop]."""
     can_be_innermost: npt.NDArray[np.bool_]
-    """[n, d] True if the innermost temporal loop can have dimension d: the dimension has temporal loops, or no
-    dimension has any."""
+    """True if the innermost temporal loop can have this dimension: array [spatial mapping, dimension]. It can if the
+    dimension has temporal loops, or if no dimension has temporal loops."""
 
     def values(self, objective: str, pj_a_cycle: float = 0.0) -> Values:
-        """[n] Lower bound of the objective. The energy includes `pj_a_cycle` for each cycle of the latency."""
+        """Lower bound of the objective for each spatial mapping. The energy includes `pj_a_cycle` for each cycle of the
+        latency."""
         energy = self.energy_pj + pj_a_cycle * self.latency_cycles
         values = np.asarray(OBJECTIVES[objective].value(energy, self.latency_cycles))
         least: Values = np.where(self.can_be_innermost, values, np.inf).min(axis=1)
@@ -59,8 +64,8 @@ class SpaceFloors:
 def space_floors(
     layer: Layer, core: Core, links: Links, profile: ModelProfile, table: SpatialTable
 ) -> SpaceFloors | None:
-    """Lower bounds of the spatial mappings of a table. The bounds rest on switches of the model profile; the result
-    is None if one of these switches is off."""
+    """Lower bounds of the spatial mappings of a table. The bounds are valid only if all switches of the model profile
+    are on; otherwise, the result is None."""
     if not all(getattr(profile, name) for name in SWITCHES):
         return None
     return _Floors(layer, core, links, profile, table).found()
@@ -68,15 +73,15 @@ def space_floors(
 
 @dataclass(frozen=True)
 class _Operand:
-    """Operand of the layer, with the data that its innermost memory moves if the data in the array change in each
-    pass."""
+    """Operand of the layer. The fields list the memories that hold the operand, and mark the loop dimensions that are
+    irrelevant to it."""
 
     name: str
     memories: tuple[int, ...]
     """Indexes in `Core.memories` of the memories that hold the operand, innermost first."""
     memory_operand: str
     irrelevant: npt.NDArray[np.bool_]
-    """[d] Loop dimensions that are irrelevant to the operand."""
+    """True for each loop dimension that is irrelevant to the operand."""
 
     @property
     def is_output(self) -> bool:
@@ -84,7 +89,7 @@ class _Operand:
         return self.name == OUTPUT
 
     def least_bits(self, layer: Layer) -> int:
-        """Least bits of an element, in any memory."""
+        """Smallest number of bits that an element has in any memory."""
         bits = layer.bits_of[self.name]
         return min(bits, layer.bits_of[FINAL_OUTPUT]) if self.is_output else bits
 
@@ -135,7 +140,9 @@ class _Floors:
         return found
 
     def _array_energy(self) -> Values:
-        """[n] Energy of the array in pJ; 0 for a spatial mapping that the array refuses."""
+        """Energy of the array in pJ for each spatial mapping; 0 for a spatial mapping that the array cannot run. If the
+        array is not digital and there are more than MOST_ARRAY_ENERGIES spatial mappings, the energy is 0 for all of
+        them."""
         array = self.core.operational_array
         if array.kind == DIGITAL:
             return np.full(len(self.lanes), array.unit_energy_pj * self.macs)
@@ -149,18 +156,17 @@ class _Floors:
         return found
 
     def _served(self, operand: _Operand, levels: int) -> Counts:
-        """[n, d] Number of lanes that get their data from one instance of a memory, directly or over lower memories.
-
-        The memory is the one of the operand at level `levels` - 1.
-        """
+        """Number of lanes that get their data from one instance of a memory, directly or over lower memories: array
+        [spatial mapping, loop dimension]. The memory is that of level `levels` - 1 of the operand."""
         served = {side for k in operand.memories[:levels] for side in self.core.memories[k].served_dimensions}
         places = [place for place, side in enumerate(self.sides) if side in served]
         found: Counts = self.lanes[:, places].prod(axis=1)
         return found
 
     def _elements(self, operand: _Operand, sizes: Counts) -> Values:
-        """[n] Distinct elements of the operand in tiles with the loop sizes `sizes` [n, d]. If windows share loops,
-        a lower bound of this number."""
+        """Number of distinct elements of the operand in a tile of each spatial mapping. `sizes` has the loop sizes of
+        the tiles: array [spatial mapping, dimension]. If a sliding window shares a loop with another window or with a
+        dimension of the operand, the result is a lower bound of this number."""
         entry = operand_relevancy(self.layer, operand.name, self.profile)
         places = [self.names.index(dimension) for dimension in entry.relevant if dimension in self.names]
         found: Values = sizes[:, places].astype(float).prod(axis=1)
@@ -177,14 +183,15 @@ class _Floors:
 
     @cached_property
     def _output_visits(self) -> Values:
-        """[n] Number of temporal iterations that add to the same output."""
+        """Number of temporal iterations that add to the same output, for each spatial mapping."""
         irrelevant = operand_relevancy(self.layer, OUTPUT, self.profile).irrelevant
         places = [place for place, name in enumerate(self.names) if name in irrelevant]
         found: Values = self.temporal[:, places].astype(float).prod(axis=1)
         return found
 
     def _bits(self, operand: _Operand) -> Values:
-        """[n] Smallest number of bits of an element that moves between the array and the innermost memory."""
+        """Smallest number of bits that an element has on the link between the array and the innermost memory, for each
+        spatial mapping."""
         bits = self.layer.bits_of[operand.name]
         if not operand.is_output:
             return np.full(len(self.lanes), float(bits))
@@ -194,8 +201,14 @@ class _Floors:
     def _moved(
         self, operand: _Operand, level: int, way: str, lanes: Counts, bits: Values, transfers: Values, instances: Values
     ) -> Values:
-        """[n, d] Energy in pJ of `transfers` [n, d] of the data of `lanes` on one link; also adds the cycles of its
-        port."""
+        """Energy in pJ of transfers over one link of `operand`: array [spatial mapping, dimension of the innermost
+        loop]; 0 if the memory has no port for the link. The function also adds the cycles of the transfers to the busy
+        time of the port.
+
+        The link belongs to the memory of level `level` and has the direction `way` (such as `tl`). `transfers` is the
+        number of transfers. Each transfer moves the data of `lanes`, with `bits` bits per element, in `instances`
+        instances of the memory at once.
+        """
         memory = self.core.memories[operand.memories[level]]
         port = memory.port_of.get((operand.memory_operand, way))
         if port is None:
@@ -210,23 +223,31 @@ class _Floors:
         return energy
 
     def _tile(self, lanes: Counts) -> Counts:
-        """[n, d] Least sizes of the largest tile for `lanes` [n, d]. The model gives such a tile the average number of
-        busy lanes, rounded up, also in passes in which fewer lanes work."""
+        """Lower bound of the size of the largest tile along each loop dimension: array [spatial mapping, dimension].
+
+        `lanes` is an array with the same axes: the number of lanes, times the temporal loops of the tile. If the number
+        of lanes does not divide the size of a loop, some lanes are idle in some temporal iterations. The bound is then
+        `lanes` times the average share of busy lanes, rounded up. The model counts the tile with this size in every
+        iteration.
+        """
         found: Counts = np.ceil(lanes * self.busy_share * (1 - NEARLY)).astype(np.int64)
         return found
 
     def _instances(self, lanes: Counts) -> Values:
-        """[n] Average number of active memory instances, each of which serves `lanes` [n, d], in each pass."""
+        """Average number of memory instances that are active in a temporal iteration (pass): array [spatial mapping].
+        `lanes` has the number of lanes along each dimension that one instance serves: array [spatial mapping,
+        dimension]."""
         active: Values = self.macs / (self.passes * lanes.astype(float).prod(axis=1))
         return active
 
     def _returned(self, transfers: Values) -> Values:
-        """[n, d] Number of transfers of partial sums that are read back. In the first transfer of each output,
-        nothing is read back."""
+        """Number of transfers that read partial sums back, out of `transfers` transfers: array [spatial mapping,
+        dimension of the innermost loop]. The first transfer of each output reads nothing back."""
         return transfers * (1 - 1 / self._output_visits)[:, None]
 
     def _link_to_array(self, operand: _Operand) -> Values:
-        """[n, d] Least energy in pJ of the innermost memory that feeds the array or takes its outputs."""
+        """Least energy in pJ of the accesses of the innermost memory to feed the array or take its outputs: array
+        [spatial mapping, dimension of the innermost loop]."""
         lanes, bits = self._served(operand, 1), self._bits(operand)
         instances = self._instances(lanes)
         each = np.repeat(self.passes[:, None], len(self.names), axis=1)
@@ -238,10 +259,11 @@ class _Floors:
         return self._moved(operand, 0, "tl", lanes, bits, transfers, instances)
 
     def _innermost_boundary(self, operand: _Operand) -> Values:
-        """[n, d] Least energy in pJ between the two innermost memories.
+        """Least energy in pJ of the data that move between the two innermost memories: array [spatial mapping,
+        dimension of the innermost loop].
 
-        If the innermost loop changes the data of the operand and the memory has no room for this loop, all data move in
-        each pass.
+        If the innermost loop changes the data of the operand, and the innermost memory has no room for the data of this
+        loop, data move in each temporal iteration (pass). Otherwise, each element moves once.
         """
         whole = self._whole_tensor(operand, 0)
         thrash = ~operand.irrelevant & ~self._has_room(operand)
@@ -258,7 +280,9 @@ class _Floors:
         return np.where(thrash, np.maximum(energy, whole), whole)
 
     def _has_room(self, operand: _Operand) -> npt.NDArray[np.bool_]:
-        """[n, d] True if the innermost memory of the operand can hold the data of one loop over the dimension."""
+        """True if the innermost memory of the operand has room for a tile with the data of all its lanes and of one
+        temporal loop: array [spatial mapping, dimension of the loop]. The size of the loop is the smallest prime factor
+        of the temporal loops over its dimension."""
         memory, lanes = self.core.memories[operand.memories[0]], self._served(operand, 1)
         bits = operand.least_bits(self.layer)
         found = np.ones(self.temporal.shape, np.bool_)
@@ -269,7 +293,9 @@ class _Floors:
         return found
 
     def _whole_tensor(self, operand: _Operand, level: int) -> float:
-        """Least energy in pJ of the boundary above `level`: each element crosses it once."""
+        """Least energy in pJ of the boundary above `level`, if each element crosses the boundary once. Unless the
+        boundary is the innermost one, the function also adds the cycles of these transfers to the busy times of the
+        ports."""
         amount = operand_elements(self.layer, operand.name, self.profile) * operand.least_bits(self.layer)
         energy = 0.0
         for upper, way in ((0, "th" if operand.is_output else "fh"), (1, "fl" if operand.is_output else "tl")):
@@ -283,7 +309,8 @@ class _Floors:
         return energy
 
     def _other_boundaries(self, operand: _Operand) -> float:
-        """Least energy in pJ of all boundaries except the innermost one."""
+        """Least energy in pJ of the accesses over all boundaries between memories of the operand, except the innermost
+        boundary. Each element crosses each of these boundaries at least once."""
         return math.fsum(self._whole_tensor(operand, level) for level in range(1, len(operand.memories) - 1))
 
 

@@ -1,6 +1,6 @@
-"""Staircase of the known points of a Pareto front.
+"""Known points of a Pareto front as a staircase, and the distance (miss) of other mappings from these points.
 
-It tells how much worse than a mapping with given bounds all points can be.
+The distance is computed from lower bounds of the energy and latency of the other mappings.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,9 @@ from tilewright.search.exact.rounds import Incumbent
 from tilewright.search.front import Values, on_staircase, unmatched
 
 _ROUNDED = 2 * TOLERANCE
-"""Largest miss that counts as a rounding error."""
+"""Largest distance (miss) of a mapping from the known points, as a fraction, that counts as 0. Rounding errors alone
+can cause such a distance.
+"""
 _UNLIMITED = 1e300
 
 
@@ -22,7 +24,8 @@ _UNLIMITED = 1e300
 class Staircase:
     """Known mappings of a layer that no other known mapping dominates, by ascending latency.
 
-    `least_energy_pj` and `least_latency_cycles` are lower bounds of all mappings of the layer.
+    `least_energy_pj` and `least_latency_cycles` are lower bounds of the energy and of the latency over all mappings of
+    the layer.
     """
 
     least_energy_pj: float
@@ -43,15 +46,22 @@ class Staircase:
         self.energy, self.latency = energy[kept], latency[kept]
 
     def misses(self, energy_pj: Values, latency_cycles: Values) -> Values:
-        """Miss of each pair of bounds (pJ, cycles): the least share x for which some point has at most x more energy
-        and at most x more cycles than the bounds."""
+        """Distance (miss) of mappings from the points: array [mapping]. Only lower bounds of the energy (pJ) and the
+        latency (cycles) of each mapping are given.
+
+        The miss is the smallest fraction x such that some point has at most (1 + x) times the lower bound of the energy
+        and at most (1 + x) times the lower bound of the latency. A miss as small as a rounding error counts as 0.
+        """
         energy = np.maximum(energy_pj, self.least_energy_pj)
         latency = np.maximum(latency_cycles, self.least_latency_cycles)
         share = unmatched(energy, latency, self.energy, self.latency)
         return np.where(share <= _ROUNDED, 0.0, share)
 
     def miss(self, energy_pj: float, latency_cycles: float) -> float:
-        """Miss of one pair of bounds (pJ, cycles), as in `misses`."""
+        """Distance (miss) from the points to mappings with the lower bounds `energy_pj` and `latency_cycles`. The miss
+        is the smallest fraction x such that some point has at most (1 + x) times the energy bound and at most (1 + x)
+        times the latency bound; 0 if a point is at least as good as both bounds.
+        """
         return float(self.misses(np.array([energy_pj]), np.array([latency_cycles]))[0])
 
     def largest_product(self, tolerance: float) -> float:
@@ -64,8 +74,8 @@ class Staircase:
 
     @property
     def end_miss(self) -> float:
-        """Larger of two shares: by how much the least energy of the points exceeds its lower bound, and the same for
-        latency."""
+        """Larger of two fractions: by how much the least energy of the points exceeds its lower bound, and by how much
+        their least latency exceeds its lower bound."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = self.energy[-1] / np.float64(self.least_energy_pj), self.latency[0] / self.least_latency_cycles
         share = max(1.0 if np.isnan(one) else float(one) for one in ratios) - 1

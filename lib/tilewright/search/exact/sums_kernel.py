@@ -1,4 +1,4 @@
-"""Minima over all larger multisets of the cost of each boundary and the boundaries above it (compiled).
+"""Least costs of each boundary and of the boundaries above it, over all larger multisets (compiled).
 
 A larger multiset of a lattice point contains all loops of the point. The lower bounds of the search use these minima
 (docs/proofs.md#exact-search, 3 and 4).
@@ -16,13 +16,14 @@ from tilewright.search.exact.tables_kernel import direction_of
 FAR = 1 << 58
 """Number of cycles that stands for an impossible case. A sum of a few such numbers does not overflow."""
 IMPOSSIBLE = -1
-"""Number of cycles that stands for a transfer of the whole tensor at once that is impossible, because the tensor is
-tiled."""
+"""Number of cycles that marks a transfer of the whole tensor at once as impossible, because the tensor is tiled."""
 
 
 @kernel
 def spread(x, table, i):
-    """Replace each number in row `i` of a table [i, point] by the minimum over the point and all larger multisets."""
+    """Replace the number of each lattice point in row `i` of a table [i, point]. The new number is the minimum over the
+    point and all points with larger multisets.
+    """
     for j in range(x.symbol_count):
         stride = x.stride[j]
         block = stride * (x.multiplicity[j] + 1)
@@ -33,8 +34,9 @@ def spread(x, table, i):
 
 @kernel
 def spread_row(x, table, i, r):
-    """Replace each number in row `i`, `r` of a table [i, r, point] by the minimum over the point and all larger
-    multisets."""
+    """Replace the number of each lattice point in row [`i`, `r`] of a table [i, r, point] by the minimum over this
+    point and all points with larger multisets.
+    """
     for j in range(x.symbol_count):
         stride = x.stride[j]
         block = stride * (x.multiplicity[j] + 1)
@@ -45,7 +47,13 @@ def spread_row(x, table, i, r):
 
 @kernel
 def sum_elements(problem, x):
-    """Compute the smallest tiles over all larger multisets of each point, and the smallest innermost tiles in bits."""
+    """Compute two kinds of minima:
+
+    * `x.least_elements`: for each tile and each lattice point, the smallest number of elements over this point and all
+      points with larger multisets;
+    * `x.least_tile_bits`: for each operand with several memory levels, the smallest number of bits of its innermost
+      tile over all points.
+    """
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             row = x.first_level[o] + m
@@ -62,7 +70,11 @@ def sum_elements(problem, x):
 
 @kernel
 def sum_array(problem, x, o):
-    """Compute the least energy in pJ and the least number of periods of the link between operand `o` and the array."""
+    """Compute, for each lattice point, the least energy in pJ and the least number of periods of the link between
+    operand `o` and the array. The minimum covers all multisets of loops that contain the loops of the point and during
+    which the array can keep the data of the operand. If there is no such multiset, the energy is infinite and the
+    number of periods is FAR.
+    """
     for point in range(x.lattice_size):
         x.array_energy_to_go[o, point] = x.array_energy[o, point] if x.stays[o, point] else math.inf
         x.array_count_to_go[o, point] = x.array_count[o, point] if x.stays[o, point] else FAR
@@ -72,9 +84,11 @@ def sum_array(problem, x, o):
 
 @kernel
 def sum_energy(x, b, upper):
-    """Compute the least energy in pJ of boundary `b` and the boundaries above it.
+    """Compute, for each lattice point, the least energy in pJ of boundary `b` plus the boundaries of its operand above
+    it. The minimum covers all possible positions of boundary `b` for which the loops below it include the loops of the
+    point. If there is no such position, the energy is infinite.
 
-    `upper` is the next boundary of the operand, or -1 if there is none.
+    `upper` is the next boundary of the operand above `b`, or -1.
     """
     for point in range(x.lattice_size):
         energy = x.link_energy[b, point] + (x.energy_to_go[upper, point] if upper >= 0 else 0.0)
@@ -84,7 +98,9 @@ def sum_energy(x, b, upper):
 
 @kernel
 def first_load(problem, x, b, q):
-    """Least cycles that link `q` of boundary `b` needs to move the first innermost tile."""
+    """Least cycles in which link `q` of boundary `b` moves a first tile, which has the size of the smallest innermost
+    tile of the operand; 0 if the link has no port.
+    """
     o = x.boundary_operand[b]
     wide = problem.bandwidth_max_bits[o, x.boundary_level[b] + (1 if q >= LINK_TL else 0), direction_of(q)]
     return math.ceil(x.least_tile_bits[o] / wide) if wide > 0 else 0
@@ -92,10 +108,11 @@ def first_load(problem, x, b, q):
 
 @kernel
 def least_load(x, b, q, point, first):
-    """Least loading time in cycles of link `q` of boundary `b` at a point.
+    """Least loading time in cycles of link `q` of boundary `b`, if the boundary is at lattice point `point`.
 
-    If the link has several periods, this is the time of one transfer. If the link has one period, the time is at most
-    `first`, the cycles for the first tile.
+    If the link has several periods, this is the time of one transfer. If the link has one period, this is the smaller
+    of two times: the time of its transfer, and `first`, the time of the first tile. If the link has no period, the
+    result is 0.
     """
     if x.link_count[b, q, point] > 1:
         return x.link_cycles[b, q, point]
@@ -104,7 +121,7 @@ def least_load(x, b, q, point, first):
 
 @kernel
 def add_pairs(problem, x, b, table, r):
-    """Add the least loading time of boundary `b`, in cycles, to row `b`, `r` of a table if `adds_up` is set for `b`.
+    """Add the least loading time of boundary `b`, in cycles, to row [`b`, `r`] of a table if `adds_up` is set for `b`.
 
     The loading time is the time to move a tile between the memories on the two sides of the boundary.
     """
@@ -135,8 +152,11 @@ def shared_ports(problem, o, m):
 def surely_adds_up(problem, o, m):
     """True if the loading time between levels `m` and `m` + 1 of operand `o` is certainly part of on- or off-loading.
 
-    Some pairs of memories have exactly one port that both inputs share. The reference counts only the last of these
-    pairs.
+    The loading time of an input is uncertain in two cases:
+
+    * The layer has two inputs, and exactly one of the two ports between the levels also serves the other input.
+      The same holds for a pair of levels further out. The reference counts only the outermost such pair.
+    * The layer has one input, and at least one of the two ports also serves the other input operand of the core.
     """
     if o == OUTPUT_INDEX:
         return True
@@ -152,9 +172,11 @@ def surely_adds_up(problem, o, m):
 
 @kernel
 def sum_loads(problem, x, b):
-    """Compute the least loading times in cycles of the links of boundary `b`.
+    """Compute the least loading time in cycles of each link of boundary `b` for each lattice point. The time is the
+    minimum over those points with the same or a larger multiset at which the boundary can lie; 0 if there is no such
+    point. If the switch `every_transfer_takes_port_time` of the model is on, the time of a full transfer is used.
 
-    The function also sets `adds_up` of the boundary.
+    The function also sets `adds_up` of the boundary (`LEAST_FIELDS`).
     """
     x.adds_up[b] = surely_adds_up(problem, x.boundary_operand[b], x.boundary_level[b])
     for q in range(4):
@@ -173,8 +195,10 @@ def sum_loads(problem, x, b):
 
 @kernel
 def close_chain(x, b, table, r):
-    """Replace each number in row `b`, `r` of a table by the minimum over the larger multisets at which boundary `b`
-    can lie."""
+    """Replace the number of each lattice point in row [`b`, `r`] of a table [boundary, r, point]. The new number is the
+    minimum over the point and all points with larger multisets at which boundary `b` can lie; FAR if there is no such
+    point.
+    """
     for point in range(x.lattice_size):
         table[b, r, point] = min(table[b, r, point], FAR) if x.possible[b, point] else FAR
     spread_row(x, table, b, r)
@@ -182,7 +206,7 @@ def close_chain(x, b, table, r):
 
 @kernel
 def begin_row(x, b, r, table, upper, above):
-    """Set row `b`, `r` of a table to row `upper`, `above` of the same table, or to 0 if `above` is -1."""
+    """Set row [`b`, `r`] of a table to row [`upper`, `above`] of the same table, or to 0 if `above` is -1."""
     for point in range(x.lattice_size):
         table[b, r, point] = table[upper, above, point] if above >= 0 else 0
 
@@ -203,7 +227,9 @@ def add_port(x, b, p, count):
 
 @kernel
 def list_ports(problem, x, b, upper):
-    """List the ports that move data over boundary `b` or the boundaries above it. Return False if they are too many."""
+    """Write to `x.busy_port` the ports that move data over boundary `b` or over the boundaries of the same operand
+    above it. `upper` is the next boundary above, or -1. Return False if there are more than MAX_BUSY_PORTS such ports.
+    """
     o = x.boundary_operand[b]
     count = 0
     for r in range(MAX_BUSY_PORTS):
@@ -222,7 +248,8 @@ def list_ports(problem, x, b, upper):
 
 @kernel
 def add_port_times(problem, x, b, p, everything, table, r):
-    """Add to row `b`, `r` of a table the cycles for which boundary `b` keeps port `p` busy.
+    """Add the cycles for which boundary `b` keeps port `p` busy to row [`b`, `r`] of a table. The row has one number
+    for each lattice point.
 
     The cycles include transfers while the array computes. If `everything` is true, they also include on- and
     off-loading.
@@ -249,10 +276,17 @@ def rank_of(x, b, p):
 
 @kernel
 def sum_ports(problem, x, b, upper):
-    """Compute the least times in cycles of each port for boundary `b` and the boundaries above it.
+    """Compute, for each lattice point, least times in cycles. Each time is a sum over boundary `b` and the boundaries
+    of the same operand above `b`:
 
-    The times are the port time alone, the loading time alone, and the sum of the two. Only loading times of boundaries
-    for which `adds_up` is set are included.
+    * `joint_to_go`, row NO_PORT: the loading time;
+    * `busy_to_go`, one row for each port: the time for which the port is busy while the array computes;
+    * `joint_to_go`, one row for each port: the sum of the busy time and the loading time;
+    * `traffic_to_go`, one row for each port: the busy time with on- and off-loading. This field is computed only if the
+      switch `every_transfer_takes_port_time` of the model is on.
+
+    The loading time of a boundary counts only if `adds_up` is set for the boundary. `upper` is the next boundary of the
+    operand above `b`, or -1.
     """
     begin_row(x, b, NO_PORT, x.joint_to_go, upper, NO_PORT if upper >= 0 else -1)
     add_pairs(problem, x, b, x.joint_to_go, NO_PORT)
@@ -288,7 +322,8 @@ def whole_at(problem, x, o, point):
 
 @kernel
 def repeats_at(problem, x, o, point):
-    """Use of the port of the topmost memory of operand `o` if the topmost boundary is at `point`.
+    """Use of the port over which the topmost memory sends input `o`, or receives output `o`, if the topmost boundary of
+    the operand is at lattice point `point`.
 
     The four results are the cycles of one transfer, the cycles of all transfers after the first period, the sum of
     these two, and the average bandwidth in bits per cycle. The bandwidth is infinite if there is only one transfer.
@@ -306,9 +341,12 @@ def repeats_at(problem, x, o, point):
 
 @kernel
 def sum_top(problem, x, o):
-    """Compute the least use of the port of the topmost memory of operand `o`.
+    """Compute the least use of the port of the topmost memory of operand `o`, over all larger multisets of each lattice
+    point.
 
-    The tensor moves either once as a whole or in repeated transfers; the record has separate fields for each case.
+    The tensor moves either once as a whole or in repeated transfers. For the first case, the function writes the cycles
+    to `x.top_whole`. For the second case, it writes the least results of `repeats_at` to `x.top_load`, `x.top_busy`,
+    `x.top_joint` and `x.top_bandwidth`.
     """
     top = problem.level_count[o] - 1
     x.top_port[o] = -1
@@ -335,7 +373,9 @@ def sum_top(problem, x, o):
 
 @kernel
 def sum_up(problem, x, o):
-    """Compute all minima of operand `o`. The minima for the latency are left out if `latency_counts` is False.
+    """Compute the least costs of the link between operand `o` and the array, and of the boundaries of the operand. The
+    costs are stored for each lattice point, as minima over the point and all points with larger multisets. If
+    `latency_counts` is False, the times are left out.
 
     If a boundary has too many ports, the function stops, and `most_busy_ports` exceeds MAX_BUSY_PORTS.
     """

@@ -5,8 +5,10 @@ in the cost model could change the result.
 """
 
 import math
+import mmap
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from fractions import Fraction
 
 import numpy as np
@@ -15,13 +17,14 @@ from tilewright.base.compiled import Kernel, address_of, native_function
 from tilewright.base.errors import MappingError
 from tilewright.base.objectives import OBJECTIVES
 from tilewright.base.profile import SWITCHES
-from tilewright.cost.problem import PROBLEM_DTYPE, Problem, new_record
+from tilewright.cost.problem import PROBLEM_DTYPE, Problem
 from tilewright.cost.workspace import WORKSPACE_DTYPE, Workspace
 from tilewright.mapping.temporal import LoopMultiset
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact.bounds_kernel import TOLERANCE
 from tilewright.search.exact.expansion_kernel import fill_tables, mark_tables, sum_tables
 from tilewright.search.exact.lattice_record import (
+    BUCKETS,
     EXACT_DTYPE,
     MAX_BOUNDARIES,
     MAX_BUSY_PORTS,
@@ -29,6 +32,7 @@ from tilewright.search.exact.lattice_record import (
     MAX_PLACED,
     MAX_SYMBOLS,
 )
+from tilewright.search.exact.point_numbers import KeptNumbers, PointNumbers
 from tilewright.search.exact.rules_kernel import find_floor
 
 
@@ -36,7 +40,8 @@ def order_sensitive_dimensions(problem: Problem, search: np.record) -> set[int]:
     """Dimensions whose tile sizes can depend, in the last bit, on the order of multiplication.
 
     Such a dimension has a spatial factor that is not a binary fraction, and at least two loops whose size is not a
-    power of two. If the model makes tiles whole numbers, there are no such dimensions.
+    power of two. If the model rounds tile sizes up to whole numbers (switch `whole_tiles`), there are no such
+    dimensions.
     """
     if problem.switches[SWITCHES.index("whole_tiles")]:
         return set()
@@ -70,8 +75,9 @@ def outputs_outgrow_sums(problem: Problem) -> bool:
 
 
 def truncates_by_order(problem: Problem, search: np.record) -> bool:
-    """True if the reference can truncate the size of a window differently in different orders (fault B12,
-    docs/model.md)."""
+    """True if the model can truncate the size of the same window differently in different loop orders, as the reference
+    does (fault B12, docs/model.md).
+    """
     if problem.switches[SWITCHES.index("exact_window_sizes")]:
         return False
     windows = {int(d) for d in problem.relation_dimension[: problem.relation_count].ravel()}
@@ -96,35 +102,48 @@ def new_search(
     objective: str,
     free: bool,
     in_time: Callable[[], bool] = lambda: True,
+    kept: KeptNumbers | None = None,
 ) -> np.record | None:
     """Record of a search over all orders of a multiset, with all tables; None if the time ended before the tables were
     made.
 
-    Raises MappingError if the problem is too large for the record. Also raises the exceptions of `in_time`.
+    If `kept` is given, it must belong to the same spatial mapping. The numbers of the cost model are then copied from
+    `kept` if copying them takes less time than running the cost model. Raises MappingError if the problem is too large
+    for the record, and the exceptions of `in_time`.
     """
-    search = _described(prepared, multiset, objective, free)
     problem = prepared.arrays
-    addresses = [address_of(record) for record in (problem, workspace, search)]
-    for entry, argument in _table_steps(problem, search):
-        if not in_time():
+    is_kept = kept is not None and has_whole_tiles(problem) and kept.serves(multiset)
+    if kept is not None and is_kept and kept.numbers is None:
+        search = _described(prepared, kept.multiset, objective, free)
+        if not _run(_fill_steps(search), (problem, workspace, search), in_time):
             return None
-        native_function(entry, TABLE_RECORDS)(*addresses, argument)
+        kept.numbers = PointNumbers.of(kept.multiset, fields_of(search), int(problem.level_count.sum()))
+    search = _described(prepared, multiset, objective, free)
+    if kept is not None and is_kept and kept.numbers is not None:
+        kept.numbers.write(multiset, fields_of(search))
+    fill = () if is_kept else _fill_steps(search)
+    if not _run((*fill, *_minimum_steps(problem)), (problem, workspace, search), in_time):
+        return None
     ports = int(search.most_busy_ports)
     if ports > MAX_BUSY_PORTS:
         raise MappingError(
-            f"the exact search has room for {MAX_BUSY_PORTS} ports above a level, but the core has {ports}"
+            f"the exact search supports at most {MAX_BUSY_PORTS} memory ports outside a memory level, but this core has"
+            f" {ports}"
         )
     return search
 
 
 def has_whole_tiles(problem: Problem) -> bool:
-    """True if the sizes of tiles are whole numbers in every order of multiplication."""
+    """True if the sizes of all tiles are whole numbers. In this case, the sizes do not depend on the order in which
+    their factors are multiplied.
+    """
     return not (problem.spatial_differs or problem.spatial_fractional)
 
 
 def sizes_tiles_in_any_order(problem: Problem) -> bool:
-    """True if a tile has the same size in every order of multiplication: sizes are whole numbers, or are rounded up to
-    whole numbers."""
+    """True if the size of a tile does not depend on the order in which its factors are multiplied, because all sizes
+    are whole numbers or the model rounds them up to whole numbers (switch `whole_tiles`).
+    """
     return has_whole_tiles(problem) or bool(problem.switches[SWITCHES.index("whole_tiles")])
 
 
@@ -143,7 +162,7 @@ def energy_floor(prepared: PreparedProblem, multiset: LoopMultiset, workspace: W
 
 
 def _described(prepared: PreparedProblem, multiset: LoopMultiset, objective: str, free: bool) -> np.record:
-    """Record of this thread, which describes the problem but has no tables yet.
+    """Search record of this thread. It describes the problem, but has no tables yet.
 
     Raises MappingError if the problem is too large for the record.
     """
@@ -164,6 +183,7 @@ def _described(prepared: PreparedProblem, multiset: LoopMultiset, objective: str
         ("length", multiset.length),
         ("lattice_size", math.prod(shape)),
         ("best_share", 1 - TOLERANCE),
+        ("bucket_count", BUCKETS),
     ):
         fields[name][0] = value
     count = len(shape)
@@ -178,36 +198,84 @@ def _described(prepared: PreparedProblem, multiset: LoopMultiset, objective: str
     return search
 
 
-def _table_steps(problem: Problem, search: np.record) -> Iterator[tuple[Kernel, int]]:
-    """Steps that make the tables. Each step is short, so that the clock can be checked between steps."""
+def _run(
+    steps: Iterable[tuple[Kernel, int]], records: tuple[Problem, Workspace, np.record], in_time: Callable[[], bool]
+) -> bool:
+    """Run steps that make tables. Return False if the time ends before the last step."""
+    addresses = [address_of(record) for record in records]
+    for entry, argument in steps:
+        if not in_time():
+            return False
+        native_function(entry, TABLE_RECORDS)(*addresses, argument)
+    return True
+
+
+def _fill_steps(search: np.record) -> Iterator[tuple[Kernel, int]]:
+    """Steps that compute the numbers of the cost model at all lattice points, as pairs (compiled function, its last
+    argument). Each step is short, so that the clock can be checked between steps.
+    """
     for _ in range(0, int(search.lattice_size), CHUNK_POINTS):
         yield fill_tables, CHUNK_POINTS
+
+
+def _minimum_steps(problem: Problem) -> Iterator[tuple[Kernel, int]]:
+    """Steps that make the tables of marks and of minima, as pairs (compiled function, its last argument). Before these
+    steps, the record must have the numbers of the cost model at all lattice points.
+    """
     yield mark_tables, 0
     for operand in range(int(problem.operand_count)):
         yield sum_tables, operand
 
 
+def _sparse_record(dtype: np.dtype) -> np.record:
+    """New record in which all fields are 0, with memory only for the small pages that are written.
+
+    NumPy asks the operating system for huge pages of 2 MB. A small search writes only a few kilobytes of each table row
+    of 1 MB, so clearing huge pages would take longer than the search.
+    """
+    memory = mmap.mmap(-1, dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):  # only on Linux
+        with suppress(OSError):  # the kernel has no huge pages
+            memory.madvise(mmap.MADV_NOHUGEPAGE)
+    record: np.record = np.frombuffer(memory, dtype).view(np.recarray)[0]
+    return record
+
+
 _records = threading.local()
-_LARGE_BYTES = 1 << 19
+_LARGE_BYTES = 1 << 16
 
 
 def _cleared_record() -> np.record:
-    """Record of this thread, with its small fields set to zero.
+    """Search record of this thread (EXACT_DTYPE), with its small fields set to zero.
 
     Large fields are not cleared; each search fills the entries that it reads. All searches of a thread share one
     record, because making a new record takes more time than a small search.
     """
     if not hasattr(_records, "search"):
-        _records.search = new_record(EXACT_DTYPE)
-        _records.search.bucket[...] = -1
+        _records.search = _sparse_record(EXACT_DTYPE)
         _records.fields = _views_of(_records.search)
-        small = (name for name in EXACT_DTYPE.names or () if EXACT_DTYPE[name].itemsize < _LARGE_BYTES)
-        # The hash table of the previous search must be cleared, for which its size is kept.
-        _records.small = [_records.fields[name] for name in small if name != "slot_count"]
-    for field in _records.small:
-        field.fill(0)
+        _records.small = _small_parts(_records.search)
+    slots = _records.fields["slot_count"]
+    count = int(slots[0])  # the hash table of the previous search must be cleared, for which its size is kept
+    for part in _records.small:
+        part.fill(0)
+    slots[0] = count
     search: np.record = _records.search
     return search
+
+
+def _small_parts(search: np.record) -> list[np.ndarray]:
+    """Memory of the small fields of a record, as arrays of bytes. Fields without a large field between them share an
+    array."""
+    octets = np.asarray(search.base).reshape(1).view(np.uint8)
+    places = EXACT_DTYPE.fields
+    assert places is not None
+    parts, begin = [], 0
+    for kind, offset, *_ in places.values():
+        if kind.itemsize >= _LARGE_BYTES:
+            parts.append(octets[begin:offset])
+            begin = offset + kind.itemsize
+    return [part for part in (*parts, octets[begin:]) if len(part)]
 
 
 Fields = dict[str, np.ndarray]
@@ -215,7 +283,9 @@ Fields = dict[str, np.ndarray]
 
 
 def fields_of(search: np.record) -> Fields:
-    """Fields of a record of a search. Access to a field in this table takes less time than access by the record."""
+    """Fields of a search record by name. Reading a field from this dictionary takes less time than reading it from the
+    record.
+    """
     known: np.record | None = getattr(_records, "search", None)
     return _records.fields if search is known else _views_of(search)
 

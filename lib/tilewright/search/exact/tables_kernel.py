@@ -30,13 +30,15 @@ def count_at(x, point, j):
 
 @kernel
 def symbol_at(x, i):
-    """Symbol of loop `i` of the child, counted from the innermost loop."""
+    """Symbol of loop `i`, counted from the innermost loop, of the child: the label that is being made."""
     return (x.child_path[i // PATH_SYMBOLS] >> (PATH_BITS * (i % PATH_SYMBOLS))) & ((1 << PATH_BITS) - 1)
 
 
 @kernel
 def direction_of(q):
-    """Direction (TH, FH, TL or FL) of link `q` of a boundary."""
+    """Direction of link `q` of a boundary. At the memory below the boundary: TH (to the higher memory) or FH (from the
+    higher memory). At the memory above the boundary: TL (to the lower memory) or FL (from the lower memory).
+    """
     if q == LINK_TH:
         return TH
     if q == LINK_FH:
@@ -45,18 +47,26 @@ def direction_of(q):
 
 
 @kernel
-def place_order(problem, ws, x, point):
-    """Write to `ws` a loop order whose innermost loops are the loops of `point`, with all boundaries above these loops.
-
-    Return the number of these innermost loops.
+def count_symbols(x, point):
+    """Write to `x.counts` how often the multiset of `point` contains each symbol. Return the number of loops in the
+    multiset.
     """
-    below = 0
+    loops = 0
     for j in range(x.symbol_count):
-        below += count_at(x, point, j)
+        x.counts[j] = count_at(x, point, j)
+        loops += x.counts[j]
+    return loops
+
+
+@kernel
+def place_order(problem, ws, x, below):
+    """Write to `ws` a loop order that begins, from the innermost loop, with the loops counted in `x.counts`. `below` is
+    the number of these loops. The boundaries of all operands lie directly above these loops.
+    """
     inner = 0
     outer = below
     for j in range(x.symbol_count):
-        inside = count_at(x, point, j)
+        inside = x.counts[j]
         for c in range(x.multiplicity[j]):
             i = inner if c < inside else outer
             ws.loop_dimension[i] = x.loop_dimension[j]
@@ -72,12 +82,13 @@ def place_order(problem, ws, x, point):
             ws.merged[o, m] = below
         ws.merged[o, problem.level_count[o] - 1] = x.loop_count
         ws.bound[o, problem.level_count[o] - 1] = x.loop_count
-    return below
 
 
 @kernel
 def count_elements(problem, ws, x, point):
-    """Compute the number of elements of the tile of each operand at each level, as the allocator counts them."""
+    """Compute the number of elements, as the allocator counts them, of the tile of each operand at each memory level.
+    All tiles have the loops of lattice point `point`, which `x.counts` must hold.
+    """
     for o in range(problem.operand_count):
         for d in range(problem.dimension_count):
             ws.dimension_size[SLICE_ROW, d] = 1.0
@@ -87,7 +98,7 @@ def count_elements(problem, ws, x, point):
             for d in range(problem.dimension_count):
                 ws.dimension_size[o, d] = ws.dimension_size[SLICE_ROW, d]
             for j in range(x.symbol_count):
-                for _ in range(count_at(x, point, j)):
+                for _ in range(x.counts[j]):
                     ws.dimension_size[SLICE_ROW, x.loop_dimension[j]] *= x.loop_size[j]
             x.elements[x.first_level[o] + m, point] = tile_elements_of(problem, ws, o, SLICE_ROW)
             for d in range(problem.dimension_count):
@@ -96,7 +107,9 @@ def count_elements(problem, ws, x, point):
 
 @kernel
 def keep_link(problem, ws, x, point, v, b, q):
-    """Store the numbers of one link of a boundary. Return the energy of the link in pJ, infinite if it has no port."""
+    """Store the numbers of link `q` of boundary `b` at lattice point `point`: bits and cycles of a transfer, number of
+    periods, and bandwidth. Return the energy of the link in pJ; it is infinite if the link moves data but has no port.
+    """
     o = x.boundary_operand[b]
     m = x.boundary_level[b] + (1 if q >= LINK_TL else 0)
     d = direction_of(q)
@@ -124,9 +137,10 @@ def link_energy(problem, ws, o, m, d):
 
 @kernel
 def stay_within(problem, ws, o, below):
-    """Compute the cycles for which the array keeps the data of operand `o`, from the `below` innermost loops alone.
+    """Compute the cycles for which the array keeps the data of operand `o`, from the `below` innermost loops only.
 
-    The operand has a single level that holds all loops, so the cost model would also count loops outside the point.
+    The function is for operands with a single memory level. This level holds all loops, so the cost model would also
+    count loops that are not in the multiset of the point.
     """
     ws.stationary_cycles[o] = problem.cycles_per_operation
     for i in range(below):
@@ -137,9 +151,11 @@ def stay_within(problem, ws, o, below):
 
 @kernel
 def round_halves_down(problem, ws, x, point):
-    """Round the size of each tile down if it is halfway between two integers, and mark the tables as uncertain.
+    """Round down each tile size at lattice point `point` that lies halfway between two integers. If there is such a
+    tile size, set `x.uncertain`.
 
-    Rounding errors, which depend on the loop order, would otherwise decide the size of such a tile.
+    Rounding errors, which depend on the loop order, would otherwise decide whether the cost model rounds this size up
+    or down. The function changes only operands whose sizes contain rounding errors (`x.inexact`).
     """
     for o in range(problem.operand_count):
         if not x.inexact[o]:
@@ -153,8 +169,11 @@ def round_halves_down(problem, ws, x, point):
 
 @kernel
 def fill_point(problem, ws, x, point):
-    """Run the cost model at one point of the lattice, and store its numbers in all tables."""
-    below = place_order(problem, ws, x, point)
+    """Run the cost model at one point of the lattice, with the boundaries of all operands at this point, and store its
+    numbers in the tables (`NUMBER_FIELDS`).
+    """
+    below = count_symbols(x, point)
+    place_order(problem, ws, x, below)
     count_elements(problem, ws, x, point)
     count_cycles(problem, ws)
     for o in range(problem.operand_count):
@@ -185,16 +204,18 @@ def fill_point(problem, ws, x, point):
         x.stays[o, point] = 1
         for j in range(x.symbol_count):
             irrelevant = problem.kind[o, x.loop_dimension[j]] == IRRELEVANT
-            if count_at(x, point, j) > 0 and not irrelevant:
+            if x.counts[j] > 0 and not irrelevant:
                 x.stays[o, point] = 0
-            if o == OUTPUT_INDEX and irrelevant and count_at(x, point, j) < x.multiplicity[j]:
+            if o == OUTPUT_INDEX and irrelevant and x.counts[j] < x.multiplicity[j]:
                 x.sums_open[point] = 1
         keep_array_links(problem, ws, x, point, v, o)
 
 
 @kernel
 def keep_array_links(problem, ws, x, point, v, o):
-    """Store the numbers of the links between the array and the innermost memory of operand `o`."""
+    """Store the energy, the transfers and the bandwidth of the links between the array and the innermost memory of
+    operand `o` at lattice point `point`.
+    """
     energy = 0.0
     for d in range(4):
         if d == TL or d == FL:
@@ -249,5 +270,7 @@ def tile_bits_of(problem, x, o, m, point, sums):
 
 @kernel
 def least_bits_of(problem, x, o, m, point):
-    """Lower bound of the bits of operand `o` at its level `m` if its tile contains at least the loops of `point`."""
+    """Lower bound of the size in bits of a tile of operand `o` at its level `m`, if the tile contains at least the
+    loops of `point`.
+    """
     return x.least_elements[x.first_level[o] + m, point] * least_precision(problem, o, m)

@@ -113,21 +113,33 @@ def test_same_search_same_result() -> None:
     assert sum(result is not None for result in runs[0]) > 40
 
 
+Searched = list[tuple[Any, PreparedProblem, str, str, Any]]
+
+
+@pytest.fixture(scope="module")
+def searched() -> Searched:
+    """Some problems, searched in every way with the widths of the package."""
+    assert exact_module.WIDTHS == WIDTHS
+    ways = [*itertools.product(ALLOCATIONS, OBJECTIVES)]
+    return [
+        (where, prepared, *way, search(prepared, *way))
+        for where, _, prepared in problems(range(1200, 1216))
+        for way in ways
+    ]
+
+
 @pytest.mark.parametrize("widths", [(1, LABELS), (1, 2, 4, LABELS), (LABELS,)])
-def test_widths_mean_nothing(widths: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_widths_mean_nothing(widths: tuple[int, ...], searched: Searched, monkeypatch: pytest.MonkeyPatch) -> None:
     """However wide the rounds are, the value is the same and proven; only the number of prefixes differs."""
     different = 0
-    for where, _, prepared in problems(range(1200, 1216)):
-        for allocation, objective in itertools.product(ALLOCATIONS, OBJECTIVES):
-            monkeypatch.setattr(exact_module, "WIDTHS", WIDTHS)
-            expected = search(prepared, allocation, objective)
-            monkeypatch.setattr(exact_module, "WIDTHS", widths)
-            result = search(prepared, allocation, objective)
-            assert (result is None) == (expected is None), where
-            if result is not None and expected is not None:
-                assert result.is_proven is expected.is_proven is True, where
-                assert result.value == pytest.approx(expected.value, rel=1e-9, abs=0), where
-                different += result.nodes != expected.nodes
+    monkeypatch.setattr(exact_module, "WIDTHS", widths)
+    for where, prepared, allocation, objective, expected in searched:
+        result = search(prepared, allocation, objective)
+        assert (result is None) == (expected is None), where
+        if result is not None and expected is not None:
+            assert result.is_proven is expected.is_proven is True, where
+            assert result.value == pytest.approx(expected.value, rel=1e-9, abs=0), where
+            different += result.nodes != expected.nodes
     assert different > 0
 
 

@@ -77,8 +77,9 @@ def test_text_and_table_say_gap_and_cover() -> None:
     found = mapped("loma", "EDP", lpf_limit=1)
     proof = found.summary["certificate"]
     first, of_run, *_ = proof_lines(found.summary)
-    counts = f"{proof['proven']} of 2 distinct layers, largest gap {proof['largest_gap']:.2%}"
-    assert first.startswith(f"optimum proven for {counts}, over the first 3 spatial mappings of")
+    counts = f"{proof['proven']} of 2 distinct layers, largest gap {proof['largest_gap']:.2%} of the EDP of a layer"
+    covers = "the proofs cover the first 3 spatial mappings that unroll"
+    assert first.startswith(f"optimal mapping proven for {counts}; {covers}")
     assert of_run.startswith("EDP of the network: ")
     assert runs_table({"r": found.summary}, {})["objective_gap"].tolist() == [proof["run"]["gap"]]
 
@@ -87,8 +88,8 @@ def test_a_gap_of_a_short_search_is_told_as_such() -> None:
     """Beside a gap of loma, but neither beside proofs nor beside gaps of the engine best."""
     for engine, proven, says in (("loma", 1, True), ("loma", 2, False), ("best", 1, False)):
         proof = {"proven": proven, "of": 2, "largest_gap": 0.2, "covers": ["some"], "engines": [engine]}
-        lines = list(proof_lines({"certificate": proof}))
-        assert any("of a search by loma come from one narrow round" in line for line in lines) == says
+        lines = list(proof_lines({"certificate": proof, "objective": "EDP"}))
+        assert any("the search engine loma computes these bounds with little effort" in line for line in lines) == says
 
 
 def test_open_sides_say_how_many_spatial_mappings_are_covered() -> None:
@@ -96,7 +97,7 @@ def test_open_sides_say_how_many_spatial_mappings_are_covered() -> None:
     found = mapped("loma", "latency", nb_spatial_mappings_generated=2)
     for record in found.records:
         assert len(record.candidates) == 2
-        assert record.search["covers"].startswith("the first 2 spatial mappings of ")
+        assert record.search["covers"].startswith("the first 2 spatial mappings that unroll ")
 
 
 def test_a_given_order_is_its_own_optimum() -> None:

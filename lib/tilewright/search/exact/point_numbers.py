@@ -1,0 +1,102 @@
+"""Numbers of the cost model at lattice points, kept for all searches of one spatial mapping.
+
+The numbers of a point depend only on the products of its loops, one product per dimension. A lattice of merged loops
+therefore has the same numbers at its points as the lattice of the prime factors (docs/proofs.md#exact-search, 2).
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.mapping.temporal import LoopMultiset, prime_factors
+from tilewright.search.exact.lattice_record import LATTICE_ROW, MAX_PLACED, NUMBER_FIELDS
+
+MOST_POINTS = 4096
+"""Largest number of points of a lattice whose numbers are kept."""
+FEW_POINTS = 96
+"""Largest number of lattice points for which running the cost model at all points takes no longer than copying stored
+numbers.
+"""
+_AT_POINTS = tuple(name for name, _, *shape in NUMBER_FIELDS if shape and shape[0][-1] == LATTICE_ROW)
+_ALIKE = ("array_cycles", "output_count", "least_tile_bits")
+"""Fields of a search record that have the same numbers at all lattice points."""
+
+
+def points_of(multiset: LoopMultiset) -> int:
+    """Number of lattice points of a multiset of loops."""
+    return math.prod(count + 1 for _, count in multiset.loops)
+
+
+@dataclass(frozen=True)
+class PointNumbers:
+    """Numbers of the cost model at the points of the lattice of all prime factors of a spatial mapping."""
+
+    multiset: LoopMultiset
+    """Prime factors of the temporal loops."""
+    at_points: dict[str, np.ndarray]
+    """Fields of `NUMBER_FIELDS` whose last axis is the lattice point, without unused rows and points."""
+    alike: dict[str, np.ndarray]
+    """Fields whose numbers are the same at all points."""
+
+    @classmethod
+    def of(cls, multiset: LoopMultiset, fields: Mapping[str, np.ndarray], level_count: int) -> "PointNumbers":
+        """Copy of the numbers in `fields`, the fields of a search record with the lattice of `multiset`. `level_count`
+        is the total number of memory levels of all operands.
+        """
+        points = points_of(multiset)
+        kept = {name: fields[name][..., :points] for name in _AT_POINTS}
+        at_points = {name: (field[:level_count] if field.ndim > 1 else field).copy() for name, field in kept.items()}
+        return cls(multiset, at_points, {name: fields[name].copy() for name in _ALIKE})
+
+    def write(self, multiset: LoopMultiset, fields: Mapping[str, np.ndarray]) -> None:
+        """Write the numbers of the cost model at the lattice points of `multiset` to `fields`, the fields of a search
+        record. Each loop of `multiset` must be a product of prime factors of one dimension.
+        """
+        points = self._points_of(multiset)
+        for name, numbers in self.at_points.items():
+            target = fields[name]
+            if numbers.ndim > 1:
+                target = target[: len(numbers)]
+            np.take(numbers, points, axis=-1, out=target[..., : len(points)], mode="clip")
+        for name, numbers in self.alike.items():
+            fields[name][...] = numbers
+
+    def _points_of(self, multiset: LoopMultiset) -> npt.NDArray[np.int64]:
+        """Lattice points in the lattice of all prime factors: array [point of the lattice of `multiset`]. Each point
+        has the same product of loops in each dimension as the corresponding point of the lattice of `multiset`.
+        """
+        stride, strides = 1, {}
+        for loop, count in reversed(self.multiset.loops):
+            strides[loop] = stride
+            stride *= count + 1
+        points = np.zeros(1, np.int64)
+        for (dimension, size), count in multiset.loops:
+            step = sum(strides[dimension, prime] * times for prime, times in Counter(prime_factors(size)).items())
+            points = (points[:, None] + step * np.arange(count + 1)).ravel()
+        return points
+
+
+@dataclass
+class KeptNumbers:
+    """Holder of the numbers of one spatial mapping. The first search that needs the numbers computes them and stores
+    them here.
+    """
+
+    multiset: LoopMultiset
+    """Prime factors of the temporal loops."""
+    numbers: PointNumbers | None = None
+    """Numbers of the cost model at the lattice points of `multiset`; None before the first search that needs these
+    numbers.
+    """
+
+    def serves(self, multiset: LoopMultiset) -> bool:
+        """True if this object keeps numbers and a copy of them takes less time than running the cost model at all
+        points of the lattice of `multiset`. Numbers are kept only if the lattice of all prime factors has at most
+        MOST_POINTS points, and a complete order has at most MAX_PLACED loops.
+        """
+        is_small = points_of(self.multiset) <= MOST_POINTS and self.multiset.length <= MAX_PLACED
+        return is_small and points_of(multiset) > FEW_POINTS
