@@ -8,7 +8,9 @@ FACE = (
     "nodes.cut_memory",
     "nodes.generation",
     "nodes.graph",
+    "nodes.partial_sums",
     "nodes.pieces",
+    "nodes.reduction_cuts",
     "nodes.stacks",
     "nodes.tiling",
     "nodes.tiling_options",
@@ -28,4 +30,6 @@ FACE = (
     "scheduling.simulate",
     "scheduling.system_assembly",
 )
-"""Modules that wings may import. All other modules of this package can change without notice to the wings."""
+"""Modules of this package that wings (optional parts of tilewright) may import. All other modules can change without
+notice to the wings.
+"""

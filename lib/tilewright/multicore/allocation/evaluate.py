@@ -1,4 +1,7 @@
-"""Evaluation of allocations, once each and several in parallel, until the time budget or Ctrl-C stops it."""
+"""Evaluation of allocations, several in parallel and each only once.
+
+The time budget or Ctrl-C can end the evaluation early.
+"""
 
 import threading
 import time
@@ -13,7 +16,7 @@ from tilewright.multicore.allocation.space import AllocationSpace, Genome
 from tilewright.multicore.scheduling.problem import Integers
 
 Judge = Callable[[Integers], tuple[int, float]]
-"""Function that returns the latency in cycles and the energy in pJ of an allocation, an array [cn] of cores. It raises
+"""Function from an allocation (array with the core of each CN) to latency in cycles and energy in pJ. It raises
 MappingError if the allocation has no schedule. Several threads call the function at the same time.
 """
 GENERATIONS, EVERYTHING, TIME_BUDGET, INTERRUPTED = "generations", "everything", "time_budget", "interrupted"
@@ -25,7 +28,7 @@ time budget was used up. INTERRUPTED: Ctrl-C was pressed.
 
 
 class Evaluator:
-    """Evaluator of allocations, with a cache of all results. `points` has the evaluations in the order in which they
+    """Evaluator of allocations, with a cache of all results. The results in `points` are in the order in which they
     were requested.
     """
 
@@ -68,7 +71,7 @@ class Evaluator:
 
     @property
     def count(self) -> int:
-        """Number of evaluated allocations. Allocations without a schedule count."""
+        """Number of evaluated allocations, including those without a schedule."""
         return len(self.points) + len(self.infeasible)
 
     def is_known(self, genome: Genome) -> bool:
@@ -78,9 +81,9 @@ class Evaluator:
     def evaluate(self, genomes: Sequence[Genome]) -> None:
         """Evaluate all allocations in the list that were not evaluated before.
 
-        If `stopped_by` is set afterwards, some evaluations can be missing. The end of the time budget stops the
-        evaluation only after one allocation has a schedule. After the first Ctrl-C, the evaluation waits for the
-        running schedules and stops. A second Ctrl-C raises KeyboardInterrupt.
+        Some results can be missing if `stopped_by` is set afterwards. The time budget can end the evaluation only after
+        some allocation has a schedule. After the first Ctrl-C, the evaluation waits for the running schedules and
+        stops. A second Ctrl-C raises KeyboardInterrupt.
         """
         wanted = [genome for genome in dict.fromkeys(genomes) if not self.is_known(genome)]
         if self._pool is None or len(wanted) == 1:
@@ -123,7 +126,7 @@ class Evaluator:
             raise
 
     def _wait(self, future: "Future[Evaluation | str | None]") -> Evaluation | str | None:
-        """Outcome of a task; None if the evaluation stopped before the task started."""
+        """Outcome of a task; None if the evaluation was stopped before the task had started."""
         while True:
             try:
                 return future.result(self._left_s())

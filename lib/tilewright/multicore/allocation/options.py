@@ -19,15 +19,15 @@ class AllocationParameters(Chance, Goal, Parameters):
     """
 
     nb_ga_individuals: Annotated[int, Limits(least=2)] = 16
-    """Number of allocations in the population, and of children in each generation."""
+    """Number of allocations in the population. Each generation has the same number of children."""
     nb_ga_generations: Count = 16
     """Number of generations after the first population."""
     ga_time_budget_s: Annotated[float, Limits(above=0), Told(allowed="numbers above 0, or none")] | None = None
     """Number of seconds after which no further evaluation begins; null: no limit."""
     exhaustive_nodes: Count = 200_000
-    """Limit for an exhaustive search. If the number of allocations times the number of CNs is at most this limit, all
-    allocations are evaluated. This takes a few seconds at most and proves that the best allocation is optimal. 0: this
-    limit never triggers an exhaustive search.
+    """Limit for an exhaustive search: (number of allocations) x (number of CNs). Up to this limit, all allocations are
+    evaluated. This takes a few seconds at most and proves that the best allocation is optimal. With 0, this option
+    never causes an exhaustive search.
     """
 
     allocation_engine: AllocationEngine = "genetic"
@@ -37,12 +37,10 @@ class AllocationParameters(Chance, Goal, Parameters):
     proof_evaluations: Count = 200_000
     """Largest number of allocations that `exact` schedules after the genetic algorithm."""
     proof_effort: PositiveNumber = 120.0
-    """Limit of the solver's work for `exact`, in deterministic time units of about a second each."""
+    """Limit of the solver's work for `exact`, in deterministic time units of about one second."""
 
     def without_effect(self) -> dict[str, str]:
-        """Reasons why options have no effect, by name of the option. Options of the exact engine have no effect with
-        another engine.
-        """
+        """Option -> reason why it has no effect. Options of the exact engine have no effect with another engine."""
         found = super().without_effect()
         if self.allocation_engine != EXACT:
             why = f"has no effect with allocation_engine {self.allocation_engine}"
@@ -51,11 +49,13 @@ class AllocationParameters(Chance, Goal, Parameters):
 
     @property
     def planned_evaluations(self) -> int:
-        """Largest number of evaluations of the first population and all generations."""
+        """Largest number of evaluations: the first population and all generations."""
         return self.nb_ga_individuals * (self.nb_ga_generations + 1)
 
     def evaluates_all(self, allocations: int, nodes: int) -> bool:
-        """True if the search evaluates all allocations of a space with this number of allocations and CNs (`nodes`)."""
+        """True if the search evaluates all allocations of a space. `allocations` is the number of allocations in the
+        space, and `nodes` the number of CNs.
+        """
         return allocations <= self.planned_evaluations or allocations * nodes <= self.exhaustive_nodes
 
 
@@ -69,13 +69,15 @@ class AllocationOptions(AllocationParameters):
 
     @property
     def job_count(self) -> int:
-        """Number of allocations that are evaluated in parallel. The option 0 stands for the number of processors."""
+        """Number of allocations that are evaluated in parallel: the option `jobs`, or the number of available
+        processors if `jobs` is 0.
+        """
         if self.jobs:
             return self.jobs
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
     def stated(self) -> JsonObject:
-        """Options by name for the summary of a search. The objective is not one of them."""
+        """Options by name for the summary of a search, without the objective."""
         names = ("nb_ga_individuals", "nb_ga_generations", "seed")
         stated = {name: getattr(self, name) for name in names} | {"time_budget_s": self.ga_time_budget_s}
         if self.allocation_engine == EXACT:

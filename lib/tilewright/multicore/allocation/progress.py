@@ -1,4 +1,4 @@
-"""Progress of a search over allocations on stderr: a bar on a terminal, occasional lines in a log file."""
+"""Progress of a search over allocations, shown on stderr: a bar on a terminal, occasional lines in a log file."""
 
 import contextlib
 import sys
@@ -57,7 +57,7 @@ def _log_lines(title: str) -> Told:
 
 
 def _bar(title: str, stack: contextlib.ExitStack) -> Told:
-    """Progress bar that appears after QUIET_S and closes when `stack` is closed."""
+    """Function that updates a progress bar. The bar appears after QUIET_S seconds and closes when `stack` is closed."""
     started: list[Any] = []
 
     def tell(progress: SearchProgress) -> None:

@@ -1,4 +1,7 @@
-"""Conversion of `core_allocation` in mapping files to requests of the search, and of allocations to mapping entries."""
+"""Requests to the search for an allocation, made from `core_allocation` in a mapping file.
+
+The module also makes mapping entries that fix the cores of an allocation that was found.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -22,11 +25,13 @@ def layer_requests(
 ) -> tuple[LayerRequest, ...]:
     """Request for each layer of a CN graph. A request names cores by their positions in `accelerator.core_ids`.
 
-    If the mapping entry fixes the cores, the request has one core for each group, or one core for all groups. A layer
-    that is not cut into groups can run on any of the fixed cores. Without fixed cores, the request has all cores that
-    the entry, the operator types and the roles of cores allow (`mapping.core_choice`). An unknown core id becomes a
-    position that no core has; `allocation_space` reports this error. Raises InputError with each layer that no allowed
-    core can run.
+    If the mapping entry fixes the cores and the layer is cut into groups, the request has the core of each group; if
+    the entry names only one core, all groups have this core. If the entry fixes the cores of a layer that is not cut
+    into groups, the layer can run on any of the named cores. If the entry does not fix cores, the request has all cores
+    that the entry, the operator types and the roles of cores allow (`mapping.core_choice`).
+
+    An unknown core id becomes a position that no core has; `allocation_space` reports it as an error. Raises InputError
+    that lists the layers that no allowed core can run.
     """
     column = {core_id: place for place, core_id in enumerate(accelerator.core_ids)}
     node_of = {node.node_id: node for node in workload.nodes}
@@ -59,11 +64,13 @@ def layer_requests(
 def fixed_entries(
     cores_of: dict[int, list[int]], graph: CnGraph, workload: Workload, mapping: Mapping
 ) -> list[JsonObject]:
-    """Mapping entries that fix the cores of every layer, followed by the entries of `mapping`.
+    """Mapping entries that fix the cores of every layer, followed by those entries of `mapping` that no new entry
+    replaces. `cores_of` has the core ids of each layer's groups, by the number of the layer.
 
-    `cores_of` has the core ids of each layer's groups. A new entry copies the original entry of its layer, and selects
-    the layer by its exact name, which takes precedence over all other selectors. The tilings of a new entry describe
-    the actual cut of the layer, because an entry for a single layer must not ask for more tiles than the layer has.
+    A new entry copies the entry of `mapping` that applies to its layer. The name of the new entry is the exact name of
+    the layer, which takes precedence over all other selectors. The tilings of the new entry describe the actual cut of
+    the layer, because an entry for a single layer must not ask for more tiles than the layer has.
+
     Raises InputError if layers of the same name run on different cores, because a mapping file cannot distinguish them.
     """
     node_of = {node.node_id: node for node in workload.nodes}
@@ -84,7 +91,7 @@ def fixed_entries(
 
 
 def _tiled_as_it_is(layer: Layer, entry: MappingConstraints) -> MappingConstraints:
-    """Entry with the actual loops of the layer. A loop has at most as many tiles as its dimension has indices, and
+    """Entry with the loops that actually cut the layer. No loop has more tiles than its dimension has indices, and
     numbers replace `*`.
     """
     names = dimension_names(layer, entry)

@@ -1,7 +1,7 @@
 """Results of a search over allocations as objects, tables and `allocation.json`: evaluations, Pareto front, choice,
 proof.
 
-The ids in the accelerator file name the cores, and the numbers in the CN graph name the layers.
+In `allocation.json`, a core is identified by its id in the accelerator file, and a layer by its number in the CN graph.
 """
 
 from collections import Counter
@@ -36,8 +36,8 @@ class Evaluation:
 
     @property
     def objectives(self) -> tuple[int, float]:
-        """Pair (latency, energy) for comparisons. Energy is rounded to 12 significant digits, so that the order of
-        summation makes no difference.
+        """Pair (latency in cycles, energy in pJ) for comparisons. Energy is rounded to 12 significant digits, so that
+        the order of summation makes no difference.
         """
         return self.latency_cycles, float(f"{self.energy_pj:.12g}")
 
@@ -57,10 +57,8 @@ def ranked(points: Iterable[Evaluation], objective: str) -> list[Evaluation]:
 
 
 def choose(points: Iterable[Evaluation], objective: str) -> Evaluation:
-    """Best point by `objective`.
-
-    Ties are broken by the least latency, then by the least energy, then by the smallest genome (core numbers are
-    compared part by part). Therefore the choice does not depend on the order of evaluation.
+    """Best point by `objective`. Ties are broken by the least latency, then by the least energy, then by the smallest
+    genome (compared part by part). The choice therefore does not depend on the order in which points were evaluated.
     """
     return min(points, key=lambda point: _rank(point, objective))
 
@@ -81,7 +79,9 @@ BOUND = "no schedule is below the lower bound"
 RELAXATION = "the relaxation excludes every better schedule of every allocation"
 EXCLUSIONS = "the relaxation excludes every better allocation that was not scheduled"
 EFFORT = "effort"
-"""Reason why a search ends without a proof: the evaluations or the solver's effort were used up."""
+"""Reason why a search ends without a proof: it has made the allowed number of evaluations, or the solver has used up
+its effort.
+"""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,9 @@ class AllocationProof(BoundedValue):
     value: float
     """Value of the objective for the best allocation: cycles, pJ or pJ · cycles."""
     lower_bound: float
-    """Lower bound of the objective over all allocations of the space, with the schedule settings of the search."""
+    """Lower bound of the objective over all allocations of the space, for schedules with the schedule settings of the
+    search.
+    """
     of_any_schedule: float
     """Lower bound of the objective over all schedules, with any schedule settings."""
     excluded: int
@@ -103,7 +105,7 @@ class AllocationProof(BoundedValue):
 
     @property
     def is_proven(self) -> bool:
-        """True if a rule proves that no allocation is better."""
+        """True if a rule proves that the allocation is the best of its space."""
         return bool(self.rule)
 
     def stated(self) -> JsonObject:
@@ -116,7 +118,7 @@ REASONS_SHOWN = 10
 
 
 Cores = Mapping[str, int | Sequence[int]]
-"""Core id by name of the layer, or a list with one core id for each group of the layer."""
+"""Cores by name of the layer: one core id, or a list with one core id for each group of the layer."""
 
 
 @dataclass(frozen=True)
@@ -128,11 +130,14 @@ class GenerationRow:
     """Number of evaluations in this generation."""
     evaluations_so_far: int
     best_latency_cycles: int
-    """Smallest latency of all evaluations so far. The next two fields are the smallest energy and the smallest EDP."""
+    """Smallest latency in cycles of all evaluations so far. The next two fields are the smallest energy in pJ and the
+    smallest EDP in pJ · cycles.
+    """
     best_energy_pj: float
     best_edp: float
     mean_latency_cycles: float
-    """Mean latency of the allocations that survive the generation. The next field is their mean energy."""
+    """Mean latency in cycles of the allocations that survive the generation. The next field is their mean energy in pJ.
+    """
     mean_energy_pj: float
 
 
@@ -142,7 +147,7 @@ class SearchProgress:
 
     evaluations: int
     evaluations_planned: int
-    """Largest number of evaluations."""
+    """Largest number of evaluations that the search can make."""
     best: Evaluation | None
     """Best evaluation so far by the objective; None before the first schedule."""
     elapsed_s: float
@@ -153,14 +158,16 @@ class SearchProgress:
 
     @property
     def share(self) -> float:
-        """Share of the search that is done: the share of the evaluations or of the time budget, whichever is larger."""
+        """Share of the search that is done, from 0 to 1: the share of the evaluations or of the time budget, whichever
+        is larger.
+        """
         by_time = self.elapsed_s / self.time_budget_s if self.time_budget_s else 0.0
         return max(self.evaluations / max(self.evaluations_planned, 1), by_time)
 
 
 @dataclass(frozen=True, eq=False)
 class AllocationResult:
-    """Chosen allocation, and data about the evaluations among which it was chosen."""
+    """Chosen allocation, and data about all evaluations."""
 
     space: AllocationSpace
     objective: str
@@ -175,24 +182,24 @@ class AllocationResult:
     evaluations: int
     """Number of distinct allocations that were evaluated."""
     infeasible: Mapping[Genome, str]
-    """Reasons why allocations have no schedule, by genome."""
+    """Allocations without a schedule: genome -> reason why there is no schedule."""
     stopped_by: str
     """Reason why the search ended. `generations`: all generations were made. `everything`: the whole space was
-    evaluated, so no allocation is better. `proven`: a proof was found. `effort`: the effort was used up without a
-    proof. `time_budget` and `interrupted`: the time limit or Ctrl-C ended the search.
+    evaluated, which proves that no allocation is better. `proven`: another proof was found. `effort`: the effort was
+    used up without a proof. `time_budget`: the time limit ended the search. `interrupted`: Ctrl-C ended the search.
     """
     proof: AllocationProof | None = None
     """Proof for the chosen allocation; only the exact search makes one."""
 
     @property
     def allocation(self) -> Integers:
-        """[cn] Core of the CN in the chosen allocation, as input of the scheduler."""
+        """Core of each CN in the chosen allocation, as an array that the scheduler takes."""
         return self.space.allocation(self.chosen.genome)
 
 
 def pareto_table(result: AllocationResult) -> list[dict[str, Any]]:
-    """Rows for the points of the Pareto front. The columns are latency, energy, EDP, whether the point is chosen, and
-    the core of each part.
+    """Table with a row for each point of the Pareto front. The columns are latency, energy, EDP, `is_chosen` (true for
+    the chosen point) and `cores` (the core of each part).
     """
     return [
         {
@@ -207,13 +214,13 @@ def pareto_table(result: AllocationResult) -> list[dict[str, Any]]:
 
 
 def generation_table(result: AllocationResult) -> list[JsonObject]:
-    """Rows for the generations, keyed by the fields of `GenerationRow`."""
+    """Table with a row for each generation; its columns are the fields of `GenerationRow`."""
     return [asdict(row) for row in result.generations]
 
 
 def allocation_table(space: AllocationSpace, genome: Genome) -> list[dict[str, Any]]:
-    """Rows for the parts of layers. The columns are layer, group, core, and whether this is the only allowed core of
-    the part.
+    """Table with a row for each part of a layer. The columns are `layer`, `group`, `core` and `is_only_choice` (true if
+    the part has no other allowed core).
     """
     return [
         {"layer": layer, "group": group, "core": core, "is_only_choice": len(space.choices[part]) == 1}
@@ -222,8 +229,8 @@ def allocation_table(space: AllocationSpace, genome: Genome) -> list[dict[str, A
 
 
 def summary(result: AllocationResult) -> dict[str, Any]:
-    """Summary of a search as plain data. It has options, size of the space, evaluations, the reason why the search
-    ended, and the reasons why allocations have no schedule.
+    """Summary of a search as plain data: options, size of the space, number of evaluations, reason why the search
+    ended, and reasons why allocations have no schedule.
     """
     reasons = sorted(Counter(result.infeasible.values()).items(), key=lambda item: (-item[1], item[0]))
     return {
@@ -245,17 +252,19 @@ SCHEMA = "tilewright/allocation"
 
 @dataclass(frozen=True)
 class SingleCore:
-    """Schedule in which one core runs every part that it can run. All other parts run on their fastest cores."""
+    """Schedule in which one core runs every part that it can run. Each other part runs on the core that is fastest for
+    it.
+    """
 
     core: int
-    """Core number, as a column of the cost table."""
+    """Number of the core: its column in the cost table."""
     parts_elsewhere: int
     parts: int
     latency_cycles: int
     energy_pj: float
     energy_parts_pj: Mapping[str, Any]
-    """Energy terms in pJ by name, as in files: `on_core`, then `link_pj` and `memory_pj` for each cause of movement,
-    then further terms.
+    """Energy terms in pJ by name, as in `allocation.json`: `on_core`, then for each cause of data movement an object
+    with `link_pj` and `memory_pj`, then further terms.
     """
 
 
@@ -362,7 +371,9 @@ def named_genome(cores: Cores, space: AllocationSpace, names: SystemNames) -> Ge
 
 
 def _core_of_group(given: int | Sequence[int] | None, group: int) -> int | None:
-    """Core of a group. If `given` is a single core, it is the core of all groups."""
+    """Core of a group of a layer; None if `given` has no core for the group. If `given` is a single core, all groups
+    have this core.
+    """
     of_groups = [given] if isinstance(given, int) else list(given or ())
     return of_groups[0] if len(of_groups) == 1 else of_groups[group] if group < len(of_groups) else None
 
@@ -372,7 +383,9 @@ def _layer_name(names: SystemNames, layer: int) -> str:
 
 
 def layer_cores(space: AllocationSpace, genome: Genome, names: SystemNames) -> dict[int, list[int]]:
-    """Core id of each group, by layer. A group without CNs gets the core of the previous group."""
+    """Layer number -> core ids, one for each group of the layer. A group without CNs gets the core of the group before
+    it or, at the start of a layer, of the next group with CNs.
+    """
     cores_of: dict[int, list[int]] = {}
     for (layer, group), core in zip(space.parts, space.part_cores(genome), strict=True):
         cores = cores_of.setdefault(layer, [])
@@ -383,7 +396,7 @@ def layer_cores(space: AllocationSpace, genome: Genome, names: SystemNames) -> d
 
 
 def allowed_cores(space: AllocationSpace, core_count: int) -> Booleans:
-    """[cn, core] Whether the space allows the CN on the core. Lower bounds use this array."""
+    """True if the space allows the CN on the core (one entry for each CN and core). Lower bounds use this array."""
     allowed = np.zeros((len(space.parts), core_count), np.bool_)
     for part, cores in enumerate(space.choices):
         allowed[part, list(cores)] = True

@@ -1,15 +1,15 @@
 """Search over allocations: a genetic algorithm (NSGA-II), or exhaustive evaluation of small spaces.
 
 Latency and energy are minimised together. The Pareto front covers all evaluations, and the objective chooses one of its
-points. No allocation is evaluated twice. If a child was evaluated before, a new child is drawn with stronger mutation,
-until the child is new.
+points. No allocation is evaluated twice. If a child is equal to an evaluated allocation, another child is drawn, with
+stronger mutation after some attempts.
 
 Non-dominated sorting, crowding distances and selection of survivors come from DEAP (K. Deb, A. Pratap, S. Agarwal, T.
 Meyarivan, "A fast and elitist multiobjective genetic algorithm: NSGA-II", IEEE Trans. Evolutionary Computation 6(2),
 2002). Tournament, crossover and mutation are implemented here, because the functions of DEAP use the global random
-numbers of the process. With these functions, two searches at the same time would disturb each other.
+number generator of the process. Two searches at the same time would then disturb each other.
 
-Half of the first population are warm starts: allocations that are often good.
+At most half of the first population are warm starts: allocations that are often good.
 """
 
 import itertools
@@ -21,6 +21,7 @@ from dataclasses import replace
 from deap import base, tools
 
 from tilewright.multicore.allocation.evaluate import EVERYTHING, GENERATIONS, INTERRUPTED, Evaluator, Judge
+from tilewright.multicore.allocation.neighbourhood import Neighbourhood
 from tilewright.multicore.allocation.options import AllocationOptions
 from tilewright.multicore.allocation.result import (
     AllocationResult,
@@ -41,9 +42,9 @@ def warm_starts(space: AllocationSpace) -> tuple[Genome, ...]:
     """Distinct warm starts, the most promising first.
 
     (1) Each part runs on its fastest core. (2) Each part runs on the core with the least energy. (3) Each part runs on
-    the core on which it would end first. (4) Parts are dealt round-robin to equally fast cores. (5) Layers are dealt
-    round-robin to equally fast cores. (6) For each core, all parts run on this core if it is allowed for the part, else
-    on the fastest core of the part.
+    the core on which it would end first. (4) Parts with the same set of fastest cores are dealt to these cores
+    round-robin. (5) As in (4), but parts of one layer with the same set stay on one core. (6) For each core, all parts
+    run on this core if it is allowed for the part, else on the fastest core of the part.
     """
     cores = sorted({core for choice in space.choices for core in choice})
     starts = [
@@ -66,13 +67,13 @@ def _least_energy(space: AllocationSpace, part: int) -> int:
 
 
 def on_one_core(space: AllocationSpace, core: int) -> list[int]:
-    """[part] The core `core` if it is allowed for the part, else the fastest core of the part."""
+    """Core of each part: `core` if it is allowed for the part, else the fastest core of the part."""
     return [core if core in choices else _fastest(space, part) for part, choices in enumerate(space.choices)]
 
 
 def _balanced(space: AllocationSpace) -> list[int]:
-    """[part] Core on which the part can end first, after the work that the core already has. Parts are assigned layer
-    by layer.
+    """List with the core of each part. Parts get their cores one by one, layer by layer: each part gets the core on
+    which it would end first, if each core ran its parts one after another without waiting.
     """
     load = dict.fromkeys(range(space.runtime_cycles.shape[1]), 0)
     cores = []
@@ -84,8 +85,10 @@ def _balanced(space: AllocationSpace) -> list[int]:
 
 
 def _in_turn(space: AllocationSpace, unit: Callable[[int], int]) -> list[int]:
-    """[part] Core of the part. Parts with the same set of fastest cores are dealt to these cores round-robin. Parts
-    with the same value of `unit` stay on the same core.
+    """List with the core of each part. `unit` gives the unit to which a part belongs, such as its layer.
+
+    Parts with the same set of fastest cores are dealt to these cores round-robin, unit by unit: among these parts, all
+    parts of one unit get the same core.
     """
     return list(_turns(space, unit))
 
@@ -130,8 +133,8 @@ def survivors(population: Sequence[Individual], count: int) -> list[Individual]:
 
 
 def tournament(population: Sequence[Individual], draw: random.Random) -> Individual:
-    """Better of two random individuals. An individual that dominates the other is better. Otherwise the one with the
-    larger crowding distance is better.
+    """Better of two random individuals: the one that dominates the other. If neither dominates, it is the one with the
+    larger crowding distance.
     """
     first, second = draw.choice(population), draw.choice(population)
     if first.fitness.dominates(second.fitness):
@@ -142,25 +145,19 @@ def tournament(population: Sequence[Individual], draw: random.Random) -> Individ
 
 
 def uniform_crossover(first: Genome, second: Genome, draw: random.Random) -> Genome:
-    """Child that takes each gene from either parent with equal probability."""
+    """Child of two parents. Each gene comes from either parent with equal probability."""
     return tuple(ours if draw.random() < 0.5 else other for ours, other in zip(first, second, strict=True))
 
 
 def mutate(genome: Genome, choices: Sequence[Sequence[int]], rate: float, draw: random.Random) -> Genome:
-    """Genome in which each gene changes to another allowed core with probability `rate / genes`."""
+    """Copy of a genome in which each gene changes to another allowed core with probability `rate` / (number of
+    genes).
+    """
     probability = rate / len(genome)
     return tuple(
         draw.choice([other for other in choices[gene] if other != core]) if draw.random() < probability else core
         for gene, core in enumerate(genome)
     )
-
-
-def neighbours(genome: Genome, choices: Sequence[Sequence[int]]) -> Iterator[Genome]:
-    """All genomes that differ from `genome` in exactly one gene."""
-    for gene, cores in enumerate(choices):
-        for core in cores:
-            if core != genome[gene]:
-                yield (*genome[:gene], core, *genome[gene + 1 :])
 
 
 def random_genome(choices: Sequence[Sequence[int]], draw: random.Random) -> Genome:
@@ -170,16 +167,21 @@ def random_genome(choices: Sequence[Sequence[int]], draw: random.Random) -> Geno
 
 Progress = Callable[[SearchProgress], None]
 LOCAL_SHARE = 0.75
-"""Share of a generation's children that are neighbours of the best allocation by the objective. Genetic operators make
-the other children.
+"""Share of a generation's children that are neighbours of the allocation with the best objective value. Genetic
+operators make the other children.
 
 NSGA-II spreads its population over the whole Pareto front. The neighbours make the search end in a local optimum of the
 objective.
 """
 TRIES_A_STRENGTH = 4
-"""Number of consecutive children that are not new, after which mutation changes one more gene."""
+"""Number of attempts per step of the mutation strength. After this many failed attempts to make a new child, mutation
+changes one more gene on average. An attempt fails if the child was evaluated before, or if the generation already has
+it.
+"""
 TRIES = 200
-"""Number of consecutive children that are not new, after which no further child is tried."""
+"""Largest number of attempts to make one new child. An attempt fails if the child was evaluated before, or if the
+generation already has it. If all attempts fail, the generation has one child fewer.
+"""
 
 
 def schedule_judge(problem: SchedulingProblem, options: ScheduleOptions | None = None) -> Judge:
@@ -202,8 +204,8 @@ def search_allocation(
 ) -> AllocationResult:
     """Best allocation of `space` that the search finds. `judge` evaluates an allocation (see `schedule_judge`).
 
-    All allocations are evaluated if there are no more of them than planned evaluations, or if the option
-    `exhaustive_nodes` allows it. `progress` is called after every evaluation, in the calling thread. The result does
+    All allocations are evaluated if their number is at most the number of planned evaluations, or if the option
+    `exhaustive_nodes` allows this. `progress` is called after every evaluation, in the calling thread. The result does
     not depend on the number of threads. If the time budget or Ctrl-C ends the search early, the result is the best
     allocation so far. Raises MappingError if no evaluated allocation has a schedule, and KeyboardInterrupt for Ctrl-C
     before the first schedule.
@@ -230,7 +232,10 @@ class GeneticSearch:
         self.evaluator = evaluator
         self.draw = random.Random(options.seed)
         self.rows: list[GenerationRow] = []
+        self._recorded = 0  # number of evaluated points that the rows cover
         self.best: Evaluation | None = None
+        self.neighbourhood = Neighbourhood(space.gene_choices)
+        self._noted_points = self._noted_infeasible = 0
         self.evaluates_all = options.evaluates_all(space.size, len(space.part_of_cn))
         self.planned = space.size if self.evaluates_all else options.planned_evaluations
         self.progress = progress
@@ -280,13 +285,13 @@ class GeneticSearch:
             self._record(population, generation)
 
     def _evaluated(self, genomes: Sequence[Genome]) -> list[Individual]:
-        """Individuals made from those of the genomes that have a schedule."""
+        """Individuals made from the genomes that have a schedule. Genomes without a schedule are left out."""
         self.evaluator.evaluate(genomes)
         points = self.evaluator.points
         return [Individual(points[genome]) for genome in genomes if genome in points]
 
     def _first_population(self) -> list[Genome]:
-        """First population. At most half of it are warm starts; the others are random."""
+        """Genomes of the first population: warm starts (at most half of the population) and random genomes."""
         count = self.options.nb_ga_individuals
         genomes = dict.fromkeys(warm_starts(self.space)[: (count + 1) // 2])
         while len(genomes) < count:  # this loop ends, because the space has more allocations than the population
@@ -294,7 +299,7 @@ class GeneticSearch:
         return list(genomes)
 
     def _children(self, population: Sequence[Individual]) -> list[Genome]:
-        """New distinct genomes, at most one for each individual of the population."""
+        """New distinct genomes, at most `nb_ga_individuals`."""
         children = dict.fromkeys(self._neighbours_of_best(int(self.options.nb_ga_individuals * LOCAL_SHARE)))
         for _ in range(self.options.nb_ga_individuals - len(children)):
             for attempt in range(TRIES):
@@ -305,18 +310,20 @@ class GeneticSearch:
         return list(children)
 
     def _neighbours_of_best(self, count: int) -> list[Genome]:
-        """New genomes that differ in one gene from the best evaluated genome by the objective. If there are too few,
-        neighbours of the next best genomes follow.
+        """New genomes, at most `count`, that differ in one gene from the evaluated genome with the best objective
+        value. If this genome has too few new neighbours, neighbours of the next best genomes follow.
         """
         found: dict[Genome, None] = {}
-        for point in ranked(self.evaluator.points.values(), self.options.objective):
-            new = [
-                genome
-                for genome in neighbours(point.genome, self.space.gene_choices)
-                if genome not in found and not self.evaluator.is_known(genome)
-            ]
-            self.draw.shuffle(new)
-            found.update(dict.fromkeys(new[: count - len(found)]))
+        nearby, evaluator = self.neighbourhood, self.evaluator
+        nearby.note(itertools.islice(evaluator.points, self._noted_points, None))
+        nearby.note(itertools.islice(evaluator.infeasible, self._noted_infeasible, None))
+        self._noted_points, self._noted_infeasible = len(evaluator.points), len(evaluator.infeasible)
+        for point in ranked(evaluator.points.values(), self.options.objective):
+            steps = nearby.new_steps(point.genome, lambda genome: genome in found or evaluator.is_known(genome))
+            self.draw.shuffle(steps)
+            new = [nearby.neighbour(point.genome, step) for step in steps[: count - len(found)]]
+            nearby.note(new)
+            found.update(dict.fromkeys(new))
             if len(found) == count:
                 break
         return list(found)
@@ -333,19 +340,25 @@ class GeneticSearch:
 
     def _record(self, population: Sequence[Individual], generation: int) -> None:
         """Add a row to the table of generations. The row is left out if no allocation has a schedule yet."""
-        points = list(self.evaluator.points.values())
-        kept = [individual.point for individual in population] or points
+        points = self.evaluator.points
+        kept = [individual.point for individual in population] or list(points.values())
         if not points:
             return
-        before = self.rows[-1].evaluations_so_far if self.rows else 0
+        new = list(itertools.islice(points.values(), self._recorded, None))
+        self._recorded = len(points)
+        # All points in each row would be a quadratic number: an exhaustive search has a row for each batch.
+        last = self.rows[-1:]
+        before = last[0].evaluations_so_far if last else 0
         self.rows.append(
             GenerationRow(
                 generation=generation,
                 evaluations=self.evaluator.count - before,
                 evaluations_so_far=self.evaluator.count,
-                best_latency_cycles=min(point.latency_cycles for point in points),
-                best_energy_pj=min(point.energy_pj for point in points),
-                best_edp=min(point.edp for point in points),
+                best_latency_cycles=min(
+                    [*(row.best_latency_cycles for row in last), *(point.latency_cycles for point in new)]
+                ),
+                best_energy_pj=min([*(row.best_energy_pj for row in last), *(point.energy_pj for point in new)]),
+                best_edp=min([*(row.best_edp for row in last), *(point.edp for point in new)]),
                 mean_latency_cycles=sum(point.latency_cycles for point in kept) / len(kept),
                 mean_energy_pj=sum(point.energy_pj for point in kept) / len(kept),
             )

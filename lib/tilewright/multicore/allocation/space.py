@@ -1,10 +1,14 @@
 """Space of allocations: the parts of layers that get a core, and the cores that can run each part.
 
-A core can run a CN under four conditions. The cost table has a runtime. The core has a memory for each operand that
-does not stream. The data of the CN fit these memories while the CN runs. A path leads to the off-chip memory.
+A core can run a CN under four conditions:
 
-The scheduler makes the same checks. Each check depends only on one CN and one core. Therefore all checks are made
-before the search, so that no evaluation is wasted.
+* The cost table has a runtime of the CN on the core.
+* The core has a memory for each operand of the CN that does not stream.
+* The data of the CN fit these memories while the CN runs.
+* A path leads from the off-chip core if the CN reads data, and to the off-chip core if the CN writes data.
+
+The scheduler makes the same checks. Each check depends on only one CN and one core, so all checks are made before the
+search. The search then never evaluates an allocation that fails one of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,19 +27,20 @@ NO_COST = "no cost in the cost table"
 
 @dataclass(frozen=True)
 class Unfit:
-    """CNs that a core cannot run, all for one type of reason."""
+    """CNs that a core cannot run, with a reason for each CN. All reasons in one object are of one kind: no cost, no
+    path, or no memory.
+    """
 
     cns: Integers
     texts: tuple[str, ...]
-    """[position in `cns`] Text of the reason for this CN"""
+    """Reason why each CN of `cns` cannot run on the core, in the order of `cns`."""
 
 
 def unfit_for_core(
     problem: SchedulingProblem, core: int, reasons: Mapping[tuple[int, int], str] | None = None
 ) -> list[Unfit]:
-    """All reasons why a core cannot run CNs, the simplest reason first.
-
-    `reasons` explains missing entries of the cost table, by (row of the cost table, core).
+    """Reasons why a core cannot run CNs, the simplest reason first. `reasons` explains missing entries of the cost
+    table; its key is (row of the cost table, core).
     """
     if core == problem.system.off_chip_core:
         cns = np.arange(problem.graph.node_count)
@@ -47,14 +52,14 @@ def unfit_for_core(
 
 
 def _streams(problem: SchedulingProblem, core: int) -> Booleans:
-    """[cn, operand] Whether the operand streams from or to the off-chip memory."""
+    """True if the operand streams from or to the off-chip memory (one entry for each CN and operand)."""
     streams: Booleans = problem.costs.stream_bits[problem.graph.cost_row, core] > 0
     return streams
 
 
 def _without_path(problem: SchedulingProblem, core: int) -> list[Unfit]:
-    """CNs that a missing path makes impossible on a core. CNs that read data need a path from the off-chip core, and
-    CNs that write data need a path to it. Streams count as reads and writes.
+    """CNs that cannot run on a core because a path is missing. CNs that read data need a path from the off-chip core to
+    this core, and CNs that write data need a path in the opposite direction. Streams count as reads and writes.
     """
     system, graph = problem.system, problem.graph
     found, streams = [], _streams(problem, core)
@@ -71,7 +76,9 @@ def _without_path(problem: SchedulingProblem, core: int) -> list[Unfit]:
 
 
 def _without_memory(problem: SchedulingProblem, core: int) -> list[Unfit]:
-    """CNs for which the core has no memory, and CNs whose data do not fit a memory of the core."""
+    """CNs that cannot run on a core because of its memories: the core has no memory for an operand that does not
+    stream, or the data of the CN do not fit a memory of the core.
+    """
     graph, system = problem.graph, problem.system
     memory_of, memories = system.core_memory[core], len(system.memory_capacity_bits)
     streams = _streams(problem, core)
@@ -100,31 +107,32 @@ def _without_memory(problem: SchedulingProblem, core: int) -> list[Unfit]:
     over = needed_bits > system.memory_capacity_bits[places % memories]
     texts = tuple(
         f"CN {place // memories} needs {bits} bits in memory {place % memories}, "
-        f"which has {system.memory_capacity_bits[place % memories]}"
+        f"which has {system.memory_capacity_bits[place % memories]} bits"
         for place, bits in zip(places[over].tolist(), needed_bits[over].tolist(), strict=True)
     )
     return [lacking, Unfit(places[over] // memories, texts)]
 
 
 Genome = tuple[int, ...]
-"""Core of each flexible part, in the order of `AllocationSpace.flexible`."""
+"""Allocation as a tuple: the core of each flexible part, in the order of `AllocationSpace.flexible`."""
 
 
 @dataclass(frozen=True)
 class LayerRequest:
-    """Request for one layer, from `core_allocation` in a mapping file."""
+    """Cores that a mapping file requests for one layer (`core_allocation`)."""
 
     layer: int
     """Number of the layer, as in `NodeGraph.layer`."""
     cores: tuple[int, ...]
-    """Cores that are allowed for every group of the layer. If `is_fixed` is set, it is instead the core of each group.
+    """Cores that are allowed for every group of the layer. If `is_fixed` is set, the tuple has one core for each group
+    instead.
     """
     is_fixed: bool = False
 
 
 @dataclass(frozen=True)
 class Exclusion:
-    """Core that is excluded for a part: the request for the layer allows it, but it cannot run the part."""
+    """Core that the request for a layer allows for a part, but that cannot run the part."""
 
     layer: int
     group: int
@@ -133,22 +141,28 @@ class Exclusion:
 
 
 _Stranded = tuple[int, int, Sequence[Exclusion]]
-"""Triple (layer, group, reason for each core) of a part that no core can run."""
+"""Triple (layer, group, exclusions) for a part that no allowed core can run. There is one exclusion for each core that
+the request for the layer allows.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class AllocationSpace:
-    """Parts (layer, group) in rising order, with the allowed cores of each part. `allocation_space` makes it."""
+    """Space of allocations: the parts (layer, group) in rising order, and the allowed cores of each part. The function
+    `allocation_space` makes the space.
+    """
 
     parts: tuple[tuple[int, int], ...]
     part_of_cn: Integers
-    """[cn] Part of the CN"""
+    """Part of the CN (one entry for each CN)"""
     choices: tuple[tuple[int, ...], ...]
-    """[part] Cores that are allowed for the part, at least one, in rising order"""
+    """Cores that are allowed for the part, at least one, in rising order (one entry for each part)"""
     runtime_cycles: Integers
-    """[part, core] Total runtime of the part's CNs in cycles; -1 if the core cannot run some CN of the part"""
+    """Total runtime of the part's CNs in cycles (one entry for each part and core); -1 if the core cannot run some CN
+    of the part
+    """
     on_core_energy_pj: Floats
-    """[part, core] Total energy of the part's CNs in pJ"""
+    """Total energy of the part's CNs in pJ (one entry for each part and core)"""
     exclusions: tuple[Exclusion, ...] = ()
 
     @cached_property
@@ -158,28 +172,28 @@ class AllocationSpace:
 
     @cached_property
     def gene_choices(self) -> tuple[tuple[int, ...], ...]:
-        """[gene] Cores that are allowed for the part of the gene."""
+        """Cores that are allowed for the part of the gene (one entry for each gene)."""
         return tuple(self.choices[part] for part in self.flexible)
 
     @cached_property
     def size(self) -> int:
-        """Number of allocations."""
+        """Number of allocations in the space."""
         return prod(len(cores) for cores in self.gene_choices)
 
     def part_cores(self, genome: Genome) -> tuple[int, ...]:
-        """[part] Core of the part in the allocation of a genome."""
+        """Core of each part in the allocation that the genome describes."""
         cores = [choice[0] for choice in self.choices]
         for part, core in zip(self.flexible, genome, strict=True):
             cores[part] = core
         return tuple(cores)
 
     def allocation(self, genome: Genome) -> Integers:
-        """[cn] Core of the CN, as input of the scheduler."""
+        """Core of the CN, as input of the scheduler (one entry for each CN)."""
         return np.array(self.part_cores(genome), np.int64)[self.part_of_cn]
 
     def genome(self, part_cores: Sequence[int]) -> Genome:
-        """Genome of an allocation, from an array [part] of cores. Raises InputError with each part whose core is not
-        allowed.
+        """Genome of an allocation. `part_cores` has the core of each part. Raises InputError if `part_cores` has the
+        wrong length, or if a core is not allowed for its part.
         """
         if len(part_cores) != len(self.parts):
             message = f"must name a core for each of {len(self.parts)} parts of layers"
@@ -215,11 +229,11 @@ def allocation_space(
 ) -> AllocationSpace:
     """Space of allocations: the parts of `problem`, with the allowed cores of each part.
 
-    A core is allowed for a part if it can run all CNs of the part, and if the request for the layer allows it.
-    `exclusions` of the result lists the cores that a request allows but that cannot run the part. Raises InputError
-    with every request for unknown layers or cores, every fixed core that cannot run its part, and every part without a
-    core. `names` has the names that messages use. `reasons` explains missing entries of the cost table, by (row of the
-    cost table, core).
+    A core is allowed for a part if it can run all CNs of the part, and if the request for the layer allows it. The
+    result lists in `exclusions` the cores that a request allows but that cannot run the part. Raises InputError with
+    every request for unknown layers or cores, every fixed core that cannot run its part, and every part without a core.
+    `names` has the names that messages use. `reasons` explains missing entries of the cost table, by (row of the cost
+    table, core).
     """
     graph = problem.graph
     key, part_of_cn = np.unique(np.stack((graph.layer, graph.group)), axis=1, return_inverse=True)
@@ -227,14 +241,23 @@ def allocation_space(
     part_of_cn = part_of_cn.ravel().astype(np.int64)
     found = _reasons(problem, part_of_cn, len(parts), reasons)
     problems = _request_problems(problem, parts, requests)
+    unfit_of: dict[int, dict[int, str]] = {}
+    for (part, core), reason in found.items():
+        if core != problem.system.off_chip_core:  # no request names it, and no part runs there
+            unfit_of.setdefault(part, {})[core] = reason
     request_of = {request.layer: request for request in requests}
+    wanted_of: dict[tuple[int, int], tuple[int, ...]] = {}
     choices: list[tuple[int, ...]] = []
     exclusions = []
     stranded: list[_Stranded] = []
     for part, (layer, group) in enumerate(parts):
-        wanted = _wanted_cores(problem, request_of.get(layer), group)
-        refused = [Exclusion(layer, group, core, found[part, core]) for core in wanted if (part, core) in found]
-        choices.append(tuple(core for core in wanted if (part, core) not in found))
+        request, unfit = request_of.get(layer), unfit_of.get(part, {})
+        key_of_request = layer, group if request is not None and request.is_fixed else 0
+        if key_of_request not in wanted_of:
+            wanted_of[key_of_request] = _wanted_cores(problem, request, group)
+        wanted = wanted_of[key_of_request]
+        refused = [Exclusion(layer, group, core, unfit[core]) for core in wanted if core in unfit]
+        choices.append(tuple(core for core in wanted if core not in unfit) if unfit else wanted)
         exclusions += refused
         if not choices[-1] and wanted:
             stranded.append((layer, group, refused))
@@ -248,8 +271,8 @@ def allocation_space(
 
 
 def _no_core(stranded: Sequence[_Stranded], names: SystemNames | None) -> list[Problem]:
-    """Problems of parts that no core can run. Parts with the same cause share one problem, which gives the reason for
-    the first part.
+    """Problems of parts that no core can run. Parts for which the same cores fail for the same causes (`cause_of`,
+    which ignores numbers) share one problem. This problem quotes the reasons for the first of these parts.
     """
     alike: dict[object, list[_Stranded]] = {}
     for one in stranded:
@@ -268,7 +291,9 @@ def _no_core(stranded: Sequence[_Stranded], names: SystemNames | None) -> list[P
 
 
 def _reason(refused: Sequence[Exclusion], names: SystemNames | None) -> str:
-    """Text with the reasons why no core can run a part. Cores of one file with the same reason are named together."""
+    """Text with the reasons why no core can run a part. Cores that have the same core file and the same reason are
+    named together.
+    """
     cores_of: dict[tuple[str, str], list[int]] = {}
     for exclusion in refused:
         file = "" if names is None else names.core_files[exclusion.core]
@@ -296,7 +321,10 @@ def _wanted_cores(problem: SchedulingProblem, request: LayerRequest | None, grou
 def _request_problems(
     problem: SchedulingProblem, parts: Sequence[tuple[int, int]], requests: Sequence[LayerRequest]
 ) -> list[Problem]:
-    """Problems of requests: unknown layers, unknown cores, several requests for a layer, or a wrong number of cores."""
+    """Problems of requests: a layer without CNs, a core that does not exist or is the off-chip core, two requests for
+    one layer, a request without cores, or a fixed request in which the number of cores is not the number of groups of
+    the layer.
+    """
     groups = {layer: group + 1 for layer, group in parts}  # parts are in rising order, so the highest group is kept
     count, off_chip = problem.system.core_count, problem.system.off_chip_core
     allowed = ", ".join(str(core) for core in range(count) if core != off_chip)
@@ -324,20 +352,54 @@ def _request_problems(
 def _reasons(
     problem: SchedulingProblem, part_of_cn: Integers, parts: int, of_costs: Mapping[tuple[int, int], str] | None
 ) -> dict[tuple[int, int], str]:
-    """Reason why a core cannot run a part, by (part, core). If there are several, it is the first reason of the part's
-    first CN.
+    """Reason why a core cannot run a part, by (part, core). If several reasons apply, the simplest one is given, with
+    its text for the first CN that it concerns. A pair has no entry if the core can run the part.
+
+    A core is not examined if an earlier core with equal properties can run all CNs, because both cores can then run all
+    CNs. All other cores are examined one by one, because the texts name memories of the examined core.
     """
     reasons: dict[tuple[int, int], str] = {}
+    able: set[object] = set()
     for core in range(problem.system.core_count):
-        for unfit in unfit_for_core(problem, core, of_costs):
+        likeness = _core_likeness(problem, core)
+        if likeness in able:
+            continue
+        unfits = unfit_for_core(problem, core, of_costs)
+        if not any(len(unfit.cns) for unfit in unfits):
+            able.add(likeness)
+        for unfit in unfits:
             found, first = np.unique(part_of_cn[unfit.cns], return_index=True)
             for part, index in zip(found.tolist(), first.tolist(), strict=True):
                 reasons.setdefault((part, core), unfit.texts[index])
     return reasons
 
 
+def _core_likeness(problem: SchedulingProblem, core: int) -> object:
+    """Key of a core, made of all its properties on which the result of `unfit_for_core` depends. Cores with equal keys
+    can run the same CNs.
+
+    The properties are: whether the core is the off-chip core, whether paths lead from and to the off-chip core, the
+    rows of the cost table without a runtime, the operands that stream, the capacity of the memory of each operand, and
+    which operands share a memory.
+    """
+    system, off_chip = problem.system, problem.system.off_chip_core
+    memories = system.core_memory[core].tolist()
+    capacities = tuple(-1 if one < 0 else int(system.memory_capacity_bits[one]) for one in memories)
+    return (
+        core == off_chip,
+        bool(system.path_exists[off_chip * system.core_count + core]),
+        bool(system.path_exists[core * system.core_count + off_chip]),
+        (problem.costs.runtime_cycles[:, core] < 1).tobytes(),
+        (problem.costs.stream_bits[:, core] > 0).tobytes(),
+        capacities,
+        tuple(memories.index(one) for one in memories),
+    )
+
+
 def _part_costs(problem: SchedulingProblem, part_of_cn: Integers, parts: int) -> tuple[Integers, Floats]:
-    """Pair ([part, core] runtime in cycles, [part, core] energy in pJ), each summed over the CNs of the part."""
+    """Pair (runtime in cycles, energy in pJ) of arrays with one entry for each part and core. The numbers are summed
+    over the CNs of the part.
+    """
     rows = len(problem.costs.runtime_cycles)
     uses = np.bincount(part_of_cn * rows + problem.graph.cost_row, minlength=parts * rows).reshape(parts, rows)
     energy_pj: Floats = np.where(problem.costs.runtime_cycles < 1, 0.0, problem.costs.on_core_energy_pj)

@@ -1,8 +1,10 @@
-"""Join, axis by axis, of the tiles of a producer with the consumer tiles that need elements of the producer tiles.
+"""Join, axis by axis, of the tiles of a producer and the consumer tiles that need elements of these tiles.
 
-The axes of a tensor are cut independently. Therefore both the elements that a consumer needs and those that a producer
-makes are products of index sets, one set for each axis. A row is such a set along one axis, for one combination of
-tiles. Rows are joined along each axis, which takes little time. The pairs of CNs are the product of these joins.
+The axes of a tensor are cut independently. Therefore the elements that a consumer needs are a product of index sets,
+one set for each axis. The elements that a producer makes are such a product, too.
+
+A row is the index set along one axis for one combination of tiles. Rows are joined along each axis, which takes little
+time. The pairs of CNs are the product of these joins.
 """
 
 import math
@@ -22,18 +24,19 @@ NOBODY = -1
 
 @dataclass(frozen=True, eq=False)
 class AxisOwners:
-    """Owners of the indices of an axis. The owner of an index is the tile that makes the index.
+    """Owners of the indices of an axis. The owner of an index is the tile that makes it, stored as a number: the
+    contribution of the tile to the number of its CN. The number of a CN is the sum of the contributions along all
+    axes.
 
-    An owner is stored as the contribution of the tile to the number of its CN. The number of a CN is the sum of the
-    contributions along all axes. Consecutive indices with the same owner are stored as one run.
+    Consecutive indices with the same owner are stored as one run.
     """
 
     size: int
     """Number of indices of the axis."""
     run_start: Integers
-    """[run] First index of the run"""
+    """First index of the run (one entry for each run)"""
     run_owner: Integers
-    """[run] Owner of the run; NOBODY if no tile makes the indices of the run"""
+    """Owner of the run (one entry for each run); NOBODY if no tile makes the indices of the run"""
 
     @cached_property
     def only(self) -> int | None:
@@ -42,13 +45,13 @@ class AxisOwners:
 
     @cached_property
     def of_index(self) -> Integers:
-        """[index] Owner of the index"""
+        """Owner of each index of the axis"""
         run_end = np.append(self.run_start[1:], self.size)
         return self.run_owner.repeat(run_end - self.run_start)
 
 
 def owners_of_indices(owner: Integers) -> AxisOwners:
-    """Owners in the form of runs, from an array [index] of owners."""
+    """Owners of an axis as runs, made from `owner`, an array with the owner of each index."""
     is_first = np.ones(len(owner), dtype=bool)
     np.not_equal(owner[1:], owner[:-1], out=is_first[1:])
     run_start = np.flatnonzero(is_first)
@@ -57,33 +60,41 @@ def owners_of_indices(owner: Integers) -> AxisOwners:
 
 @dataclass(frozen=True, eq=False)
 class AxisJoin:
-    """Join of rows along an axis with the owners of the indices that each row needs, in CSR format."""
+    """Join of the rows of an axis and the owners of its indices, in CSR format. A row stands for the indices that one
+    combination of tiles needs; the owner of an index is the tile that makes it. A row has one entry (owner, count) for
+    each owner of some of these indices.
+    """
 
     start: Integers
-    """[row + 1] Position in `owner` and `count` where the row begins"""
+    """Position in `owner` and `count` where the row begins (one entry for each row, and one more at the end)"""
     owner: Integers
-    """[entry] Owner; a row has at most one entry for each owner"""
+    """Owner of the indices that the entry counts (one value for each entry). A row has at most one entry for each owner
+    """
     count: Integers
-    """[entry] Number of indices that the row needs and that the owner makes"""
+    """Number of indices that the row needs from the owner (one value for each entry, which is a pair of a row and an
+    owner)
+    """
 
 
 class AxisNeeds(NamedTuple):
-    """Indices of one axis that each row needs, and the owners of the axis."""
+    """Indices of one axis that each row needs, and the owners of the axis. A row is for one combination of tiles."""
 
     first: Integers
-    """[row] First needed index inside the axis"""
+    """First needed index inside the axis (one entry for each row)"""
     end: Integers
-    """[row] Index after the last needed index"""
+    """Index after the last needed index (one entry for each row)"""
     gapped: tuple[Integers, Integers] | None
-    """Arrays (row, index) with one entry for each needed index if some row has gaps; else None."""
+    """Arrays (row, index) with one value for each needed index of each row. None if no row has gaps, so that `first`
+    and `end` suffice.
+    """
     owners: AxisOwners
 
 
 def join_axes(needs: Sequence[AxisNeeds]) -> tuple[AxisJoin, list[int]]:
-    """Join of any number of axes, and the position of each axis's first row in this join.
+    """Pair (join of the rows of all axes in `needs`, list with the number of each axis's first row in this join).
 
-    Row 0 of the join is neutral: it has one element of owner 0. All axes are concatenated and joined as one axis, so
-    that the time depends on the number of rows, not on the number of axes.
+    Row 0 of the join is neutral: its only entry has owner 0 and count 1. All axes are concatenated and joined as one
+    axis, so that the time depends on the number of rows, not on the number of axes.
     """
     whole = [place for place, need in enumerate(needs) if need.gapped is None]
     gapped = [place for place, need in enumerate(needs) if need.gapped is not None]
@@ -108,7 +119,9 @@ _ONE = AxisJoin(np.array([0, 1]), np.zeros(1, np.int64), np.ones(1, np.int64))
 
 
 def _join_intervals(needs: Sequence[AxisNeeds]) -> AxisJoin:
-    """Join of needs whose rows have no gaps."""
+    """Join of rows and owners, for rows whose needed indices are consecutive. For each row, the join has the owners of
+    the needed indices.
+    """
     bases, base = [], 0
     for need in needs:
         bases.append(base)
@@ -130,8 +143,8 @@ def _join_intervals(needs: Sequence[AxisNeeds]) -> AxisJoin:
 
 
 def _join_indices(needs: Sequence[AxisNeeds]) -> AxisJoin:
-    """Join of needs that are lists of single indices. Each index occurs once in its row. Indices outside the axis have
-    no owner, because they are padding.
+    """Join of rows and owners, for rows whose needed indices are listed one by one (`gapped`). An index occurs only
+    once in a row. Indices outside the axis are padding; they have no owner.
     """
     rows, owners, row_count = [], [], 0
     for need in needs:
@@ -159,7 +172,7 @@ def _joined(row: Integers, owner: Integers, count: Integers, row_count: int) -> 
 
 
 def added_up(first: Integers, second: Integers, count: Integers) -> tuple[Integers, Integers, Integers]:
-    """Arrays (first number, second number, sum of counts), with one element for each distinct pair of numbers. The
+    """Distinct pairs of numbers, with their counts summed: arrays (first number, second number, sum of counts). The
     pairs are sorted by the first number, then by the second number.
     """
     if not len(first):
@@ -176,12 +189,11 @@ def added_up(first: Integers, second: Integers, count: Integers) -> tuple[Intege
 def product_of_joins(
     join: AxisJoin, rows: Iterable[Integers], need_count: int, owner: Integers, elements: Integers
 ) -> tuple[Integers, Integers, Integers]:
-    """Arrays (need, owner, number of elements), with one element for each pair of a need and an owner that makes some
-    of the needed elements.
+    """Pairs of a need and an owner that makes some of the needed elements, as arrays (need, owner, number of elements).
 
-    `rows` has one array for each axis: [need] row of the need in `join`. The owner of a pair is the sum of its owners
-    along all axes. The number of elements is the product of the counts along all axes. For axes that are not in `rows`,
-    the arguments `owner` and `elements` have this sum and this product for each need.
+    `rows` has one array for each axis: for each need, the number of its row in `join`. The owner in a pair is the sum
+    of the owners along all axes. The number of elements is the product of the counts along all axes. For axes that are
+    not in `rows`, the arguments `owner` and `elements` have this sum and this product for each need.
     """
     need = np.arange(need_count, dtype=np.int64)
     for row_of_need in rows:
@@ -196,13 +208,17 @@ def product_of_joins(
 
 
 def spread(start: Integers, chosen: Integers) -> tuple[Integers, Integers]:
-    """Arrays (position in `chosen`, entry), with one element for each entry of the CSR rows `chosen`."""
+    """Entries of the CSR rows in `chosen`, as two arrays with one value for each entry: the position in `chosen` of the
+    row of the entry, and the index of the entry. `start` has the index of the first entry of each row.
+    """
     first, entries = start[chosen], start[chosen + 1] - start[chosen]
     return np.arange(len(chosen)).repeat(entries), places(first, entries)
 
 
 def places(first: Integers, lengths: Integers) -> Integers:
-    """Concatenation of the ranges first, first + 1, ..., first + length - 1, one range for each row."""
+    """Concatenation of ranges, one for each element i of the arguments: first[i], first[i] + 1, ..., first[i] +
+    lengths[i] - 1.
+    """
     ends: Integers = lengths.cumsum()
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total, dtype=np.int64) + (first - (ends - lengths)).repeat(lengths)
@@ -210,15 +226,15 @@ def places(first: Integers, lengths: Integers) -> Integers:
 
 _ONE_ROW = np.zeros(1, np.int64)
 _Term = tuple[str, DimensionTiles, int]
-"""Triple (loop, tiles of the loop, coefficient of the loop), for one loop in an index map."""
+"""Loop of an index map: triple (dimension, tiles of the dimension, coefficient of the dimension)."""
 
 
 @dataclass(frozen=True, eq=False)
 class AxisRows:
     """Indices along one axis that a layer reads or writes, with one row for each combination of tiles.
 
-    Only tiles of the dimensions on which the axis depends are combined. In the numbering of the rows, the tile of the
-    first dimension changes slowest.
+    Only tiles of the dimensions on which the axis depends are combined. Rows are numbered so that the tile of the first
+    dimension changes slowest.
     """
 
     dimensions: tuple[str, ...]
@@ -226,17 +242,17 @@ class AxisRows:
     size: int
     """Number of indices of the axis."""
     first: Integers
-    """[row] Smallest index, limited to the axis"""
+    """Smallest index, limited to the axis (one entry for each row)"""
     end: Integers
-    """[row] Index after the largest index, limited to the axis"""
+    """Index after the largest index, limited to the axis (one entry for each row)"""
     number: Integers
-    """[row] Contribution of the row's tiles to the number of a CN"""
+    """Contribution of the row's tiles to the number of a CN (one entry for each row)"""
     gapped: tuple[Integers, Integers] | None
-    """Arrays (row, index) with all indices inside the axis if some row has gaps (strides larger than the window); else
-    None.
+    """Arrays (row, index) with all indices inside the axis. None if no row has gaps (strides larger than the window),
+    so that `first` and `end` suffice.
     """
     only: tuple[int, int] | None
-    """Pair (first index, index after the last one) if there is one row without gaps; else None."""
+    """Pair (first index, index after the last one) if there is only one row and it has no gaps; else None."""
     is_clipped: bool
     """True if some combination of loop values gives an index outside the axis."""
     has_empty_rows: bool
@@ -252,12 +268,14 @@ class AxisRows:
 
 
 def access_rows(access: TensorAccess, shape: Shape, index_map: IndexMap, grid: LayerGrid) -> list[AxisRows]:
-    """Rows along each axis of a tensor that the layer of a grid reads or writes."""
+    """Rows of indices along each axis of the tensor that a layer reads or writes by `access`. A row has the indices for
+    one combination of the layer's tiles.
+    """
     return [_axis_rows(axis, size, index_map, grid) for axis, size in zip(access.axes, shape, strict=True)]
 
 
 def _axis_rows(axis: AxisIndex, size: int, index_map: IndexMap, grid: LayerGrid) -> AxisRows:
-    """Rows of one axis of an access."""
+    """Rows along one axis of a tensor that a layer reads or writes, one row for each combination of tiles."""
     low = high = axis.offset
     terms: list[_Term] = []
     for name, factor in axis.terms:
@@ -295,8 +313,10 @@ def whole_row(low: int, high: int, size: int) -> AxisRows:
 
 
 def owners_along(rows: AxisRows) -> tuple[AxisOwners, bool]:
-    """Pair (owners of the axis, whether several tiles contribute to one index). If several tiles add to one element
-    (transposed convolution), the owner is the tile with the highest number, which makes the final value.
+    """Pair (owners of the axis, true if several tiles contribute to one index).
+
+    If several tiles add to one element (transposed convolution), the owner is the tile with the highest number, which
+    makes the final value.
     """
     first, end = rows.first, rows.end
     are_filled = rows.gapped is None and not rows.has_empty_rows
@@ -318,14 +338,14 @@ def _owners_end_to_end(first: Integers, end: Integers, number: Integers, size: i
 
 
 def whole_owners(first: int, end: int, size: int) -> AxisOwners:
-    """Owners of an axis that is not cut. A single tile makes the indices [first, end)."""
+    """Owners of an axis that is not cut: a single tile makes the indices from `first` to `end` - 1."""
     owner = np.full(size, NOBODY, np.int64)
     owner[first:end] = 0
     return owners_of_indices(owner)
 
 
 def shares_loops(access: TensorAccess, index_map: IndexMap) -> bool:
-    """True if one loop moves along several axes of a tensor. If so, the number of accessed elements is smaller than the
+    """True if one loop moves along several axes of a tensor. The number of accessed elements is then smaller than the
     product of the index counts along the axes.
     """
     size_of = index_map.size_of
@@ -334,9 +354,8 @@ def shares_loops(access: TensorAccess, index_map: IndexMap) -> bool:
 
 
 def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integers, Integers] | None:
-    """Arrays (row, index) with all indices if some row has gaps; None if the indices of every row are consecutive.
-
-    Rows whose tiles have equal lengths have the same indices relative to their first index.
+    """Arrays (row, index) with all indices; None if the indices of every row are consecutive. Rows whose tiles have
+    equal lengths have the same indices relative to their first index.
     """
     coefficients = [abs(factor) for _, _, factor in terms]
     shapes, shape_of_row = _row_shapes([tiles for _, tiles, _ in terms])
@@ -355,8 +374,9 @@ def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integer
 
 
 def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]:
-    """Pair (distinct combinations of tile lengths, [row] position of the row's combination among them). In the
-    numbering of the rows, the tile of the first of `tiles` changes slowest.
+    """Pair (distinct combinations of tile lengths, position of each row's combination among them). A row is a
+    combination with one tile of each element of `tiles`. Rows are numbered so that the tile of the first element
+    changes slowest.
     """
     lengths: list[Integers] = []
     for of_term in tiles:
@@ -367,8 +387,8 @@ def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]
 
 
 def _has_no_gaps(terms: Sequence[_Term]) -> bool:
-    """Quick test whether the indices of every row are consecutive. It uses the smallest tiles: if they leave no gaps,
-    larger tiles leave none either. If the result is False, the rows can still have no gaps.
+    """Quick test, with the smallest tiles: true if the indices of every row are consecutive. If the smallest tiles
+    leave no gaps, larger tiles leave none either. If the result is False, it is still possible that no row has gaps.
     """
     reach = 1
     for _, tiles, factor in sorted(terms, key=lambda term: abs(term[2])):
@@ -380,7 +400,9 @@ def _has_no_gaps(terms: Sequence[_Term]) -> bool:
 
 
 def _offsets(lengths: list[int], coefficients: list[int]) -> Integers:
-    """Distances of the indices from the smallest index, in rising order, for tiles with these lengths."""
+    """Distinct distances of the indices from the smallest index, in rising order. An index is a sum of loop values
+    multiplied by `coefficients`; `lengths` has the number of values of each loop.
+    """
     values = np.zeros(1, np.int64)
     for coefficient, length in sorted(zip(coefficients, lengths, strict=True)):
         values = np.unique(coefficient * np.arange(length, dtype=np.int64)[:, None] + values)
@@ -388,10 +410,11 @@ def _offsets(lengths: list[int], coefficients: list[int]) -> Integers:
 
 
 def row_of_contents(own: tuple[str, ...], dimensions: tuple[str, ...], counts: tuple[int, ...]) -> Integers:
-    """[content] Row of an axis that the dimensions `own` cut.
+    """Array with the row along one axis for each content. A content is the set of elements that one combination of
+    tiles of `dimensions` needs; `counts` has the number of tiles of each dimension. Only the dimensions `own` cut the
+    axis, so contents with the same tiles of `own` have the same row.
 
-    A content is a combination of tiles of `dimensions`. In the numbering of contents, the tile of the first dimension
-    changes slowest.
+    Contents are numbered so that the tile of the first dimension changes slowest.
     """
     content = np.arange(math.prod(counts), dtype=np.int64)
     row = np.zeros_like(content)

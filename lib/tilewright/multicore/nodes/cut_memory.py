@@ -21,20 +21,24 @@ class TensorPieces:
     """Pieces of one tensor, numbered from 0."""
 
     bits: Integers
-    """[piece] Size of the piece in bits"""
+    """Size of the piece in bits (one entry for each piece)"""
     producer: Integers
-    """[piece] CN that produces the piece, as its number within the layer; OUTSIDE if no layer makes the tensor"""
+    """CN that produces the piece, as a number within the producing layer (one entry for each piece); OUTSIDE if no
+    layer makes the tensor
+    """
     needs: tuple[tuple[Integers, Integers], ...]
-    """[reader] Arrays (CN of the reading layer, piece) of the needs of the reader"""
+    """Needs of each reader of the tensor, as pairs of arrays (CN as a number within the reading layer, piece). The
+    arrays of a pair have one value for each need: this CN needs this piece.
+    """
 
     @property
     def entries(self) -> int:
-        """Number of pieces and needs together."""
+        """Total number of pieces and needs."""
         return len(self.bits) + sum(len(cn) for cn, _ in self.needs)
 
 
 MOST_ENTRIES = 10_000_000
-"""Largest total number of cached pieces and needs; they take about 160 MB."""
+"""Largest number of pieces and needs in the cache. They take about 160 MB."""
 
 
 Needs = dict[tuple[str, str], list[Demand]]
@@ -52,7 +56,7 @@ class CutMemory:
         self._pieces: OrderedDict[Hashable, TensorPieces] = OrderedDict()
 
     def needs(self, node: WorkloadNode, cut: LayerCut) -> Needs:
-        """Elements that the tiles of a layer need. Equal layers with the same cut get the same object."""
+        """Elements that the tiles of a layer need, from the cache or computed."""
         key = node.node_id, cut
         if key not in self._needs:
             self._needs[key] = needs_of_layer(node, cut.demands, self.network)

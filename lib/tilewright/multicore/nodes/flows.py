@@ -1,4 +1,4 @@
-"""Edges of the CN graph along the links between layers, with the elements that flow, and the outputs of the network.
+"""Edges of the CN graph along the links between layers, and the bits that CNs send to the outputs of the network.
 
 Networks have many small links. To save time, the flows of several links are computed together. A layer can need a
 tensor along several paths, through different nodes that move data. An element that is needed along more than one path
@@ -28,7 +28,9 @@ from tilewright.workload.dependencies import Boxes
 
 
 def _refined(demand: Demand, dimensions: tuple[str, ...], grid: LayerGrid) -> Demand:
-    """Copy of a demand in the form of boxes, with a separate content for each combination of tiles of `dimensions`."""
+    """Copy of a demand with one content for each combination of tiles along `dimensions`. The argument `dimensions`
+    must include all dimensions of the demand. The elements of each content are given as a box (`moved_boxes`).
+    """
     content = np.zeros(1, np.int64)
     for dimension in dimensions:
         tiles = grid.tiles[dimension].count
@@ -43,9 +45,8 @@ def _refined(demand: Demand, dimensions: tuple[str, ...], grid: LayerGrid) -> De
 
 
 def disjoint_demands(demands: Sequence[Demand], dimensions: tuple[str, ...], grid: LayerGrid) -> list[Demand]:
-    """Demands that together need the same elements as `demands`, but whose boxes do not overlap within a content.
-
-    A content is a combination of tiles of `dimensions`, which must include the dimensions of every demand.
+    """Demands that together need the same elements as `demands`, but each element only once: within one content, no two
+    of their boxes overlap.
     """
     demands = [_refined(demand, dimensions, grid) for demand in demands]
     parts: list[Demand] = []
@@ -58,8 +59,11 @@ def disjoint_demands(demands: Sequence[Demand], dimensions: tuple[str, ...], gri
 
 
 def _without(content: Integers, boxes: Boxes, other: Demand) -> list[tuple[Integers, Boxes]]:
-    """Parts of the boxes outside the boxes of demand `other`, as disjoint boxes. Boxes are compared only within the
-    same content.
+    """Parts of `boxes` outside the boxes of the demand `other`, as pairs of arrays (content, boxes). The parts of one
+    box do not overlap.
+
+    `content` has the number of the content of each box; a content is the set of elements for one combination of tiles.
+    A box is compared only with the box of `other` that has the same content.
     """
     place = np.minimum(np.searchsorted(other.content, content), max(len(other.content) - 1, 0))
     if not len(other.content):
@@ -98,7 +102,9 @@ class NeedLink(NamedTuple):
         return tuple(dimension for dimension in self.grid.tiled_dimensions if dimension in used)
 
     def is_exact(self) -> bool:
-        """True if each flow is exactly the number of needed elements."""
+        """True if each flow is exactly the number of needed elements. If not, flows are numbers of elements in bounding
+        boxes, which can also contain elements that are not needed.
+        """
         if len(self.demands) == 1:
             return self.demands[0].is_exact and self.producer.is_exact
         demands_are_exact = all(demand.is_exact and not demand.is_gapped for demand in self.demands)
@@ -107,18 +113,20 @@ class NeedLink(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Flows:
-    """Flows along links, one entry for each link and pair of CNs. Entries are sorted by link, consumer CN and producer
-    CN.
+    """Flows along links, one entry for each link and each pair of CNs between which elements flow. Entries are sorted
+    by link, consumer CN and producer CN.
     """
 
     start: Integers
-    """[link + 1] Position in the other columns at which the entries of the link begin"""
+    """Position in the other columns at which the entries of the link begin (one entry for each link, and one more at
+    the end)
+    """
     target: Integers
-    """[entry] Consuming CN, as its number within its layer"""
+    """Consuming CN, as its number within its layer (one value for each entry)"""
     source: Integers
-    """[entry] Producing CN, as its number within its layer"""
+    """Producing CN, as its number within its layer (one value for each entry)"""
     elements: Integers
-    """[entry] Number of elements that flow"""
+    """Number of elements that flow (one value for each entry)"""
 
 
 def flows(links: Sequence[NeedLink]) -> Flows:
@@ -146,18 +154,21 @@ def flows(links: Sequence[NeedLink]) -> Flows:
 
 @dataclass
 class _PartColumns:
-    """Parts of the links' needs, with the axes that must be joined for each part. A part is one demand of one link."""
+    """Needs of several links, stored as columns with one entry for each part. A part is one demand of one link."""
 
     needs: list[AxisNeeds] = field(default_factory=list)
     links: list[int] = field(default_factory=list)
-    """[part] Number of the link to which the part belongs"""
+    """Number of the link to which the part belongs (one entry for each part)"""
     contents: list[Integers] = field(default_factory=list)
-    """[part][entry] Content of the entry, as its number within the link"""
+    """Content of each entry of the part, as its number within the link (one array for each part)"""
     axes: list[list[tuple[int, Integers]]] = field(default_factory=list)
-    """[part] (position in `needs`, [entry] row) of each axis that the producer or the consumer cuts"""
+    """Axes that the producer or the consumer cuts, as pairs (position in `needs`, array with the row of each entry of
+    the demand): one list for each part. All axes are listed if the demand is given as boxes
+    """
     constants: list[tuple[int, int, int]] = field(default_factory=list)
-    """[part] (first content of the link, sum of owners, product of element counts); sum and product are over the axes
-    outside `axes`
+    """Triple for each part: (number of the link's first content, counted over all links; sum of owners; number of
+    elements). The sum and the number of elements cover only the axes that neither the producer nor the consumer cuts;
+    the sum also contains `Producer.last_step`. If the demand is given as boxes, no axis is covered
     """
 
     def add(self, link: int, demand: Demand, producer: Producer, first_content: int) -> None:
@@ -182,8 +193,10 @@ class _PartColumns:
             self.constants.append((first_content, owner, elements))
 
     def _boxes(self, spans: Integers, owners: AxisOwners) -> tuple[int, Integers]:
-        """Add the distinct ranges in `spans` [entry, 2] along an axis as needs. Returns (position in `needs`, [entry]
-        row of the entry's range).
+        """Add an element to `needs`, with one row for each distinct range in `spans`. `spans` has the ranges of the
+        entries of a demand along one axis: array of shape (entries, 2) with the first index and the index after the
+        last one. `owners` are the owners of the indices of this axis. Returns (position of the new element in `needs`,
+        row of each entry's range).
         """
         size = owners.size + 1
         keys, row_of_entry = np.unique(spans[:, 0] * size + spans[:, 1], return_inverse=True)
@@ -191,8 +204,8 @@ class _PartColumns:
         return len(self.needs) - 1, row_of_entry.reshape(-1)
 
     def joined(self, links: Sequence[NeedLink]) -> tuple[Integers, Integers, Integers]:
-        """Arrays ([entry] content, numbered over all links; [entry] CN within the producer's layer; [entry] number of
-        elements).
+        """Triple of arrays with one value for each pair of a need and a producing CN: content of the need, numbered
+        over all links; CN as a number within the producing layer; number of elements that flow.
         """
         if not self.links:
             none = np.zeros(0, np.int64)
@@ -211,7 +224,13 @@ class _PartColumns:
         return content, source, elements
 
     def _rows(self, turn: int, first_rows: list[int], lengths: list[int]) -> Integers:
-        """[entry] Row of the entry in the join, for axis number `turn` of its part. Parts with fewer axes get row 0."""
+        """Number of a row in the join of all axes (`join_axes`), one number for each entry of all parts in sequence.
+        The row is the row of the entry along one axis: the axis at position `turn` in the list of the part in `axes`.
+        Entries of parts with fewer axes get row 0, which is neutral.
+
+        `first_rows` has, for each element of `needs`, its first row in the join. `lengths` has the number of entries of
+        each part.
+        """
         rows, shifts = [], []
         for axes, length in zip(self.axes, lengths, strict=True):
             if turn < len(axes):
@@ -226,8 +245,8 @@ class _PartColumns:
 
 
 def _cns(link: Integers, number: Integers, links: Sequence[NeedLink]) -> Integers:
-    """[entry] CN of the producing layer, from `number`, its number in the full grid. `link` is the link of each entry,
-    in rising order.
+    """Producing CN of each flow, as its number within the producing layer. `number` has the number of this CN in the
+    full grid of the layer. `link` has the position of each flow's link in `links`, in rising order.
     """
     bounds = link.searchsorted(np.arange(len(links) + 1))
     parts = [links[place].producer.grid.cn_of(number[bounds[place] : bounds[place + 1]]) for place in range(len(links))]
@@ -235,7 +254,9 @@ def _cns(link: Integers, number: Integers, links: Sequence[NeedLink]) -> Integer
 
 
 _MOST_CNS = 2**14
-"""Largest number of CNs at the links of one batch. A larger batch would take more memory and save no time."""
+"""Largest number of CNs in one batch of links; a single link can exceed it. A link counts as many CNs as the larger of
+its two layers has. A larger batch would take more memory and save no time.
+"""
 
 
 class DataLink(NamedTuple):
@@ -243,10 +264,10 @@ class DataLink(NamedTuple):
 
     link: NeedLink
     producer: int
-    """Number of the layer in the graph."""
+    """Number of the producing layer in the graph."""
     consumer: int
-    """Number of the consuming layer. For a link to the outside, it is the column of `outside_bits` to which the link
-    adds.
+    """Number of the consuming layer in the graph. For a link to data outside the graph: row of `outside_bits` to which
+    the link adds.
     """
     operand: str
     tensor: str
@@ -259,17 +280,19 @@ class DataEdges:
     """Edges along links, sorted by link, target CN and source CN."""
 
     source: Integers
-    """[edge] Producing CN"""
+    """Producing CN (one entry for each edge)"""
     target: Integers
-    """[edge] Consuming CN"""
+    """Consuming CN (one entry for each edge)"""
     operand: SmallIntegers
-    """[edge] Position of the operand in the list of operands of the graph"""
+    """Position of the operand in the list of operands of the graph (one entry for each edge)"""
     bits: Integers
-    """[edge] Bits that flow"""
+    """Bits that flow (one entry for each edge)"""
     links: tuple[CnLink, ...]
     """Links between layers."""
     outside_bits: Integers
-    """[column, cn] Bits that each CN sends along links to the outside"""
+    """Bits that each CN sends along links to the outside: array of shape (2, CNs). The two rows are separate sums;
+    `DataLink.consumer` is the row to which a link adds.
+    """
 
 
 def data_edges(
@@ -308,7 +331,9 @@ def data_edges(
 
 
 def _batches(between: Sequence[DataLink], outside: Sequence[DataLink]) -> Iterator[tuple[list[DataLink], int]]:
-    """Batches of consecutive links, and the number of links between layers in each batch."""
+    """Pairs (batch of consecutive links, count). The first `count` links of the batch are between layers; the others
+    lead to the outside.
+    """
     some: list[DataLink] = []
     internal = cns = 0
     for number, link in enumerate((*between, *outside)):

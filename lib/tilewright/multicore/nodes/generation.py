@@ -1,6 +1,6 @@
 """Construction of the graph of computation nodes (CNs) from a tiling: CNs, reads from outside, and classes of CNs.
 
-CNs of a class have equal loop sizes, windows, relations and precisions; their names can differ.
+The CNs of a class have equal loop sizes, windows, relations and precisions, but they can be of different layers.
 """
 
 from collections import Counter
@@ -55,24 +55,30 @@ class ReadTable:
         self._operands = operands
         self._demands: dict[str, list[Demand]] = {}
         self._reads: list[tuple[str, int, int, Integers, Integers]] = []
-        """Reads of each demand: (tensor, operand, first CN of the layer, [read] CN in the layer, [read] entry of the
-        demand)"""
+        """Reads of each demand, as tuples (tensor, number of the operand, first CN of the reading layer, CNs, entries).
+        The last two elements are arrays with one value for each read: the CN as a number within the layer, and the
+        entry of the demand that the CN reads
+        """
 
     def add(self, operand: str, tensor: str, demand: Demand, reading: tuple[Integers, Integers], first_cn: int) -> None:
-        """Record what the CNs of a layer read from one tensor. `reading` is the result of `reading_cns`."""
+        """Add the reads that the CNs of a layer make from one tensor. `reading` is the result of `reading_cns`."""
         self._demands.setdefault(tensor, []).append(demand)
         self._reads.append((tensor, self._operands.index(operand), first_cn, *reading))
 
     def columns(self) -> ReadColumns:
-        """Columns of the graph. Reads are in the order of CNs, and contents are sorted by tensor and box."""
+        """Columns of the CN graph that describe the reads in this table. Reads are in the order of CNs, and contents
+        are sorted by tensor and box.
+        """
         none = np.zeros(0, np.int64)
         sources: list[SourceTensor] = []
         first_content: dict[str, int] = {}
         contents_of: dict[str, Iterator[Integers]] = {}
-        """Contents by tensor: one array [entry] for each demand. Contents are numbered within the tensor."""
+        """Tensor -> arrays, one array for each demand. An array has the content of each entry of the demand, as its
+        number within the tensor.
+        """
         bounds: list[Integers] = [none.reshape(0, 2)]
         counts: list[int] = []
-        """Number of contents of each tensor."""
+        """Number of contents of each tensor, in the order of `sources`."""
         content_count = 0
         for tensor, demands in self._demands.items():
             known = self._workload.tensor_of[tensor]
@@ -112,8 +118,8 @@ class ReadTable:
 
 
 def reading_cns(demand: Demand, grid: LayerGrid) -> tuple[Integers, Integers]:
-    """Arrays ([read] CN in the layer, [read] entry of the demand), with one element for each CN and entry that the CN
-    reads.
+    """Reads of a demand as arrays (CN in the layer, entry of the demand): one element for each CN and each entry that
+    the CN reads.
     """
     content_of_cn, _ = grid.combination_of(demand.dimensions)
     row = np.searchsorted(demand.content, content_of_cn)
@@ -123,7 +129,7 @@ def reading_cns(demand: Demand, grid: LayerGrid) -> tuple[Integers, Integers]:
 
 
 def _element_counts(bounds: Integers, start: Integers) -> Integers:
-    """[content] Number of elements of the content's box; 1 for a scalar, which has no axes."""
+    """Number of elements of the content's box (one entry for each content); 1 for a scalar, which has no axes."""
     counts = np.ones(len(start) - 1, np.int64)
     has_axes = start[1:] > start[:-1]
     if has_axes.any():
@@ -132,8 +138,8 @@ def _element_counts(bounds: Integers, start: Integers) -> Integers:
 
 
 def _distinct_contents(demands: Sequence[Demand]) -> tuple[Boxes, list[Integers]]:
-    """Pair (distinct boxes in lexicographic order, one array [entry] for each demand). The arrays have the positions of
-    the entries' boxes among the distinct boxes.
+    """Pair (distinct boxes in lexicographic order, an array for each demand). The array has the position of each
+    entry's box among the distinct boxes.
     """
     boxes = [demand.boxes for demand in demands]
     distinct, number = _distinct(np.concatenate(boxes))
@@ -141,7 +147,7 @@ def _distinct_contents(demands: Sequence[Demand]) -> tuple[Boxes, list[Integers]
 
 
 def _distinct(boxes: Boxes) -> tuple[Boxes, Integers]:
-    """Pair (distinct boxes in lexicographic order, [box] position of the box among them)."""
+    """Pair (distinct boxes in lexicographic order, position of each box among the distinct boxes)."""
     columns = boxes.reshape(len(boxes), -1)
     if not columns.shape[1] or len(boxes) < 2:
         return boxes[:1], np.zeros(len(boxes), np.int64)
@@ -162,11 +168,11 @@ _KEPT = tuple(name for name in _FIELDS if name not in ("loop_sizes", "padding", 
 
 
 def shape_classes(layer: Layer, grid: LayerGrid) -> tuple[Integers, list[Layer]]:
-    """Pair ([cn] class, layer of each class).
+    """Pair (number of each CN's class, list with a layer for each class). The layer of a class describes one of its
+    CNs: its sizes are those of the CN, and it has no name.
 
-    A tile at a border has a separate class if the tile is smaller, or if its window contains padding. In the layer of a
-    class, `data_dimension_sizes` are the sizes of the input that a CN reads, without padding. The layers of classes
-    have no name.
+    A tile at a border has a class of its own if it is smaller, or if its window contains padding. In the layer of a
+    class, `data_dimension_sizes` are the sizes of the input that a CN reads, without padding.
     """
     loops = {name: _tile_sizes(name, tiles) for name, tiles in grid.cut_tiles.items()}
     windows = {item.data_dimension: _window_sizes(layer, item, grid) for item in layer.relations}
@@ -182,7 +188,7 @@ def shape_classes(layer: Layer, grid: LayerGrid) -> tuple[Integers, list[Layer]]
 
 
 def _sizes_in_class(number: int, classes: "_Classes", by_tile: Mapping[str, "_Sizes"]) -> dict[str, int]:
-    """Sizes of one CN of a class, by dimension."""
+    """Sizes of one CN of class `number`, by dimension. `by_tile` has the sizes of each dimension in all its tiles."""
     found = {}
     for dimension, sizes in by_tile.items():
         tiles = classes.tile.get(sizes)
@@ -192,11 +198,11 @@ def _sizes_in_class(number: int, classes: "_Classes", by_tile: Mapping[str, "_Si
 
 @dataclass(frozen=True, eq=False)
 class _Lengths:
-    """Size of a dimension in each of its tiles."""
+    """Sizes of a dimension, one for each tile or combination of tiles. Equal sizes have the same number in `kinds`."""
 
     sizes: tuple[int, ...]
     kinds: Integers
-    """[tile] Position of the tile's size among the distinct sizes"""
+    """Position of the tile's size among the distinct sizes (one entry for each tile)"""
     kind_count: int
 
 
@@ -211,11 +217,15 @@ class _Classes:
     of_cn: Integers
     count: int
     tile: dict[_Sizes, list[int]]
-    """Lists [class] for each dimension whose sizes vary: the tile of the class's first CN"""
+    """Sizes of a dimension -> list with one value for each class: the position, among these sizes, of the size that the
+    first CN of the class has. Dimensions whose sizes do not vary have no entry
+    """
 
 
 def _classes(grid: LayerGrid, varying: tuple[_Sizes, ...]) -> _Classes:
-    """Classes of the CNs of a grid, ordered by their first CN."""
+    """Classes of the CNs of a grid, numbered in the order of their first CN. CNs are in one class if all sizes in
+    `varying` are equal for them.
+    """
     if not varying:
         return _Classes(np.zeros(grid.cn_count, np.int64), 1, {})
     key = np.zeros(grid.cn_count, np.int64)
@@ -228,7 +238,9 @@ def _classes(grid: LayerGrid, varying: tuple[_Sizes, ...]) -> _Classes:
 
 
 def _first_of_each(key: Integers) -> tuple[Integers, Integers]:
-    """Pair (first CN of each class, [cn] class). Classes are ordered by their first CN."""
+    """Pair (first CN of each class, class of each CN). CNs with the same value in `key` are in one class. Classes are
+    ordered by their first CN.
+    """
     _, first, number = np.unique(key, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(first), np.int64)
@@ -246,8 +258,10 @@ def _lengths(values: Integers) -> _Lengths:
 
 
 def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid) -> _Sizes:
-    """Sizes of a data dimension, such as input rows, for each combination of tiles of the loops in `relation`. Padding
-    is not counted.
+    """Sizes of a data dimension, such as input rows, and the loop dimensions on which these sizes depend, as a pair.
+
+    Only loop dimensions that are cut into tiles are listed. There is one size for each combination of tiles along these
+    loop dimensions. Indices in the padding are not counted.
     """
     whole = _whole_size(layer, relation)
     cut = grid.cut_tiles
@@ -265,10 +279,11 @@ def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid) ->
 
 
 def _windows(terms: list[tuple[DimensionTiles, int]], low: int, high: int, whole: int) -> _Lengths:
-    """Sizes of windows without padding, for all combinations of tiles of the cut loops. The tile of the first loop
+    """Sizes of windows without padding, one for each combination of tiles of the cut loops. The tile of the first loop
     changes slowest.
 
-    `low` and `high` are the smallest and the largest index that the loops without a cut contribute.
+    `terms` has a pair (tiles, coefficient) for each cut loop. `low` and `high` are the first and the last index of a
+    window in which every cut loop has the value 0. `whole` is the size of the data dimension without padding.
     """
     first, last = np.array([low]), np.array([high])
     for tiles, coefficient in terms:
@@ -278,8 +293,8 @@ def _windows(terms: list[tuple[DimensionTiles, int]], low: int, high: int, whole
 
 
 def _whole_size(layer: Layer, relation: DimensionRelation) -> int:
-    """Size of the data dimension without padding. It comes from the layer or, if the layer does not have it, from loops
-    and padding.
+    """Size of the data dimension without padding: the size that the layer gives, or else the size that follows from
+    loops and padding.
     """
     for data_dimension, size in layer.data_dimension_sizes:
         if data_dimension == relation.data_dimension:
@@ -295,10 +310,10 @@ class _Building:
     network: NetworkTensors
     layers: tuple[CnLayer, ...]
     cuts: tuple[LayerCut, ...]
-    """[layer] Cut of the layer"""
+    """Cut of the layer (one entry for each layer)"""
     operands: tuple[str, ...]
     producers: dict[str, tuple[int, Producer]]
-    """Pairs (number of the producing layer, producer), by tensor."""
+    """Tensor -> pair (number of the producing layer, producer)."""
     links: list[DataLink] = field(default_factory=list)
     """Links into the layers, in the order of the consuming layers."""
 
@@ -348,7 +363,7 @@ def build_cn_graph(workload: Workload, tiling: Tiling, known: CutMemory | None =
 
 
 def _shapes(building: _Building) -> tuple[Integers, tuple[Layer, ...]]:
-    """Pair ([cn] number of the shape, layer of each shape). Shapes are numbered in the order in which layers first use
+    """Pair (number of each CN's shape, layer of each shape). Shapes are numbered in the order in which layers first use
     them.
     """
     places: dict[Layer, int] = {}
@@ -405,7 +420,7 @@ def _start(nodes: list[WorkloadNode], tiling: Tiling, known: CutMemory) -> _Buil
 
 
 def _connect(building: _Building, number: int, needs: Needs, reads: ReadTable) -> None:
-    """Add the edges into the CNs of a layer, and the CNs' reads of tensors that no layer makes."""
+    """Add the edges into the CNs of a layer. Also add the CNs' reads of tensors that no layer makes."""
     layer, cut = building.layers[number], building.cuts[number]
     for (operand, tensor), demands in needs.items():
         made_by = building.producers.get(tensor)
@@ -429,8 +444,8 @@ def _ordering_edges(building: _Building, group: Integers) -> tuple[Integers, Int
 
 
 def _outputs(building: _Building) -> list[DataLink]:
-    """Links that give two columns of bits, one entry per CN. Column 0 is the final output of the CN, and column 1 is
-    the part of this output that leaves the network.
+    """Links from layers to the outside, of two kinds. The first kind carries the final outputs of all layers and adds
+    to row 0 of `outside_bits`. The second kind carries the final outputs that leave the network and adds to row 1.
     """
     outside = LayerGrid((), LayerTiling(-1))
     links = []

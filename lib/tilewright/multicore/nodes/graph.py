@@ -1,4 +1,6 @@
-"""Graph of computation nodes (CNs) as columns over CNs, edges and outside data, with the two files of a graph.
+"""Graph of computation nodes (CNs), and its two files.
+
+The graph is stored as columns: arrays with one value for each CN, edge, read or content of outside data.
 
 `cn_graph.npz` has the columns. `cn_graph.json` has the layers, stacks and shapes.
 """
@@ -27,7 +29,7 @@ from tilewright.multicore.nodes.tiling import LayerTiling
 from tilewright.workload.layer import Layer
 
 ORDERING = -1
-"""Operand number of an edge without data. Such edges make the CNs of a group run one after another."""
+"""Operand number of an edge without data, which only makes the CNs of a group run one after another."""
 SmallIntegers = npt.NDArray[np.int16]
 
 
@@ -54,7 +56,7 @@ class CnLayer:
 
 
 class CnLink(NamedTuple):
-    """Data that flow between two layers for one operand, summed over their CNs."""
+    """Link between two layers for one operand. The numbers of edges and bits are totals over all CNs."""
 
     producer: int
     """Number of the producing layer in the graph."""
@@ -65,7 +67,7 @@ class CnLink(NamedTuple):
     edge_count: int
     bits: int
     is_exact: bool
-    """True if the flow is exact. If not, it counts all elements of the bounding box of the needed elements."""
+    """True if the flow is exact. If not, it also counts elements of bounding boxes that are not needed."""
 
 
 class SourceTensor(NamedTuple):
@@ -84,10 +86,10 @@ R = TypeVar("R")
 
 
 def once_a_graph(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator that caches the last result of a function of a CN graph and further inputs.
+    """Decorator that caches the last result of a function for each CN graph. The result is used again if all other
+    positional arguments are the same objects as in the last call for this graph.
 
-    The result is kept as long as the graph exists. Keyword arguments are not compared, and therefore must not change
-    the result.
+    Keyword arguments are not compared, so they must not change the result.
     """
     known: WeakKeyDictionary[CnGraph, tuple[tuple[Any, ...], R]] = WeakKeyDictionary()
 
@@ -105,22 +107,23 @@ def once_a_graph(function: Callable[P, R]) -> Callable[P, R]:
 
 @dataclass(frozen=True, eq=False)
 class _Described:
-    """Content of the JSON file: all fields of a graph except the columns."""
+    """Fields of a CN graph that are not columns. They are stored in the JSON file of the graph."""
 
     network: str
     layers: tuple[CnLayer, ...]
     stacks: tuple[tuple[int, ...], ...]
-    """[stack] Numbers of the stack's layers."""
+    """Numbers of the stack's layers (one entry for each stack)."""
     operands: tuple[str, ...]
-    """Names of operands. The columns `edge_operand` and `read_operand` have positions in this list. The name '' stands
-    for an input that is not an operand of the layer.
+    """Names of operands. The values in the columns `edge_operand` and `read_operand` are positions in this tuple;
+    `edge_operand` can also have the value ORDERING. The name '' stands for an input that is not an operand of the
+    layer.
     """
     shapes: tuple[Layer, ...]
-    """Layer of each shape, without a name. A shape is a class of CNs with equal costs."""
+    """Layers without a name, one for each shape. A shape is a class of CNs with equal sizes."""
     links: tuple[CnLink, ...]
     sources: tuple[SourceTensor, ...]
     notices: tuple[str, ...]
-    """Messages on legal input that was not applied as it was written."""
+    """Messages on valid input that was not applied exactly as it was written."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,38 +131,48 @@ class CnGraph(_Described):
     """Graph of all CNs of a network. CNs are numbered layer by layer; CN n of layer l is `layers[l].first_cn + n`."""
 
     group: Integers
-    """[cn] Number of the group of the CN. A group is a part of a layer that runs on one core"""
+    """Group of the CN, as its number within the layer (one entry for each CN). A group is a part of a layer that runs
+    on one core
+    """
     shape: Integers
-    """[cn] Position of the CN's shape in `shapes`"""
+    """Position of the CN's shape in `shapes` (one entry for each CN)"""
     output_bits: Integers
-    """[cn] Bits of final output that the CN produces. A reduction has such bits only in its last step"""
+    """Bits of final output that the CN produces (one entry for each CN). If the steps of a reduction are in several
+    CNs, only the CN of the last step has final output
+    """
     network_output_bits: Integers
-    """[cn] Bits of the CN's final output that leave the network"""
+    """Bits of the CN's final output that leave the network (one entry for each CN)"""
     edge_source: Integers
-    """[edge] CN that produces the data"""
+    """Source of the edge (one entry for each edge): the CN that produces the data, or the earlier CN of an edge that
+    only orders CNs
+    """
     edge_target: Integers
-    """[edge] CN that reads the data; the column is in ascending order"""
+    """Target of the edge (one entry for each edge): the CN that reads the data, or the later CN of an edge that only
+    orders CNs. Edges are sorted by target
+    """
     edge_operand: SmallIntegers
-    """[edge] Position in `operands` of the operand for which the target reads the data, or ORDERING"""
+    """Position in `operands` of the operand for which the target reads the data, or ORDERING (one entry for each edge)
+    """
     edge_bits: Integers
-    """[edge] Bits that flow from the source to the target; 0 for ORDERING"""
+    """Bits that flow from the source to the target (one entry for each edge); 0 for an edge that only orders CNs"""
     read_cn: Integers
-    """[read] CN that reads; the column is in ascending order"""
+    """CN that reads (one entry for each read, sorted by this column)"""
     read_operand: SmallIntegers
-    """[read] Position in `operands` of the operand for which the CN reads"""
+    """Position in `operands` of the operand for which the CN reads (one entry for each read)"""
     read_content: Integers
-    """[read] Content that the CN reads. A content is a box of a source tensor"""
+    """Content that the CN reads (one entry for each read). A content is a box of a source tensor"""
     content_source: Integers
-    """[content] Position of the source tensor in `sources`"""
+    """Position of the source tensor in `sources` (one entry for each content)"""
     content_bits: Integers
-    """[content] Size of the content in bits"""
+    """Size of the content in bits (one entry for each content)"""
     content_start: Integers
-    """[content + 1] Position in `content_bounds` at which the bounds of the content begin. A content has one row for
-    each axis of the tensor
+    """Position in `content_bounds` at which the bounds of a content begin (one entry for each content, and one more at
+    the end). The bounds of a content have one row for each axis of the tensor
     """
     content_bounds: Integers
-    """[row of a content, 2] First index and index after the last index along one axis, without padding. The bounds
-    along all axes identify a content
+    """Bounds of the contents, as an array of shape (rows, 2). A row has the first index and the index after the last
+    index of one content along one axis, limited to the tensor. The rows of a content are consecutive (`content_start`).
+    A content is identified by its source tensor and its bounds along all axes
     """
 
     def __repr__(self) -> str:
@@ -174,7 +187,7 @@ class CnGraph(_Described):
 
     @cached_property
     def cn_layer(self) -> Integers:
-        """[cn] Number of the layer of the CN"""
+        """Number of the layer of the CN (one entry for each CN)"""
         return np.repeat(np.arange(len(self.layers)), [layer.cn_count for layer in self.layers])
 
     @cached_property
@@ -198,18 +211,20 @@ _TYPES = {"edge_operand": np.int16, "read_operand": np.int16}
 
 @dataclass(frozen=True, eq=False)
 class _Description(_Described):
-    """Fields of the JSON file."""
+    """Content of the JSON file of a graph: the fields that are not columns, and the digest of the file of the
+    columns.
+    """
 
     columns: str
-    """Digest of `cn_graph.npz`, the file with the columns."""
+    """Digest of `cn_graph.npz`, the file of the columns."""
 
 
 _FIELDS = tuple(one.name for one in fields(_Described))
 
 
 def write_cn_graph(graph: CnGraph, json_path: Path | str, npz_path: Path | str, provenance: JsonObject) -> str:
-    """Write both files of a graph, each atomically; equal graphs give the same bytes. Returns the digest of the
-    payload.
+    """Write both files of a graph, each atomically. Returns the digest of the JSON payload. Equal graphs give the same
+    bytes.
     """
     payload, content = _files_of(graph)
     write_atomically(npz_path, content)
@@ -217,12 +232,12 @@ def write_cn_graph(graph: CnGraph, json_path: Path | str, npz_path: Path | str, 
 
 
 def cn_graph_digest(graph: CnGraph) -> str:
-    """Digest of the artifact of a graph. The graph need not have been written."""
+    """Digest of the artifact of a graph. It is computed from the graph, so the graph need not be in files."""
     return content_digest(_files_of(graph)[0])
 
 
 def _files_of(graph: CnGraph) -> tuple[Any, bytes]:
-    """Pair (payload of the JSON file, columns)."""
+    """Pair (payload of the JSON file, bytes of the NPZ file, which has the columns)."""
     content = packed({name: getattr(graph, name).astype(_TYPES.get(name, np.int64)) for name in COLUMNS})
     fields = {name: getattr(graph, name) for name in _FIELDS}
     return encode(_Description(**fields, columns=digest_of_bytes(content))), content

@@ -1,5 +1,6 @@
-"""Regular grid of a layer's computation nodes, which computes ranges, numbers and groups instead of storing them for
-each CN.
+"""Regular grid of a layer's computation nodes (CNs).
+
+Ranges, numbers and groups are computed from the grid, not stored for each CN.
 """
 
 import math
@@ -22,7 +23,7 @@ class DimensionTiles:
     start: Integers
     end: Integers
     number: Integers
-    """[tile] Contribution of the tile to the number of a CN in the full grid."""
+    """Contribution of the tile to the number of a CN in the full grid (one entry for each tile)."""
 
     @property
     def count(self) -> int:
@@ -31,12 +32,12 @@ class DimensionTiles:
 
     @cached_property
     def lengths(self) -> Integers:
-        """[tile] Length of the tile's range."""
+        """Length of each tile's range."""
         return self.end - self.start
 
     @cached_property
     def last(self) -> Integers:
-        """[tile] Last value of the tile's range."""
+        """Last value of each tile's range."""
         return self.end - 1
 
     @cached_property
@@ -48,26 +49,29 @@ class DimensionTiles:
 
 @lru_cache(maxsize=1024)
 def whole_tile(size: int) -> DimensionTiles:
-    """Single tile of a dimension that is not cut. The arrays are shared and must not be changed."""
+    """Single tile of a dimension that is not cut. Callers share its arrays and must not change them."""
     return DimensionTiles(np.zeros(1, np.int64), np.full(1, size, np.int64), np.zeros(1, np.int64))
 
 
 def sums(outer: Integers, inner: Integers) -> Integers:
-    """Sums of every element of `outer` with every element of `inner`. In the result, the element of `inner` changes
-    fastest.
+    """Sums of every element of `outer` and every element of `inner`. The element of `inner` changes fastest in the
+    result.
     """
     return (outer[:, None] + inner).ravel()
 
 
 Cuts = tuple[tuple[int, int, int], ...]
-"""Triples (number of tiles, tile size, stride) of the outer loops over one dimension, innermost first."""
+"""Triples (number of tiles, tile size, stride) of the outer loops over one dimension, innermost first. The stride is
+the difference of the CN numbers in the full grid for one step of the loop.
+"""
 
 
 def cut_dimension(size: int, cuts: Cuts) -> tuple[DimensionTiles, Integers | None]:
-    """Pair (non-empty tiles, rank of each combination's tile).
+    """Pair (tiles that are not empty, rank for each combination). A combination is one value of each outer loop over
+    the dimension, and it gives one tile, which can be empty.
 
-    A combination has one value of each outer loop. The rank is the position among the non-empty tiles. The ranks are
-    None if every combination has a non-empty tile; each rank then equals the number of the combination.
+    The rank is the position of the combination's tile among the tiles that are not empty. If no tile is empty, the
+    ranks are None: each rank is then the number of the combination.
     """
     *inner, (count, tile_size, stride) = cuts
     values = np.arange(count, dtype=np.int64)
@@ -133,7 +137,9 @@ class LayerGrid:
 
     @cached_property
     def full_numbers(self) -> Integers | None:
-        """[cn] Number of the CN in the full grid; None if no combination is empty, so that all numbers are equal."""
+        """Number of each CN in the full grid. None if every combination of loop values has a CN: the numbers in the
+        full grid are then equal to the numbers of the CNs.
+        """
         if math.prod([loop.count for loop in self.loops]) == self.cn_count:
             return None
         numbers = np.zeros(1, np.int64)
@@ -147,18 +153,18 @@ class LayerGrid:
         return math.prod([tiles.count for tiles in self.cut_tiles.values()])
 
     def cn_of(self, full_number: Integers) -> Integers:
-        """CNs with the given numbers in the full grid."""
+        """CNs whose numbers in the full grid are `full_number`."""
         return full_number if self.full_numbers is None else np.searchsorted(self.full_numbers, full_number)
 
     def _sum_over_loops(self, weights: Sequence[int]) -> Integers:
-        """[cn] Weighted sum of the CN's loop values, with one weight for each outer loop."""
+        """Weighted sum of each CN's loop values, with one weight for each outer loop."""
         total = np.zeros(1, np.int64)
         for loop, weight in zip(reversed(self.loops), reversed(weights), strict=True):
             total = sums(total, np.arange(loop.count, dtype=np.int64) * weight)
         return total if self.full_numbers is None else total[self.full_numbers]
 
     def tile_of(self, dimension: str) -> Integers:
-        """[cn] Number of the CN's tile along a dimension."""
+        """Tile of the CN along a dimension, as its position in `tiles[dimension]` (one entry for each CN)."""
         weights = []
         scale = 1
         for loop in self.loops:
@@ -170,8 +176,8 @@ class LayerGrid:
         return position if rank is None else rank[position]
 
     def combination_of(self, dimensions: Sequence[str]) -> tuple[Integers, tuple[int, ...]]:
-        """Pair ([cn] number of the CN's combination of tiles along some dimensions, number of tiles along each of
-        them). In the numbering, the tile of the first dimension changes slowest.
+        """Pair (number of each CN's combination of tiles along some dimensions, number of tiles along each of these
+        dimensions). Combinations are numbered so that the tile of the first dimension changes slowest.
         """
         combination = np.zeros(self.cn_count, np.int64)
         for dimension in dimensions:
@@ -181,15 +187,15 @@ class LayerGrid:
         return combination, tuple(self.tiles[dimension].count for dimension in dimensions)
 
     def ranges(self, dimension: str) -> tuple[Integers, Integers]:
-        """Pair ([cn] first value, [cn] value after the last value) of the CN's range along a dimension."""
+        """Range of each CN along a dimension, as a pair of arrays: first value, and value after the last one."""
         tiles = self.tiles[dimension]
         tile = self.tile_of(dimension)
         return tiles.start[tile], tiles.end[tile]
 
     @cached_property
     def groups(self) -> Integers:
-        """[cn] Group of the CN. Groups are numbered by the values of the group loops; the value of the first loop
-        changes fastest.
+        """Group of the CN (one entry for each CN). Groups are numbered by the values of the group loops; the value of
+        the first loop changes fastest.
         """
         weights = [0] * len(self.loops)
         scale = 1

@@ -1,8 +1,10 @@
 """Layer splitting (LayerSplittingStage): a layer whose weights exceed a memory is replaced by several layers.
 
 The result is an ONNX network that computes the same function. The parts of a layer are operators of the same type. Each
-part has the weights of some output channels, and a Concat joins the outputs. Weights in the model file are sliced. If
-weights are in other files or were left out, the parts have only a shape and, where possible, a position in the file.
+part has the weights of some output channels, and a Concat joins the outputs. Weights in the model file are sliced.
+Weights that are in other files or were left out are not read: the weight tensors of the parts then have only a shape
+and, if possible, a position in the other file.
+
 Mode 4 of `cn_define_mode` splits weights within a layer instead.
 """
 
@@ -56,7 +58,7 @@ class LayerSplit:
     operator_type: str
     weight_bits: int
     core_id: int
-    """Core whose memory for weights is the smallest among the allowed cores of the layer."""
+    """Id of the core with the smallest memory for weights among the cores that are allowed to run the layer."""
     memory: str
     memory_bits: int
     capacity_bits: int
@@ -77,18 +79,20 @@ class LayerSplit:
 
 @dataclass(frozen=True, eq=False)
 class SplitNetwork:
-    """Network after splitting, with a record of the splits."""
+    """Network after splitting, with a description of each split layer."""
 
     model: onnx.ModelProto
     splits: tuple[LayerSplit, ...]
-    """Split layers in the order of the network."""
+    """Layers that are split, in the order of the network."""
     notices: tuple[str, ...]
-    """Messages on layers with too large weights that are not split, and on data that are left out of the model."""
+    """Messages on layers that are not split although their weights are too large, and on data that are left out of the
+    model.
+    """
 
 
 @dataclass(frozen=True)
 class _Excess:
-    """Layer whose weights are too large."""
+    """Layer whose weights exceed the capacity that a memory has for them."""
 
     node: WorkloadNode
     weight_bits: int
@@ -106,7 +110,7 @@ class _Excess:
 def open_model(path: Path, keep_weights: bool = False) -> onnx.ModelProto:
     """Model to be split, read from a file. Raises InputError if the file cannot be read.
 
-    Files with weights are large. Without `keep_weights`, constants over 16 KiB in a file over 1 MiB keep only their
+    Files with weights are large. Without `keep_weights`, a constant over 16 KiB in a file over 1 MiB keeps only its
     shape and type. Data in other files are never opened.
     """
     model, _, _ = load_model(path)
@@ -129,12 +133,16 @@ def split_layers(
     options: SplitOptions,
     network_options: NetworkOptions | None = None,
 ) -> SplitNetwork:
-    """Copy of a model in which layers with too large weights are split.
+    """Network with a copy of `model` in which layers with too large weights are split. `workload` is the network of
+    `model`.
 
-    `workload` is the network of the model. The limit for a layer is a share of the smallest top memory for weights
-    among its allowed cores (see `SplitOptions`). A layer gets the smallest number of parts with which every part fits.
-    Layers with fixed cores are not split, because their list of cores has one core for each group. Raises InputError
-    with every layer for which not even the weights of one output channel fit.
+    The weights of a part can take at most a share of a memory; `options` gives the share. The memory is the smallest
+    top memory for weights among the cores that the layer is allowed to use. A layer gets the smallest number of parts
+    with which every part fits.
+
+    Layers with fixed cores are not split, because their list of cores has one core for each group. Operators of a form
+    that cannot be split are not split either. Both cases are listed in `notices`. Raises InputError with every layer
+    for which not even the weights of one output channel fit.
     """
     result = onnx.ModelProto()
     result.CopyFrom(model)
@@ -147,12 +155,14 @@ def split_layers(
         node = excess.node
         assert node.layer is not None
         if mapping.constraints_for(node.layer).core_allocation_is_fixed:
-            notices.append(f"{excess.text}; not split, because its cores are fixed")
+            notices.append(f"{excess.text}; the layer is not split, because its cores are fixed")
             continue
         operator = operators.get(node.outputs[0])
         form = operator_form(operator, _weight_tensor(node, workload), shapes) if operator is not None else None
         if form is None:
-            notices.append(f"{excess.text}; not split, because a {node.origin_type} of this form cannot be split")
+            notices.append(
+                f"{excess.text}; the layer is not split, because a {node.origin_type} of this form cannot be split"
+            )
         elif excess.weight_bits // form.channels > excess.capacity_bits:
             of_channel = excess.weight_bits // form.channels
             message = (
@@ -235,7 +245,7 @@ def _replace_operators(
 def _describe_outputs(
     graph: onnx.GraphProto, output: str, parts: Sequence[str], form: OperatorForm, split: LayerSplit
 ) -> None:
-    """Add the type and shape of each part's output, if the model has those of the whole output."""
+    """Add the type and shape of each part's output, if the model has type and shape of the whole output."""
     described = next((value for value in (*graph.value_info, *graph.output) if value.name == output), None)
     if described is None or len(described.type.tensor_type.shape.dim) <= form.output_axis:
         return
@@ -248,8 +258,10 @@ def _describe_outputs(
 
 
 def _finish(model: onnx.ModelProto, slicer: TensorSlicer, splits: Sequence[LayerSplit]) -> list[str]:
-    """Remove constants that no operator reads, mark constants without data, and record the splits in the model. Returns
-    messages.
+    """Remove sliced constants that no operator reads any longer. Let each constant that has neither data nor a data
+    file refer to the file NOT_INCLUDED. Add the splits to the metadata of the model.
+
+    Returns a list with one message on the constants whose data are left out; [] if there are none.
     """
     slicer.remove_unread()
     absent = [tensor for tensor in model.graph.initializer if not has_data(tensor) and not tensor.external_data]
@@ -264,4 +276,4 @@ def _finish(model: onnx.ModelProto, slicer: TensorSlicer, splits: Sequence[Layer
     names = ", ".join(emptied[:_MOST_NAMED]) + (
         f" and {len(emptied) - _MOST_NAMED} more" if emptied[_MOST_NAMED:] else ""
     )
-    return [f"shapes only, without data ({NOT_INCLUDED}): {names}"]
+    return [f"these constants have only a shape, their data are left out ({NOT_INCLUDED}): {names}"]

@@ -1,7 +1,7 @@
-"""Needs of the tiles of a layer: the elements of every tensor that each tile reads or makes.
+"""Elements of tensors that the tiles of a layer read (needs) and make.
 
-Tensors are made by layers, come from outside, or are constants. Nodes that only move data are traversed: needs of such
-a node's output are converted to needs of its inputs, box by box.
+Layers make tensors; other tensors come from outside or are constants. For a node that only moves data, needs of its
+output are converted to needs of its inputs, box by box.
 """
 
 import math
@@ -36,30 +36,33 @@ _ONE_ROW = np.zeros(1, np.int64)
 
 @dataclass(frozen=True, eq=False)
 class Demand:
-    """Elements of one tensor that the CNs of a layer need. The name of the tensor is not part of it.
+    """Elements of one tensor that the CNs of a layer need. The name of the tensor is stored elsewhere.
 
     A *content* is the set of elements for one combination of tiles along `dimensions`. All CNs with this combination
-    share it.
+    need the same content. Each content that has elements is an *entry* of the demand.
     """
 
     dimensions: tuple[str, ...]
-    """Dimensions of the layer along which tiles have different contents. In the numbering of contents, the tile of the
+    """Dimensions of the layer along which tiles have different contents. Contents are numbered so that the tile of the
     first dimension changes slowest.
     """
     content: Integers
-    """[entry] Content of the entry, ascending. A content without an entry has no elements"""
+    """Number of the content of each entry, in ascending order. Contents without an entry have no elements"""
     is_exact: bool
     """True if the elements are known exactly; if not, bounding boxes stand for them."""
     axes: tuple[tuple[AxisRows, Integers], ...] | None = None
-    """[axis] Pair (rows, [entry] row). The rows are exact even for boxes with gaps. None if a content has several
-    boxes, or if nodes that move data are between the layer and the tensor.
+    """Pair (rows of the axis, row of each entry) for each axis of the tensor. The rows are exact even if the needed
+    indices have gaps. None if `moved_boxes` gives the boxes instead, for example because nodes that move data are
+    between the layer and the tensor.
     """
     moved_boxes: Boxes | None = None
-    """Boxes if `axes` is None; else None."""
+    """Boxes in place of `axes`; None if `axes` is given."""
 
     @cached_property
     def boxes(self) -> Boxes:
-        """[entry, axis, 2] Boxes of elements, limited to the tensor"""
+        """Boxes of the entries, limited to the tensor: array of shape (entries, axes, 2). The last axis has the first
+        index and the index after the last one
+        """
         if self.moved_boxes is not None:
             return self.moved_boxes
         assert self.axes is not None
@@ -70,12 +73,12 @@ class Demand:
 
     @property
     def is_gapped(self) -> bool:
-        """True if some boxes have gaps: indices between the first and the last that are not needed."""
+        """True if some boxes have gaps: the box contains indices that are not needed."""
         return self.axes is not None and any(rows.gapped is not None for rows, _ in self.axes)
 
     def bounds(self, axis: int) -> tuple[Integers, Integers]:
-        """Arrays (first index, index after the last one) of the boxes along an axis. Each distinct range occurs once;
-        the order is arbitrary.
+        """Ranges of the boxes along an axis, as arrays (first index, index after the last one). Their order is
+        arbitrary, and ranges can be repeated.
         """
         if self.moved_boxes is not None:
             return self.moved_boxes[:, axis, 0], self.moved_boxes[:, axis, 1]
@@ -94,11 +97,11 @@ class Demand:
 
 @dataclass(frozen=True)
 class NetworkTensors:
-    """Tensors of a network: the producer of each tensor, and the nodes that only move data."""
+    """Shapes of the tensors of a network, and the nodes that only move data."""
 
     workload: Workload
     mover: dict[str, WorkloadNode]
-    """Node that moves the data, by tensor. Constants and outputs of layers have no key."""
+    """Tensor -> node that only moves data and makes the tensor. Constants and outputs of layers have no entry."""
     shape_of: dict[str, Shape]
     """Shape of each tensor, by its name."""
 
@@ -113,8 +116,8 @@ def network_tensors(workload: Workload) -> NetworkTensors:
 
 
 def unknown_dependencies(network: NetworkTensors) -> list[str]:
-    """Messages on tensors with unknown dependences that are read or that leave the network. The graph has no edges for
-    these dependences.
+    """Messages on tensors that layers read, or that leave the network, and whose dependences are unknown. The graph has
+    no edges for these dependences.
     """
     tensors = network.workload.tensor_of
     told = []
@@ -137,10 +140,10 @@ def unknown_dependencies(network: NetworkTensors) -> list[str]:
 def needs_of_layer(
     node: WorkloadNode, demands: Sequence[Demand], network: NetworkTensors
 ) -> dict[tuple[str, str], list[Demand]]:
-    """Needs of the CNs of a layer, by (operand of the layer, source tensor).
-
-    `demands` has the needs for each index map of the layer. The operand is '' for an input, such as a bias, that is not
-    an operand of the layer.
+    """Demands of the CNs of a layer, by (operand of the layer, source tensor). `demands` has, for each index map of the
+    layer, the demand for the tensor that the map reads. If a node that only moves data makes this tensor, the demand is
+    converted to demands for source tensors. The operand is '' for an input that is not an operand of the layer, such as
+    a bias.
     """
     found: dict[tuple[str, str], list[Demand]] = {}
     for index_map, demand in zip(node.index_maps, demands, strict=True):
@@ -166,14 +169,15 @@ def needs_of_outputs(network: NetworkTensors) -> dict[str, list[Demand]]:
 
 
 def whole_tensor(tensor: str, network: NetworkTensors) -> Demand:
-    """Demand of a whole tensor, as one content."""
+    """Demand for all elements of a tensor. The whole tensor is a single content."""
     axes = tuple((whole_row(0, size, size), _ONE_ROW) for size in network.shape_of[tensor])
     return Demand((), _ONE_ROW, True, axes)
 
 
 def sources_of(tensor: str, demand: Demand, network: NetworkTensors) -> Iterator[tuple[str, Demand]]:
-    """Source tensors behind `tensor`, as pairs (source tensor, demand). The demand for `tensor` is converted through
-    the nodes that move data.
+    """Pairs (source tensor, demand for this source tensor). Nodes that only move data make `tensor` from these source
+    tensors; a source tensor occurs once for each path to `tensor`. The demands are computed from `demand`, the demand
+    for `tensor`. If `tensor` is itself a source tensor, the only pair is (`tensor`, `demand`).
 
     A source tensor is made by a layer, comes from outside the network, or is constant.
     """
@@ -206,8 +210,8 @@ def _behind(index_map: IndexMap, demand: Demand, shape: Shape, input_shape: Shap
 
 
 def demand_of_map(index_map: IndexMap, shape: Shape, output_rows: Sequence[AxisRows], grid: LayerGrid) -> Demand:
-    """Needs of the CNs of a grid for the tensor that an index map reads. `output_rows` has the rows of the tensor that
-    the map writes.
+    """Demand of the CNs of a grid for the tensor that an index map reads. `shape` is the shape of this tensor.
+    `output_rows` has one `AxisRows` for each axis of the tensor that the map writes.
     """
     rows = access_rows(index_map.input, shape, index_map, grid)
     dimensions, content, row_of = _contents_of(grid, [row.dimensions for row in rows])
@@ -225,9 +229,11 @@ def demand_of_map(index_map: IndexMap, shape: Shape, output_rows: Sequence[AxisR
 def _contents_of(
     grid: LayerGrid, cut_by: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[str, ...], Integers, list[Integers]]:
-    """Triple (dimensions along which tiles have different contents, all contents, [axis][content] row of the axis).
+    """Triple (dimensions along which tiles have different contents, numbers of all contents, rows). The rows are a list
+    with one array for each axis: the row of each content along this axis. A content is the set of needed elements for
+    one combination of tiles.
 
-    `cut_by` has the dimensions that cut each axis.
+    `cut_by` has, for each axis, the dimensions that cut the axis.
     """
     used = {dimension for own in cut_by for dimension in own}
     dimensions = tuple([dimension for dimension in grid.cut_tiles if dimension in used])
@@ -239,11 +245,12 @@ def _contents_of(
 def _keeps_boxes(
     index_map: IndexMap, outputs: Boxes, inputs: Boxes, shape: Shape, possible: npt.NDArray[np.bool_]
 ) -> bool:
-    """True if a demand stays exact when boxes of outputs are converted to boxes of inputs. Then every element of an
-    input box is needed for the output box.
+    """True if an exact demand stays exact when boxes of outputs are converted to boxes of inputs: every element of an
+    input box is needed for the output box from which it was computed.
 
-    One case is that every axis follows one loop with step 1. The other case is that each output depends on a different
-    input and both boxes have the same number of elements, as in a reshape.
+    The function recognizes two cases. In the first case, every axis follows at most one loop, with step 1 or -1. In the
+    second case, each output element depends on an input element of its own, and both boxes have the same number of
+    elements, as in a reshape. `possible` is true for the boxes that have dependences; only these boxes are compared.
     """
     if not index_map.is_exact or shares_loops(index_map.input, index_map):
         return False
@@ -291,23 +298,29 @@ class Producer:
 
     grid: LayerGrid
     owners: tuple[AxisOwners, ...]
-    """[axis] Owners of the indices. The owner of an index is the contribution of its tile to the number of a CN."""
+    """Owners of the indices (one entry for each axis). The owner of an index is the contribution of its tile to the
+    number of a CN.
+    """
     last_step: int = 0
-    """Contribution of the last steps of all reductions to the number of a CN. Only CNs of these steps have final
-    values.
+    """Number that the last tiles along all reduction dimensions add to the number of a CN. Only CNs with these tiles
+    have final values.
     """
     is_exact: bool = True
-    """True if no two tiles contribute to the same element."""
+    """True if no two tiles of dimensions that index the output contribute to the same element. In a transposed
+    convolution, such tiles can overlap. Tiles along reduction dimensions are not considered.
+    """
     unsplittable: tuple[str, ...] = ()
     """Dimensions whose tiles contribute to the same elements. These tiles must be in one group."""
 
     def cns(self, owner: Integers) -> Integers:
-        """CNs that make certain elements. `owner` has the sum of the owners along all axes, for each element."""
+        """CNs that make certain elements. `owner` has the sum of the owners along all axes, one value for each
+        element.
+        """
         return self.grid.cn_of(owner + self.last_step)
 
 
 def producer_of(rows: Sequence[AxisRows], grid: LayerGrid) -> Producer:
-    """Producer of one output of a layer. `rows` has the rows along each axis of the output."""
+    """Producer of one output of a layer. `rows` has one `AxisRows` for each axis of the output."""
     owners: list[AxisOwners] = []
     shared: list[str] = []
     written: list[str] = []
@@ -326,10 +339,10 @@ def producer_of(rows: Sequence[AxisRows], grid: LayerGrid) -> Producer:
 
 
 def split_reductions(name: str, index_map: IndexMap, producer: Producer) -> list[Problem]:
-    """Messages on loops over cores that would split a reduction, for the layer called `name`.
+    """Problems, one for each loop over cores that would split a reduction of the layer called `name`.
 
-    A reduction must run on one core. Therefore its steps, and all tiles that contribute to the same elements, must be
-    in one group.
+    All steps of a reduction must run on one core. So the steps, and all tiles that contribute to the same elements,
+    must be in one group.
     """
     if not producer.unsplittable:
         return []
@@ -338,7 +351,7 @@ def split_reductions(name: str, index_map: IndexMap, producer: Producer) -> list
     for place in grid.tiling.group_loops:
         dimension = grid.loops[place].dimension
         if dimension in producer.unsplittable:
-            message = "a reduction cannot be split over cores, because partial sums cannot be added up between cores"
+            message = "a reduction cannot be split over cores without the key `reduction`, which says who adds"
             kept = _kept(index_map) - set(producer.unsplittable)
             allowed = ", ".join(name for name, _ in index_map.loops if name in kept)
             problems.append(Problem(message, path=name, value=dimension, allowed=allowed))
@@ -357,18 +370,18 @@ class LayerCut:
     """Layer with its cut into CNs. Layers of a network that differ only in the names of tensors share one object."""
 
     node: WorkloadNode
-    """First of the network's nodes that share this object."""
+    """First node of the network that uses this object."""
     grid: LayerGrid
     demands: tuple[Demand, ...]
-    """[index map] Needs of the CNs for the tensor that the map reads"""
+    """Needs of the CNs for the tensor that an index map reads (one entry for each index map)"""
     producers: tuple[tuple[int, Producer], ...]
-    """Pairs (number of an index map, producer of the tensor that the map writes). If several maps write a tensor, the
-    first one is listed.
+    """Pairs (number of an index map, producer of the tensor that the map writes). If several maps write a tensor, only
+    the first one is listed.
     """
 
 
 KnownCuts = dict[Hashable, list[LayerCut]]
-"""Cuts of layers, by loop sizes."""
+"""Loop sizes -> cuts of layers with these loop sizes."""
 
 
 def layer_cuts(
@@ -377,8 +390,8 @@ def layer_cuts(
     network: NetworkTensors,
     with_sizes: KnownCuts | None = None,
 ) -> list[LayerCut]:
-    """Cut of the layer of each node by the layer's outer loops. New cuts are added to `with_sizes`, a cache for the
-    same network.
+    """Cuts of layers into CNs by the outer loops in `tilings`, one for each node in `nodes`. New cuts are added to
+    `with_sizes`, a cache of cuts of the same network.
     """
     # To save time, only the loop sizes, which distinguish most layers, are hashed; the other fields are compared.
     with_sizes = {} if with_sizes is None else with_sizes
@@ -405,7 +418,7 @@ def _are_alike(node: WorkloadNode, other: WorkloadNode, shape_of: Mapping[str, S
     if len(node.index_maps) != len(other.index_maps) or _all_but_name(node.layer) != _all_but_name(other.layer):
         return False
     name_of: dict[str, str] = {}
-    """Output of the other layer that corresponds to each output of the first layer, by name."""
+    """Output of the first layer -> corresponding output of the other layer."""
     for one, two in zip(node.index_maps, other.index_maps, strict=True):
         output, source = one.output, one.input
         if (

@@ -1,4 +1,4 @@
-"""Pieces of data that are moved and stored as a whole; no two pieces share an element.
+"""Pieces of data, each moved and stored as a whole; no two pieces share an element.
 
 A tensor is cut along each axis wherever a tile of its producer ends, and wherever the needs of some CN begin or end.
 Halos are then pieces that several CNs need, and the data on an edge of the CN graph are a set of pieces.
@@ -7,9 +7,10 @@ A piece moves as a whole, even if some of its elements are not needed. For examp
 element of a line (a stride larger than the window), the CN gets the whole line. Lines without needed elements do not
 move.
 
-A tensor has one grid of pieces or several grids. Readers can need disjoint parts of an axis, such as queries, keys and
-values in one tensor. The needs of one reader should then not cut the part of another reader along the other axes. Each
-part gets a separate grid if the separate grids together have at most half as many pieces as one common grid.
+A tensor can have several grids of pieces. The reason: readers can need disjoint parts of one axis, such as queries,
+keys and values in one tensor. In a common grid, the cuts that one reader needs along the remaining axes would also cut
+the parts of the other readers. Therefore each part gets a grid of its own if all these grids together have at most half
+as many pieces as one common grid.
 """
 
 import math
@@ -37,20 +38,20 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Part of a tensor with a separate grid of pieces. In the numbering of the pieces, the segment of the last axis
+    """Part of a tensor with a grid of pieces of its own. Pieces are numbered so that the segment of the last axis
     changes fastest.
     """
 
     starts: tuple[Integers, ...]
-    """[axis] First index of each segment of the axis."""
+    """First index of each segment: one array for each axis."""
     sizes: Shape
     made_by: Producer | None
     """Producer of the tensor; None if the tensor comes from outside the network."""
     part: tuple[int, Flags] | None = None
-    """Pair (axis, [index] whether the index belongs to this block); None if the block is the whole tensor."""
+    """Pair (axis, mask of the indices of this axis that belong to the block); None if the block is the whole tensor."""
 
     def as_producer(self) -> Producer:
-        """Producer with one CN for each piece of this block. With this producer, `flows` computes the pieces that
+        """Producer with one CN for each piece of this block. With this producer, `flows` computes which pieces the
         readers need.
         """
         owners = []
@@ -64,7 +65,7 @@ class _Block:
         return Producer(LayerGrid((), LayerTiling(-1)), tuple(reversed(owners)))
 
     def segments(self, piece: Integers) -> list[Integers]:
-        """[axis][piece] Segment of the axis to which the piece belongs."""
+        """Segments to which pieces belong: one array for each axis, with one entry for each piece."""
         found = []
         for start in reversed(self.starts):
             found.append(piece % len(start))
@@ -72,7 +73,9 @@ class _Block:
         return found[::-1]
 
     def is_made(self, piece: Integers) -> Flags:
-        """[piece] Whether some CN makes the piece. Parts of a tensor that no CN makes have no data."""
+        """True if the piece has data: some CN makes it, or the tensor comes from outside the network (one entry for
+        each piece).
+        """
         made = np.ones(len(piece), dtype=bool)
         if self.made_by is not None:
             for start, owners, segment in zip(self.starts, self.made_by.owners, self.segments(piece), strict=True):
@@ -81,7 +84,9 @@ class _Block:
         return made
 
     def bits_and_owner(self, piece: Integers, element_bits: int) -> tuple[Integers, Integers]:
-        """Pair ([piece] size in bits, [piece] CN within the producer's layer, or OUTSIDE)."""
+        """Pair (size of each piece in bits, producing CN of each piece as a number within its layer). The CN is OUTSIDE
+        if no layer makes the tensor.
+        """
         bits = np.full(len(piece), element_bits, np.int64)
         number = np.zeros(len(piece), np.int64)
         for axis, segment in enumerate(self.segments(piece)):
@@ -95,7 +100,7 @@ class _Block:
 
 
 def _lengths(start: Integers, size: int) -> Integers:
-    """[segment] Length of the segment, in elements."""
+    """Length of each segment, in elements."""
     return np.append(start[1:], size) - start
 
 
@@ -105,7 +110,7 @@ def cutting(
     readers: tuple[tuple[tuple[Demand, ...], LayerGrid], ...],
     made_by: Producer | None,
 ) -> TensorPieces:
-    """Pieces of a tensor that some reader needs, and the needs of each reader."""
+    """Pieces of a tensor, and the needs of each reader. Pieces that no reader needs are left out."""
     bits: list[Integers] = []
     owner: list[Integers] = []
     needs: list[list[tuple[Integers, Integers]]] = [[] for _ in readers]
@@ -128,15 +133,15 @@ def cutting(
 
 
 def _in_order(parts: list[tuple[Integers, Integers]]) -> tuple[Integers, Integers]:
-    """Arrays (CN, piece) of all blocks, joined and sorted by CN."""
+    """Pair of arrays (CN, piece): the pairs of arrays in `parts`, joined and sorted by CN."""
     cn, piece = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     order = np.argsort(cn, kind="stable")
     return cn[order], piece[order]
 
 
 def _blocks(shape: Shape, demands: list[Demand], made_by: Producer | None) -> list[_Block]:
-    """Blocks of a tensor: one grid of the whole tensor, or one grid for each part of an axis. Several grids are used if
-    they have at most half as many pieces as the single grid.
+    """Blocks of a tensor: either one grid of the whole tensor, or one grid for each part of an axis. The parts are used
+    if their grids have at most half as many pieces as the single grid.
     """
     starts = tuple(_segments(axis, size, demands, made_by) for axis, size in enumerate(shape))
     best = [_Block(starts, shape, made_by)]
@@ -161,7 +166,7 @@ def _is_whole(demand: Demand, shape: Shape) -> bool:
 
 
 def _cell_count(blocks: list[_Block]) -> int:
-    """Total number of cells in the grids of blocks, including cells that no reader needs."""
+    """Number of pieces in the grids of blocks, including pieces that no reader needs."""
     count = 0
     for block in blocks:
         lengths = [len(start) for start in block.starts]
@@ -175,7 +180,9 @@ def _cell_count(blocks: list[_Block]) -> int:
 def _blocks_along(
     axis: int, starts: tuple[Integers, ...], shape: Shape, demands: list[Demand], made_by: Producer | None
 ) -> list[_Block]:
-    """Blocks of the parts of an axis with different needs; no demand spans two blocks."""
+    """Blocks of a tensor that result if `axis` is divided into parts so that no demand needs indices of two parts.
+    Parts with the same segments along the other axes share a block.
+    """
     hulls = sorted(
         (int(first.min()), int(end.max()), place)
         for place, (first, end) in enumerate(demand.bounds(axis) for demand in demands)
@@ -208,8 +215,9 @@ def _add_part(
     demands: list[Demand],
     made_by: Producer | None,
 ) -> None:
-    """Add a part of an axis to the block with the same segments along the other axes. Without such a block, the part
-    becomes a new block.
+    """Add a part of a tensor to `blocks`. `part` is a pair (axis, mask of the indices of this axis that belong to the
+    part). Along all other axes, `demands` and `made_by` cut the part into segments. If a block has the same segments as
+    the part, the part joins this block; if not, the part becomes a new block.
     """
     axis, inside = part
     own = tuple(
@@ -223,7 +231,9 @@ def _add_part(
 
 
 def _segments(axis: int, size: int, demands: list[Demand], made_by: Producer | None) -> Integers:
-    """First index of each segment of an axis. Segments begin where a tile of the producer or a need begins or ends."""
+    """Segments of an axis of a tensor, as the first index of each. A segment begins at each index at which a tile of
+    the producer begins or ends, and at each index at which a box of `demands` begins or ends.
+    """
     begins = np.zeros(size + 1, dtype=bool)
     begins[0] = True
     if made_by is not None:
@@ -236,30 +246,36 @@ def _segments(axis: int, size: int, demands: list[Demand], made_by: Producer | N
 
 @dataclass(frozen=True, eq=False)
 class DataPieces:
-    """All pieces of a network, with the CNs that need each piece. Pieces that are neither needed nor outputs are left
-    out.
+    """Pieces of all tensors of a network, with the CNs that need each piece. Pieces that are neither needed nor outputs
+    are left out.
     """
 
     bits: Integers
-    """[piece] Size of the piece in bits"""
+    """Size of the piece in bits (one entry for each piece)"""
     producer: Integers
-    """[piece] CN that produces the piece, or OUTSIDE"""
+    """CN that produces the piece; OUTSIDE if the piece comes from outside the network's layers (one entry for each
+    piece)
+    """
     tensor: Integers
-    """[piece] Position of the piece's tensor in `tensors`; the pieces of a tensor are consecutive"""
+    """Position of the piece's tensor in `tensors` (one entry for each piece); the pieces of one tensor have consecutive
+    numbers
+    """
     is_output: npt.NDArray[np.bool_]
-    """[piece] Whether the piece leaves the network"""
+    """True if the piece leaves the network (one entry for each piece)"""
     need_cn: Integers
-    """[need] CN that needs the piece; the column is in ascending order"""
+    """CN that needs the piece (one entry for each need, sorted by this column)"""
     need_piece: Integers
-    """[need] Piece that is needed"""
+    """Piece that is needed (one entry for each need)"""
     need_operand: SmallIntegers
-    """[need] Position of the operand in the list of operands of the CN graph"""
+    """Position of the operand in the list of operands of the CN graph (one entry for each need)"""
     tensors: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class _Reader:
-    """Reader of a tensor for one operand. The operand number OUTSIDE stands for data that leave the network."""
+    """Reader of a tensor: a layer that reads the tensor for one of its operands, or the outside of the network. For the
+    outside, `operand` is OUTSIDE.
+    """
 
     operand: int
     first_cn: int
@@ -269,8 +285,8 @@ class _Reader:
 
 @once_a_graph
 def data_pieces(workload: Workload, graph: CnGraph, known: CutMemory | None = None) -> DataPieces:
-    """Pieces of the network of a CN graph. `workload` must be the network from which `build_cn_graph` made the graph.
-    `known` is a cache from other graphs of the same network, which saves time.
+    """Pieces of all tensors of a network. `graph` must be the CN graph that `build_cn_graph` made from `workload`.
+    `known` is a cache that all graphs of one network can share; it saves time.
     """
     known = known or CutMemory(workload)
     nodes = [node for node in workload.nodes if node.layer is not None]
@@ -318,7 +334,9 @@ def data_pieces(workload: Workload, graph: CnGraph, known: CutMemory | None = No
 def _readers(
     nodes: list[WorkloadNode], cuts: list[LayerCut], graph: CnGraph, known: CutMemory
 ) -> dict[str, list[_Reader]]:
-    """Readers by tensor, for all tensors that a layer makes or that come from outside."""
+    """Tensor -> its readers: the layers that need data of the tensor and, for outputs of the network, the outside of
+    the network.
+    """
     readers: dict[str, list[_Reader]] = defaultdict(list)
     for node, cut, layer in zip(nodes, cuts, graph.layers, strict=True):
         for (operand, tensor), demands in known.needs(node, cut).items():
@@ -329,7 +347,7 @@ def _readers(
 
 
 def _producers(nodes: list[WorkloadNode], cuts: list[LayerCut], graph: CnGraph) -> dict[str, tuple[Producer, int]]:
-    """Pair (producer of each tensor, first CN of its producing layer), both keyed by tensor."""
+    """Tensor -> pair (producer of the tensor, first CN of the layer that produces it)."""
     producers: dict[str, tuple[Producer, int]] = {}
     for node, cut, layer in zip(nodes, cuts, graph.layers, strict=True):
         for place_of_map, made_by in cut.producers:

@@ -1,6 +1,6 @@
-"""Splits of ONNX operators over output channels: the inputs to cut, the axes to cut along, and the joined parts.
+"""Splits of ONNX operators over output channels: which inputs are cut along which axes, and how the parts are joined.
 
-Constants are sliced without reading weights that are in other files or were left out.
+Constants are sliced; weights that are in other files, or that were left out, are not read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,14 +28,14 @@ Ranges = Sequence[tuple[int, int]]
 
 @dataclass
 class TensorSlicer:
-    """Slicer of the tensors of a model. If a slice is requested again, the existing slice is used."""
+    """Slicer for the tensors of a model. If the same slice is needed again, the slicer uses the existing one."""
 
     model: onnx.ModelProto
     opset: int
     """Version of the standard operator set that the model uses."""
     emptied: set[str] = field(default_factory=set)
-    """Names of tensors whose slices have only a shape. A file contains the data of these tensors, but the slices do not
-    refer to it.
+    """Names of tensors whose slices have only a shape. The data of such a tensor are in another file, and the slices
+    cannot refer to parts of this file.
     """
     _made: dict[tuple[str, int, tuple[tuple[int, int], ...]], list[str]] = field(default_factory=dict)
     _initializers: dict[str, onnx.TensorProto] = field(init=False)
@@ -49,10 +49,10 @@ class TensorSlicer:
         self._taken |= {name for node in graph.node for name in (*node.input, *node.output)}
 
     def slices(self, name: str, axis: int, ranges: Ranges, nodes: list[onnx.NodeProto]) -> list[str]:
-        """Names of the slices of a tensor along an axis.
+        """Names of the slices of a tensor along an axis. Slices that do not exist yet are made.
 
-        An initializer is replaced by one initializer for each slice. Any other tensor is sliced by an operator, which
-        is added to `nodes`.
+        The slices of an initializer are new initializers. Any other tensor is sliced by an operator, which is added to
+        `nodes`.
         """
         key = (name, axis, tuple(ranges))
         if key not in self._made:
@@ -65,8 +65,9 @@ class TensorSlicer:
         return self._made[key]
 
     def part_names(self, name: str, count: int) -> list[str]:
-        """New tensor names for the parts of a tensor, which are reserved from then on. If the tensor is cut in several
-        ways, the names have suffixes.
+        """New names for the parts of a tensor. The names are reserved, so that no other tensor gets them. Apostrophes
+        are appended to `name` if names of parts already exist, for example because the tensor is also cut in another
+        way.
         """
         names = [part_name(name, place, count) for place in range(count)]
         while not self._taken.isdisjoint(names):
@@ -115,7 +116,9 @@ class TensorSlicer:
         return helper.make_node("Split", [name, sizes_name], list(names), name=node_name, axis=axis)
 
     def remove_unread(self) -> None:
-        """Remove the initializers that no operator reads after the split."""
+        """Remove sliced initializers that no operator reads any longer. An initializer that is an output of the model
+        stays.
+        """
         graph = self.model.graph
         cut = {name for name, _, _ in self._made} & set(self._initializers)
         unread = cut - _names_read(graph) - {value.name for value in graph.output}
@@ -126,7 +129,9 @@ class TensorSlicer:
 
 
 def has_data(tensor: onnx.TensorProto) -> bool:
-    """True if the data of a tensor are in the model itself."""
+    """True if the tensor itself contains its data, or has no elements; false if the data are in another file or are
+    left out.
+    """
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         return False
     return 0 in tensor.dims or any(len(getattr(tensor, name)) for name in _DATA_FIELDS)
@@ -153,8 +158,8 @@ def _names_read(graph: onnx.GraphProto) -> set[str]:
 
 
 def _external_slice(tensor: onnx.TensorProto, start: int, end: int) -> dict[str, str] | None:
-    """Location of some rows of a tensor in its data file, where rows are stored consecutively. None if the location
-    cannot be determined.
+    """Location of the rows `start` to `end` - 1 of a tensor in its data file, as keys and values of `external_data`.
+    Rows are stored one after the other. None if the location cannot be determined.
     """
     given = {entry.key: entry.value for entry in tensor.external_data}
     rows = tensor.dims[0] if tensor.dims else 0
@@ -179,17 +184,22 @@ Shapes = Mapping[str, tuple[int, ...]]
 _DATA = 0
 """Position of the data input, which is not a constant, among the inputs of each convolution operator."""
 _BESIDE_OF_CONVOLUTION = {"Conv": (2,), "ConvInteger": (3,), "QLinearConv": (4, 5, 8)}
-"""Positions of convolution inputs that can have one value per output channel: bias, scales, zero points."""
+"""Positions of the inputs of a convolution, other than data and weights, that can have one value for each output
+channel: bias, scales, zero points.
+"""
 _BESIDE_OF_COLUMNS = {"MatMul": (), "MatMulInteger": (3,), "QLinearMatMul": (4, 5)}
 _BESIDE_OF_ROWS = {"MatMul": (), "MatMulInteger": (2,), "QLinearMatMul": (1, 2, 6, 7)}
-"""Positions of matrix-product inputs that can have one value per row or column. The rows count if the weights are on
-the left, the columns if they are on the right.
+"""Positions of the inputs, other than the two matrices, that can have one value for each output channel of a matrix
+product. `_BESIDE_OF_COLUMNS` applies if the weights are the right matrix: output channels are then columns.
+`_BESIDE_OF_ROWS` applies if the weights are the left matrix: output channels are then rows.
 """
 
 
 @dataclass(frozen=True)
 class OperatorForm:
-    """Form of an operator that can be split: its weights, and the axes of the output channels."""
+    """Description of how an operator can be split: the input with the weights, and the axes of the output channels in
+    weights and output.
+    """
 
     weight_input: int
     weight_axis: int
@@ -203,7 +213,9 @@ class OperatorForm:
     is_of_rows: bool = False
     """True if the output channels are the rows of a matrix product. If so, the weights are its left operand."""
     beside: tuple[tuple[int, int], ...] = ()
-    """Pairs (input, axis) of the further inputs that have one value for each output channel."""
+    """Pairs (position of the input, axis of the output channels in this input), one for each further input that has one
+    value for each output channel, such as the bias. Data and weights are not listed.
+    """
 
 
 @dataclass(frozen=True)
@@ -215,13 +227,14 @@ class ChannelPart:
     """End of the range: the channel after the last one."""
     first_group: int = 0
     group_count: int = 1
-    """Number of groups to which the channels of this part belong. A part covers whole groups, or a piece of one group.
+    """Number of groups to which the channels of this part belong. A part covers one or several whole groups, or a range
+    within one group.
     """
 
 
 def operator_form(node: onnx.NodeProto, weights: str, shapes: Shapes) -> OperatorForm | None:
-    """Form of an operator; None if the operator cannot be split. `weights` is the name of the weight tensor, which the
-    operator must read exactly once.
+    """Description of how an operator can be split; None if it cannot be split. The operator must read `weights`, the
+    name of the weight tensor, exactly once.
     """
     if node.domain not in STANDARD_DOMAINS or list(node.input).count(weights) != 1 or len(node.output) != 1:
         return None
@@ -254,11 +267,12 @@ def operator_form(node: onnx.NodeProto, weights: str, shapes: Shapes) -> Operato
 
 
 def channel_parts(form: OperatorForm, most_channels: int) -> tuple[ChannelPart, ...]:
-    """Parts with at most `most_channels` channels each, as few as possible. All parts except the last part have the
-    same size.
+    """Parts with at most `most_channels` channels each, as few as possible. Without groups, all parts except the last
+    one have the same size.
 
-    For a convolution with groups, each part has one or several whole groups, or every group is cut in the same way.
-    Raises ValueError if `most_channels` is below 1.
+    In a convolution with groups, there are two cases. If a whole group has at most `most_channels` channels, each part
+    has one or several whole groups. If a group has more channels, every group is cut in the same way, and the last part
+    of each group can be smaller. Raises ValueError if `most_channels` is below 1.
     """
     if most_channels < 1:
         raise ValueError("a part must have at least one channel")
@@ -321,7 +335,9 @@ def _slice_data(
     nodes: list[onnx.NodeProto],
     inputs: list[list[str]],
 ) -> None:
-    """Restrict the data input of each part to the input channels of its groups, for a convolution with groups."""
+    """Replace the data input of each part of a convolution with groups in `inputs` by a slice that has only the input
+    channels of the part's groups. Operators that make slices are added to `nodes`.
+    """
     spans = list(dict.fromkeys((part.first_group, part.first_group + part.group_count) for part in parts))
     if len(spans) == 1:
         return
@@ -340,8 +356,9 @@ def _weight_place(operator_type: str) -> int:
 
 
 def _with_beside(form: OperatorForm, node: onnx.NodeProto, shapes: Shapes, places: Sequence[int]) -> OperatorForm:
-    """Form that also lists the inputs in `places` with one value for each output channel. All parts share the other
-    inputs.
+    """Copy of a form in which the field `beside` lists inputs that have one value for each output channel. Only the
+    inputs at the positions `places` are examined. All parts of the operator share the examined inputs that are not
+    listed.
     """
     found = []
     for place in places:
@@ -353,11 +370,12 @@ def _with_beside(form: OperatorForm, node: onnx.NodeProto, shapes: Shapes, place
 
 
 def _channel_axis(shape: Sequence[int], form: OperatorForm, *, is_gemm: bool) -> int | None:
-    """Axis of the output channels in a bias, a scale or a zero point; None if the tensor has one value for all
-    channels.
+    """Axis of the output channels in a bias, a scale or a zero point with shape `shape`; None if the tensor does not
+    have one value for each channel.
 
-    A vector is indexed by channel, except the bias of a Gemm, which is indexed by column. In tensors with more axes,
-    the last axis has the columns, and the axis before the last has the rows.
+    The only axis of a vector is the axis of the channels. The vector bias of a Gemm is an exception: its axis is the
+    axis of the columns, so the result is None if the channels are rows. In tensors with more axes, the columns are the
+    last axis, and the rows are the axis before it.
     """
     if len(shape) == 1:
         axis = None if is_gemm and form.is_of_rows else 0

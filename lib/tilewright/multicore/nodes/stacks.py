@@ -1,6 +1,6 @@
-"""Layer stacks: sets of layers that are fused with each other (Stream, 2025)."""
+"""Layer stacks: a stack is a set of layers that are fused (Stream, 2025)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 from tilewright.base.errors import InputError, Problem
@@ -27,29 +27,29 @@ def layer_stacks(
 
     In mode `lbl` every layer is a stack. In mode `fused` there are three cases. (1) If `stacks` is given, it lists the
     stacks. (2) If `stack_cutoffs` (node ids) is given, each stack has the consecutive layers up to and including a
-    cutoff. (3) Otherwise the first layers form one stack.
+    cutoff. (3) Otherwise all layers form one stack.
 
-    In cases 2 and 3, a stack ends early if the weights of its layers would exceed `weight_capacity_bits`, and it is
-    then the last such stack. This limit is the capacity of all cores together; None means no limit. Every layer that is
-    in no stack becomes a separate stack. Ids of nodes without a layer are left out. Raises InputError if the mode or
-    the stacks are wrong.
+    In cases 2 and 3, a stack ends early if the weights of its layers would exceed `weight_capacity_bits`, the capacity
+    of all cores together (None: no limit). All later layers are then in no stack. Every layer that is in no stack
+    becomes a separate stack. Ids of nodes without a layer are left out. Raises InputError if the mode or the stacks are
+    wrong.
     """
     if mode not in STACK_MODES:
         raise InputError([Problem("not a mode", path="mode", value=mode, allowed=", ".join(STACK_MODES))])
     layers = {node.node_id: node for node in workload.nodes if node.layer is not None}
     ids = list(layers)
     if mode == LAYER_BY_LAYER:
-        return tuple((node_id,) for node_id in ids)
+        return _alone(layers.values())
     if stacks is not None:
-        return _given(workload, stacks, ids)
-    last = ids[-1] if ids else 0
+        return _given(workload, stacks, layers)
+    last = max((node.network_id for node in layers.values()), default=0)
     found: list[tuple[int, ...]] = []
     start = 0
     for cutoff in stack_cutoffs or (last,):
         members: list[int] = []
         used = 0
         for node_id in ids[start:]:
-            if node_id > cutoff:
+            if layers[node_id].network_id > cutoff:
                 break
             used += _weight_bits(layers[node_id], workload)
             if weight_capacity_bits is not None and used > weight_capacity_bits:
@@ -58,9 +58,19 @@ def layer_stacks(
         if members:
             found.append(tuple(members))
         start += len(members)
-        if start < len(ids) and ids[start] <= cutoff:
+        if start < len(ids) and layers[ids[start]].network_id <= cutoff:
             break
-    return (*found, *((node_id,) for node_id in ids[start:]))
+    return (*found, *_alone(layers[node_id] for node_id in ids[start:]))
+
+
+def _alone(nodes: "Iterable[WorkloadNode]") -> Stacks:
+    """Stacks of layers if no layers are fused: one stack for each layer of the network file. If parts and additions
+    replaced such a layer, they form one stack.
+    """
+    members: dict[int, list[int]] = {}
+    for node in nodes:
+        members.setdefault(node.network_id, []).append(node.node_id)
+    return tuple(map(tuple, members.values()))
 
 
 def _weight_bits(node: "WorkloadNode", workload: "Workload") -> int:
@@ -68,7 +78,11 @@ def _weight_bits(node: "WorkloadNode", workload: "Workload") -> int:
     return weight_bits(node.layer, network_input_operands(node, workload))
 
 
-def _given(workload: "Workload", stacks: Sequence[Sequence[int]], ids: list[int]) -> Stacks:
+def _given(workload: "Workload", stacks: Sequence[Sequence[int]], layers: "Mapping[int, WorkloadNode]") -> Stacks:
+    """Given stacks, and a stack for every other layer. The parts and additions that replace a layer are in the stack
+    that lists them, or else in the stack that lists the layer. Raises InputError if a listed id belongs to no node, or
+    if an id is listed twice.
+    """
     known = {node.node_id for node in workload.nodes}
     problems, seen = [], set()
     for place, stack in enumerate(stacks):
@@ -81,8 +95,13 @@ def _given(workload: "Workload", stacks: Sequence[Sequence[int]], ids: list[int]
             seen.add(node_id)
     if problems:
         raise InputError(problems)
-    layers = set(ids)
-    kept = [tuple(node_id for node_id in stack if node_id in layers) for stack in stacks]
-    alone = [(node_id,) for node_id in ids if node_id not in seen]
+    stack_of = {node_id: place for place, stack in enumerate(stacks) for node_id in stack}
+    kept: list[list[int]] = [[node_id for node_id in stack if node_id in layers] for stack in stacks]
+    alone = []
+    for node in layers.values():
+        if node.node_id not in seen:
+            listed = stack_of.get(node.network_id)
+            (alone.append(node) if listed is None else kept[listed].append(node.node_id))
     # Layers that are in no given stack keep their position in the order of the network.
-    return tuple(sorted((stack for stack in (*kept, *alone) if stack), key=min))
+    found = [tuple(stack) for stack in (*kept, *_alone(alone)) if stack]
+    return tuple(sorted(found, key=lambda stack: min(layers[node_id].network_id for node_id in stack)))

@@ -1,8 +1,8 @@
 """Outer loops that cut layers into computation nodes, from `cn_define_mode` with hint loops or from mapping files.
 
-Hint loops are the notation of Stream until 2024. Since 2025, Stream uses mapping files and layer stacks, which say
-which layers are fused. This module reads both notations, because both give the same kind of tilings and need the same
-checks of loops.
+Hint loops are the notation of Stream until 2024. Since 2025, Stream uses mapping files, and layer stacks that list the
+layers to be fused. One module reads both notations, because they give the same kind of tilings and need the same checks
+of loops.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -38,7 +38,7 @@ class LayerTiling:
 
     node_id: int
     loops: tuple[OuterLoop, ...] = ()
-    """Loops, innermost first. In the numbers of the CNs, the first loop counts fastest. If several loops cut one
+    """Loops, innermost first. CNs are numbered so that the first loop changes fastest. If several loops cut one
     dimension, the innermost of them has the smallest tiles.
     """
     group_loops: tuple[int, ...] = ()
@@ -62,7 +62,7 @@ class Tiling:
     stacks: tuple[tuple[int, ...], ...]
     """Node ids of the layers of each stack. The layers of a stack are fused; stacks run one after the other."""
     notices: tuple[str, ...] = ()
-    """Messages on legal input that was not applied as it was written, such as fewer tiles than requested."""
+    """Messages on valid input that was not applied exactly as it was written, such as fewer tiles than requested."""
 
     @cached_property
     def of_node(self) -> Mapping[int, LayerTiling]:
@@ -75,10 +75,11 @@ def counted_loops(
 ) -> tuple[tuple[OuterLoop | None, ...], list[str]]:
     """Pair (outer loops, messages on loops that differ from the request).
 
-    `counts` has pairs (dimension, number of tiles or "all"), innermost first. The tile size is the size of the
-    dimension divided by the number of tiles, rounded up; the last tile is the remainder. Therefore there can be fewer
-    tiles than requested: a dimension of 6 in 4 tiles gives 3 tiles of 2. An entry of the result is None if the loop has
-    only one tile. If several loops cut one dimension, the outer loops cut first.
+    `counts` has pairs (dimension, number of tiles), innermost loop first. The number "all" means tiles of size 1. The
+    tile size is the size of the dimension divided by the number of tiles, rounded up; the last tile can be smaller.
+    Therefore there can be fewer tiles than requested: a dimension of 6 in 4 tiles gives 3 tiles of 2. A loop with only
+    one tile is None in the result. If several loops cut one dimension, each inner loop cuts the tiles of the loop
+    outside it.
     """
     spans = dict(layer.loop_sizes)
     loops: list[OuterLoop | None] = []
@@ -98,8 +99,8 @@ def counted_loops(
 
 
 def layer_tiling(node_id: int, loops: Sequence[OuterLoop | None], in_group: Sequence[bool]) -> LayerTiling:
-    """Tiling with the loops that are not None. `in_group` has one entry for each of `loops`: whether the loop separates
-    groups.
+    """Tiling of a layer by the entries of `loops` that are not None. `in_group` has one value for each entry of
+    `loops`: True if the iterations of the loop belong to different groups of CNs.
     """
     kept: list[OuterLoop] = []
     places = []
@@ -116,11 +117,9 @@ HintLoop = tuple[str, int | str]
 HintLoops = Sequence[HintLoop] | Sequence[Sequence[HintLoop]] | Mapping[tuple[int, ...], Sequence[HintLoop]]
 DefineMode = Literal[1, 2, 3, 4]
 OUTER, INNER, BY_LAYER, SPLIT_WEIGHTS = MODES = get_args(DefineMode)
-"""Values of `cn_define_mode`.
-
-OUTER: hint loops are outside of CNs. INNER: hint loops are inside of CNs. BY_LAYER: hint loops are outside of CNs, with
-different loops for each set of layers. SPLIT_WEIGHTS: hint loops are outside of CNs, and weights that are too large are
-split.
+"""Values of `cn_define_mode`. OUTER: hint loops are the outer loops, around CNs. INNER: hint loops are inside of CNs.
+BY_LAYER: as OUTER, with different loops for each set of layers. SPLIT_WEIGHTS: as OUTER, and weights that are too
+large are split.
 """
 
 
@@ -130,12 +129,13 @@ class HintLoopOptions:
 
     cn_define_mode: int = OUTER
     hint_loops: HintLoops = ()
-    """List of loops, innermost first. For example, [("OY", "all")] cuts each layer into lines. Mode 3: a list of such
-    lists, or a table from layers (node ids) to such lists.
+    """List of loops, innermost first. For example, [("OY", "all")] cuts each layer into lines. In mode 3, it is a list
+    of such lists, or a table: node ids of layers -> list of loops.
     """
     layer_cutoffs: tuple[int, ...] = ()
-    """Mode 3: node ids of the layers at which the next list of loops begins. Layers below the first cutoff get the
-    first list.
+    """Node ids of layers in rising order, for mode 3 with a list of lists. Layers before the first of these ids get the
+    first list of loops. Layers from the first id on, up to the layer before the second id, get the second list, and so
+    on.
     """
     weight_capacity_bits: Mapping[int, int] | None = None
     """Mode 4: bits that are available for the weights of a CN, by node id. Layers without an entry are not split."""
@@ -166,7 +166,9 @@ def hint_loop_tiling(workload: "Workload", options: HintLoopOptions) -> Tiling:
 def _layer_tiling(
     node: "WorkloadNode", options: HintLoopOptions, inputs: frozenset[str]
 ) -> tuple[LayerTiling, list[str]]:
-    """Pair (tiling of a layer, messages). `inputs` has the operands that read inputs of the network."""
+    """Pair (tiling of a layer by the loops of `options`, messages on loops that differ from the request). `inputs` has
+    the operands of the layer that read inputs of the network.
+    """
     layer = node.layer
     assert layer is not None
     hints = [(name.upper(), size) for name, size in hints_for(node, options) if name.upper() in layer.size_of]
@@ -191,7 +193,9 @@ def _loop_of_tiles(name: str, span: int, size: int) -> OuterLoop | None:
 
 
 def _dimensions_of_weights(layer: Layer, inputs: frozenset[str]) -> set[str]:
-    """Dimensions along which tiles differ both in their weights and in their outputs."""
+    """Dimensions that both the weights and the outputs of a layer have; empty if the layer has no weights. `inputs` has
+    the operands that read inputs of the network.
+    """
     dimensions = dict(layer.operand_dimensions)
     operand = weight_operand(layer, inputs)
     return set() if operand is None else set(dimensions[operand]) & set(dimensions[OUTPUT])
@@ -203,8 +207,8 @@ def hints_for(node: "WorkloadNode", options: HintLoopOptions) -> Sequence[HintLo
     if options.cn_define_mode != BY_LAYER:
         return hints  # type: ignore[return-value]
     if isinstance(hints, Mapping):
-        return next((found for members, found in hints.items() if node.node_id in members), ())
-    place = sum(cutoff <= node.node_id for cutoff in options.layer_cutoffs)
+        return next((found for members, found in hints.items() if node.network_id in members), ())
+    place = sum(cutoff <= node.network_id for cutoff in options.layer_cutoffs)
     return hints[place]  # type: ignore[return-value]
 
 
@@ -213,12 +217,17 @@ def _inner_size(size: int | str, span: int) -> int:
 
 
 def hint_loop_problems(options: HintLoopOptions, nodes: "list[WorkloadNode] | None" = None) -> list[Problem]:
-    """Problems of the values of the options. If `nodes` is given, unknown layers and dimensions are also reported."""
+    """Problems with the values of the options. If `nodes` is given, layers and dimensions that do not exist are
+    problems, too.
+    """
     if options.cn_define_mode not in MODES:
         allowed = ", ".join(str(mode) for mode in MODES)
         return [
             Problem(
-                "not a way to define CNs", path="cn_define_mode", value=str(options.cn_define_mode), allowed=allowed
+                "no mode for cutting layers into CNs has this number",
+                path="cn_define_mode",
+                value=str(options.cn_define_mode),
+                allowed=allowed,
             )
         ]
     if options.cn_define_mode != BY_LAYER:
@@ -243,7 +252,7 @@ def _table_problems(
     table: Mapping[tuple[int, ...], Sequence[HintLoop]], nodes: "list[WorkloadNode] | None"
 ) -> list[Problem]:
     problems, seen = [], set()
-    known = None if nodes is None else {node.node_id for node in nodes}
+    known = None if nodes is None else {node.network_id for node in nodes}
     for members, loops in table.items():
         path = f"hint_loops[{members}]"
         problems += _loop_problems(loops, path, nodes)
@@ -288,18 +297,20 @@ _IMAGE_RANK = 4
 def mapped_tiling(
     workload: Workload, entry_of: Mapping[int, MappingConstraints], stacks: Sequence[Sequence[int]]
 ) -> Tiling:
-    """Tiling of every layer of a network by the mapping file. Raises InputError with all problems.
+    """Tiling of every layer of a network, as the mapping file requests it. Raises InputError with all problems.
 
-    `entry_of` has the mapping entry of each layer, by node id. Loops over cores are the innermost loops: CNs 0, 1, ...
-    are the parts of the first tile, one for each group. A layer that is alone in its stack is not cut into tiles that
-    run one after the other.
+    `entry_of` has the mapping entry of each layer, by node id. Loops over cores are the innermost loops. Therefore the
+    CNs with the smallest numbers are those of the first tile, one CN for each group. A layer that is alone in its stack
+    is cut only over cores, not into tiles that run one after the other. Parts and additions that replace one layer of
+    the network file count as one layer.
     """
-    fused = {node_id for stack in stacks if len(stack) > 1 for node_id in stack}
+    whole = {node.node_id: node.network_id for node in workload.nodes}
+    fused = {one for stack in stacks if len({whole[member] for member in stack}) > 1 for one in stack}
     tilings: list[LayerTiling] = []
     notices: list[str] = []
     problems: list[Problem] = []
     known: dict[Hashable, LayerTiling] = {}
-    """Cache of the tilings that have no messages. It saves time, because networks repeat their layers."""
+    """Cache of the tilings that gave no messages. It saves time, because networks repeat their layers."""
     for node in workload.nodes:
         if node.layer is None:
             continue
@@ -323,7 +334,13 @@ def mapped_tiling(
 def _mapped_layer_tiling(
     node: WorkloadNode, entry: MappingConstraints, is_fused: bool, problems: list[Problem]
 ) -> tuple[LayerTiling, list[str]]:
-    """Pair (tiling of a layer by its mapping entry, messages)."""
+    """Pair (tiling of a layer as its mapping entry requests, messages on loops that are left out or that differ from
+    the request).
+
+    With `is_fused`, the layer is cut over cores and into tiles that run one after the other; otherwise it is cut only
+    over cores. If the entry asks for one tile for each of its cores but lists no cores, a problem is added to
+    `problems`.
+    """
     assert node.layer is not None
     names = dimension_names(node.layer, entry)
     split, left_out = loops_over_cores(node.layer, entry)
@@ -342,8 +359,8 @@ def loops_over_cores(layer: Layer, entry: MappingConstraints) -> tuple[tuple[Til
     """Pair (loops over cores for a layer, messages on loops that are left out). The loops come from the mapping entry
     of the layer.
 
-    An entry that does not name the layer can be meant for other layers. Its loops are left out where they would split a
-    reduction of this layer. For example, a maximum over K still runs on one core.
+    An entry that does not name the layer can be meant for other layers. A loop of such an entry is left out if it would
+    split a reduction of this layer. For example, a maximum over K still runs on one core.
     """
     if entry.name == layer.name:
         return entry.inter_core_tiling, []
@@ -364,8 +381,8 @@ def dimension_names(layer: Layer, entry: MappingConstraints) -> dict[str, str]:
     """Dimensions of a layer, by the names that the mapping file can use for them.
 
     If the entry has `layer_dimension_names`, these names are also accepted. Elementwise layers with a four-dimensional
-    output also accept H and D for axes 1 and 2, because Stream names the axes of every such tensor B, H, D, K. They do
-    not accept K for the last axis, because K means the channels in tilewright.
+    output also accept H and D for axes 1 and 2, because Stream names the axes of every such tensor B, H, D, K. These
+    layers do not accept K for the last axis, because K means the channels in tilewright.
     """
     names = {name: name for name, _ in layer.loop_sizes}
     output = layer.operand_dimensions[0][1]
@@ -389,8 +406,11 @@ def _tiles(
     written: Sequence[TilingEntry],
     problems: list[Problem],
 ) -> tuple[list[tuple[str, int | str]], list[str]]:
-    """Pair (loops, messages). A loop is a pair (dimension, number of tiles), made from each tiling entry for a
-    dimension that the layer has. `names` is the result of `dimension_names`.
+    """Pair (loops, messages). Each entry in `written` whose dimension the layer has becomes a loop: a pair (dimension
+    of the layer, number of tiles). `names` is the result of `dimension_names`.
+
+    The number of tiles `*` stands for one tile for each core that the mapping entry lists; a message tells this number.
+    If the mapping entry lists no cores, each `*` adds a problem to `problems`.
     """
     found: list[tuple[str, int | str]] = []
     remarks = []
@@ -411,8 +431,9 @@ def _tiles(
 
 
 def _default_tiles(layer: Layer) -> list[tuple[str, int | str]]:
-    """Default loop with two tiles. It cuts the first dimension that exists: image rows, matrix rows, channels, or the
-    first dimension except B and G.
+    """List with one loop, which makes two tiles; [] if no dimension is suitable. A suitable dimension has more than one
+    index and belongs to the output. The loop is over the first suitable dimension in this order: image rows, matrix
+    rows, channels, any other dimension except B and G.
     """
     others = [dimension for dimension in layer.size_of if dimension not in ("B", "G")]
     for dimension in (_IMAGE_ROWS, _MATRIX_ROWS, _CHANNELS, *others):
@@ -422,7 +443,9 @@ def _default_tiles(layer: Layer) -> list[tuple[str, int | str]]:
 
 
 def fixed_cores_mismatch(node: WorkloadNode, entry: MappingConstraints, group_count: int) -> str:
-    """Message that the number of fixed cores is neither 1 nor the number of groups; '' if it is one of the two."""
+    """Message if an entry fixes a wrong number of cores for a layer; '' if the entry fixes no cores, one core, or one
+    core for each group.
+    """
     listed = len(entry.core_allocation)
     if not entry.core_allocation_is_fixed or listed in (1, group_count):
         return ""

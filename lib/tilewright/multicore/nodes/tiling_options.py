@@ -1,8 +1,8 @@
 """Options that decide how a run cuts its network into computation nodes (CNs), and the resulting tiling.
 
 Both notations of Stream are supported: `cn_define_mode` with `hint_loops` (until 2024), and the tilings of the mapping
-file with layer stacks (2025). This module imports no module that is slow to import, because the check of a
-configuration imports this module.
+file with layer stacks (2025). The check of a configuration imports this module, so the module imports nothing that is
+slow to import.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class WeightShare(Parameters):
-    """Option for the share of a memory that weights can take."""
+    """Option: share of a memory that weights can take."""
 
     split_W_percentage: Annotated[  # noqa: N815  the name in Stream
         float, Limits(above=0, most=1), Told("wrong share", "a share above 0 and at most 1")
@@ -45,14 +45,16 @@ class WeightShare(Parameters):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SplitOptions(WeightShare):
-    """Options that limit the bits of the weights of each part of a split layer."""
+    """Options that limit the size of the weights in each part of a split layer."""
 
     split_W_double_buffered: bool = False  # noqa: N815  the name in Stream
-    """Leave room for the weights of two parts, so that the weights of the next part are fetched while a part runs."""
+    """Leave room for the weights of two parts: those of the next part are fetched while a part runs."""
 
     @property
     def share(self) -> "Fraction":
-        """Share of a memory that the weights of one part can take."""
+        """Largest share of a memory's capacity that the weights of one part of a split layer can take. With double
+        buffering, it is half of `split_W_percentage`.
+        """
         from fractions import Fraction  # imported here, because commands that split nothing start faster without it
 
         share = Fraction(repr(self.split_W_percentage))
@@ -63,8 +65,11 @@ _LOOPS_FORM = "a list of [DIMENSION, size], with cn_define_mode 3 a list of such
 
 
 def _read_loops(value: Any, name: str) -> HintLoops | None:
-    """Loops as nested tuples, or a table from tuples of node ids to such loops. Invalid values are returned unchanged,
-    and a later check reports them.
+    """Hint loops as nested tuples. If `value` is a table, the result is a table, too: tuple of node ids -> hint loops
+    as nested tuples. None if `value` is None.
+
+    Raises InputError if `value` is neither None nor a list nor a table, or if a key of the table names no layers. The
+    loops themselves are not checked here, but later.
     """
     if isinstance(value, Table):
         table = {_members(key): _as_tuples(loops) for key, loops in value.items()}
@@ -84,8 +89,8 @@ def _read_loops(value: Any, name: str) -> HintLoops | None:
 
 
 def _members(key: Any) -> tuple[int, ...]:
-    """Node ids in a key of a table. A key is a number, several numbers, or text such as `0, 1`, also in brackets; ()
-    for other keys.
+    """Node ids in a key of a table; () for an invalid key. A valid key is a number, several numbers, or text such as
+    `0, 1`, with or without brackets.
     """
     if isinstance(key, str):
         parts = key.strip().strip("()[]").rstrip(",").split(",")
@@ -103,7 +108,9 @@ def _read_node_ids(value: Any, name: str) -> tuple[int, ...]:
 
 
 def read_stacks(value: Any, name: str) -> Stacks | None:
-    """Stacks as tuples of node ids. Raises InputError with all values that are not stacks."""
+    """Stacks as tuples of node ids; None if `value` is None. Raises InputError with all values that are not lists of
+    node ids.
+    """
     if value is None:
         return None
     if not isinstance(value, list | tuple):
@@ -134,21 +141,28 @@ NodeIds = Annotated[tuple[int, ...], Read(_read_node_ids)]
 class Cutting(Parameters):
     """Options for the loops that cut layers into computation nodes, and for the fusion of layers."""
 
-    cn_define_mode: Annotated[DefineMode, Told("not a way to define CNs")] | None = None
-    """Way to cut layers into CNs. 1: `hint_loops` are outside of the CNs of every layer; 2: `hint_loops` are inside of
-    CNs; 3: as 1, with different loops for each group of layers; 4: as 1, and weights that are too large are split;
-    null: the mapping file cuts the layers."""
+    cn_define_mode: Annotated[DefineMode, Told("no mode for cutting layers into CNs has this number")] | None = None
+    """Mode for cutting layers into CNs. null: the mapping file decides how layers are cut. 1: the loops of `hint_loops`
+    cut every layer. 2: the loops of `hint_loops` stay inside a CN; all other dimensions are cut into single steps. 3:
+    like 1, but each group of layers has its own loops. 4: like 1; in addition, weights that are too large are split.
+    """
     hint_loops: Annotated[HintLoops | None, Read(_read_loops)] = None
-    """List of loops, innermost first. A loop is a dimension and a number of tiles or `all`, as in [["OY", "all"]].
-    Mode 3: a list of such lists, or a table from ids of layers to such lists."""
+    """List of loops, innermost first. A loop is a dimension and a number of tiles or `all`, as in [["OY", "all"]]. Mode
+    3: a list of such lists, or a table: ids of layers -> list of loops.
+    """
     layer_cutoffs: NodeIds = ()
-    """Mode 3: ids of the layers at which the next list of hint loops begins."""
+    """Ids of layers, for mode 3 if `hint_loops` is a list of lists. At each of these layers, the next list begins; the
+    layer itself already gets it.
+    """
     mode: Annotated[StackMode, Told("not a mode")] = "fused"
     """Fusion of layers. fused: the layers of a stack are interleaved; lbl: every layer is a separate stack."""
     layer_stacks: Annotated[Stacks | None, Read(read_stacks)] = None
     """Ids of the layers of each stack, as in [[0, 1], [2]]. Every other layer is a separate stack."""
     stack_cutoffs: NodeIds = ()
-    """Ids of the layers with which stacks end."""
+    """Ids of the layers after which a stack ends. A stack ends earlier if the weights of the next layer do not fit on
+    chip together with the weights of the stack; each layer after this stack is then a separate stack. Each layer after
+    the last cutoff is also a separate stack.
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,7 +172,9 @@ class TilingOptions(WeightShare, Cutting):
     """
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
-        """Problems of options that exclude each other, and of invalid loops."""
+        """Problems with options that exclude each other, and with invalid loops. `wrong` has the names of options that
+        already have a problem.
+        """
         if "cn_define_mode" not in wrong:
             yield from _cutting_problems(self, wrong)
         if self.layer_stacks is not None and self.stack_cutoffs:
@@ -170,16 +186,14 @@ class TilingOptions(WeightShare, Cutting):
             yield Problem("must rise", path="stack_cutoffs", value=str(list(self.stack_cutoffs)))
 
     def without_effect(self) -> dict[str, str]:
-        """Reasons why options have no effect, by name of the option. The share of a memory for weights is also listed
-        if the mode does not use it.
-        """
+        """Option -> reason why it has no effect. `split_W_percentage` is also listed if `cn_define_mode` is not 4."""
         found = super().without_effect()
         if self.cn_define_mode != SPLIT_WEIGHTS:
             found["split_W_percentage"] = f"has no effect without cn_define_mode {SPLIT_WEIGHTS}"
         return found
 
     def hints(self, weight_capacity_bits: dict[int, int] | None = None) -> HintLoopOptions:
-        """Mode and options of the hint loops. Requires `cn_define_mode`."""
+        """Mode and options of the hint loops. The option `cn_define_mode` must be set."""
         assert self.cn_define_mode is not None
         loops = self.hint_loops or ()
         if self.cn_define_mode == BY_LAYER and not loops and not isinstance(loops, Table):
@@ -200,8 +214,9 @@ def network_tiling(
 ) -> "Tiling":
     """Tiling of every layer of a network, and the stacks of the network. Raises InputError with all problems.
 
-    With `cn_define_mode`, all layers are one stack, unless stacks, cutoffs, or mode lbl are given. Mode lbl with
-    `cn_define_mode` 1 and no loops gives one CN for each layer, and ignores the tilings of the mapping file.
+    With `cn_define_mode`, all layers are one stack, unless `layer_stacks`, `stack_cutoffs` or mode lbl gives other
+    stacks. Mode lbl with `cn_define_mode` 1 and no loops gives one CN for each layer, without the tilings of the
+    mapping file.
     """
     from tilewright.multicore.nodes.tiling import mapped_tiling
 
@@ -231,10 +246,11 @@ def _network_stacks(
 def _weight_capacities(
     workload: "Workload", mapping: "Mapping", accelerator: "MultiCoreAccelerator", options: TilingOptions
 ) -> dict[int, int] | None:
-    """Bits that are available for the weights of a CN in mode 4, by node id.
+    """Bits that are available for the weights of a CN in mode 4, by node id; None in any other mode. Layers without a
+    limit are left out.
 
-    A layer with fixed cores is split into as many groups as its list has cores. Therefore a mapping file with the fixed
-    cores of a search result cuts the layer in the same way as the search.
+    A layer with fixed cores is split into as many groups as its mapping entry lists cores. So a mapping file with the
+    fixed cores of a search result cuts the layer in the same way as the search did.
     """
     from tilewright.multicore.nodes.weights import capacity_for_tiles, network_input_operands, weight_capacity_bits
 
@@ -256,7 +272,7 @@ def _weight_capacities(
 
 
 CUTTING = ("cn_define_mode", "hint_loops", "layer_cutoffs")
-"""Names of the options that determine into which CNs a layer is cut."""
+"""Names of the options that decide how a layer is cut into CNs."""
 
 
 def _cutting_problems(options: TilingOptions, wrong: set[str]) -> Iterator[Problem]:
@@ -264,7 +280,9 @@ def _cutting_problems(options: TilingOptions, wrong: set[str]) -> Iterator[Probl
     if mode is not None and not wrong & {"hint_loops", "layer_cutoffs"}:
         yield from hint_loop_problems(options.hints())
     elif mode is None and options.hint_loops is not None:
-        message = "needs a cn_define_mode; without one the mapping file cuts the layers"
-        yield Problem(message, path="hint_loops", allowed="cn_define_mode: 1 for loops around every layer")
+        message = "needs a cn_define_mode; without this option, the mapping file cuts the layers"
+        yield Problem(
+            message, path="hint_loops", allowed="cn_define_mode: 1, which puts the same loops around every layer"
+        )
     if "layer_cutoffs" not in wrong and options.layer_cutoffs and mode != BY_LAYER:
         yield Problem("is for cn_define_mode 3 only", path="layer_cutoffs")

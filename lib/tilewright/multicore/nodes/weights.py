@@ -17,10 +17,10 @@ _SPLIT_FIRST = ("K", "G", "H")
 
 
 def weight_operand(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> str | None:
-    """Operand that holds the weights of a layer: W, else the last constant operand; None without such an operand.
+    """Operand that holds the weights of a layer: W, or else the last constant operand; None if there is none.
 
-    `network_inputs` has the operands that read inputs of the network. They do not count as weights. A workload that is
-    a list of layers also marks them as constant.
+    Operands that read inputs of the network (`network_inputs`) do not count as weights, although a workload that is a
+    list of layers marks them as constant, too.
     """
     constants = [operand for operand in layer.constant_operands if operand not in network_inputs]
     if not constants:
@@ -58,11 +58,11 @@ def split_dimension(layer: Layer, network_inputs: frozenset[str] = frozenset()) 
 def weight_tiles(
     layer: Layer, capacity_bits: int, network_inputs: frozenset[str] = frozenset()
 ) -> tuple[str, int] | None:
-    """Pair (dimension, number of tiles) with which the weights of each tile fit a memory; None if the weights fit
+    """Pair (dimension, number of tiles) that makes the weights of each tile fit a memory; None if the weights fit
     without a split.
 
-    The dimension is the result of `split_dimension`. The number of tiles is the smallest with which the largest tile
-    fits. Raises InputError if not even a tile of size 1 fits.
+    The dimension is the result of `split_dimension`. The number of tiles is the smallest possible. Raises InputError if
+    there is no such dimension, or if not even a tile of size 1 fits.
     """
     bits = weight_bits(layer, network_inputs)
     if bits <= capacity_bits:
@@ -84,7 +84,7 @@ def weight_tiles(
 
 def capacity_for_tiles(layer: Layer, count: int, network_inputs: frozenset[str] = frozenset()) -> int | None:
     """Size in bits of the largest tile if the weights are cut into `count` tiles; None if no dimension splits the
-    weights. If this size is the capacity, `weight_tiles` returns the same number of tiles.
+    weights. With this size as capacity, `weight_tiles` needs at most `count` tiles.
     """
     dimension = split_dimension(layer, network_inputs)
     if dimension is None:
@@ -100,8 +100,8 @@ _WEIGHT_OPERAND = "I2"
 def weight_capacity_bits(
     node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCoreAccelerator, share: float = 1.0
 ) -> int | None:
-    """Bits that weights can take on every core that is allowed for a layer, rounded down. It is the share `share` of
-    the smallest top memory for weights among these cores; None if there is no such memory.
+    """Bits that weights can take on each core that is allowed for a layer: `share` times the size of the smallest top
+    memory for weights among these cores, rounded down. None if no allowed core has a memory for weights.
     """
     found = smallest_weight_memory(node, entry, accelerator)
     return None if found is None else int(Fraction(repr(share)) * found[1].size_bits)
@@ -110,8 +110,8 @@ def weight_capacity_bits(
 def smallest_weight_memory(
     node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCoreAccelerator
 ) -> tuple[int, Memory] | None:
-    """Pair (core id, memory) of the smallest top memory for weights among the allowed cores of a layer; None if there
-    is none.
+    """Pair (core id, memory) of the smallest top memory for weights among the allowed cores of a layer; None if no
+    allowed core has a memory for weights.
     """
     assert node.layer is not None
     memory_operand = weight_memory_operand(node.layer, entry)
@@ -128,7 +128,7 @@ def smallest_weight_memory(
 def total_weight_capacity_bits(
     workload: Workload, entry_of: Mapping[int, MappingConstraints], accelerator: MultiCoreAccelerator
 ) -> int:
-    """Total bits of all top memories for weights, without the memories of the off-chip core. A memory that cores share
+    """Total capacity in bits of the top memories in which on-chip cores keep weights. A memory that several cores share
     counts once. `entry_of` has the mapping entry of each layer, by node id.
     """
     used = {

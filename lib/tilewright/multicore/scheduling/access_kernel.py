@@ -1,10 +1,10 @@
-"""Compiled access to records of the scheduler by their numbers, for example `at.copy(s, copy)`.
+"""Compiled access to the records of the scheduler by number, for example `at.copy(s, copy)`.
 
-`q` is the problem (`INPUTS`), and `s` is the state (`STATE`). Only this module computes addresses and positions in
-tables. A function that returns a record or a CELL returns a reference, so the caller can write the fields.
+`q` is the problem (`INPUTS`), and `s` is the state (`STATE`).
 
-Other kernels use fixed names for references: `c` is a copy, `room` the state of a memory, `where` the state of a piece,
-and `state` the state of a core or a link.
+Only this module computes addresses and positions in tables. If a function returns a reference to a record, the caller
+can write the fields of this record. A CELL is a record of one number. Other kernels use fixed names for references: `c`
+is a copy, `room` the state of a memory, `where` the state of a piece, and `state` the state of a core or a link.
 """
 
 from tilewright.base.compiled import kernel
@@ -17,6 +17,7 @@ from tilewright.multicore.scheduling.state_record import (
     COST,
     ENTRY,
     EVENT,
+    FLAG,
     FLIGHT,
     LINK,
     LINK_STATE,
@@ -31,10 +32,14 @@ from tilewright.multicore.scheduling.state_record import (
     STREAM,
     STREAM_LOG,
     TRANSFER_LOG,
+    WAIT,
 )
 
 cell = RecordPointer(CELL)
-"""Entry of an array of CELL at a known address. The functions below access all other arrays."""
+"""Entry of an array of CELL (records of one number), found by the address of the array and the position of the entry.
+The functions below give access to all other arrays.
+"""
+_flag = RecordPointer(FLAG)
 _node = RecordPointer(NODE)
 _need = RecordPointer(NEED)
 _piece = RecordPointer(PIECE)
@@ -52,6 +57,7 @@ _core = RecordPointer(CORE)
 _link_state = RecordPointer(LINK_STATE)
 _flight = RecordPointer(FLIGHT)
 _event = RecordPointer(EVENT)
+_wait = RecordPointer(WAIT)
 _transfer_row = RecordPointer(TRANSFER_LOG)
 _stream_row = RecordPointer(STREAM_LOG)
 _change_row = RecordPointer(CHANGE_LOG)
@@ -65,13 +71,15 @@ def node(q, cn):
 
 @kernel
 def needs_of(q, cn):
-    """Range of numbers of the needs of a CN."""
+    """Range of numbers that `need` takes: one number for each need of a CN. A need says that the CN reads a piece of
+    data.
+    """
     return range(_node(q.nodes, cn).need_start, _node(q.nodes, cn + 1).need_start)
 
 
 @kernel
 def outputs_of(q, cn):
-    """Range of numbers for `output_piece`: one number for each piece that a CN produces."""
+    """Range of numbers that `output_piece` takes: one number for each piece that a CN produces."""
     return range(_node(q.nodes, cn).output_start, _node(q.nodes, cn + 1).output_start)
 
 
@@ -83,7 +91,7 @@ def output_piece(q, number):
 
 @kernel
 def successors_of(q, cn):
-    """Range of numbers for `successor`: one number for each successor of a CN."""
+    """Range of numbers that `successor` takes: one number for each successor of a CN."""
     return range(_node(q.nodes, cn).successor_start, _node(q.nodes, cn + 1).successor_start)
 
 
@@ -107,7 +115,7 @@ def stack_of(q, cn):
 
 @kernel
 def places_of_stack(q, stack):
-    """Range of positions for `stack_cn`: one position for each CN of a stack."""
+    """Range of positions that `stack_cn` takes: one position for each CN of a stack."""
     return range(cell(q.stack_start, stack).value, cell(q.stack_start, stack + 1).value)
 
 
@@ -119,7 +127,7 @@ def stack_cn(q, place):
 
 @kernel
 def need(q, number):
-    """Record of a need. It says which CN needs which piece for which operand."""
+    """Record of a need by its number. A need is the use of one piece by one CN for one operand."""
     return _need(q.needs, number)
 
 
@@ -131,7 +139,7 @@ def piece(q, number):
 
 @kernel
 def needs_for(q, number):
-    """Range of numbers for `piece_need`: one number for each need of a piece."""
+    """Range of numbers that `piece_need` takes: one number for each CN's need of a piece."""
     return range(_piece(q.pieces, number).need_start, _piece(q.pieces, number + 1).need_start)
 
 
@@ -154,6 +162,18 @@ def memory_of(q, core_number, operand):
 
 
 @kernel
+def users_of(q, number):
+    """Range of positions that `user` takes: one position for each core that uses a memory."""
+    return range(cell(q.user_start, number).value, cell(q.user_start, number + 1).value)
+
+
+@kernel
+def user(q, place):
+    """Number of a core that uses a memory. `place` is one of the positions that `users_of` returns for this memory."""
+    return cell(q.user, place).value
+
+
+@kernel
 def link(q, number):
     """Record of a link in the problem."""
     return _link(q.links, number)
@@ -161,7 +181,7 @@ def link(q, number):
 
 @kernel
 def pair_of(q, source, target):
-    """Number of a pair of cores, from the source core to the target core."""
+    """Number of a pair of cores: a source core and a target core."""
     return source * q.core_count + target
 
 
@@ -179,13 +199,13 @@ def target_core(q, pair):
 
 @kernel
 def has_path(q, source, target):
-    """True if the source core can send data to the target core, or both are the same core."""
+    """True if the source core can send data to the target core, or if both are the same core."""
     return source == target or _pair(q.pairs, pair_of(q, source, target)).exists != 0
 
 
 @kernel
 def hops_of(q, pair):
-    """Range of positions for `link_of`: one position for each link on the path of a pair of cores."""
+    """Range of positions that `link_of` takes: one position for each link on the path of a pair of cores."""
     return range(_pair(q.pairs, pair).start, _pair(q.pairs, pair + 1).start)
 
 
@@ -203,14 +223,14 @@ def cost(q, cn, core_number):
 
 @kernel
 def stream(q, cn, core_number, operand):
-    """Stream of an operand of a CN on a core. It has 0 bits if the operand does not stream."""
+    """Stream of one operand while a CN runs on a core. It has 0 bits if the operand does not stream."""
     entry_number = _node(q.nodes, cn).cost_row * q.core_count + core_number
     return _stream(q.streams, entry_number * q.operand_count + operand)
 
 
 @kernel
 def is_prefetched(q, operand):
-    """True if the constants of an operand are prefetched."""
+    """True if constants of an operand are prefetched."""
     return cell(q.prefetches, operand).value != 0
 
 
@@ -228,13 +248,15 @@ def piece_state(s, number):
 
 @kernel
 def copy(s, number):
-    """State of a copy of a piece in a memory."""
+    """State of a copy: a piece in a memory."""
     return _copy(s.copies, number)
 
 
 @kernel
 def need_copy(s, number):
-    """Number of the copy that serves a need; NONE if the need streams."""
+    """Number of the copy (a piece in a memory) from which the CN of a need reads the piece; NONE if the CN streams the
+    piece from the off-chip memory instead.
+    """
     return cell(s.need_copy, number).value
 
 
@@ -246,7 +268,7 @@ def memory_state(s, number):
 
 @kernel
 def entry(s, number):
-    """Entry of the heaps that hold the copies that can be evicted."""
+    """Entry `number` of the array in which all heaps of evictable copies are stored."""
     return _entry(s.entries, number)
 
 
@@ -264,43 +286,89 @@ def link_state(s, number):
 
 @kernel
 def flight(s, number):
-    """Record of a flight. A flight is a transfer that has not ended."""
+    """Record of a flight: a transfer that has not ended."""
     return _flight(s.flights, number)
 
 
 @kernel
 def event(s, place):
-    """Entry of the heap of events."""
+    """Event at position `place` in the heap of events."""
     return _event(s.events, place)
 
 
 @kernel
 def request(s, place):
-    """CELL of a waiting request: the number of a core, or the number of cores plus the number of a memory."""
+    """CELL (record of one number) at a position in the queue of requests. The number identifies what waits: a core by
+    its number, a memory by its number plus the number of cores.
+    """
     return cell(s.request, place)
 
 
 @kernel
-def stream_share(q, s, core_number, link_number):
-    """CELL with the bandwidth of a link, in bits per cycle, that the CN on a core uses for its streams."""
-    return cell(s.stream_share, core_number * q.link_count + link_number)
+def wait(s, number):
+    """WAIT record at position `number` of `waits`: the bandwidth that must be free on a link before a certain transfer
+    can start. The record belongs to a core, to a memory, or to the prefetch of a core.
+    """
+    return _wait(s.waits, number)
+
+
+@kernel
+def raise_flag(flags, number):
+    """Set an entry of an array of FLAG to 1."""
+    _flag(flags, number).value = 1
+
+
+@kernel
+def lower_flag(flags, number):
+    """Set an entry of an array of FLAG to 0."""
+    _flag(flags, number).value = 0
+
+
+@kernel
+def next_flag(flags, start, count):
+    """Number of the first entry that is not 0 among the entries from `start` to `count` - 1; `count` if there is none.
+    The length of the array must be a multiple of 8, because eight entries are read at once.
+    """
+    number = start
+    while number < count:
+        if number % 8 == 0 and cell(flags, number // 8).value == 0:
+            number += 8
+        elif _flag(flags, number).value != 0:
+            return number
+        else:
+            number += 1
+    return count
+
+
+@kernel
+def stream_link(q, s, core_number, number):
+    """CELL with a link that the streams of the CN on a core use; `number` counts these links from 0."""
+    return cell(s.stream_link, core_number * q.stream_width + number)
+
+
+@kernel
+def stream_share(q, s, core_number, number):
+    """CELL with the bandwidth in bits per cycle that the CN on a core uses on one link. `stream_link` with the same
+    arguments gives this link.
+    """
+    return cell(s.stream_share, core_number * q.stream_width + number)
 
 
 @kernel
 def link_bits(q, s, cause, link_number):
-    """CELL with the number of bits moved over a link for a cause."""
+    """CELL (record of one number) with the number of bits that moved over a link, for one cause of movement."""
     return cell(s.link_bits, cause * q.link_count + link_number)
 
 
 @kernel
 def words_read(q, s, cause, memory_number):
-    """CELL with the number of words read from a memory for a cause."""
+    """CELL (record of one number) with the number of words that were read from a memory, for one cause of movement."""
     return cell(s.words_read, cause * q.memory_count + memory_number)
 
 
 @kernel
 def words_written(q, s, cause, memory_number):
-    """CELL with the number of words written to a memory for a cause."""
+    """CELL (record of one number) with the number of words that were written to a memory, for one cause of movement."""
     return cell(s.words_written, cause * q.memory_count + memory_number)
 
 
@@ -318,7 +386,7 @@ def stream_row(s, row):
 
 @kernel
 def change_row(s, row):
-    """Row of the log of changes in the content of memories."""
+    """Row of the log `memory_changes`, which has each change in the content of a memory."""
     return _change_row(s.memory_changes, row)
 
 
@@ -330,15 +398,15 @@ def bits_of(q, s, copy_number):
 
 @kernel
 def home_of_output(q, s, number):
-    """Number of the home copy of a piece that a CN produces; NONE if the piece streams out. `number` is in the range
-    that `outputs_of` returns.
+    """Number of the home of an output piece: the copy in the memory where the CN produces the piece. NONE if the piece
+    streams out instead. `number` is in the range that `outputs_of` returns.
     """
     return _piece_state(s.pieces, output_piece(q, number)).home
 
 
 @kernel
 def fits(q, s, memory_number, bits):
-    """True if at least `bits` bits of a memory are physically free."""
+    """True if a memory has at least `bits` bits of physically free space."""
     return (
         _memory_state(s.memories, memory_number).stored_bits + bits <= _memory(q.memories, memory_number).capacity_bits
     )
@@ -346,7 +414,7 @@ def fits(q, s, memory_number, bits):
 
 @kernel
 def words(bits, width):
-    """Number of words of `width` bits that hold these bits. For a rate of `width` bits per cycle, it is the number of
-    cycles.
+    """Number of words of `width` bits that hold `bits` bits. It is also the number of cycles to move the bits, if
+    `width` is a rate in bits per cycle.
     """
     return (bits + width - 1) // width

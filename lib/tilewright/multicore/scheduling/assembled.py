@@ -15,8 +15,8 @@ partial sums of a layer's reduction.
 
 @dataclass(frozen=True)
 class SystemNames:
-    """Names of the numbered items of a scheduling problem, for output to users. The position in a tuple is the number
-    of the item.
+    """Names of the cores, memories, links, memory operands, layers and tensors of a scheduling problem, for output to
+    users. The position in a tuple is the number of the core, memory, link, memory operand, layer or tensor.
     """
 
     network: str
@@ -41,13 +41,15 @@ class SystemNames:
 
 @dataclass(frozen=True, eq=False)
 class AssembledProblem:
-    """Scheduling problem with the names of its items and the data from which it was made."""
+    """Scheduling problem with the names of its cores, memories, links, layers and tensors, and with the data from which
+    it was made.
+    """
 
     problem: SchedulingProblem
     names: SystemNames
     pieces: DataPieces
     """Pieces of the problem, including partial sums."""
     classes: CostClasses
-    """[row] Cost class of the row of the cost table."""
+    """Cost classes of the CNs. Each class has a row of the cost table, in the same order."""
     reasons: Table[tuple[int, int], str] = field(default_factory=dict)
-    """Reasons why a core cannot run a cost class, by (row of the cost table, core)."""
+    """Pair (row of the cost table, core) -> reason why the core cannot run the cost class of this row."""

@@ -2,15 +2,15 @@
 
 * Pieces and needs come from `nodes.pieces`. If a reduction is cut into steps, partial sums are pieces, too.
 * The memory operand of a need comes from `memory_operand_links` of the layer's mapping entry. Data that are not an
-  operand of the layer (a bias), and operands without a link, belong to the operand OTHER. These data are kept in the
-  memory of the weights, are fetched, and never stream.
+  operand of the layer (a bias), and operands that `memory_operand_links` does not list, belong to the operand OTHER.
+  These data are kept in the memory of the weights, are fetched, and never stream.
 * CNs of a group run in the order of their numbers; the ORDERING edges of the CN graph enforce this.
 
 Partial sums: if a reduction is cut into steps, each step adds to the sums of the step before. The CN graph orders the
 steps of a group, and only the last step has outputs. The sums must be kept between two steps. Therefore each step
-except the last produces a piece of partial sums, which the next step of the same output tile needs. A step that adds in
-place holds both pieces while it runs. Therefore the memory use of the step can be overestimated, but never
-underestimated.
+except the last produces a piece of partial sums, which the next step of the same output tile needs. In the model, a
+step holds the piece that it reads and the piece that it produces while it runs, even if it adds in place. Therefore the
+memory use of the step can be overestimated, but never underestimated.
 """
 
 from collections.abc import Mapping as Table
@@ -103,7 +103,9 @@ def cost_table(
 
 
 def _reads_gaps(workload: Workload, graph: CnGraph, classes: CostClasses) -> Booleans:
-    """[row, memory operand] Whether a CN of the class can skip elements inside the range of data that it reads."""
+    """True if a CN of the cost class can skip elements inside the range of data that it reads for the memory operand:
+    array of shape (cost classes, memory operands).
+    """
     found = np.zeros((len(classes.classes), len(MEMORY_OPERANDS)), np.bool_)
     node_of = {node.node_id: node for node in workload.nodes}
     for row, one in enumerate(classes.classes):
@@ -123,7 +125,7 @@ def row_reasons(
     classes: CostClasses,
     costs: Table[str, Sequence[CoreCostRow]],
 ) -> dict[tuple[int, int], str]:
-    """Reasons why a core cannot run a cost class, by (row of the class, column of the core)."""
+    """Pair (row of the class, column of the core) -> reason why the core cannot run this cost class."""
     node_of = {node.node_id: node for node in workload.nodes}
     reasons: dict[tuple[int, int], str] = {}
     for column, place in enumerate(accelerator.places):
@@ -167,8 +169,10 @@ def _runs(
 
 
 def _column(rows: Sequence[CoreCostRow], runtime: str) -> _Column:
-    """Columns of the cost table for all cores with the same core file. They are [row] cycles, [row] energy, [row,
-    operand] streamed bits, and [row, operand] bandwidth of the stream.
+    """Columns of the cost table that all cores with the same core file have in common, as arrays (runtime in cycles,
+    energy in pJ, streamed bits, bandwidth of the stream in bits per cycle). The first two arrays have shape (rows,),
+    and the last two have shape (rows, memory operands). The runtime is -1 if the core cannot run the cost class of the
+    row. `runtime` is one of RUNTIMES.
     """
     cycles = np.array(
         [max(getattr(row, f"{runtime}_cycles"), 1) if row.can_run else _CANNOT_RUN for row in rows], np.int64
@@ -190,11 +194,11 @@ class PartialSums:
 
     bits: Integers
     producer: Integers
-    """[piece] CN that produces the partial sums"""
+    """CN that produces the partial sums (one entry for each piece)"""
     reader: Integers
-    """[piece] CN that adds to the partial sums"""
+    """CN that adds to the partial sums (one entry for each piece)"""
     layer: Integers
-    """[piece] Number of the piece's layer in the CN graph"""
+    """Number of the piece's layer in the CN graph (one entry for each piece)"""
 
 
 def partial_sums(workload: Workload, graph: CnGraph) -> PartialSums:
@@ -223,8 +227,8 @@ def _reduced_dimensions(node: WorkloadNode, layer: CnLayer) -> tuple[str, ...]:
 
 
 def _steps(node: WorkloadNode, layer: CnLayer) -> tuple[Integers, Integers]:
-    """Arrays (CN, next CN), for all CNs except the last CN of each output tile. The next CN adds to the partial sums of
-    the same output tile.
+    """Pairs of consecutive CNs of an output tile, as arrays (CN, next CN). The next CN adds to the partial sums of the
+    same output tile.
     """
     reduced = _reduced_dimensions(node, layer)
     tile, _ = layer.grid.combination_of([name for name in layer.grid.tiled_dimensions if name not in reduced])
@@ -244,7 +248,7 @@ def scheduling_problem(
     """Problem of scheduling the CN graph `graph` of `workload` (see `build_cn_graph`) on an accelerator.
 
     For each distinct core file of the accelerator, `costs` has one row for each cost class. `runtime` is one of
-    RUNTIMES. Raises InputError with all inputs that are missing or do not fit together.
+    RUNTIMES. Raises InputError with all inputs that are missing or do not fit each other.
     """
     classes = cost_classes(graph, workload, mapping)
     table = cost_table(graph, workload, accelerator, classes, costs, runtime)
@@ -279,10 +283,8 @@ def model_problem(
     costs: Table[str, Sequence[CoreCostRow]],
     settings: ScheduleSettings,
 ) -> AssembledProblem:
-    """Scheduling problem in the form that the schedule model of the run needs.
-
-    The arguments are those of `scheduling_problem`, but all settings of the schedule take the place of `runtime`. It
-    raises the same errors.
+    """Scheduling problem for the schedule model that `settings` names. In contrast, `scheduling_problem` always returns
+    the problem for the causal model. All arguments except `settings` are the same as in `scheduling_problem`.
     """
     assembled = scheduling_problem(workload, graph, accelerator, mapping, costs, settings.cn_runtime)
     if settings.schedule_model == CAUSAL:
@@ -291,7 +293,9 @@ def model_problem(
 
 
 def _all_pieces(workload: Workload, graph: CnGraph) -> tuple[DataPieces, tuple[str, ...]]:
-    """Pair (pieces of the network followed by the pieces of partial sums, kind of each tensor)."""
+    """Pair (data pieces, kind of each tensor). The pieces of the network come first, then the pieces of partial
+    sums.
+    """
     pieces = data_pieces(workload, graph)
     made = {tensor for layer in graph.layers for tensor in layer.outputs}
     kinds = [
@@ -349,7 +353,9 @@ def _node_graph(
 
 
 def _memory_operands(workload: Workload, graph: CnGraph, mapping: Mapping) -> Integers:
-    """[layer, operand of the CN graph] Number of the memory operand. The last column is for partial sums."""
+    """Index in `MEMORY_OPERANDS` of the memory operand that belongs to the operand of the layer: array of shape
+    (layers, operands of the CN graph + 1). The last column is for partial sums.
+    """
     table = np.full((len(graph.layers), len(graph.operands) + 1), MEMORY_OPERANDS.index(OTHER), np.int64)
     table[:, _PARTIAL] = MEMORY_OPERANDS.index(OUTPUT)
     node_of = {node.node_id: node for node in workload.nodes}

@@ -3,7 +3,7 @@
 from tilewright.base.compiled import kernel
 from tilewright.multicore.scheduling import access_kernel as at
 from tilewright.multicore.scheduling.residency_kernel import add_request, changes_of, claim, release_claim
-from tilewright.multicore.scheduling.state_record import CHOSEN, CLAIMED, EMPTY, NONE
+from tilewright.multicore.scheduling.state_record import AWAKE, CHOSEN, CLAIMED, EMPTY, NONE
 
 
 @kernel
@@ -27,7 +27,7 @@ def add_event(s, cycles, what):
 
 @kernel
 def move_event(s, source, target):
-    """Copy an event in the heap from place `source` to place `target`."""
+    """Copy an event in the heap from position `source` to position `target`."""
     event = at.event(s, target)
     event.cycles = at.event(s, source).cycles
     event.order = at.event(s, source).order
@@ -36,7 +36,7 @@ def move_event(s, source, target):
 
 @kernel
 def is_earlier(s, first, second):
-    """True if the event at place `first` of the heap comes before the event at place `second`."""
+    """True if the event at position `first` of the heap comes before the event at position `second`."""
     a = at.event(s, first)
     b = at.event(s, second)
     return a.cycles < b.cycles or (a.cycles == b.cycles and a.order < b.order)
@@ -44,7 +44,10 @@ def is_earlier(s, first, second):
 
 @kernel
 def pop_event(s):
-    """Remove the earliest event from the heap. Returns its `what`, the number of the core or the flight that ends."""
+    """Remove the earliest event from the heap, and return its field `what`. For the end of a CN, `what` is the number
+    of its core. For the end of a flight (a transfer in progress), it is the number of the flight plus the number of all
+    cores.
+    """
     what = at.event(s, 0).what
     last = s.events_count - 1
     s.events_count = last
@@ -63,19 +66,21 @@ def pop_event(s):
 
 @kernel
 def add_candidate(q, s, cn):
-    """Make a CN a candidate of its core. All its predecessors must have started."""
+    """Add a CN to the candidates of its core. From these candidates, the core chooses the CN that it prepares next. All
+    predecessors of the added CN must have started.
+    """
     state = at.core(s, at.core_of(q, cn))
     push(q, s, s.future, state.heap_start, state.future_count, cn, False)
     state.future_count += 1
     state.new_candidate = 1
+    at.raise_flag(s.to_prepare, at.core_of(q, cn))
 
 
 @kernel
 def comes_before(q, s, first, second, by_rank):
-    """True if CN `first` comes before CN `second`.
-
-    With `by_rank`, the CN with the lower rank comes first. Otherwise the CN that is ready earlier comes first, and the
-    smaller CN number breaks ties.
+    """True if CN `first` has priority over CN `second`. With `by_rank`, the CN with the lower rank has priority.
+    Otherwise it is the CN that is ready earlier, or, if both are ready at the same time, the CN with the smaller
+    number.
     """
     if by_rank:
         return at.node(q, first).rank < at.node(q, second).rank
@@ -86,7 +91,9 @@ def comes_before(q, s, first, second, by_rank):
 
 @kernel
 def push(q, s, heap, start, count, cn, by_rank):
-    """Insert a CN into a heap of `count` entries that begins at place `start`."""
+    """Insert a CN into a heap. The heap has `count` entries, which begin at position `start` of the array `heap`. They
+    are ordered by `comes_before` with `by_rank`. The caller must then raise its own count of entries.
+    """
     place = count
     while place > 0:
         parent = (place - 1) // 2
@@ -99,7 +106,10 @@ def push(q, s, heap, start, count, cn, by_rank):
 
 @kernel
 def pop(q, s, heap, start, count, by_rank):
-    """Remove the first CN from a heap of `count` entries that begins at place `start`. Returns this CN."""
+    """Remove the first CN from a heap, and return this CN. The heap has `count` entries, which begin at position
+    `start` of the array `heap`. They are ordered by `comes_before` with `by_rank`. The caller must then lower its own
+    count of entries.
+    """
     first = at.cell(heap, start).value
     last = count - 1
     cn = at.cell(heap, start + last).value
@@ -120,7 +130,7 @@ def pop(q, s, heap, start, count, by_rank):
 
 @kernel
 def horizon(s, core):
-    """Earliest time in cycles at which a core can start another CN."""
+    """Earliest time in cycles at which a core can start another CN: now, or the end of the CN that it runs."""
     return max(s.now, at.core(s, core).busy_until)
 
 
@@ -149,9 +159,9 @@ def choose(q, s, core):
 
 @kernel
 def prepare_next(q, s, core):
-    """Choose the CN that the core prepares. Returns True if the prepared CN has changed.
+    """Choose the CN that the core prepares. Returns True if the core now prepares another CN than before.
 
-    If the core already prepares a CN, a better candidate replaces it only if the earlier choice was tentative.
+    A CN that the core already prepares is replaced by a better candidate only if its choice was tentative.
     """
     state = at.core(s, core)
     if state.slot_state == EMPTY:
@@ -186,18 +196,24 @@ def take(q, s, core, cn):
     state.slot_state = CHOSEN
     state.failed_at = NONE
     state.new_candidate = 0
+    at.raise_flag(s.to_claim, core)
     state.issued = at.needs_of(q, cn).start
     state.arrived = at.needs_of(q, cn).start
 
 
 @kernel
 def claim_next(q, s, core):
-    """Claim space for the CN in the slot of a core, if it has no claim yet. Returns True if the claim succeeds."""
+    """Claim memory space for the CN that a core prepares, if the CN has no claim yet. Returns True if the claim
+    succeeds. A claim that failed is tried again only after an event in the core's memories that can let it succeed
+    (`changes_of`).
+    """
     state = at.core(s, core)
     if state.slot_state != CHOSEN or state.failed_at == changes_of(q, s, core):
         return False
     if claim(q, s, core, state.slot):
         state.slot_state = CLAIMED
+        at.lower_flag(s.to_claim, core)
+        at.wait(s, core).asleep = AWAKE
         return True
     state.failed_at = changes_of(q, s, core)
     return False

@@ -23,7 +23,9 @@ class Stream:
     operand: str
     """Memory operand: O, I1 or I2."""
     bits: int
-    """Bits that one CN reads from the off-chip memory. For O, bits that the CN writes to this memory and reads back."""
+    """Bits of the whole words that one CN reads from the off-chip memory. For operand O: bits of the words that the CN
+    writes there, plus those of partial sums that it reads from there. The number is at least the size of the operand.
+    """
     bits_per_cycle: int
     """Smallest bandwidth in bits per cycle at which the stream does not slow down the CN."""
 
@@ -32,7 +34,8 @@ class Stream:
 class CoreCostRow:
     """Cost of one CN of a class on a core, or the reason why the core cannot run it.
 
-    Cycles are whole numbers of at least 1. If the core cannot run the class, all numbers are 0.
+    Cycles are whole numbers. Except for `spatial_stall_cycles`, they are at least 1. If the core cannot run the class,
+    cycles and energies have their default values.
     """
 
     cost_class: int
@@ -44,25 +47,27 @@ class CoreCostRow:
     total0_cycles: int = 0
     """Cycles of the CN, including stalls and the effect of idle units."""
     total1_cycles: int = 0
-    """Sum of total0 and the cycles to bring the first tiles to the array."""
+    """Cycles of the CN before its last outputs leave the array: `total0_cycles`, the cycles to bring the first tiles
+    and continued partial sums to the array, and the cycles of further latency terms.
+    """
     total2_cycles: int = 0
-    """Sum of total1 and the cycles to take the last outputs from the array."""
+    """Sum of `total1_cycles` and the cycles to take the last outputs from the array."""
     on_core_energy_pj: float = 0.0
     """Energy in pJ of the array and the memories of the core, without the off-chip memory. It is the sum of the next
     three fields.
     """
     operational_energy_pj: float = 0.0
-    """Energy of the array alone, in pJ."""
+    """Energy in pJ of the operational array (the units that compute), without the memories."""
     memory_energy_pj: tuple[tuple[str, float], ...] = ()
     """Pairs (name of a memory, energy in pJ) for the memories of the core, from the array outwards."""
     term_energy_pj: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
-    """Pairs (name of a further energy term, energy in pJ)."""
+    """Pairs (name of an energy term, energy in pJ), for the energy terms of the core other than array and memories."""
     spatial_utilisation: float = 0.0
     """Share of the array's units that work while the array computes, from 0 to 1."""
     streams: tuple[Stream, ...] = ()
     """Streams of the operands that do not fit the core."""
     spatial_stall_cycles: int | None = field(default=None, metadata=LEFT_OUT)
-    """Part of total0 that is lost because the CN does not fill the array; None if this part is not known."""
+    """Part of `total0_cycles` that is lost because the CN does not fill the array; None if not known."""
     ended_by_time: bool = field(default=False, metadata=LEFT_OUT)
     """True if a time budget ended the mapping search for the CN. If so, another run can choose another mapping."""
     mapping: Any = None
@@ -70,18 +75,18 @@ class CoreCostRow:
     what: str = ""
     """Loops of a CN as text for output, such as: Conv K 64, OX 56, C 64, FX 3, FY 3."""
     layers: tuple[int, ...] = ()
-    """Numbers of the layers in the CN graph that have CNs of this class."""
+    """Numbers of the layers that have CNs of this cost class, as in the CN graph."""
     cn_count: int = 0
-    """Number of CNs of the class."""
+    """Number of CNs of the cost class."""
 
     @property
     def can_run(self) -> bool:
-        """True if the core can run the class."""
+        """True if the core can run the cost class."""
         return not self.reason
 
     @property
     def utilisation(self) -> float:
-        """Ideal cycles divided by the cycles of total1; 0 if the core cannot run the class."""
+        """Ideal cycles divided by `total1_cycles`; 0 if the core cannot run the cost class."""
         return self.ideal_cycles / self.total1_cycles if self.total1_cycles else 0.0
 
 
@@ -95,12 +100,14 @@ def write_core_costs(path: Path | str, rows: Sequence[CoreCostRow], provenance: 
 
 
 def core_costs_digest(rows: Sequence[CoreCostRow]) -> str:
-    """Digest of the artifact of a table. The table need not have been written."""
+    """Digest of the rows of a cost table. If `write_core_costs` writes these rows, the artifact has the same digest."""
     return rows_digest(encode(row) for row in rows)
 
 
 def read_core_costs(path: Path | str) -> tuple[CoreCostRow, ...]:
-    """Cost table of one core. Raises ArtifactError if the file is missing or damaged, or if rows are not in order."""
+    """Cost table of one core. Raises ArtifactError if the file is missing or damaged, or if its rows are not in the
+    order of the cost classes.
+    """
     try:
         rows = tuple(decode(CoreCostRow, row) for row in read_artifact(path, SCHEMA).payload)
     except ValueError as error:

@@ -10,8 +10,8 @@ from tilewright.multicore.nodes.grid import Integers, LayerGrid
 from tilewright.workload.graph import Workload, WorkloadNode
 
 _STEPS = 4
-"""Number of kinds of reduction steps. A step takes partial sums from an earlier step or not, and leaves partial sums
-for a later step or not.
+"""Number of kinds of reduction steps: a step can take partial sums from an earlier step, and can leave partial sums for
+a later step.
 """
 
 
@@ -22,14 +22,14 @@ class CostClass:
     shape: int
     """Position of the shape in `CnGraph.shapes`."""
     constraints: MappingConstraints
-    """Constraints from the mapping file that affect the mapping within one core. The entry has no name."""
+    """Constraints from the mapping file that affect the mapping within one core, without the name of the entry."""
     takes_partial_sums: bool
-    """True if a CN of this class continues a reduction that an earlier CN began, and so takes partial sums."""
+    """True if a CN of this class continues a reduction that an earlier CN began; it then takes partial sums."""
     leaves_partial_sums: bool
-    """True if a later CN continues the reduction, so that a CN of this class leaves partial sums as results."""
+    """True if a later CN continues the reduction; a CN of this class then leaves partial sums as results."""
     layers: tuple[int, ...]
-    """Numbers of the layers in the graph that have CNs of this class. They have the same operator type, so a core can
-    run either all of them or none.
+    """Numbers of the layers in the graph that have CNs of this class. All these layers have the same operator type, so
+    a core can run either all of them or none.
     """
     cn_count: int
 
@@ -40,15 +40,16 @@ class CostClasses:
 
     classes: tuple[CostClass, ...]
     of_cn: Integers
-    """[cn] Position of the CN's cost class in `classes`"""
+    """Position of the CN's cost class in `classes` (one entry for each CN)"""
 
 
 @once_a_graph
 def cost_classes(graph: CnGraph, workload: Workload, mapping: Mapping) -> CostClasses:
     """Cost classes of a graph.
 
-    Two CNs belong to one class if they agree in four properties: the shape, the constraints in the mapping file, the
-    kind of reduction step, and the cores that can run the layer.
+    Two CNs belong to one class if they agree in four properties: the shape, the constraints in the mapping file that
+    matter within one core, the kind of reduction step, and the properties of the operator that decide which cores can
+    run it.
     """
     node_of = {node.node_id: node for node in workload.nodes}
     kinds: dict[tuple[MappingConstraints, tuple[str, ...]], int] = {}
@@ -87,7 +88,9 @@ def cost_classes(graph: CnGraph, workload: Workload, mapping: Mapping) -> CostCl
 
 
 def on_one_core(entry: MappingConstraints) -> MappingConstraints:
-    """Copy of a mapping entry without its name and without the keys that matter only between cores."""
+    """Copy of a mapping entry for use within one core: without its name, and without the keys that matter only between
+    cores.
+    """
     plain = MappingConstraints("")
     return replace(
         plain,
@@ -102,7 +105,9 @@ def on_one_core(entry: MappingConstraints) -> MappingConstraints:
 
 
 def _reduction_steps(node: WorkloadNode, grid: LayerGrid) -> Integers:
-    """[cn] Kind of the reduction step: 1 if the CN takes partial sums, else 0, plus 2 if the CN leaves partial sums."""
+    """Kind of the reduction step of the CN (one entry for each CN of the grid), from 0 to 3: 1 if the CN takes partial
+    sums, plus 2 if it leaves partial sums.
+    """
     written = {name for index_map in node.index_maps for axis in index_map.output.axes for name, _ in axis.terms}
     steps = np.zeros(grid.cn_count, np.int64)
     for dimension in grid.tiled_dimensions:

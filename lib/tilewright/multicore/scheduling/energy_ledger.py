@@ -1,7 +1,7 @@
 """Ledger of the energy of a schedule: ordered, named terms that sum to the total, and their labels.
 
-Code that adds, checks, tabulates or draws the energy of schedules iterates over all terms. Only the code that computes
-a term (`energy_terms`) uses its name. `cost.ledger` is the corresponding ledger of a layer.
+Code that adds, checks, tabulates or draws the energy of schedules iterates over all terms. The name of a single term
+occurs only in the code that computes it (`energy_terms`). `cost.ledger` is the corresponding ledger of a layer.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,12 +11,12 @@ from tilewright.cost.ledger import term_words
 
 CAUSES = ("off_chip_fetch", "off_chip_stream", "eviction", "sink_output", "core_to_core")
 """Causes of data movement. Logs and counts store a cause as its position in this tuple; `state_record` has a constant
-for each position.
+for each of these positions.
 """
 
 
 ON_CORE = "on_core"
-"""Name of the energy term of computation: the energy of all computation nodes on their cores. It comes from the cost
+"""Name of the energy term for computation. It is the energy of all computation nodes on their cores, from the cost
 table.
 """
 
@@ -32,7 +32,7 @@ _WORDS = {
 
 
 READING_ORDER = tuple(_WORDS)
-"""Order of terms in output for users; further terms come last."""
+"""Order of terms in output for users. Further terms come after these."""
 
 
 class CauseEnergy(NamedTuple):
@@ -46,7 +46,9 @@ TermEnergy = float | CauseEnergy
 
 
 EnergyTerms = dict[str, TermEnergy]
-"""Energy by name of the term, in the order of addition: ON_CORE, the terms of CAUSES, further terms."""
+"""Energy term by name, in pJ. The terms are in the order in which they are added: ON_CORE, the terms of CAUSES, further
+terms.
+"""
 
 
 def term_pj(energy: TermEnergy) -> float:
@@ -98,8 +100,8 @@ def terms_of_summary(energy: Mapping[str, Any]) -> EnergyTerms:
 
 
 def terms_of_parts(parts: Mapping[str, Any]) -> EnergyTerms:
-    """Energy terms from their form in files. There, a term is a number; a cause of movement is an object with two
-    numbers.
+    """Energy terms from their form in files. In a file, a term for a cause of data movement is an object with the
+    numbers `link_pj` and `memory_pj`. Any other term is a single number.
     """
     return {
         name: CauseEnergy(energy["link_pj"], energy["memory_pj"]) if isinstance(energy, Mapping) else energy

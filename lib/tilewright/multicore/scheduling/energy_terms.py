@@ -9,6 +9,7 @@ from typing import Protocol
 
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.registry import Registry, lacking, methods_of, taken
+from tilewright.cost.energy_terms import is_energy, wrong_energy
 from tilewright.hardware.attributes import power_terms
 from tilewright.multicore.scheduling.energy_ledger import CAUSES, ON_CORE, CauseEnergy, EnergyTerms
 from tilewright.multicore.scheduling.problem import SchedulingProblem
@@ -22,8 +23,8 @@ class ScheduleTerm(Protocol):
         """True if schedules of this problem have the term."""
 
     def energy_pj(self, problem: SchedulingProblem, schedule: Schedule) -> float:
-        """Energy of the term in pJ, from the times and counts of a schedule. It must not be negative, because the lower
-        bounds of the energy do not include it.
+        """Energy of the term in pJ, from the times and counts of a schedule. The energy must not be negative, because
+        the lower bounds leave this term out.
         """
 
 
@@ -32,12 +33,13 @@ def _fault(name: str, entry: object) -> str:
 
 
 SCHEDULE_TERMS: Registry[ScheduleTerm] = Registry(__name__, _fault)
-"""Registered terms by name, in the order in which they are added after all other terms."""
+"""Registered terms by name. A sum of energies adds them after all other terms, in the order of `SCHEDULE_TERMS.names`.
+"""
 
 
 @dataclass(frozen=True)
 class PowerOfCores:
-    """Energy term of the static power of all cores in a schedule. The cost of CNs does not include static power."""
+    """Energy term for the static power of all cores in a schedule. The costs of CNs do not include static power."""
 
     pj_a_cycle: float
 
@@ -46,12 +48,16 @@ class PowerOfCores:
         return self.pj_a_cycle > 0
 
     def energy_pj(self, problem: SchedulingProblem, schedule: Schedule) -> float:
-        """Static energy in pJ: energy of all cores per cycle, working or waiting, times the latency in cycles."""
+        """Static energy in pJ: energy of all cores per cycle x latency in cycles. Cores count whether they work or
+        wait.
+        """
         return self.pj_a_cycle * schedule.latency_cycles
 
 
 def further_schedule_terms(problem: SchedulingProblem) -> dict[str, ScheduleTerm]:
-    """Terms of static power and registered terms that schedules of the problem have, by name."""
+    """Further energy terms of the schedules of a problem, by name: static power of cores, and registered terms that the
+    problem has (`concerns`). Raises InputError if a static power has the name of ON_CORE or of one of CAUSES.
+    """
     known: dict[str, ScheduleTerm] = {name: PowerOfCores(rate) for name, rate in problem.system.rates_pj_a_cycle}
     known |= {name: SCHEDULE_TERMS[name] for name in SCHEDULE_TERMS.names}
     found = {name: term for name, term in known.items() if term.concerns(problem)}
@@ -62,7 +68,9 @@ def further_schedule_terms(problem: SchedulingProblem) -> dict[str, ScheduleTerm
 
 
 def energy_terms_of(problem: SchedulingProblem, schedule: Schedule) -> EnergyTerms:
-    """Energy terms of a schedule, computed from its allocation, times and counts."""
+    """Energy terms of a schedule, computed from its allocation, times and counts. Raises InputError if a plug-in gives
+    a value that is not a valid energy.
+    """
     system = problem.system
     on_core = problem.costs.on_core_energy_pj[problem.graph.cost_row, schedule.allocation]
     read_pj = schedule.words_read @ system.memory_read_energy_pj
@@ -72,4 +80,6 @@ def energy_terms_of(problem: SchedulingProblem, schedule: Schedule) -> EnergyTer
         strict=True,
     )
     entered = {name: term.energy_pj(problem, schedule) for name, term in further_schedule_terms(problem).items()}
+    if wrong := [(name, value) for name, value in entered.items() if not is_energy(value)]:
+        raise InputError([wrong_energy(name, "a schedule", value) for name, value in wrong])
     return {ON_CORE: float(on_core.sum()), **dict(zip(CAUSES, map(CauseEnergy._make, moved), strict=True)), **entered}

@@ -9,27 +9,30 @@ from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
 
 @dataclass(frozen=True, eq=False)
 class MemoryRank:
-    """Data that determine the priority order for each allocation.
-
-    The order depends on the cores that run a layer in the allocation, not on all cores that are allowed for the layer.
+    """Data from which the priority order of each allocation is computed. The order depends on the cores that run a
+    layer in the allocation, not on all cores that are allowed for it.
     """
 
     by_turn: Integers
-    """[cn] Position of the CN if the groups of every layer take turns"""
+    """Position of the CN in the priority order if the groups of every layer take turns (one entry for each CN)"""
     by_group: Integers
-    """[cn] Position of the CN if each group of a layer runs to its end before the next group begins"""
+    """Position of the CN in the priority order if each group of a layer runs to its end before the next group begins
+    (one entry for each CN)
+    """
     shared_bits: Integers
-    """[layer, operand] Total bits of the constants that several CNs of the layer need"""
+    """Total bits of the constants that several CNs of the layer need (one entry for each layer and operand)"""
 
     def of(self, problem: SchedulingProblem, allocation: Integers) -> Integers:
-        """[cn] Position in the priority order.
+        """Position of the CN in the priority order (one entry for each CN).
 
         CNs are sorted by stack (earliest first), then by layer (deepest first), then in one of two orders of the
-        layer's groups. The constants that several CNs of the layer need decide between the two orders.
+        layer's groups. The constants that several CNs of the layer need decide between these two orders.
 
-        If these constants fit the memories of the cores that run the layer, the groups take turns: all groups run their
+        If the constants fit the memories of the cores that run the layer, the groups take turns: all groups run their
         first CN, then all groups run their second CN. The tiles for which the next layers wait are then complete as
-        early as possible. Otherwise each group runs to its end before the next group begins, so that its constants are
+        early as possible.
+
+        If the constants do not fit, each group runs to its end before the next group begins, so that its constants are
         fetched only once.
         """
         fits = np.all(self.shared_bits <= _smallest_memory(problem, allocation, len(self.shared_bits)), axis=1)
@@ -38,7 +41,7 @@ class MemoryRank:
 
 
 def memory_rank(problem: SchedulingProblem) -> MemoryRank:
-    """Part of the priority order that is the same for every allocation."""
+    """Data of a problem from which the priority order of each allocation is computed."""
     graph = problem.graph
     turn = _place_in_group(graph.layer, graph.group)
     return MemoryRank(
@@ -49,8 +52,8 @@ def memory_rank(problem: SchedulingProblem) -> MemoryRank:
 
 
 def _ranks(problem: SchedulingProblem, first: Integers, second: Integers) -> Integers:
-    """[cn] Position of the CN in a sorted list. The sort keys are stack, layer (last layer first), `first`, `second`,
-    and number.
+    """Position of the CN in a sorted list (one entry for each CN). The sort keys are stack, layer (last layer first),
+    `first`, `second`, and CN number.
     """
     graph = problem.graph
     number = np.arange(graph.node_count)
@@ -60,7 +63,9 @@ def _ranks(problem: SchedulingProblem, first: Integers, second: Integers) -> Int
 
 
 def _place_in_group(layer: Integers, group: Integers) -> Integers:
-    """[cn] Number of CNs with smaller numbers in the same group."""
+    """Position of the CN within its group: number of CNs of the group that have smaller numbers (one entry for each
+    CN).
+    """
     count = len(layer)
     order = np.lexsort((np.arange(count), group, layer))
     is_first = np.append(True, (np.diff(layer[order]) != 0) | (np.diff(group[order]) != 0))[:count]
@@ -71,7 +76,7 @@ def _place_in_group(layer: Integers, group: Integers) -> Integers:
 
 
 def _shared_constants(problem: SchedulingProblem) -> Integers:
-    """[layer, operand] Total bits of the constants that several CNs of the layer need."""
+    """Total bits of the constants that several CNs of the layer need (one entry for each layer and operand)."""
     graph = problem.graph
     layers = int(graph.layer.max(initial=-1)) + 1
     constant = graph.piece_producer[graph.need_piece] < 0
@@ -89,7 +94,9 @@ def _shared_constants(problem: SchedulingProblem) -> Integers:
 
 
 def _smallest_memory(problem: SchedulingProblem, allocation: Integers, layers: int) -> Integers:
-    """[layer, operand] Capacity in bits of the smallest memory for the operand on a core that runs the layer."""
+    """Capacity in bits of the smallest memory for the operand among all cores that run the layer (one entry for each
+    layer and operand).
+    """
     system = problem.system
     huge = np.iinfo(np.int64).max
     memory = system.core_memory

@@ -1,7 +1,7 @@
 """Options of a schedule: the schedule model, the order of candidates, prefetching, and the sharing of links.
 
-`ScheduleOptions` is for the scheduler, `ScheduleSettings` for a configuration. This module imports no other module
-that is slow to import.
+`ScheduleOptions` is for the scheduler, `ScheduleSettings` for a configuration. Nothing that this module imports is slow
+to import.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -9,12 +9,13 @@ from collections.abc import Mapping as Table
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 
-from tilewright.base.errors import InputError, Problem, nearest_name, some_of
+from tilewright.base.errors import InputError, Problem, Unused, nearest_name, some_of
 from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import Count, OneOf, Parameters, PositiveCount, Told, parameters_of
 from tilewright.base.registry import Registry
 
 if TYPE_CHECKING:
+    from tilewright.hardware.system import MultiCoreAccelerator
     from tilewright.mapping.constraints import Mapping
     from tilewright.multicore.nodes.graph import CnGraph
     from tilewright.multicore.scheduling.assembled import AssembledProblem
@@ -27,12 +28,12 @@ CAUSAL = "causal"
 
 
 class ScheduleModel(NamedTuple):
-    """Schedule model that replaces the causal model."""
+    """Schedule model that can be used in place of the causal model."""
 
     problem: "Callable[[AssembledProblem, Workload, CnGraph], AssembledProblem]"
     """Function that converts the scheduling problem from the form of the causal model to the form of this model."""
     simulate: "Callable[[SchedulingProblem, Integers, ScheduleOptions], Schedule]"
-    """Function that returns the schedule of an allocation, an array [cn] of cores. It raises the same errors as
+    """Function from an allocation (array with the core of each CN) to its schedule. It raises the same errors as
     `scheduling.simulate`.
     """
     without_use: tuple[str, ...] = ()
@@ -53,8 +54,9 @@ class SchedulerParameters(Parameters):
     """Parameters that have the same names in the scheduler and in a configuration."""
 
     scheduler_candidate_selection: CandidateSelection = "latency"
-    """Rule for the node that a core runs next. latency: the node that is ready first; memory: the node that is deepest
-    in the network."""
+    """Rule that chooses the node that a core runs next. latency: the node that is ready first; memory: the node that is
+    deepest in the network.
+    """
     stack_order: StackOrder = "priority"
     """Effect of stacks. priority: with selection `memory`, a core takes a node of the earliest stack; barrier: in
     addition, no node of a stack starts before all nodes of the earlier stacks have ended."""
@@ -62,15 +64,17 @@ class SchedulerParameters(Parameters):
     """Schedule model. causal: simulates event by event; stream-2023: the list scheduler of Stream in its version of
     2023, for comparisons."""
     prefetch_results: bool = False
-    """Prefetch the results of computation nodes as well: every core that needs a result fetches the result as soon as
-    it exists. Transfers over a bus are multicast to all later readers."""
+    """Prefetch the results of computation nodes, too: every core that needs a result fetches it as soon as it exists.
+    Transfers over a bus are multicast to all later readers.
+    """
     share_divisor: PositiveCount = 4
-    """Divisor for the width of transfers: a transfer starts as soon as the full width divided by this number is free.
-    4: a quarter of the full width; 1: a transfer waits until the full width is free."""
+    """Divisor for the width of transfers. A transfer starts as soon as the full width divided by this number is free.
+    4: a quarter of the full width; 1: a transfer waits until the full width is free.
+    """
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
-        """Problems of values that exclude each other. `wrong` has the parameters that already have a problem of another
-        type.
+        """Problems of values that exclude each other. `wrong` has the names of parameters that already have a problem;
+        this class does not use it.
         """
         if self.has_barriers and self.schedule_model != CAUSAL:
             allowed = f"priority, or schedule_model: {CAUSAL}"
@@ -82,9 +86,7 @@ class SchedulerParameters(Parameters):
             )
 
     def without_effect(self) -> dict[str, str]:
-        """Reasons why options have no effect, by name of the option. Options that the schedule model ignores are
-        included.
-        """
+        """Option -> reason why it has no effect. Options that the schedule model ignores are included."""
         found = super().without_effect()
         if self.schedule_model == CAUSAL:
             return found
@@ -103,15 +105,17 @@ class ScheduleOptions(SchedulerParameters):
     """Options of `simulate`. Raises InputError with every value that is not allowed."""
 
     operands_to_prefetch: tuple[Count, ...] = ()
-    """Memory operands (columns of `CoreSystem.core_memory`) whose constants are fetched ahead if links are free."""
+    """Memory operands (columns of `CoreSystem.core_memory`) whose constants are prefetched: they are fetched before a
+    CN needs them, if links are free.
+    """
     layers_by_off_chip: tuple[Count, ...] = ()
     """Layers, as in `NodeGraph.layer`, whose results reach other memories through the off-chip memory (rule 18 of
     docs/multi-core-model.md#scheduling)."""
     record: bool = True
-    """True to record the transfers and the memory use over time. A search evaluates faster without these logs."""
+    """True to record transfers and memory use over time. A search evaluates allocations faster without these logs."""
     model_repairs: tuple[str, ...] = ()
-    """Names of the rules of the schedule model `stream-2023` that are replaced by corrected rules. The causal model
-    ignores them.
+    """Names of corrected rules (`REPAIRS`), which replace rules of the schedule model
+    `stream-2023`. The causal model ignores this field.
     """
 
 
@@ -121,15 +125,16 @@ RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScheduleSettings(SchedulerParameters):
-    """Settings of schedules. Raises InputError with every value that is not allowed."""
+    """Settings of schedules. Raises one InputError that lists every value that is not allowed."""
 
     operands_to_prefetch: Annotated[tuple[str, ...], Told(allowed="a list of layer operands, as [W]")] = ()
     """Layer operands whose constants are fetched ahead, such as W."""
     cn_runtime: Runtime = "total1"
-    """Parts of the runtime of a CN. total0: computing and stalls; total1: in addition, the time to bring the first
-    tiles to the array; total2: in addition, the time to take the last outputs from the array."""
+    """Parts of the runtime of a CN. total0: computing and stalls; total1: total0 and the time to bring the first tiles
+    to the array; total2: total1 and the time to take the last outputs from the array.
+    """
     layers_by_off_chip: Annotated[tuple[Count, ...], Told(allowed="a list of ids of layers, as [3, 5]")] = ()
-    """Ids of the layers whose results reach other memories through the off-chip memory, to relieve full links."""
+    """Ids of layers whose results reach other memories only through the off-chip memory, which relieves full links."""
 
     def stated(self) -> JsonObject:
         """Settings as plain data for provenance and results."""
@@ -138,11 +143,24 @@ class ScheduleSettings(SchedulerParameters):
 
     @classmethod
     def of(cls, stated: Table[str, Any]) -> "ScheduleSettings":
-        """Settings from a table that the method `stated` returned. Raises InputError with every value that is not
+        """Settings from a table that the method `stated` made. Raises one InputError that lists every value that is not
         allowed.
         """
         names = (parameter.name for parameter in parameters_of(ScheduleSettings))
         return ScheduleSettings(**{name: stated[name] for name in names if name in stated})
+
+    def unused_properties(self, accelerator: "MultiCoreAccelerator") -> list[Unused]:
+        """Notices that the multicast or the forwarding of a hardware file has no effect, one for each of the two that
+        the file uses. Only the causal schedule model has multicast and forwarding; for this model, the list is empty.
+        """
+        if self.schedule_model == CAUSAL:
+            return []
+        why = f"has no effect with schedule_model {self.schedule_model}: each transfer goes to one core, from one core"
+        given = {
+            "multicast": any(link.is_multicast for link in accelerator.links),
+            "forwarding": accelerator.forwards_constants,
+        }
+        return [Unused(Problem(why, accelerator.name, path=key)) for key, is_given in given.items() if is_given]
 
     def options(self, workload: "Workload", mapping: "Mapping", memory_operands: Sequence[str]) -> ScheduleOptions:
         """Options of the scheduler for these settings.

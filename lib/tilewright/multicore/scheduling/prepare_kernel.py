@@ -26,8 +26,10 @@ def prepare(q, s):
         state.failed_at = NONE
         state.prefetching = NONE
         state.forwarding = NONE
+        at.raise_flag(s.to_prefetch, core)
     for memory in range(q.memory_count):
         at.memory_state(s, memory).write_first = NONE
+        at.memory_state(s, memory).piece = NONE
     for link in range(q.link_count):
         at.link_state(s, link).free_bits_per_cycle = at.link(q, link).bits_per_cycle
     if check_cores(q, s) and make_copies(q, s) and check_room(q, s):
@@ -39,7 +41,12 @@ def prepare(q, s):
 
 @kernel
 def fail(s, status, place, core, other):
-    """Record in the state why the allocation cannot run. Returns False."""
+    """Write to the state `s` why the allocation cannot run, and return False. `status` is the kind of reason. `place`
+    is the CN, and `core` is its core. `other` is an operand for NO_MEMORY, a memory for DOES_NOT_FIT, and 0 for
+    CANNOT_RUN.
+
+    For NO_PATH, `place` is NONE, and the missing path leads from `core` to the core `other`.
+    """
     s.status = status
     s.place = place
     s.place_core = core
@@ -49,7 +56,7 @@ def fail(s, status, place, core, other):
 
 @kernel
 def check_cores(q, s):
-    """True if each CN is on a core that can run the CN and has the paths for its streams."""
+    """True if each CN is on a core that can run the CN, and all paths exist that the streams of the CN need."""
     for cn in range(q.node_count):
         core = at.core_of(q, cn)
         if core < 0 or core >= q.core_count or core == q.off_chip_core or at.cost(q, cn, core).runtime_cycles < 1:
@@ -61,7 +68,10 @@ def check_cores(q, s):
 
 @kernel
 def check_streams(q, s, cn, core):
-    """True if each streaming operand of a CN has a path between the core and the off-chip core."""
+    """True if the paths of all streams of a CN exist: from the core to the off-chip core for the output operand, and
+    from the off-chip core to the core for the other operands. If a path does not exist, the reason NO_PATH is written
+    to the state `s`.
+    """
     for operand in range(q.operand_count):
         if at.stream(q, cn, core, operand).bits > 0:
             if operand == 0 and not check_path(q, s, core, q.off_chip_core):
@@ -73,8 +83,9 @@ def check_streams(q, s, cn, core):
 
 @kernel
 def make_copies(q, s):
-    """Create one copy of each piece for each memory in which the piece is produced or needed. The home copy comes
-    first. Returns False if a memory or a path is missing.
+    """Write the table of copies: one entry for each piece and each memory in which the piece is produced or needed.
+    Streams have no entries. The copy where the piece is produced (its home) comes first. Returns False if a memory or a
+    path is missing.
     """
     count = 0
     for piece in range(q.piece_count):
@@ -108,12 +119,11 @@ def make_copies(q, s):
             memory = at.memory_of(q, core, need.operand)
             if memory < 0:
                 return fail(s, NO_MEMORY, need.cn, core, need.operand)
-            copy = first
-            while copy < count and at.copy(s, copy).memory != memory:
-                copy += 1
-            if copy == count:
+            room = at.memory_state(s, memory)
+            if room.piece != piece:
                 count = add_copy(s, count, piece, memory, core)
                 where.pending += 1
+            copy = room.piece_copy
             if copy != where.home and is_detour(q, piece, source, core):
                 add_off_chip_use(s, piece, copy)
             at.cell(s.need_copy, number).value = copy
@@ -125,10 +135,11 @@ def make_copies(q, s):
 
 @kernel
 def is_detour(q, piece, source, core):
-    """True if a piece with a home reaches `core` by a detour through the off-chip memory.
+    """True if a piece that core `source` produces reaches `core` by a detour through the off-chip memory.
 
-    A detour is needed if the piece must go off-chip, if no path leads from the producing core to `core`, or if no path
-    leads from `core` to the off-chip core. A constant, or a piece that streams out, never takes a detour.
+    A detour is needed if other cores may get the piece only through the off-chip memory, if no path leads from `source`
+    to `core`, or if no path leads from `core` to the off-chip core. A constant, or a piece that streams out, never
+    takes a detour; `source` is then the off-chip core.
     """
     if source == q.off_chip_core:
         return False
@@ -138,8 +149,9 @@ def is_detour(q, piece, source, core):
 
 @kernel
 def add_off_chip_use(s, piece, copy):
-    """Count a CN that gets a copy by a detour. The piece of the copy must then also be written off-chip, and its home
-    need not be kept for this copy.
+    """Add one need of a CN to the off-chip uses of a piece, because the copy `copy` for this CN takes a detour through
+    the off-chip memory. The piece must then also be written off-chip. The copy where the piece was produced (its home)
+    need not stay until this CN has its copy.
     """
     where = at.piece_state(s, piece)
     where.off_chip_uses += 1
@@ -150,7 +162,9 @@ def add_off_chip_use(s, piece, copy):
 
 @kernel
 def add_copy(s, copy, piece, memory, core):
-    """Create a copy that is not yet in its memory. Returns the new number of copies."""
+    """Fill entry `copy` of the table of copies, for a piece in a memory. The copy is at first absent (ABSENT). Returns
+    the index of the next entry.
+    """
     c = at.copy(s, copy)
     c.piece = piece
     c.memory = memory
@@ -161,12 +175,16 @@ def add_copy(s, copy, piece, memory, core):
     c.version = 0
     c.mark = NONE
     c.takes_detour = False
+    at.memory_state(s, memory).piece = piece
+    at.memory_state(s, memory).piece_copy = copy
     return copy + 1
 
 
 @kernel
 def check_path(q, s, source, target):
-    """True if a path leads from the source core to the target core. If not, the state records the failure."""
+    """True if a path leads from the source core to the target core. If there is no path, the reason NO_PATH and both
+    cores are written to the state `s`.
+    """
     if at.has_path(q, source, target):
         return True
     return fail(s, NO_PATH, NONE, source, target)
@@ -174,8 +192,8 @@ def check_path(q, s, source, target):
 
 @kernel
 def check_room(q, s):
-    """True if the core of each CN has enough memory: its empty memories can hold all pieces that the CN needs and
-    produces.
+    """True if, for each CN, the empty memories of its core can hold all pieces together that the CN needs and produces
+    there. Pieces that stream are left out. If a CN does not fit, the reason DOES_NOT_FIT is written to the state `s`.
     """
     for cn in range(q.node_count):
         core = at.core_of(q, cn)
@@ -202,7 +220,7 @@ def check_room(q, s):
 
 @kernel
 def place_heaps(q, s):
-    """Reserve positions for two types of heaps: candidates of each core, and evictable copies of each memory."""
+    """Reserve space for two types of heaps: candidates of each core, and evictable copies of each memory."""
     for core in range(q.core_count + 1):
         at.core(s, core).heap_start = 0
     for cn in range(q.node_count):
@@ -249,7 +267,9 @@ def list_prefetches(q, s):
 
 @kernel
 def place_forwards(q, s):
-    """Reserve positions for the list of results that each core can prefetch, in their order of production."""
+    """Reserve space in `forward_copy` for the results that each core can prefetch. The space is later filled in the
+    order in which the results are produced.
+    """
     for core in range(q.core_count + 1):
         at.core(s, core).forward_start = 0
     if q.prefetches_results == 0:
@@ -266,7 +286,8 @@ def place_forwards(q, s):
 
 @kernel
 def is_to_prefetch(q, s, need):
-    """True if the copy of a need holds a constant that is to be prefetched and is not yet marked."""
+    """True if a need is for a constant that is to be prefetched, and the copy of this need is not marked for
+    prefetching yet."""
     copy = at.need_copy(s, need)
     if copy < 0 or at.copy(s, copy).mark >= 0 or at.piece(q, at.need(q, need).piece).producer >= 0:
         return False

@@ -28,29 +28,35 @@ class NodeGraph:
     """CNs, pieces, and needs. A need says that a CN reads a piece."""
 
     layer: Integers
-    """[cn] Number of the CN's layer; layers are numbered in the order of the network"""
+    """Number of the CN's layer (one entry for each CN); layers are numbered in the order of the network"""
     group: Integers
-    """[cn] Number of the CN's group. A group is a part of a layer that one core runs"""
+    """Number of the CN's group (one entry for each CN). A group is a part of a layer that one core runs"""
     stack: Integers
-    """[cn] Number of the CN's layer stack; earlier stacks have smaller numbers"""
+    """Number of the CN's layer stack (one entry for each CN); earlier stacks have smaller numbers"""
     cost_row: Integers
-    """[cn] Row of the CN in the cost table"""
+    """Row of the CN in the cost table (one entry for each CN)"""
     piece_bits: Integers
-    """[piece] Size of the piece in bits, at least 1"""
+    """Size of the piece in bits, at least 1 (one entry for each piece)"""
     piece_producer: Integers
-    """[piece] CN that produces the piece; -1 for a constant, which starts in the off-chip memory"""
+    """CN that produces the piece (one entry for each piece); -1 for a constant, which starts in the off-chip memory"""
     piece_is_output: Booleans
-    """[piece] Whether the piece is a result of the network. A result is written off-chip when it is produced"""
+    """True if the piece is a result of the network (one entry for each piece). A result is written off-chip when it is
+    produced
+    """
     need_start: Integers
-    """[cn + 1] Position in need_piece at which the needs of the CN begin"""
+    """Position in `need_piece` at which the needs of the CN begin (one entry for each CN, and one more at the end)"""
     need_piece: Integers
-    """[need] Piece that the CN reads"""
+    """Piece that the CN reads (one entry for each need)"""
     need_operand: Integers
-    """[need] Memory operand by which the CN reads the piece"""
+    """Memory operand by which the CN reads the piece (one entry for each need)"""
     order_start: Integers
-    """[cn + 1] Position in order_predecessor at which the predecessors of the CN begin"""
+    """Position in `order_predecessor` at which the predecessors of the CN begin (one entry for each CN, and one more at
+    the end)
+    """
     order_predecessor: Integers
-    """[edge] CN that must end before the other CN of the edge starts, although no data flow between them"""
+    """CN that must end before another CN starts, although no data flow between the two (one entry for each such pair of
+    CNs, grouped by the CN that waits)
+    """
 
     @property
     def node_count(self) -> int:
@@ -63,76 +69,97 @@ class CostTable:
     """Cost of a CN on each core. CNs with the same cost share a row."""
 
     runtime_cycles: Integers
-    """[row, core] Runtime in cycles; -1 where the core cannot run the CN. By default, it includes the time to bring the
-    first tiles to the array
+    """Runtime in cycles (one entry for each row and core); -1 where the core cannot run the CN. By default, it includes
+    the time to bring the first tiles to the array
     """
     on_core_energy_pj: Floats
-    """[row, core] Energy in pJ of the array and the memories of the core, without the off-chip memory and the links"""
+    """Energy in pJ of the array and the memories of the core, without the off-chip memory and the links (one entry for
+    each row and core)
+    """
     stream_bits: Integers
-    """[row, core, operand] Bits that the CN reads from the off-chip memory while it runs (writes to it for operand 0);
-    0 where the operand fits the core
+    """Bits that the CN reads from the off-chip memory while it runs (one entry for each row, core and operand). For
+    operand 0: bits that the CN writes there, plus bits of partial sums that it reads from there. The number is 0 where
+    the operand fits the core
     """
     stream_bits_per_cycle: Integers
-    """[row, core, operand] Bandwidth in bits per cycle of the operand's stream if no other data use the links"""
+    """Bandwidth in bits per cycle of the operand's stream if no other data use the links (one entry for each row, core
+    and operand)
+    """
     reads_gaps: Booleans
-    """[row, operand] Whether a CN can skip elements inside the range that it reads by the operand. A stream can then
-    have fewer bits than the pieces
+    """True if the operand's data can have gaps: the CN skips elements inside the range that it reads (one entry for
+    each row and operand). A stream can then have fewer bits than the pieces
     """
 
 
 @dataclass(frozen=True, eq=False)
 class CoreSystem:
-    """Cores, memories, links, and the path between every pair of cores. Transfers end in these memories."""
+    """Cores, memories, links, and the path between every pair of cores. Transfers start and end in these memories."""
 
     off_chip_core: int
     core_memory: Integers
-    """[core, operand] Memory that holds the operand of a CN on the core; -1 where there is no such memory"""
+    """Memory that holds the operand of a CN on the core (one entry for each core and operand); -1 where there is no
+    such memory
+    """
     memory_capacity_bits: Integers
-    """[memory] Capacity in bits"""
+    """Capacity in bits (one entry for each memory)"""
     memory_read_bits: Integers
-    """[memory] Width in bits of a word that is read; a memory reads one word per cycle"""
+    """Width in bits of a word that is read (one entry for each memory); a memory reads one word per cycle"""
     memory_write_bits: Integers
-    """[memory] Width in bits of a word that is written; a memory writes one word per cycle"""
+    """Width in bits of a word that is written (one entry for each memory); a memory writes one word per cycle"""
     memory_read_energy_pj: Floats
-    """[memory] Energy in pJ to read a word"""
+    """Energy in pJ to read a word (one entry for each memory)"""
     memory_write_energy_pj: Floats
-    """[memory] Energy in pJ to write a word"""
+    """Energy in pJ to write a word (one entry for each memory)"""
     link_bits_per_cycle: Integers
-    """[link] Bandwidth in bits per cycle that all transfers over the link share, in both directions. A memory port can
-    also be a link
+    """Bandwidth of the link in bits per cycle (one entry for each link). All transfers over the link, in both
+    directions, share this bandwidth. A memory port can also be a link
     """
     link_energy_pj_per_bit: Floats
-    """[link] Energy in pJ to move a bit over the link"""
+    """Energy in pJ to move a bit over the link (one entry for each link)"""
     link_is_broadcast: Booleans
-    """[link] True for a bus and for a link with multicast: one transfer can serve several cores"""
+    """True for a bus and for a link with multicast (one entry for each link). On such a link, one transfer can serve
+    several cores
+    """
     path_exists: Booleans
-    """[source * core_count + target] Whether there is a path from the source core to the target core"""
+    """True if there is a path from the source core to the target core. The entry of a pair of cores is at the position
+    source * core_count + target
+    """
     path_start: Integers
-    """[source * core_count + target, and one end entry] Position in path_link at which the path from the source core to
-    the target core begins
+    """Position in `path_link` at which the path of a pair of cores begins. The entry of a pair is at the position
+    source * core_count + target; one more entry at the end is the length of `path_link`
     """
     path_link: Integers
-    """[hop] Link of one step of a path"""
+    """Link of one step of a path (one entry for each step of each path)"""
     rates_pj_a_cycle: tuple[tuple[str, float], ...] = ()
-    """(energy term, pJ per cycle) pairs, in the order in which the terms are added. All cores together need this energy
-    in every cycle, whether they work or wait"""
+    """Pairs (energy term, pJ per cycle), in the order in which the terms are added. All cores together need this energy
+    in every cycle, whether they work or wait
+    """
     link_is_multicast: Booleans | None = None
-    """[link] True where the link has multicast: it carries a piece once for all cores that receive the piece together.
-    Such links are also True in `link_is_broadcast`. None: no link has multicast"""
+    """True if the link has multicast: it carries a piece once for all cores that receive the piece together (one entry
+    for each link). Such links are also true in `link_is_broadcast`. None: no link has multicast
+    """
     forwards_constants: bool = False
-    """True if a core sends constants that it holds to other cores"""
+    """True if a core that holds a constant can send it to other cores, in place of the off-chip core"""
 
     @property
     def multicast(self) -> Booleans:
-        """[link] True where the link has multicast."""
+        """True if the link has multicast (one entry for each link)."""
         if self.link_is_multicast is None:
             return np.zeros(len(self.link_bits_per_cycle), np.bool_)
         return self.link_is_multicast
 
     @property
     def core_count(self) -> int:
-        """Number of cores, the off-chip core included."""
+        """Number of cores, including the off-chip core."""
         return len(self.core_memory)
+
+    @cached_property
+    def stream_width(self) -> int:
+        """Largest number of links that the streams of a CN can use: the links of the path from a core to the off-chip
+        core plus those of the path back, for the core with the most such links.
+        """
+        links = np.diff(self.path_start).reshape(self.core_count, -1)
+        return int((links[:, self.off_chip_core] + links[self.off_chip_core]).max())
 
     @property
     def off_chip_memory(self) -> int:
@@ -147,7 +174,7 @@ class CoreSystem:
 
 @dataclass(frozen=True, eq=False)
 class SchedulingProblem:
-    """Checked input of the scheduler. Raises InputError with every fault of the arrays.
+    """Checked input of the scheduler. Raises one InputError that lists every fault of the arrays.
 
     A CN fetches the pieces that it needs in a fixed order: first constants, then produced pieces, each in the order of
     their numbers.
@@ -172,13 +199,13 @@ class SchedulingProblem:
 
     @cached_property
     def need_cn(self) -> Integers:
-        """[need] CN that reads the piece."""
+        """CN that reads the piece (one entry for each need)."""
         return np.repeat(np.arange(self.graph.node_count), np.diff(self.graph.need_start))
 
     @cached_property
     def fetch_order(self) -> tuple[Integers, Integers]:
-        """Columns (need_piece, need_operand), with the needs of each CN in the order in which the CN fetches the
-        pieces.
+        """Needs in fetch order, as columns (need_piece, need_operand): the needs of each CN are in the order in which
+        the CN fetches the pieces.
         """
         piece, operand = self.graph.need_piece, self.graph.need_operand
         key = piece + len(self.graph.piece_bits) * (self.graph.piece_producer[piece] >= 0)
@@ -190,19 +217,21 @@ class SchedulingProblem:
 
     @cached_property
     def piece_needs(self) -> tuple[Integers, Integers]:
-        """CSR (start, need) of the needs of each piece. Needs are numbered in fetch order."""
+        """Needs of CNs that each piece serves, in CSR form (start, need). Needs are numbered in fetch order."""
         return _group(self.fetch_order[0], len(self.graph.piece_bits))
 
     @cached_property
     def outputs(self) -> tuple[Integers, Integers]:
-        """CSR (start, piece) of the pieces that each CN produces."""
+        """Pieces that each CN produces, in CSR form (start, piece)."""
         produced = np.flatnonzero(self.graph.piece_producer >= 0)
         start, order = _group(self.graph.piece_producer[produced], self.graph.node_count)
         return start, produced[order]
 
     @cached_property
     def edges(self) -> tuple[Integers, Integers]:
-        """CSR (start, successor) of the distinct CNs that wait for the data or for the end of each CN."""
+        """Successors in CSR form (start, successor): the distinct CNs that wait for the data of a CN, or for
+        its end.
+        """
         count = self.graph.node_count
         producer = self.graph.piece_producer[self.fetch_order[0]]
         order_node = np.repeat(np.arange(count), np.diff(self.graph.order_start))
@@ -214,7 +243,7 @@ class SchedulingProblem:
 
     @cached_property
     def predecessor_count(self) -> Integers:
-        """[cn] Number of distinct CNs for which the CN waits."""
+        """Number of distinct CNs for which the CN waits (one entry for each CN)."""
         return np.bincount(self.edges[1], minlength=self.graph.node_count).astype(np.int64)
 
     @cached_property
@@ -234,12 +263,17 @@ class SchedulingProblem:
 
 
 def _group(owner: Integers, count: int) -> tuple[Integers, Integers]:
-    """CSR (start, position): the positions in `owner` of each owner's entries, in rising order."""
+    """Positions of the entries of each owner, in CSR form (start, position). The positions of owner n are
+    `position[start[n] : start[n + 1]]`, in rising order: the entries of the array `owner` at these positions are n.
+    `count` is the number of owners.
+    """
     return starts_of(owner, count), np.argsort(owner, kind="stable").astype(np.int64)
 
 
 def starts_of(owner: Integers, count: int) -> Integers:
-    """CSR start array: position of the first entry of each of `count` owners, and finally the number of all entries."""
+    """Start array of a CSR form: position of the first entry of each of `count` owners, and at the end the number of
+    all entries.
+    """
     start = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=count), out=start[1:])
     return start
@@ -351,7 +385,9 @@ def _csr_problems(name: str, start: Integers, count: int, total: int) -> list[Pr
 
 
 def _range_problems(name: str, values: Integers, low: int, high: int) -> list[Problem]:
-    """Fault of an array with values below `low`, or values of at least `high`."""
+    """List with one problem if the array `name` has values below `low`, or values that are not below `high`; [] if all
+    its values are in this range.
+    """
     wrong = np.flatnonzero((values < low) | (values >= high))
     if len(wrong) == 0:
         return []

@@ -1,14 +1,15 @@
 """Compiled functions for the residency of data in memories: claims of space, pins, and eviction.
 
 Each memory has two counts of bits. `claimed` counts the data in the memory and the data for which space is promised,
-without the data that are leaving. `stored` counts the data that the memory physically holds. The claimed bits decide
-which copies are promised space. The stored bits decide when the copies can use the space.
+but not the data that are leaving. `stored` counts the data that the memory physically holds. The claimed bits decide
+which copies are promised space. The stored bits decide when a copy can use its space.
 """
 
 from tilewright.base.compiled import kernel
 from tilewright.multicore.scheduling import access_kernel as at
 from tilewright.multicore.scheduling.state_record import (
     ABSENT,
+    AWAKE,
     BEING_WRITTEN,
     EVICTION,
     LEAVING,
@@ -20,9 +21,27 @@ from tilewright.multicore.scheduling.state_record import (
 
 
 @kernel
+def wake_users(q, s, memory):
+    """Let the requests of all cores that use a memory be tried again."""
+    for place in at.users_of(q, memory):
+        at.wait(s, at.user(q, place)).asleep = AWAKE
+
+
+@kernel
+def wake_readers(q, s, piece):
+    """Let the requests of all cores that need a piece be tried again."""
+    for place in at.needs_for(q, piece):
+        core = at.core_of(q, at.need(q, at.piece_need(q, place)).cn)
+        at.wait(s, core).asleep = AWAKE
+
+
+@kernel
 def store(q, s, memory, bits):
     """Take `bits` bits of physical space in a memory. A negative number frees space."""
     at.memory_state(s, memory).stored_bits += bits
+    at.raise_flag(s.changed_memory, memory)
+    if bits < 0:
+        wake_users(q, s, memory)
     if q.record:
         row = s.changes_count
         s.changes_count = row + 1
@@ -35,8 +54,8 @@ def store(q, s, memory, bits):
 
 @kernel
 def remaining_uses(s, copy):
-    """Number of remaining uses of a copy: the needs that it still serves in its memory. For a home, each pending copy
-    counts as one more use.
+    """Number of remaining uses of a copy: needs of CNs that the copy must still serve in its memory. The home of a
+    piece (the copy where the piece was produced) also has one use for each other copy that must still be made from it.
     """
     c = at.copy(s, copy)
     where = at.piece_state(s, c.piece)
@@ -45,9 +64,9 @@ def remaining_uses(s, copy):
 
 @kernel
 def settle_copy(q, s, copy):
-    """Drop a present copy without pins if it has no remaining uses; otherwise make it evictable.
-
-    This must be called when a copy becomes present, when its last pin is removed, and when its number of uses changes.
+    """Drop a present copy without pins if it has no remaining uses; otherwise make it evictable. A pin is a reason why
+    the copy must stay in its memory. The function must be called when a copy becomes present, when its last pin is
+    removed, and when its number of uses changes.
     """
     uses = remaining_uses(s, copy)
     if uses == 0:
@@ -67,8 +86,8 @@ def pin(q, s, copy):
 
 @kernel
 def unpin(q, s, copy):
-    """Remove one pin of a copy. After the last pin, a present copy can be evicted, and a promise of space for a missing
-    copy is cancelled.
+    """Remove one pin of a copy. When the last pin is removed, a present copy is dropped or becomes evictable
+    (`settle_copy`), and a copy for which space is only promised loses the promise.
     """
     c = at.copy(s, copy)
     c.pins -= 1
@@ -94,6 +113,9 @@ def become_present(q, s, copy):
     if copy != where.home and c.uses > 0 and is_sent_by_home(s, copy):
         where.pending -= 1
         touch_home(q, s, c.piece)
+    wake_users(q, s, c.memory)
+    if copy == where.home:
+        wake_readers(q, s, c.piece)
     room = at.memory_state(s, c.memory)
     room.changes += 1
     if c.pins == 0:
@@ -103,8 +125,8 @@ def become_present(q, s, copy):
 
 @kernel
 def touch_home(q, s, piece):
-    """Settle the home of a piece after a change of its number of uses. This has no effect if the home is not present or
-    has a pin.
+    """Drop the home of a piece, or make it evictable, after a change of its number of uses (`settle_copy`). The home is
+    the copy where the piece was produced. Nothing happens if the home is not present or has a pin.
     """
     home = at.piece_state(s, piece).home
     if home >= 0 and at.copy(s, home).state == PRESENT and at.copy(s, home).pins == 0:
@@ -113,7 +135,8 @@ def touch_home(q, s, piece):
 
 @kernel
 def is_sent_by_home(s, copy):
-    """True if the home of the piece must stay until the copy is present. A copy with a detour needs no home."""
+    """True if the home of the piece (the copy where it was produced) must stay until the copy is present. A copy that
+    takes a detour through the off-chip memory needs no home."""
     return not at.copy(s, copy).takes_detour
 
 
@@ -128,14 +151,15 @@ def drop(q, s, copy):
     room.claimed_bits -= bits
     room.changes += 1
     store(q, s, c.memory, -bits)
+    if at.piece_state(s, c.piece).home == copy:
+        wake_readers(q, s, c.piece)  # they can fetch the piece from the off-chip memory
 
 
 @kernel
 def evict(q, s, copy):
-    """Evict a present copy, which gives up its space.
-
-    The space is free immediately if the data are off-chip, on the way off-chip, or at the home. Otherwise the copy is
-    first written off-chip.
+    """Evict a present copy. Its space is free immediately if the data are off-chip, if they are being written off-chip,
+    or if the home of the piece (the copy where the piece was produced) is another copy and is present. Otherwise the
+    copy is first written off-chip.
     """
     c = at.copy(s, copy)
     where = at.piece_state(s, c.piece)
@@ -172,17 +196,19 @@ def request_write(q, s, copy, cause):
 
 @kernel
 def add_request(s, who):
-    """Add a request to the queue of requests. `who` is the number of a core, or the number of cores plus the number of
-    a memory.
+    """Add a request to the queue of requests. `who` is the number of a core, or, for a memory, its number plus the
+    number of cores.
     """
     at.request(s, s.requests_count).value = who
+    at.wait(s, who).asleep = AWAKE
     s.requests_count += 1
 
 
 @kernel
 def claim(q, s, core, cn):
-    """Promise space for all missing copies of a CN. Either all memories have the space, or no promise is made. Returns
-    True if the claim succeeds.
+    """Pin all copies that a CN needs or produces, and promise space in the memories of its core for those that are
+    absent. Other copies are evicted if this is necessary. Returns False, and promises nothing, if a memory lacks the
+    space, or if a copy that the CN needs is just leaving its memory.
     """
     for operand in range(q.operand_count):
         if at.memory_of(q, core, operand) >= 0:
@@ -229,7 +255,9 @@ def reserve(q, s, copy):
 
 @kernel
 def release_claim(q, s, cn):
-    """Undo the promises and pins of `claim`. Copies that have arrived or are arriving stay."""
+    """Undo `claim` for a CN: remove its pin from each of its copies. A copy that loses its last pin also loses its
+    space if the space is only promised. Copies that are present or arriving stay.
+    """
     for need in at.needs_of(q, cn):
         copy = at.need_copy(s, need)
         if copy >= 0:
@@ -242,7 +270,9 @@ def release_claim(q, s, cn):
 
 @kernel
 def changes_of(q, s, core):
-    """Sum of the change counters of a core's memories. A failed claim can succeed only after this sum changes."""
+    """Sum of the change counters of a core's memories. A failed claim of space can succeed only after this sum has
+    changed.
+    """
     total = 0
     for operand in range(q.operand_count):
         memory = at.memory_of(q, core, operand)
@@ -253,7 +283,9 @@ def changes_of(q, s, core):
 
 @kernel
 def is_valid(s, copy, version):
-    """True if an entry in the heap of evictable copies is still valid."""
+    """True if an entry in the heap of evictable copies is valid: it is the newest entry of the copy, and the copy is
+    present and has no pins.
+    """
     c = at.copy(s, copy)
     return c.version == version and c.state == PRESENT and c.pins == 0
 
@@ -272,7 +304,8 @@ def push_evictable(s, copy, key):
 
 @kernel
 def pop_evictable(s, memory):
-    """Remove the copy with the smallest key from the heap; the smallest number breaks ties. The heap must have a valid
+    """Remove the copy with the smallest key from the heap of evictable copies of a memory, and return the number of
+    this copy. If several copies have this key, the copy with the smallest number is taken. The heap must have a valid
     entry.
     """
     room = at.memory_state(s, memory)
@@ -289,8 +322,8 @@ def pop_evictable(s, memory):
 
 @kernel
 def compact(s, memory):
-    """Remove invalid entries from a heap. A copy has at most one valid entry, and the heap has positions for two
-    entries per copy.
+    """Remove the invalid entries from the heap of evictable copies of a memory, because this heap is full. The heap
+    then has free positions: it has at least two positions per copy, and each copy has at most one valid entry.
     """
     room = at.memory_state(s, memory)
     start = room.evict_start
@@ -305,7 +338,9 @@ def compact(s, memory):
 
 @kernel
 def sift_up(s, start, place, key, copy, version):
-    """Insert an entry into a heap whose last position `place` is free."""
+    """Insert the entry (key, copy, version) into the heap of evictable copies that begins at position `start` of the
+    entries. `place` is the last position of the heap, counted from `start`, and must be free.
+    """
     while place > 0:
         parent = (place - 1) // 2
         above = at.entry(s, start + parent)
@@ -318,7 +353,9 @@ def sift_up(s, start, place, key, copy, version):
 
 @kernel
 def sift_down(s, start, count, key, copy, version):
-    """Insert an entry into a heap whose first position is free."""
+    """Insert the entry (key, copy, version) into a heap of evictable copies whose first position, `start`, is free.
+    With this entry, the heap has `count` entries.
+    """
     place = 0
     while 2 * place + 1 < count:
         child = 2 * place + 1
@@ -337,7 +374,7 @@ def sift_down(s, start, count, key, copy, version):
 
 @kernel
 def set_entry(s, place, key, copy, version):
-    """Write an entry of a heap."""
+    """Write the entry (key, copy, version) to position `place` of the array of all heaps of evictable copies."""
     entry = at.entry(s, place)
     entry.key = key
     entry.copy = copy

@@ -1,9 +1,9 @@
 """Artifact of a schedule, `schedule.npz`: the schedule, its energy by cause, and the problem that was scheduled.
 
-Columns are named after the fields of `NodeGraph` (such as `graph.layer`), `CostTable` (`costs.`), `CoreSystem`
-(`system.`) and `Schedule` (`schedule.`). A log of records has one column for each field of the records
-(`schedule.transfers.piece`). The column `description` is JSON text in UTF-8 with all data that are not arrays: schema,
-version, provenance, names, options, and single numbers.
+An array in the file is called a column. Columns are named after the fields of `NodeGraph` (such as `graph.layer`),
+`CostTable` (`costs.`), `CoreSystem` (`system.`) and `Schedule` (`schedule.`). A log has one column for each field of
+its records, such as `schedule.transfers.piece`. The column `description` is JSON text in UTF-8 with all data that are
+not arrays: schema, version, provenance, names, options, and single numbers.
 """
 
 import json
@@ -21,7 +21,7 @@ from tilewright.base.artifacts.digests import canonical_text
 from tilewright.base.artifacts.envelope import SCHEMA_VERSIONS
 from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.artifacts.seals import REMEDY
-from tilewright.base.errors import ArtifactError, InputError, Problem
+from tilewright.base.errors import ArtifactError, InputError, Problem, count_of
 from tilewright.base.harmless import terminal
 from tilewright.multicore.scheduling.assembled import AssembledProblem, SystemNames
 from tilewright.multicore.scheduling.energy_ledger import ON_CORE, CauseEnergy, EnergyTerms, further_terms, term_pj
@@ -52,7 +52,7 @@ _Part = TypeVar("_Part", NodeGraph, CostTable, CoreSystem)
 
 @dataclass(frozen=True)
 class _Description:
-    """Content of the column `description`: all data of the artifact except arrays."""
+    """Content of the column `description` of a schedule file: all data of the artifact except arrays."""
 
     schema: str
     version: int
@@ -66,7 +66,8 @@ class _Description:
     terms_pj: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
     rates_pj_a_cycle: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
     leakage_pj_a_cycle: float = field(default=0.0, metadata=LEFT_OUT)
-    """Leakage of all cores in pJ per cycle. Only older files have this field; they had no other energy term per cycle.
+    """Leakage of all cores in pJ per cycle. Only older files have this field; in these files, leakage is the only
+    energy term per cycle.
     """
     operands_to_prefetch: tuple[int, ...] = field(default=(), metadata=LEFT_OUT)
     forwards_constants: bool = field(default=False, metadata=LEFT_OUT)
@@ -80,7 +81,7 @@ class ScheduleArtifact:
     schedule: Schedule
     names: SystemNames
     piece_tensor: Integers
-    """[piece] Position of the piece's tensor in `names.tensor_names`"""
+    """Position of the piece's tensor in `names.tensor_names` (one entry for each piece)"""
     schedule_model: str = "causal"
     provenance: Any = None
     operands_to_prefetch: tuple[int, ...] = ()
@@ -90,7 +91,7 @@ class ScheduleArtifact:
 
     def __repr__(self) -> str:
         names, found = self.names, self.schedule
-        counts = f"{self.graph.node_count:,} nodes, {len(found.transfers):,} transfers"
+        counts = f"{count_of(self.graph.node_count, 'node')}, {count_of(len(found.transfers), 'transfer')}"
         return terminal(
             f"<schedule of {names.network} on {names.accelerator}: {counts}, {found.latency_cycles:,} cycles>"
         )
@@ -107,14 +108,14 @@ class ScheduleArtifact:
 
     @cached_property
     def cn_energy_pj(self) -> Floats:
-        """[cn] Energy in pJ of the CN on its core"""
+        """Energy in pJ of the CN on its core (one entry for each CN)"""
         energy: Floats = self.problem.costs.on_core_energy_pj[self.graph.cost_row, self.schedule.allocation]
         return energy
 
     @cached_property
     def piece_layer(self) -> Integers:
-        """[piece] Layer of the producer. For a constant or a network input, it is the layer of the first CN that needs
-        the piece
+        """Layer of the producer (one entry for each piece). For a constant or a network input, it is the layer of the
+        first CN that needs the piece
         """
         reader = np.full(len(self.graph.piece_bits), self.graph.node_count, np.int64)
         np.minimum.at(reader, self.problem.fetch_order[0], self.problem.need_cn)
@@ -125,8 +126,8 @@ class ScheduleArtifact:
 
     @cached_property
     def edges(self) -> tuple[Integers, Integers, Integers]:
-        """Arrays (source CN, target CN, bits), one entry for each pair of CNs between which data flow. Source CNs are
-        in rising order.
+        """Data flow between CNs, as three arrays (source CN, target CN, bits). There is one entry for each pair of CNs
+        between which data flow. Source CNs are in rising order.
         """
         piece = self.problem.fetch_order[0]
         flows = np.flatnonzero(self.graph.piece_producer[piece] >= 0)

@@ -17,18 +17,22 @@ class Schedule:
     """
 
     allocation: Integers
-    """[cn] Core that runs the CN"""
+    """Core that runs the CN (one entry for each CN)"""
     start_cycles: Integers
-    """[cn] Cycle in which the CN starts"""
+    """Cycle in which the CN starts (one entry for each CN)"""
     end_cycles: Integers
-    """[cn] First cycle after the end of the CN"""
+    """First cycle after the end of the CN (one entry for each CN)"""
     latency_cycles: int
     """Number of cycles until the last CN or transfer ends"""
     transfers: Records
-    """Transfers in the order of their start, as records of `state_record.TRANSFER_LOG`. `cause` is a position in
-    CAUSES. `broadcast_of` is -1 if the transfer loads all its links itself. Otherwise it is a pair of cores (source *
+    """Transfers in the order of their start, as records of `state_record.TRANSFER_LOG`. The field `cause` is a position
+    in CAUSES.
+
+    The field `broadcast_of` is -1 if the transfer loads all its links itself. Otherwise it is a pair of cores (source *
     core_count + target): a transfer between these cores started in the same cycle and carries the data over all links
-    that both paths share. Links with multicast carry the data once for this transfer and all others that name it."""
+    that both paths share. A link with multicast carries the data once for this transfer and for all transfers that
+    refer to it.
+    """
     streams: Records
     """Streams of CNs over links, as records of STREAM_LOG. A record has the bandwidth in bits per cycle that the CN
     uses on the link
@@ -36,13 +40,19 @@ class Schedule:
     memory_changes: Records
     """Changes of the number of bits stored in a memory, as records of CHANGE_LOG in the order of time"""
     peak_bits: Integers
-    """[memory] Largest number of bits that the memory held at any time"""
+    """Largest amount of data that is in the memory at one time, in bits (one entry for each memory)"""
     link_bits: Integers
-    """[cause, link] Bits that moved over the link for the cause"""
+    """Number of bits that moved over the link for the cause: array of shape (causes, links), with the causes in the
+    order of CAUSES
+    """
     words_read: Integers
-    """[cause, memory] Words that transfers and streams read for the cause"""
+    """Number of words that transfers and streams read from the memory for the cause: array of shape (causes, memories),
+    with the causes in the order of CAUSES
+    """
     words_written: Integers
-    """[cause, memory] Words that transfers and streams wrote for the cause"""
+    """Number of words that transfers and streams wrote to the memory for the cause: array of shape (causes, memories),
+    with the causes in the order of CAUSES
+    """
     energy_terms_pj: EnergyTerms = field(default_factory=dict)
     """Energy terms in pJ; empty until `with_energy` computes them"""
 
@@ -59,11 +69,12 @@ class Schedule:
 
 
 def own_hops(schedule: Schedule, system: CoreSystem) -> tuple[Integers, Integers]:
-    """(transfer, link) pairs of all transfers and the links that they load themselves.
+    """Pairs of a transfer and a link that this transfer loads itself, as two arrays (transfer, link).
 
-    Links that a transfer shares with the broadcast that serves it (`broadcast_of`) are left out. A link with multicast
-    is loaded by the first of the transfers that the same broadcast serves. A link that occurs twice in a path counts
-    once. For example, a path that leads through a memory can use the port of the memory twice.
+    A transfer can belong to the broadcast of another transfer (`broadcast_of`). The links that are on both paths are
+    then loaded only by the other transfer. In each group of transfers (`groups_of`), a link with multicast is loaded
+    only by the first transfer that uses it. A link that occurs twice in a path counts once: for example, a path through
+    a memory can use the port of the memory twice.
     """
     moves, cores = schedule.transfers, system.core_count
     pair = moves["source_core"] * cores + moves["target_core"]
@@ -89,8 +100,8 @@ def own_hops(schedule: Schedule, system: CoreSystem) -> tuple[Integers, Integers
 
 
 def groups_of(schedule: Schedule, system: CoreSystem) -> Integers:
-    """[transfer] Number of the group of the transfer. A group is a transfer with all the transfers that its broadcast
-    serves.
+    """Number of the group of the transfer (one entry for each transfer). A group is a transfer with all the transfers
+    that its broadcast serves.
     """
     moves = schedule.transfers
     pair = moves["source_core"] * system.core_count + moves["target_core"]
@@ -101,7 +112,7 @@ def groups_of(schedule: Schedule, system: CoreSystem) -> Integers:
 
 
 def link_use(schedule: Schedule, system: CoreSystem) -> list[tuple[Integers, Integers]]:
-    """[link] Pair (times, bits per cycle in use from each time on), for figures and checks."""
+    """Use of each link for figures and checks: pair (times, bits per cycle in use from each time on)."""
     transfer, link = own_hops(schedule, system)
     moves, streams = schedule.transfers[transfer], schedule.streams
     links = np.concatenate((link, streams["link"]))
@@ -120,6 +131,6 @@ def link_use(schedule: Schedule, system: CoreSystem) -> list[tuple[Integers, Int
 
 
 def _distinct(times: Integers) -> tuple[Integers, Integers]:
-    """Pair (distinct times, position of the last entry with each time). `times` must be in rising order."""
+    """Pair (distinct times, position of the last entry with each of these times). `times` must be in rising order."""
     last = np.flatnonzero(np.append(times[1:] != times[:-1], True)) if len(times) else np.zeros(0, np.int64)
     return times[last], last

@@ -1,4 +1,8 @@
-"""Call of the compiled scheduler: converts a problem and an allocation to records, and returns a `Schedule`."""
+"""Call of the compiled scheduler.
+
+The problem and the allocation are converted to the records that the scheduler reads, and its result is converted to a
+`Schedule`.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -12,7 +16,7 @@ from tilewright.base.record_pointer import pointer_to
 from tilewright.multicore.scheduling.energy_ledger import CAUSES
 from tilewright.multicore.scheduling.memory_rank import MemoryRank, memory_rank
 from tilewright.multicore.scheduling.options import CAUSAL, OTHER_MODELS, ScheduleOptions
-from tilewright.multicore.scheduling.problem import Booleans, Integers, SchedulingProblem
+from tilewright.multicore.scheduling.problem import Booleans, CoreSystem, Integers, SchedulingProblem, starts_of
 from tilewright.multicore.scheduling.result import with_energy
 from tilewright.multicore.scheduling.schedule import Schedule
 from tilewright.multicore.scheduling.simulation_kernel import run
@@ -39,6 +43,7 @@ from tilewright.multicore.scheduling.state_record import (
     NO_PATH,
     NODE,
     NODE_STATE,
+    NONE,
     PAIR,
     PIECE,
     PIECE_STATE,
@@ -46,6 +51,7 @@ from tilewright.multicore.scheduling.state_record import (
     STREAM,
     STREAM_LOG,
     TRANSFER_LOG,
+    WAIT,
 )
 
 Array = np.ndarray[Any, Any]
@@ -56,7 +62,9 @@ RECORDS = (INPUTS, STATE)
 
 @dataclass(frozen=True, eq=False)
 class KernelRecord:
-    """Record for the kernel. Its fields are addresses of arrays, and `arrays` has these arrays by field name."""
+    """Record that the kernel takes, with the arrays to which the record points. An array field of the record holds the
+    address of an array; `arrays` has the array of each such field, by field name.
+    """
 
     record: np.record
     arrays: dict[str, Array]
@@ -72,7 +80,9 @@ def _block(dtype: np.dtype, arrays: dict[str, Array], numbers: dict[str, int]) -
 
 
 def _table(dtype: np.dtype, count: int, **columns: Any) -> Array:
-    """Table of records with these columns. A column can be shorter than the table; its missing entries are 0."""
+    """Array of `count` records of type `dtype`. `columns` has the values of fields, by field name. If a field has fewer
+    than `count` values, it is 0 in the last records.
+    """
     table = np.zeros(count, dtype)
     for name, values in columns.items():
         table[name][: len(values)] = values
@@ -80,7 +90,7 @@ def _table(dtype: np.dtype, count: int, **columns: Any) -> Array:
 
 
 def problem_arrays(problem: SchedulingProblem) -> dict[str, Array]:
-    """Arrays of `INPUTS` that depend neither on the allocation nor on the options."""
+    """Arrays of the record `INPUTS` that are the same for all allocations and options."""
     graph, costs, system = problem.graph, problem.costs, problem.system
     need_piece, need_operand = problem.fetch_order
     return {
@@ -129,11 +139,22 @@ def problem_arrays(problem: SchedulingProblem) -> dict[str, Array]:
             bits_per_cycle=costs.stream_bits_per_cycle.ravel(),
         ),
         "core_memory": _cells(system.core_memory.ravel()),
+        **_memory_users(system),
         "piece_need": _cells(problem.piece_needs[1]),
         "output_piece": _cells(problem.outputs[1]),
         "successor": _cells(problem.edges[1]),
         "path_link": _cells(system.path_link),
     }
+
+
+def _memory_users(system: CoreSystem) -> dict[str, Array]:
+    """Arrays `user_start` and `user` of the record `INPUTS`, by field name: the cores that use each memory, as a CSR
+    table.
+    """
+    core, operand = np.nonzero(system.core_memory >= 0)
+    key = np.unique(system.core_memory[core, operand] * system.core_count + core)
+    memory, core = np.divmod(key, system.core_count)
+    return {"user_start": _cells(starts_of(memory, len(system.memory_capacity_bits))), "user": _cells(core)}
 
 
 def _cells(values: Any) -> Array:
@@ -148,14 +169,16 @@ def inputs_block(
     options: ScheduleOptions,
     barriers: StackBarriers | None = None,
 ) -> KernelRecord:
-    """Record `INPUTS` for an allocation. `arrays` is the result of `problem_arrays`. Only the candidate selection
-    `memory` needs `rank`.
+    """Input record (`INPUTS`) of the compiled scheduler for an allocation. `arrays` is the result of `problem_arrays`.
+    Only the candidate selection `memory` needs `rank`; otherwise `rank` is None.
     """
     system = problem.system
     prefetches = np.zeros(system.core_memory.shape[1], np.int64)
     for operand in options.operands_to_prefetch:
         if operand >= len(prefetches):
-            raise InputError([Problem("is not an operand number", path="operands_to_prefetch", value=str(operand))])
+            raise InputError(
+                [Problem("is not the number of an operand", path="operands_to_prefetch", value=str(operand))]
+            )
         prefetches[operand] = 1
     if options.layers_by_off_chip:
         arrays = {**arrays, "pieces": arrays["pieces"].copy()}
@@ -177,6 +200,7 @@ def inputs_block(
         "record": options.record,
         "prefetches_results": options.prefetch_results,
         "forwards_constants": system.forwards_constants,
+        "stream_width": system.stream_width,
         "stack_count": 0 if barriers is None else len(barriers.sizes),
     }
     if barriers is not None:
@@ -185,7 +209,7 @@ def inputs_block(
 
 
 def goes_off_chip(problem: SchedulingProblem, layers: Collection[int]) -> Booleans:
-    """[piece] Whether a CN of one of the layers produces the piece."""
+    """True if a CN of one of the layers produces the piece (one entry for each piece)."""
     is_of_layer = np.isin(problem.graph.layer, list(layers))
     producer = problem.graph.piece_producer
     return (producer >= 0) & is_of_layer[producer]
@@ -194,16 +218,18 @@ def goes_off_chip(problem: SchedulingProblem, layers: Collection[int]) -> Boolea
 def state_block(
     problem: SchedulingProblem, room: tuple[int, int, int], barriers: StackBarriers | None = None
 ) -> KernelRecord:
-    """Record `STATE` at the beginning of a run.
+    """State record (`STATE`) of the compiled scheduler at the beginning of a run. `room` has the number of rows of each
+    log: transfers, streams, memory changes.
 
-    Arrays that the kernel expects to be zero are zero. All other arrays are not initialised, because untouched memory
-    takes no time. `room` is the number of rows of each log: transfers, streams, memory changes. With barriers, a CN has
-    one more predecessor: the previous stack.
+    Arrays that the kernel reads before it writes them are initialised. All other arrays are not, because memory that is
+    never touched costs no time. With barriers, each CN that is not in the first stack has one more predecessor: the
+    previous stack.
     """
     nodes, pieces, needs = problem.graph.node_count, len(problem.graph.piece_bits), len(problem.graph.need_piece)
     cores, memories = problem.system.core_count, len(problem.system.memory_capacity_bits)
     links, copies = len(problem.system.link_bits_per_cycle), pieces + needs
     flights = 2 * copies + 8
+    stream_width = problem.system.stream_width
     unstarted = problem.predecessor_count
     if barriers is not None:
         unstarted = unstarted + (barriers.of_cn > 0)
@@ -222,11 +248,16 @@ def state_block(
         "streams": np.empty(room[1], STREAM_LOG),
         "memory_changes": np.empty(room[2], CHANGE_LOG),
         "request": np.empty(2 * (cores + memories) + 2, CELL),
-        "stream_share": np.zeros(cores * links, np.int64),
+        "stream_link": np.empty(cores * stream_width, np.int64),
+        "stream_share": np.empty(cores * stream_width, np.int64),
+        "waits": np.full(3 * cores + memories, NONE, WAIT),
+        "changed_memory": _flags(memories),
         "link_bits": np.zeros((len(CAUSES), links), np.int64),
         "words_read": np.zeros((len(CAUSES), memories), np.int64),
         "words_written": np.zeros((len(CAUSES), memories), np.int64),
     }
+    for name in ("to_prepare", "to_claim", "to_forward", "to_prefetch"):
+        arrays[name] = _flags(cores)
     for name in ("future", "ready"):
         arrays[name] = np.empty(nodes, CELL)
     for name in ("prefetch_copy", "forward_copy"):
@@ -236,11 +267,18 @@ def state_block(
     return _block(STATE, arrays, {"transfer_room": room[0], "stream_room": room[1], "change_room": room[2]})
 
 
+def _flags(count: int) -> Array:
+    """Array with `count` entries of FLAG, all 0. Its length is rounded up to a multiple of 8 entries, because the
+    kernel reads eight entries at once.
+    """
+    return np.zeros((count + 7) // 8, np.int64)
+
+
 class Scheduler:
-    """Scheduler for the allocations of one problem, which is called like a function.
+    """Function object that schedules allocations of one problem: call it with an allocation.
 
     Data that do not depend on the allocation are computed only once. Several threads can call one scheduler at the same
-    time. Each call has its own state, and the kernel releases the lock of the interpreter.
+    time: each call has a state of its own, and the kernel releases the interpreter lock.
     """
 
     def __init__(self, problem: SchedulingProblem, options: ScheduleOptions | None = None) -> None:
@@ -291,12 +329,12 @@ class Scheduler:
         return _schedule(self.problem, inputs, state)
 
     def _log_room(self) -> tuple[int, int, int]:
-        """Numbers of rows for the three logs (transfers, streams, memory changes). They suffice if few pieces are
-        evicted.
+        """Numbers of rows that are reserved for the three logs: (transfers, streams, memory changes). These rows
+        suffice if few pieces are evicted.
         """
         problem = self.problem
         moves = len(problem.graph.piece_bits) + len(problem.graph.need_piece)
-        streams = len(problem.system.link_bits_per_cycle) * problem.graph.node_count
+        streams = problem.system.stream_width * problem.graph.node_count
         return moves, streams if np.any(problem.costs.stream_bits) else 0, 2 * moves + 1
 
 
@@ -312,7 +350,9 @@ def simulate(problem: SchedulingProblem, allocation: Integers, options: Schedule
 
 
 def _check_off_chip(problem: SchedulingProblem, bits: int, what: str) -> None:
-    """Raise MappingError if the off-chip memory cannot hold these bits. It keeps all data that are written to it."""
+    """Raise MappingError if the off-chip memory cannot hold `bits` bits. The off-chip memory keeps all data that are
+    written to it. `what` is the subject and the verb of the message, such as "this allocation needs".
+    """
     capacity = int(problem.system.memory_capacity_bits[problem.system.off_chip_memory])
     if bits > capacity:
         raise MappingError(f"the off-chip memory is too small: it has {capacity:,} bits, but {what} {bits:,} bits")
@@ -337,7 +377,7 @@ def _failure(problem: SchedulingProblem, state: KernelRecord) -> Exception:
             return MappingError(f"{name}: core {core} has no memory for operand {other}")
         needed = int(state.arrays["memories"]["required_bits"][other])
         capacity = int(problem.system.memory_capacity_bits[other])
-        return MappingError(f"{name} on core {core} needs {needed} bits in memory {other}, which has {capacity}")
+        return MappingError(f"{name} on core {core} needs {needed} bits in memory {other}, which has {capacity} bits")
     if len(problem.topological_order) < problem.graph.node_count:
         return InputError([Problem("CNs wait for each other in a cycle", path="graph")])
     return AssertionError("the scheduler stopped before all CNs had run")

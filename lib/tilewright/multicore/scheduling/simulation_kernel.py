@@ -11,8 +11,10 @@ from tilewright.multicore.scheduling.candidate_kernel import (
 )
 from tilewright.multicore.scheduling.prepare_kernel import prepare
 from tilewright.multicore.scheduling.residency_kernel import store, unpin
+from tilewright.multicore.scheduling.share_kernel import is_asleep
 from tilewright.multicore.scheduling.state_record import (
     ARRIVING,
+    AWAKE,
     CLAIMED,
     DONE,
     EMPTY,
@@ -21,6 +23,8 @@ from tilewright.multicore.scheduling.state_record import (
     OFF_CHIP_STREAM,
     PRESENT,
     STUCK,
+    UNTIL_WIDTH,
+    UNTIL_WOKEN,
 )
 from tilewright.multicore.scheduling.transfer_kernel import (
     end_flight,
@@ -35,9 +39,8 @@ from tilewright.multicore.scheduling.transfer_kernel import (
 
 @kernel
 def run(q, s, _count):
-    """Simulate from time 0 until no event is left, and write the outcome to `s.status`.
-
-    All entry points of compiled code take a count; this one ignores it.
+    """Simulate from time 0 until no event is left, and write the outcome to `s.status`. The count in the arguments is
+    ignored: every entry point of compiled code takes one.
     """
     prepare(q, s)
     if s.status != DONE:
@@ -61,39 +64,69 @@ def run(q, s, _count):
 
 @kernel
 def act(q, s):
-    """Perform all actions that are possible at the current time. First come choices of CNs and claims, then requests
-    from the oldest to the newest, and finally prefetches.
+    """Perform all actions that are possible at the current time. First, cores choose CNs and claim space for them, and
+    requests are served from the oldest to the newest. This is repeated until nothing changes. Then cores start
+    prefetches.
     """
     changed = True
     while changed:
-        changed = False
-        for core in range(q.core_count):
-            changed = prepare_next(q, s, core) or changed
-        for core in range(q.core_count):
-            changed = claim_next(q, s, core) or changed
+        changed = prepare_cores(q, s)
+        changed = claim_for_cores(q, s) or changed
         changed = serve_requests(q, s) or changed
-    if q.prefetches_results:
-        for core in range(q.core_count):
-            forward(q, s, core)
-    for core in range(q.core_count):
+    core = at.next_flag(s.to_forward, 0, q.core_count)
+    while core < q.core_count:
+        forward(q, s, core)
+        core = at.next_flag(s.to_forward, core + 1, q.core_count)
+    core = at.next_flag(s.to_prefetch, 0, q.core_count)
+    while core < q.core_count:
         prefetch(q, s, core)
-    for memory in range(q.memory_count):
+        core = at.next_flag(s.to_prefetch, core + 1, q.core_count)
+    memory = at.next_flag(s.changed_memory, 0, q.memory_count)
+    while memory < q.memory_count:
+        at.lower_flag(s.changed_memory, memory)
         room = at.memory_state(s, memory)
         room.peak_bits = max(room.peak_bits, room.stored_bits)
+        memory = at.next_flag(s.changed_memory, memory + 1, q.memory_count)
+
+
+@kernel
+def prepare_cores(q, s):
+    """Let each core choose the CN that it prepares, if the core got a new candidate or started its CN since its last
+    choice. Returns True if a core now prepares another CN than before.
+    """
+    changed = False
+    core = at.next_flag(s.to_prepare, 0, q.core_count)
+    while core < q.core_count:
+        at.lower_flag(s.to_prepare, core)
+        changed = prepare_next(q, s, core) or changed
+        core = at.next_flag(s.to_prepare, core + 1, q.core_count)
+    return changed
+
+
+@kernel
+def claim_for_cores(q, s):
+    """Try to claim space for the CN of each core whose CN has no space yet. Returns True if a claim succeeds."""
+    changed = False
+    core = at.next_flag(s.to_claim, 0, q.core_count)
+    while core < q.core_count:
+        changed = claim_next(q, s, core) or changed
+        core = at.next_flag(s.to_claim, core + 1, q.core_count)
+    return changed
 
 
 @kernel
 def serve_requests(q, s):
     """Try to serve each request once, from the oldest to the newest. Returns True if any request is served.
 
-    A served request moves to the end of the queue if its core or memory still waits. Otherwise it is removed.
+    If the core or memory of a served request still waits, the request moves to the end of the queue; otherwise it is
+    removed. A request that failed is not tried again before a change after which it can succeed (`is_asleep`).
     """
     count = s.requests_count
     kept = 0
     moved = 0
     for i in range(count):
         who = at.request(s, i).value
-        served = serve(q, s, who)
+        served = not is_asleep(s, who) and serve_awake(q, s, who)
         if not served:
             at.request(s, kept).value = who
             kept += 1
@@ -107,11 +140,20 @@ def serve_requests(q, s):
 
 
 @kernel
-def serve(q, s, who):
-    """Start one action of a requester: a fetch or the prepared CN of a core, or a write of a memory. Returns True if it
-    starts.
+def serve_awake(q, s, who):
+    """Start one action for a requester as in `serve`. If the action cannot start, the requester falls asleep."""
+    at.wait(s, who).asleep = UNTIL_WOKEN
+    served = serve(q, s, who)
+    if served:
+        at.wait(s, who).asleep = AWAKE
+    return served
 
-    `who` is the number of a core, or the number of cores plus the number of a memory.
+
+@kernel
+def serve(q, s, who):
+    """Start one action for a requester: a core fetches data or starts its prepared CN; a memory starts a write to the
+    off-chip memory. Returns True if the action starts. `who` is the number of a core, or, for a memory, its number plus
+    the number of cores.
     """
     if who >= q.core_count:
         return write_first(q, s, who - q.core_count)
@@ -120,13 +162,15 @@ def serve(q, s, who):
         return False
     skip_served(q, s, who)
     if state.issued < at.needs_of(q, state.slot).stop:
-        return fetch(q, s, at.need_copy(s, state.issued), who)
+        return fetch(q, s, at.need_copy(s, state.issued), who, who)
     return can_start(q, s, who) and start_node(q, s, who)
 
 
 @kernel
 def is_waiting(q, s, who):
-    """True if a core still has a CN in its slot, or a memory still has copies to write off-chip."""
+    """True if a requester still waits: a core that has a CN in its slot, or a memory that has copies to write
+    off-chip.
+    """
     if who >= q.core_count:
         return at.memory_state(s, who - q.core_count).write_first != NONE
     return at.core(s, who).slot_state != EMPTY
@@ -172,6 +216,7 @@ def start_node(q, s, core):
     state.busy_until = end
     state.slot = NONE
     state.slot_state = EMPTY
+    at.raise_flag(s.to_prepare, core)
     for output in at.outputs_of(q, cn):
         copy = at.home_of_output(q, s, output)
         if copy >= 0:
@@ -187,8 +232,8 @@ def start_node(q, s, core):
 
 @kernel
 def predecessor_started(q, s, cn, end):
-    """Count a predecessor that has started and ends at `end`. The CN becomes a candidate when all its predecessors have
-    started.
+    """Count a started predecessor of a CN; the predecessor ends at the time `end`. The CN becomes a candidate when all
+    its predecessors have started.
     """
     after = at.node_state(s, cn)
     after.ready_cycles = max(after.ready_cycles, end)
@@ -199,7 +244,9 @@ def predecessor_started(q, s, cn, end):
 
 @kernel
 def pass_barrier(q, s, cn, end):
-    """Count a CN of a stack that has started. CNs of the next stack wait until all CNs of this stack are counted."""
+    """Count a CN as started in its stack; the CN ends at the time `end`. When all CNs of the stack have started, the
+    end of the stack is known, and CNs of the next stack can be chosen to start from this end on.
+    """
     s.stacks_end = max(s.stacks_end, end)
     stack = at.stack_of(q, cn)
     left = at.cell(s.stack_left, stack)
@@ -215,40 +262,80 @@ def start_streams(q, s, core, cn):
     takes.
 
     On each link, the CN asks for the sum of the bandwidths of its streams, at most the bandwidth of the link. It gets
-    this sum or the free bandwidth, whichever is less. If a link has too little free bandwidth, the CN must wait. The
-    function then reserves nothing and returns 0.
+    what it asks for, or the free bandwidth if this is less. If the free bandwidth of a link is less than the share 1 /
+    `share_divisor` of what the CN asks for, the CN must wait: the function then reserves nothing and returns 0.
     """
     cycles = at.cost(q, cn, core).runtime_cycles
     if not at.cost(q, cn, core).has_streams:
         return cycles
-    for link in range(q.link_count):
-        at.link_state(s, link).demand = 0
-        at.link_state(s, link).load = 0
+    count = list_stream_links(q, s, core, cn)
+    for number in range(count):
+        link = at.stream_link(q, s, core, number).value
+        state = at.link_state(s, link)
+        full = min(state.demand, at.link(q, link).bits_per_cycle)
+        share = min(full, state.free_bits_per_cycle)
+        if share * q.share_divisor < full:
+            wait_for_stream(q, s, core, link, full)
+            return 0
+        state.demand = share
+        cycles = max(cycles, at.words(state.load, share))
+    for number in range(count):
+        link = at.stream_link(q, s, core, number).value
+        state = at.link_state(s, link)
+        at.stream_share(q, s, core, number).value = state.demand
+        state.free_bits_per_cycle -= state.demand
+        at.link_bits(q, s, OFF_CHIP_STREAM, link).value += state.load
+        if q.record:
+            log_stream(s, cn, link, s.now + cycles)
+    at.core(s, core).stream_count = count
+    count_stream_words(q, s, cn, core)
+    return cycles
+
+
+@kernel
+def wait_for_stream(q, s, core, link, full):
+    """Let the request of a core wait until a link has enough free bandwidth for the streams of the core's CN: 1 /
+    `share_divisor` of `full`, the bandwidth in bits per cycle that the CN asks for on this link.
+    """
+    wait = at.wait(s, core)
+    wait.copy = NONE
+    wait.link = link
+    wait.needed_bits_per_cycle = at.words(full, q.share_divisor)
+    wait.asleep = UNTIL_WIDTH
+
+
+@kernel
+def list_stream_links(q, s, core, cn):
+    """List the links that the streams of a CN use, each once and in rising order. For each of these links, add up the
+    demand and the load of the streams. Returns the number of links.
+    """
+    for operand in range(q.operand_count):
+        if at.stream(q, cn, core, operand).bits > 0:
+            for hop in at.hops_of(q, stream_pair(q, core, operand)):
+                at.link_state(s, at.link_of(q, hop)).demand = 0
+                at.link_state(s, at.link_of(q, hop)).load = 0
+    count = 0
     for operand in range(q.operand_count):
         stream = at.stream(q, cn, core, operand)
         if stream.bits > 0:
             for hop in at.hops_of(q, stream_pair(q, core, operand)):
-                state = at.link_state(s, at.link_of(q, hop))
-                state.demand += stream.bits_per_cycle
-                state.load += stream.bits
-    for link in range(q.link_count):
-        state = at.link_state(s, link)
-        if state.demand > 0:
-            full = min(state.demand, at.link(q, link).bits_per_cycle)
-            share = min(full, state.free_bits_per_cycle)
-            if share * q.share_divisor < full:
-                return 0
-            state.demand = share
-            cycles = max(cycles, at.words(state.load, share))
-    for link in range(q.link_count):
-        state = at.link_state(s, link)
-        at.stream_share(q, s, core, link).value = state.demand
-        state.free_bits_per_cycle -= state.demand
-        at.link_bits(q, s, OFF_CHIP_STREAM, link).value += state.load
-        if state.demand > 0 and q.record:
-            log_stream(s, cn, link, s.now + cycles)
-    count_stream_words(q, s, cn, core)
-    return cycles
+                link = at.link_of(q, hop)
+                if at.link_state(s, link).demand == 0:
+                    insert_stream_link(q, s, core, count, link)
+                    count += 1
+                at.link_state(s, link).demand += stream.bits_per_cycle
+                at.link_state(s, link).load += stream.bits
+    return count
+
+
+@kernel
+def insert_stream_link(q, s, core, count, link):
+    """Insert a link into the sorted list of the links that the streams of a core use. The list has `count` links."""
+    number = count
+    while number > 0 and at.stream_link(q, s, core, number - 1).value > link:
+        at.stream_link(q, s, core, number).value = at.stream_link(q, s, core, number - 1).value
+        number -= 1
+    at.stream_link(q, s, core, number).value = link
 
 
 @kernel
@@ -266,13 +353,14 @@ def count_stream_words(q, s, cn, core):
 
 @kernel
 def stream_pair(q, core, operand):
-    """Number of the pair of cores between which an operand's stream flows."""
+    """Number of the pair (source core, target core) between which an operand's stream flows. Outputs stream from the
+    core to the off-chip core, inputs in the other direction."""
     return at.pair_of(q, core, q.off_chip_core) if operand == 0 else at.pair_of(q, q.off_chip_core, core)
 
 
 @kernel
 def log_stream(s, cn, link, end):
-    """Add a row to the log of streams. If the log is full, only the number of rows rises."""
+    """Add a row to the log of streams. If the log is full, the row is only counted."""
     row = s.streams_count
     s.streams_count = row + 1
     if row < s.stream_room:
@@ -287,15 +375,22 @@ def log_stream(s, cn, link, end):
 
 @kernel
 def end_node(q, s, core):
-    """End a CN on a core: free its links, make its outputs present, and remove one use of each copy that it needed."""
+    """End a CN on a core: free the links of its streams, make its outputs present, and remove its uses and its pins
+    from the copies that it needed.
+    """
     cn = at.core(s, core).running
     at.core(s, core).running = NONE
     s.finished += 1
+    at.wait(s, core).asleep = AWAKE
+    for edge in at.successors_of(q, cn):
+        at.wait(s, at.core_of(q, at.successor(q, edge))).asleep = AWAKE
+    if q.stack_count > 0:
+        for other in range(q.core_count):
+            at.wait(s, other).asleep = AWAKE
     if at.cost(q, cn, core).has_streams:
-        for link in range(q.link_count):
-            share = at.stream_share(q, s, core, link)
-            at.link_state(s, link).free_bits_per_cycle += share.value
-            share.value = 0
+        for number in range(at.core(s, core).stream_count):
+            link = at.stream_link(q, s, core, number).value
+            at.link_state(s, link).free_bits_per_cycle += at.stream_share(q, s, core, number).value
     for output in at.outputs_of(q, cn):
         produce(q, s, at.output_piece(q, output))
     for need in at.needs_of(q, cn):

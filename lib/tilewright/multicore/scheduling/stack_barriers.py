@@ -1,7 +1,8 @@
 """Stacks as barriers: no CN of a stack starts before all CNs of the earlier stacks have ended.
 
-The effect is the same as edges from every CN of a stack to every CN of the next stack. There would be too many such
-edges. Therefore the scheduler counts the CNs of a stack that have not ended.
+Edges from every CN of a stack to every CN of the next stack would have the same effect, but there would be too many.
+Therefore the scheduler counts, for each stack, the CNs that have not started. When this count is 0, the end of the
+stack is known, and the scheduler lets the CNs of the next stack start from this end.
 """
 
 from dataclasses import dataclass
@@ -17,15 +18,15 @@ class StackBarriers:
     """Stacks of a problem. Each stack waits for the end of the previous stacks."""
 
     of_cn: Integers
-    """[cn] Number of the stack of the CN, from 0 without gaps"""
+    """Number of the stack of the CN, from 0 without gaps (one entry for each CN)"""
 
     @property
     def sizes(self) -> Integers:
-        """[stack] Number of CNs"""
+        """Number of CNs (one entry for each stack)"""
         return np.bincount(self.of_cn)
 
     def lists(self) -> dict[str, Integers]:
-        """Arrays for the compiled scheduler, by field name in `INPUTS`."""
+        """Arrays that the compiled scheduler takes, by field name in `INPUTS`."""
         start = np.concatenate(([0], np.cumsum(self.sizes)))
         return {"stack": self.of_cn, "stack_start": start, "stack_cn": np.argsort(self.of_cn, kind="stable")}
 
@@ -40,6 +41,6 @@ def stack_barriers(problem: SchedulingProblem) -> StackBarriers:
         needed, needing = graph.layer[source[wrong[0]]], graph.layer[successor[wrong[0]]]
         message = f"layer {needing} needs layer {needed}, which is in a later stack"
         raise InputError(
-            [Problem(message, path="stack_order", value="barrier", allowed="priority, or barrier with other stacks")]
+            [Problem(message, path="stack_order", value="barrier", allowed="priority; barrier only with other stacks")]
         )
     return StackBarriers(np.unique(graph.stack, return_inverse=True)[1].astype(np.int64))

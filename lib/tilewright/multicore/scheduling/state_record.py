@@ -1,8 +1,7 @@
 """Records that the compiled scheduler reads and writes, and the integer codes of states, causes and outcomes.
 
-A field with a plural name, such as `nodes`, holds the address of an array of records.
-docs/multi-core-model.md#scheduling defines copies, needs, pieces, detours and other terms of the scheduler. A CELL is a
-record of one number.
+A field with a plural name, such as `nodes`, holds the address of an array of records. A CELL is a record of one number.
+docs/multi-core-model.md#scheduling defines the terms of the scheduler, such as copy, need, piece and detour.
 """
 
 import numpy as np
@@ -11,6 +10,9 @@ import numpy as np
 ABSENT, RESERVED, ARRIVING, PRESENT, LEAVING = range(5)
 # States of the slot of a core. The slot holds the CN that the core prepares.
 EMPTY, CHOSEN, CLAIMED = range(3)
+# States of a request: it is to be tried; it waits until it is woken; it waits until it is woken or a link has enough
+# free width.
+AWAKE, UNTIL_WOKEN, UNTIL_WIDTH = range(3)
 # Causes of data movement: positions in `energy_terms.CAUSES`.
 OFF_CHIP_FETCH, OFF_CHIP_STREAM, EVICTION, SINK_OUTPUT, CORE_TO_CORE = range(5)
 # Outcomes of a simulation.
@@ -31,6 +33,7 @@ def _record(text: str, kind: type = np.int64) -> np.dtype:
 
 # Inputs. A CSR table has one more start entry than rows: row r ends where row r + 1 starts.
 CELL = _record("value")
+FLAG = _record("value", np.int8)
 NODE = _record("cost_row rank need_start output_start successor_start")
 NEED = _record("piece cn operand")
 PIECE = _record("bits producer need_start is_output goes_off_chip")
@@ -40,7 +43,8 @@ LINK = _record("bits_per_cycle is_broadcast is_multicast")
 """Record of a link. is_broadcast: not 0 for a bus and for a link with multicast; is_multicast: not 0 if the link
 carries a piece once for all cores that receive the piece together."""
 PAIR = _record("start exists")
-"""Record of a pair of cores. start: number of the first hop on the path of the pair. exists: not 0 if there is a path.
+"""Record of a pair of cores. start: position in `path_link` of the first link of the pair's path. exists: not 0 if
+there is a path.
 """
 COST = _record("runtime_cycles has_streams")
 STREAM = _record("bits bits_per_cycle")
@@ -52,45 +56,64 @@ predecessors that have not started.
 """
 PIECE_STATE = _record("home pending off_chip_uses off_chip first_copy copies_stop", np.int32)
 """State of a piece. home: copy in the memory where the piece is produced; NONE for a constant and for a piece that
-streams out. pending: number of copies, without the home, that are needed, are not present and take no detour.
-off_chip_uses: number of needs for which the piece is written off-chip when it is produced. first_copy, copies_stop:
-range of the numbers of all copies of the piece, including the home.
+streams out. pending: number of copies that are needed but not present, without the home and without copies that take a
+detour. off_chip_uses: number of needs that get the piece from the off-chip memory, as a stream or by a detour; if there
+are any, a result is written off-chip when it is produced. off_chip: NOT_OFF_CHIP, OFF_CHIP or BEING_WRITTEN.
+first_copy, copies_stop: range of the numbers of all copies of the piece, including the home.
 """
 COPY = _record("piece memory core pins uses version mark write_next state:i1 write_cause:i1 takes_detour:i1", np.int32)
-"""State of a copy. pins: number of reasons why the copy must stay in its memory. uses: number of needs that the copy
-serves and whose CNs have not ended. version: version of the copy's valid entry in the heap of evictable copies.
-write_next: next copy that the same memory writes off-chip. takes_detour: True if the copy takes a detour for at least
-one CN that needs it.
+"""State of a copy. pins: number of reasons why the copy must stay in its memory. uses: number of reads from the copy by
+CNs that have not ended. version: number of the copy's newest entry in the heap of evictable copies; entries with older
+numbers are invalid. mark: CN in whose needs a loop last found the copy, so that the loop does not count the copy again;
+NONE if the loop has not found the copy yet. write_next: next copy that the same memory writes off-chip. takes_detour:
+True if the copy takes a detour for at least one CN that needs it.
 """
 MEMORY_STATE = _record(
     "claimed_bits stored_bits peak_bits evictable_bits changes changes_before required_bits write_first write_last"
-    " evict_start evict_count"
+    " evict_start evict_count piece piece_copy"
 )
 """State of a memory. claimed_bits: bits of the data that are in the memory or for which space is promised, without the
 data that are leaving. stored_bits: bits that the memory physically holds. changes: counter of the events after which a
-failed claim can succeed.
+failed claim can succeed. piece, piece_copy: last piece for which `make_copies` created a copy in this memory, and the
+number of this copy.
 """
 ENTRY = _record("key copy version")
 """Entry of the heap of evictable copies."""
 CORE = _record(
     "slot slot_state tentative new_candidate failed_at issued arrived running busy_until heap_start future_count"
     " ready_count prefetch_start prefetch_next prefetching forward_start forward_next forward_stop forwarding"
+    " stream_count"
 )
 """State of a core. slot: CN that the core prepares; failed_at: sum of `changes` of the memories of the core when the
 claim for this CN failed; issued: next need of this CN to fetch; arrived: next need of this CN to wait for;
 forward_next, forward_stop: range of the results that the core can still prefetch; prefetching: copy of a constant that
-is being prefetched; forwarding: copy of a result that is being prefetched."""
-LINK_STATE = _record("free_bits_per_cycle demand load group released")
-"""State of a link. demand: bits per cycle that the CN about to start asks for, and then gets; load: bits that this CN
-streams over the link; group: last group of transfers that used the link; released: last group that freed the link."""
+is being prefetched; forwarding: copy of a result that is being prefetched; stream_count: number of links that the
+streams of the running CN use."""
+LINK_STATE = _record("free_bits_per_cycle demand load group first_group released first_released")
+"""State of a link. demand: bits per cycle that the streams of the CN about to start ask for on the link, later replaced
+by the bits per cycle that they get; load: bits that these streams move over the link.
+
+The other fields are numbers of groups; a group is a transfer with the transfers of its broadcast (`FLIGHT`). group:
+latest group with a transfer over the link; first_group: latest group whose first transfer goes over the link; released:
+latest group with a transfer over the link that has ended; first_released: latest group whose first transfer went over
+the link and has ended.
+"""
+WAIT = _record("copy pair link needed_bits_per_cycle asleep")
+"""Record of the link for which an action waits: `needed_bits_per_cycle` must be free on `link` before the transfer of
+`copy` over the path of `pair` can start. If the streams of a CN wait for the link, `copy` is NONE. asleep: state of a
+request (AWAKE, UNTIL_WOKEN or UNTIL_WIDTH). `waits` has one record for each requester (cores, then memories), then for
+each core one record for its prefetch of constants, then for each core one record for its prefetch of results.
+"""
 FLIGHT = _record("copy source cause rate path shared group")
-"""Record of a flight, which is a transfer that has not ended. source: copy that is read, NONE if the off-chip
-memory is read; rate: bits per cycle; path: pair of cores between which the data move; shared: pair of cores whose links
-already carry the same data for another transfer (a broadcast), or NONE; group: number that a transfer and its listeners
-have in common."""
+"""Record of a flight: a transfer that has not ended. source: copy that is read, or NONE for the off-chip memory; rate:
+bits per cycle; path: pair of cores between which the data move; shared: pair of cores whose links already carry the
+same data for another transfer (a broadcast), or NONE; group: number that a transfer and all transfers of its
+broadcast have in common.
+"""
 EVENT = _record("cycles order what")
-"""Record of an event: the end of a CN or a flight. what: number of the core of the CN, or the number of cores plus the
-number of the flight.
+"""Record of an event: the end of a CN or of a flight. order: number of events that were added before; of two events at
+the same time, the event with the smaller number comes first. what: number of the core whose CN ends, or number of the
+flight that ends plus core_count.
 """
 
 # Logs.
@@ -104,27 +127,51 @@ CHANGE_LOG = _record("time_cycles memory change_bits")
 INPUTS = _record(
     "node_count piece_count core_count operand_count memory_count link_count"
     " off_chip_core off_chip_memory share_divisor by_rank record stack_count prefetches_results forwards_constants"
+    " stream_width"
     " nodes needs pieces memories links pairs costs streams"
-    " allocation core_memory prefetches piece_need output_piece successor path_link stack stack_start stack_cn"
+    " allocation core_memory user_start user prefetches piece_need output_piece successor path_link"
+    " stack stack_start stack_cn"
 )
-"""Record of the problem, an allocation and the options. The fields allocation [cn], core_memory
-[core * operands + operand], prefetches [operand], path_link [hop], stack [cn] and the lists of CSR tables are arrays
-of CELL. stack_count: number of stacks if each stack waits for the previous stack, else 0; stack_cn: CNs of each stack.
-prefetches_results: not 0 if cores prefetch the results of CNs, in addition to constants; forwards_constants: not 0 if
-cores send constants that they hold to other cores."""
+"""Record of the problem, an allocation and the options.
+
+These fields are arrays of CELL. allocation: core of each CN. core_memory: memory that holds an operand on a core, at
+position core * operand_count + operand; -1 if there is none. prefetches: for each operand, not 0 if its constants are
+prefetched. user: for each memory, the cores that use it. path_link: for each pair of cores, the links of its path.
+piece_need: needs of each piece. output_piece: pieces that each CN produces. successor: successors of each CN. stack:
+stack of each CN. stack_cn: CNs of each stack.
+
+stack_count: number of stacks if each stack waits for the previous stack, else 0. prefetches_results: not 0 if cores
+prefetch the results of CNs, in addition to constants. forwards_constants: not 0 if cores send constants that they hold
+to other cores. stream_width: largest number of links that the streams of a CN use.
+"""
 STATE = _record(
     "copies_count events_count event_number flights_count free_flights groups_count requests_count finished now"
     " transfers_count streams_count changes_count status place place_core place_other"
     " transfer_room stream_room change_room stacks_end"
     " nodes pieces copies memories entries cores links flights events transfers streams memory_changes"
-    " need_copy future ready prefetch_copy forward_copy request flight_free stream_share link_bits words_read"
-    " words_written stack_left"
+    " need_copy future ready prefetch_copy forward_copy request flight_free stream_link stream_share link_bits"
+    " words_read words_written stack_left waits to_prepare to_claim to_forward to_prefetch changed_memory"
 )
-"""State of the simulation. These fields are arrays of CELL: need_copy [need] (NONE if the need streams), future and
-ready (one heap of candidates for each core), request (oldest first), stream_share [core * links + link], link_bits
-[cause * links + link], words_read and words_written [cause * memories + memory], stack_left [stack] (number of CNs
-that have not started). groups_count: number of groups of transfers that have started (`FLIGHT`). stacks_end: latest
-end in cycles of all started CNs, if each stack waits for the previous stack."""
+"""State of the simulation.
+
+These fields are arrays of CELL. need_copy: copy from which the CN of each need reads; NONE if the need streams. future,
+ready: for each core, two heaps of candidates; `choose` moves a candidate from `future` to `ready`. request: requests
+that wait, oldest first. stream_link: for each core, list of the links that the streams of its CN use. stream_share:
+bandwidth on each of these links. Link n of the list of a core is at position core * stream_width + n of both arrays.
+link_bits: bits for each cause and link, at position cause * link_count + link. words_read, words_written: words for
+each cause and memory, at position cause * memory_count + memory. stack_left: for each stack, number of CNs that have
+not started.
+
+groups_count: number of groups of transfers that have started (`FLIGHT`). stacks_end: latest end in cycles of all
+started CNs, if each stack waits for the previous stack.
+
+These fields are arrays of FLAG. to_prepare, to_claim, to_forward, to_prefetch: for each core, not 0 if the scheduler
+must try the action that the field names. changed_memory: for each memory, not 0 if its content changed at the current
+time.
+"""
 
 GRAPH = _record("node_count finished latency head runtime tail waiting queue mark start successor delay")
-"""Record of the CN graph for longest paths. Its arrays of CELL have one entry for each CN or each edge."""
+"""Record of the CN graph for longest paths, with arrays of CELL. `successor` and `delay` have one entry for each edge.
+`start` has, for each CN, the position of its first edge, and at the end the number of edges. All other arrays have one
+entry for each CN.
+"""

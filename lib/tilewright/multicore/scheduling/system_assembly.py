@@ -19,8 +19,8 @@ from tilewright.hardware.system_paths import path_table
 from tilewright.multicore.scheduling.problem import Booleans, CoreSystem, Integers
 
 OTHER = "other"
-"""Memory operand of data that are not an operand of the layer, such as a bias. These data are kept in the memory of the
-weights, and never stream.
+"""Memory operand of data that are not an operand of the layer, such as a bias. A core keeps these data in its memory
+for I2 (normally the weights), or else in that for I1, or else in that for O. These data never stream.
 """
 MEMORY_OPERANDS = ("O", "I1", "I2", OTHER)
 """Names of the memory operands. The position of a name is the operand number in a scheduling problem."""
@@ -36,13 +36,35 @@ class AssembledSystem:
     memory_names: tuple[str, ...]
 
 
+KNOWN_SYSTEMS = 4
+"""Number of accelerators whose systems are cached. A search schedules thousands of plans on the same accelerator, and
+it takes longer to find the paths between all pairs of cores than to compute a schedule.
+"""
+_known: list[tuple[MultiCoreAccelerator, AssembledSystem]] = []
+"""Pairs (accelerator, system of the accelerator), the most recently added pair first."""
+
+
 def core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
+    """System of an accelerator, as `_core_system` makes it. The systems of the last KNOWN_SYSTEMS accelerators are
+    cached.
+
+    Accelerators are compared by identity, because a comparison of all cores would take as long as a schedule.
+    """
+    for known, assembled in _known:
+        if known is accelerator:
+            return assembled
+    made = _core_system(accelerator)
+    _known[:] = [(accelerator, made), *_known[: KNOWN_SYSTEMS - 1]]
+    return made
+
+
+def _core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
     """System of an accelerator. Raises InputError if there is no off-chip core.
 
     A memory reads and writes one word per cycle. A word that is read is as wide as the widest access of the port that
     sends outputs to other memories. A word that is written is as wide as the widest access of the port that receives
-    inputs. A port that several cores share is already a link of the paths. Data of the operand OTHER are kept in the
-    core's memory of I2; without it, in the memory of I1, else of O.
+    inputs. A port that several cores share is also a link of the paths. A core keeps data of the operand OTHER in its
+    memory for I2, or else in that for I1, or else in that for O.
     """
     off_chip_id = accelerator.offchip_core_id
     if off_chip_id is None:
@@ -85,7 +107,7 @@ def core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
 
 
 def _multicast(accelerator: MultiCoreAccelerator) -> Booleans | None:
-    """[link] True where the link has multicast; None if no link has it."""
+    """True if the link has multicast (one entry for each link); None if no link has it."""
     if not any(link.is_multicast for link in accelerator.links):
         return None
     return np.array([link.is_multicast for link in accelerator.links], np.bool_)
@@ -105,7 +127,9 @@ def _integers(values: Sequence[int]) -> Integers:
 
 
 def _core_memory(accelerator: MultiCoreAccelerator, instances: Sequence[MemoryInstance]) -> Integers:
-    """[core, operand] Memory that holds the operand on the core; -1 where there is no such memory."""
+    """Number of the memory that holds an operand on a core: array of shape (cores, MEMORY_OPERANDS). The number is a
+    position in `instances`; -1 if the core has no memory for the operand.
+    """
     table = np.full((len(accelerator.core_ids), len(MEMORY_OPERANDS)), -1, np.int64)
     for memory, instance in enumerate(instances):
         for core_id, operands in instance.users:
@@ -119,8 +143,8 @@ def _core_memory(accelerator: MultiCoreAccelerator, instances: Sequence[MemoryIn
 
 
 def _word_bits(accelerator: MultiCoreAccelerator, instance: MemoryInstance, off_chip_id: int) -> tuple[int, int]:
-    """Pair (bits of a word that is read, bits of a word that is written) for transfers between memories. If a memory
-    has several ports for such transfers, the narrowest port counts.
+    """Pair (width in bits of a word that is read, of a word that is written) for transfers between memories. If a
+    memory has several ports for such transfers, the narrowest one counts.
     """
     if instance.core_ids == (off_chip_id,):
         read, write, _ = offchip_ports(accelerator.core_of[off_chip_id])
@@ -150,7 +174,7 @@ def _widest(memory: Memory, kinds: tuple[str, ...]) -> int:
 
 
 def _paths(accelerator: MultiCoreAccelerator) -> tuple[np.ndarray, Integers, Integers]:
-    """Triple (path_exists, path_start, path_link) of all pairs of cores, as in `CoreSystem`."""
+    """Paths between all pairs of cores: the arrays `path_exists`, `path_start` and `path_link` of `CoreSystem`."""
     table = path_table(accelerator)
     pairs = [(source, target) for source in accelerator.core_ids for target in accelerator.core_ids]
     links = [table.path(*pair).links if table.has_path(*pair) else () for pair in pairs]

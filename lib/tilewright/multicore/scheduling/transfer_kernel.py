@@ -3,10 +3,21 @@
 from tilewright.base.compiled import kernel
 from tilewright.multicore.scheduling import access_kernel as at
 from tilewright.multicore.scheduling.candidate_kernel import add_event
-from tilewright.multicore.scheduling.residency_kernel import become_present, pin, request_write, store, unpin
+from tilewright.multicore.scheduling.path_kernel import can_listen, free_path, has_multicast, take_path
+from tilewright.multicore.scheduling.residency_kernel import (
+    become_present,
+    pin,
+    request_write,
+    store,
+    unpin,
+    wake_readers,
+    wake_users,
+)
+from tilewright.multicore.scheduling.share_kernel import share_of, share_or_wait
 from tilewright.multicore.scheduling.state_record import (
     ABSENT,
     ARRIVING,
+    AWAKE,
     CLAIMED,
     CORE_TO_CORE,
     EVICTION,
@@ -21,41 +32,15 @@ from tilewright.multicore.scheduling.state_record import (
 
 
 @kernel
-def share_of(q, s, pair, source_memory, target_memory, bits):
-    """Bandwidth in bits per cycle that a transfer between a pair of cores gets if it starts now; 0 if it must wait."""
-    full = min(bits, at.memory(q, source_memory).read_bits, at.memory(q, target_memory).write_bits)
-    for hop in at.hops_of(q, pair):
-        full = min(full, at.link(q, at.link_of(q, hop)).bits_per_cycle)
-    share = full
-    for hop in at.hops_of(q, pair):
-        share = min(share, at.link_state(s, at.link_of(q, hop)).free_bits_per_cycle)
-    return share if share * q.share_divisor >= full else 0
-
-
-@kernel
-def on_path(q, pair, link):
-    """True if a link is on the path of a pair of cores."""
-    if pair >= 0:
-        for hop in at.hops_of(q, pair):
-            if at.link_of(q, hop) == link:
-                return True
-    return False
-
-
-@kernel
-def is_carried(q, s, link):
-    """True if a link with multicast already carries the data of the latest group of transfers."""
-    return at.link(q, link).is_multicast != 0 and at.link_state(s, link).group == s.groups_count
-
-
-@kernel
 def start_flight(q, s, copy, source, cause, pair, shared, rate):
     """Start the transfer of a piece at `rate` bits per cycle over the path of `pair`.
 
-    A fetch writes the copy and reads the copy `source`, or the off-chip memory if `source` is NONE. A write to the
-    off-chip memory reads the copy. If `shared` is a pair of cores, another transfer already moves the same data over
-    the path of this pair. The source is then not read again, and common links do not carry the data again. A link with
-    multicast carries the data once for the other transfer and all its listeners.
+    A fetch writes the copy, and reads the copy `source`, or the off-chip memory if `source` is NONE. A write to the
+    off-chip memory reads the copy.
+
+    If `shared` is a pair of cores, the transfer joins the latest group of transfers. The first transfer of this group
+    moves the same data over the path of the pair `shared`. The source is then not read again, and links that both paths
+    share do not carry the data again. A link with multicast carries the data once for all transfers of the group.
     """
     c = at.copy(s, copy)
     bits = at.piece(q, c.piece).bits
@@ -70,12 +55,7 @@ def start_flight(q, s, copy, source, cause, pair, shared, rate):
     if shared == NONE:
         s.groups_count += 1
     flight.group = s.groups_count
-    for hop in at.hops_of(q, pair):
-        link = at.link_of(q, hop)
-        if not on_path(q, shared, link) and not is_carried(q, s, link):
-            at.link_state(s, link).free_bits_per_cycle -= rate
-            at.link_bits(q, s, cause, link).value += bits
-        at.link_state(s, link).group = flight.group
+    take_path(q, s, flight, bits)
     source_memory = q.off_chip_memory
     target_memory = q.off_chip_memory
     if cause == EVICTION or cause == SINK_OUTPUT:
@@ -95,7 +75,7 @@ def start_flight(q, s, copy, source, cause, pair, shared, rate):
 
 @kernel
 def new_flight(s):
-    """Number for a new flight. It is the number of an ended flight, else the next unused number."""
+    """Number for a new flight: the number of an ended flight, or else the next unused number."""
     if s.free_flights > 0:
         s.free_flights -= 1
         return at.cell(s.flight_free, s.free_flights).value
@@ -105,7 +85,7 @@ def new_flight(s):
 
 @kernel
 def log_transfer(q, s, flight, source_memory, target_memory, end):
-    """Add a row to the log of transfers. If the log is full, only the number of rows rises."""
+    """Add a row to the log of transfers. If the log is full, the row is only counted."""
     row = s.transfers_count
     s.transfers_count = row + 1
     if row < s.transfer_room:
@@ -124,7 +104,11 @@ def log_transfer(q, s, flight, source_memory, target_memory, end):
 
 @kernel
 def source_pair(q, s, copy, core):
-    """Number of the pair (source core, core) for fetching a copy now; NONE if no source has the data yet."""
+    """Number of the pair (source core, `core`) over which `core` can fetch the data of a copy now. The source is the
+    core of the home (the copy where the piece was produced) under three conditions: the home is present,
+    `goes_off_chip` is 0 for the piece, and a path leads to `core`. Otherwise the source is the off-chip core, if the
+    piece is off-chip. NONE if neither core can send the data now.
+    """
     piece = at.copy(s, copy).piece
     where = at.piece_state(s, piece)
     home = where.home
@@ -139,13 +123,16 @@ def source_pair(q, s, copy, core):
 
 @kernel
 def is_forwarded(q, piece):
-    """True if cores send a piece that they hold to other cores. Such a piece is a constant."""
+    """True if a core that holds a piece sends this piece to other cores. The piece must be a constant, and the system
+    must forward constants.
+    """
     return q.forwards_constants != 0 and at.piece(q, piece).producer < 0
 
 
 @kernel
 def fastest_source(q, s, copy, core):
-    """Copy from which a constant can be sent to a core at the largest rate now; NONE for the off-chip memory.
+    """Number of the copy from which a core can get the constant of `copy` at the largest rate now; NONE if the off-chip
+    memory is the fastest source.
 
     Ties go to the path with the fewest links, then to the smaller number of the sending core.
     """
@@ -175,7 +162,9 @@ def fastest_source(q, s, copy, core):
 
 @kernel
 def listening_pair(q, s, copy, core, pair):
-    """Number of the pair (source core of `pair`, core) if a copy can come from this source core now; else NONE."""
+    """Number of the pair (source core of `pair`, core) if the core can get a copy from this source core now;
+    else NONE.
+    """
     source = at.source_core(q, pair)
     if is_forwarded(q, at.copy(s, copy).piece):
         return at.pair_of(q, source, core) if at.has_path(q, source, core) else NONE
@@ -185,13 +174,18 @@ def listening_pair(q, s, copy, core, pair):
 
 @kernel
 def has_room(q, s, copy):
-    """True if the memory of a copy has enough physically free space for the copy now."""
+    """True if the memory of a copy now has enough physically free space for the copy."""
     return at.fits(q, s, at.copy(s, copy).memory, at.bits_of(q, s, copy))
 
 
 @kernel
-def fetch(q, s, copy, core):
-    """Start the transfer of a copy to a core and to all cores that can listen. Returns True if it starts."""
+def fetch(q, s, copy, core, action):
+    """Start the transfer of a copy to a core. If the transfer goes over a bus or a link with multicast, the other cores
+    that can listen get the piece from it too. Returns False if the transfer cannot start now.
+
+    `action` is the position of a record in `waits`. If the transfer must wait for a link, this record remembers the
+    link.
+    """
     pair = source_pair(q, s, copy, core)
     if pair == NONE or not has_room(q, s, copy):
         return False
@@ -207,7 +201,11 @@ def fetch(q, s, copy, core):
         cause = CORE_TO_CORE
         source_memory = at.copy(s, source).memory
         pair = at.pair_of(q, at.copy(s, source).core, core)
-    rate = share_of(q, s, pair, source_memory, c.memory, at.bits_of(q, s, copy))
+    if is_forwarded(q, c.piece):  # the next source can be another one
+        rate = share_of(q, s, pair, source_memory, c.memory, at.bits_of(q, s, copy))
+        at.wait(s, action).asleep = AWAKE
+    else:
+        rate = share_or_wait(q, s, action, copy, pair, source_memory, c.memory)
     if rate == 0:
         return False
     begin_arrival(q, s, copy, source)
@@ -218,7 +216,7 @@ def fetch(q, s, copy, core):
 
 @kernel
 def spread(q, s, piece, source, cause, pair, rate):
-    """Send a fetched piece to other cores, too, if the path of the fetch has a bus or a link with multicast."""
+    """Send a fetched piece to other cores, too, if the fetch goes over a bus or a link with multicast."""
     for hop in at.hops_of(q, pair):
         if at.link(q, at.link_of(q, hop)).is_broadcast:
             broadcast(q, s, piece, source, cause, pair, rate)
@@ -228,19 +226,12 @@ def spread(q, s, piece, source, cause, pair, rate):
 
 
 @kernel
-def has_multicast(q, pair):
-    """True if the path of a pair of cores has a link with multicast."""
-    found = False
-    for hop in at.hops_of(q, pair):
-        found = found or at.link(q, at.link_of(q, hop)).is_multicast != 0
-    return found
-
-
-@kernel
 def overhear(q, s, piece, source, cause, pair, rate):
-    """Deliver a piece to every core that will need the piece, even if the core fetches other pieces first.
+    """Let further cores receive a piece that is being sent to one core: all cores that can listen and still need the
+    piece, even if they must fetch other pieces first.
 
-    The core must have claimed space for the piece, or its memory must have space that is neither used nor claimed.
+    The memory of a listening core must have free space for the piece, and must support the rate of the transfer. Either
+    the core has claimed this space for the piece, or the space is not claimed at all.
     """
     where = at.piece_state(s, piece)
     for copy in range(where.first_copy, where.copies_stop):
@@ -253,6 +244,8 @@ def overhear(q, s, piece, source, cause, pair, rate):
         if can_listen(q, s, own, pair, rate) and at.memory(q, c.memory).write_bits >= rate:
             if c.state == ABSENT:
                 at.memory_state(s, c.memory).claimed_bits += at.bits_of(q, s, copy)
+            else:  # a core has claimed space for the copy, and can now fetch its next piece
+                wake_users(q, s, c.memory)
             begin_arrival(q, s, copy, source)
             start_flight(q, s, copy, source, cause, own, pair, rate)
 
@@ -268,7 +261,7 @@ def can_take(q, s, copy):
 
 @kernel
 def has_unclaimed_room(q, s, copy):
-    """True if the memory of a copy has enough space for it that is neither occupied nor claimed."""
+    """True if the memory of a copy has enough space for the copy. Space that is occupied or claimed does not count."""
     c = at.copy(s, copy)
     room = at.memory_state(s, c.memory)
     bits = at.bits_of(q, s, copy)
@@ -277,8 +270,12 @@ def has_unclaimed_room(q, s, copy):
 
 @kernel
 def begin_arrival(q, s, copy, source):
-    """Take physical space for a copy that starts to arrive, and pin its source copy."""
+    """Take physical space for a copy that starts to arrive, and pin its source copy. A core that waits for the same
+    copy can then fetch its next piece.
+    """
     c = at.copy(s, copy)
+    if c.state == RESERVED and c.pins > 1:
+        wake_users(q, s, c.memory)
     c.state = ARRIVING
     store(q, s, c.memory, at.bits_of(q, s, copy))
     if source >= 0:
@@ -287,7 +284,19 @@ def begin_arrival(q, s, copy, source):
 
 @kernel
 def broadcast(q, s, piece, source, cause, pair, rate):
-    """Deliver a piece also to each core that can listen and whose next fetch is this piece from the same source."""
+    """Let further cores receive the piece of a transfer that starts now. A core receives the piece under three
+    conditions:
+
+    * The piece is the next one that the core must fetch, and the core can get it from the source core of the transfer.
+    * The core can listen to the transfer (`can_listen`).
+    * The memory of the core has space for the piece, and supports the rate of the transfer.
+    """
+    where = at.piece_state(s, piece)
+    is_awaited = False
+    for copy in range(where.first_copy, where.copies_stop):
+        is_awaited = is_awaited or at.copy(s, copy).state == RESERVED
+    if not is_awaited:
+        return
     for core in range(q.core_count):
         state = at.core(s, core)
         if state.slot_state != CLAIMED:
@@ -300,42 +309,16 @@ def broadcast(q, s, piece, source, cause, pair, rate):
         if own == NONE or not has_room(q, s, copy):
             continue
         if can_listen(q, s, own, pair, rate) and at.memory(q, at.copy(s, copy).memory).write_bits >= rate:
+            at.wait(s, core).asleep = AWAKE
             begin_arrival(q, s, copy, source)
             start_flight(q, s, copy, source, cause, own, pair, rate)
 
 
 @kernel
-def can_listen(q, s, own, pair, rate):
-    """True if a core can listen to a transfer of `rate` bits per cycle over the path of `pair`.
-
-    The path of `own`, from the source to the listening core, must share a bus or a link with multicast with the path of
-    `pair`, or the source must send into the first links of both paths at once. Each link that does not carry the data
-    yet must have `rate` bits per cycle free.
-    """
-    is_reached = forks_at_source(q, own, pair)
-    for hop in at.hops_of(q, own):
-        link = at.link_of(q, hop)
-        if on_path(q, pair, link):
-            is_reached = is_reached or at.link(q, link).is_broadcast != 0
-        elif not is_carried(q, s, link) and at.link_state(s, link).free_bits_per_cycle < rate:
-            return False
-    return is_reached
-
-
-@kernel
-def forks_at_source(q, own, pair):
-    """True if the first links of two paths from one core have multicast, so that the core sends into both at once."""
-    first = at.hops_of(q, own)
-    other = at.hops_of(q, pair)
-    if first.start == first.stop or other.start == other.stop:
-        return False
-    one = at.link(q, at.link_of(q, first.start)).is_multicast
-    return one != 0 and at.link(q, at.link_of(q, other.start)).is_multicast != 0
-
-
-@kernel
 def skip_served(q, s, core):
-    """Advance `issued` of a core to the next need of the prepared CN whose piece must still be fetched."""
+    """Advance the field `issued` of a core to the next need of its prepared CN for which a fetch must still start.
+    Without such a need, `issued` becomes the end of the CN's needs.
+    """
     state = at.core(s, core)
     end = at.needs_of(q, state.slot).stop
     while state.issued < end:
@@ -352,7 +335,7 @@ def write_first(q, s, memory):
     copy = room.write_first
     c = at.copy(s, copy)
     pair = at.pair_of(q, c.core, q.off_chip_core)
-    rate = share_of(q, s, pair, memory, q.off_chip_memory, at.bits_of(q, s, copy))
+    rate = share_or_wait(q, s, q.core_count + memory, copy, pair, memory, q.off_chip_memory)
     if rate == 0:
         return False
     room.write_first = c.write_next
@@ -364,24 +347,20 @@ def write_first(q, s, memory):
 def end_flight(q, s, number):
     """End a transfer: free its links, and mark its data as present in the target memory."""
     flight = at.flight(s, number)
-    for hop in at.hops_of(q, flight.path):
-        link = at.link_of(q, hop)
-        state = at.link_state(s, link)
-        # The transfers of a group end one directly after the other, so the first of them frees a common link.
-        is_freed = at.link(q, link).is_multicast != 0 and state.released == flight.group
-        if not is_freed and not on_path(q, flight.shared, link):
-            state.free_bits_per_cycle += flight.rate
-        state.released = flight.group
+    free_path(q, s, flight)
     at.cell(s.flight_free, s.free_flights).value = number
     s.free_flights += 1
     if flight.cause == EVICTION or flight.cause == SINK_OUTPUT:
         end_write(q, s, flight.copy)
         return
-    core = at.core(s, at.target_core(q, flight.path))
-    if core.prefetching == flight.copy:
-        core.prefetching = NONE
-    if core.forwarding == flight.copy:
-        core.forwarding = NONE
+    core = at.target_core(q, flight.path)
+    state = at.core(s, core)
+    if state.prefetching == flight.copy:
+        state.prefetching = NONE
+        at.raise_flag(s.to_prefetch, core)
+    if state.forwarding == flight.copy:
+        state.forwarding = NONE
+        at.raise_flag(s.to_forward, core)
     become_present(q, s, flight.copy)
     if flight.source >= 0:
         unpin(q, s, flight.source)
@@ -389,12 +368,13 @@ def end_flight(q, s, number):
 
 @kernel
 def end_write(q, s, copy):
-    """End the write of a copy to the off-chip memory. If the copy is leaving, its space becomes free; otherwise its pin
-    is removed.
+    """End the write of a copy to the off-chip memory. If the copy is leaving its memory, its space becomes free.
+    Otherwise the pin that kept the copy during the write is removed.
     """
     c = at.copy(s, copy)
     bits = at.bits_of(q, s, copy)
     at.piece_state(s, c.piece).off_chip = OFF_CHIP
+    wake_readers(q, s, c.piece)
     store(q, s, q.off_chip_memory, bits)
     if c.state == LEAVING:
         c.state = ABSENT
@@ -406,9 +386,12 @@ def end_write(q, s, copy):
 
 @kernel
 def produce(q, s, piece):
-    """Make a piece present after its producing CN has ended: at its home, or off-chip if it streams out."""
+    """Make a piece present after the CN that produces it has ended. The piece is then in the memory where it was
+    produced (its home), or, if it streamed out, in the off-chip memory.
+    """
     where = at.piece_state(s, piece)
     copy = where.home
+    wake_readers(q, s, piece)
     if copy == NONE:
         where.off_chip = OFF_CHIP
         store(q, s, q.off_chip_memory, at.piece(q, piece).bits)
@@ -428,11 +411,14 @@ def produce(q, s, piece):
 def prefetch(q, s, core):
     """Prefetch the next constant for a core, if its memory has unclaimed space and the links have enough free width.
 
-    A core prefetches one constant at a time. A prefetch never evicts other data.
+    A core prefetches one constant at a time. No prefetch evicts other data.
     """
     state = at.core(s, core)
-    if state.prefetching != NONE:
+    action = q.core_count + q.memory_count + core
+    if state.prefetching != NONE or waits_for_constant(s, action):
         return
+    at.wait(s, action).copy = NONE
+    at.lower_flag(s.to_prefetch, core)
     end = at.core(s, core + 1).prefetch_start
     while state.prefetch_next < end:
         waiting = at.copy(s, at.cell(s.prefetch_copy, state.prefetch_next).value)
@@ -441,6 +427,7 @@ def prefetch(q, s, core):
         state.prefetch_next += 1
     if state.prefetch_next == end:
         return
+    at.raise_flag(s.to_prefetch, core)
     copy = at.cell(s.prefetch_copy, state.prefetch_next).value
     if not has_unclaimed_room(q, s, copy):
         return
@@ -448,42 +435,58 @@ def prefetch(q, s, core):
     bits = at.bits_of(q, s, copy)
     if is_forwarded(q, at.copy(s, copy).piece):
         at.memory_state(s, memory).claimed_bits += bits
-        if fetch(q, s, copy, core):
+        if fetch(q, s, copy, core, action):
             state.prefetching = copy
+            at.lower_flag(s.to_prefetch, core)
         else:
             at.memory_state(s, memory).claimed_bits -= bits
         return
     pair = at.pair_of(q, q.off_chip_core, core)
-    rate = share_of(q, s, pair, q.off_chip_memory, memory, bits)
+    rate = share_or_wait(q, s, action, copy, pair, q.off_chip_memory, memory)
     if rate > 0:
         at.memory_state(s, memory).claimed_bits += bits
         begin_arrival(q, s, copy, NONE)
         start_flight(q, s, copy, NONE, OFF_CHIP_FETCH, pair, NONE, rate)
         state.prefetching = copy
+        at.lower_flag(s.to_prefetch, core)
         if q.prefetches_results or has_multicast(q, pair):
             spread(q, s, at.copy(s, copy).piece, NONE, OFF_CHIP_FETCH, pair, rate)
 
 
 @kernel
+def waits_for_constant(s, action):
+    """True if the prefetch of a constant still waits until a link has enough free width. `action` is the position in
+    `waits` of the record for this prefetch.
+    """
+    wait = at.wait(s, action)
+    if wait.copy == NONE or at.copy(s, wait.copy).state != ABSENT or at.copy(s, wait.copy).uses == 0:
+        return False
+    return at.link_state(s, wait.link).free_bits_per_cycle < wait.needed_bits_per_cycle
+
+
+@kernel
 def offer(q, s, piece):
-    """Add a produced piece to the prefetch list of each core that needs it in another memory than its home."""
+    """Add a produced piece to the prefetch list of each core that needs the piece in a memory other than the one where
+    it was produced (its home)."""
     where = at.piece_state(s, piece)
     for copy in range(where.first_copy, where.copies_stop):
         if copy != where.home:
             state = at.core(s, at.copy(s, copy).core)
             at.cell(s.forward_copy, state.forward_stop).value = copy
             state.forward_stop += 1
+            at.raise_flag(s.to_forward, at.copy(s, copy).core)
 
 
 @kernel
 def forward(q, s, core):
     """Prefetch the next result for a core, if its memory has unclaimed space and the links have enough free width.
 
-    A core prefetches one result at a time. A prefetch never evicts other data.
+    A core prefetches one result at a time. No prefetch evicts other data.
     """
     state = at.core(s, core)
     if state.forwarding != NONE:
         return
+    at.lower_flag(s.to_forward, core)
     pair = NONE
     while state.forward_next < state.forward_stop:
         copy = at.cell(s.forward_copy, state.forward_next).value
@@ -494,11 +497,13 @@ def forward(q, s, core):
         state.forward_next += 1
     if pair == NONE:
         return
+    at.raise_flag(s.to_forward, core)
     copy = at.cell(s.forward_copy, state.forward_next).value
     if not has_unclaimed_room(q, s, copy):
         return
     at.memory_state(s, at.copy(s, copy).memory).claimed_bits += at.bits_of(q, s, copy)
-    if fetch(q, s, copy, core):
+    if fetch(q, s, copy, core, 2 * q.core_count + q.memory_count + core):
         state.forwarding = copy
+        at.lower_flag(s.to_forward, core)
     else:
         at.memory_state(s, at.copy(s, copy).memory).claimed_bits -= at.bits_of(q, s, copy)

@@ -1,10 +1,14 @@
 """The exact search over allocations: against brute force, what it proves, and how it ends."""
 
 import itertools
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from tilewright.multicore.allocation.exact.model import Stop
 from tilewright.multicore.allocation.exact.search import search_exactly
 from tilewright.multicore.allocation.options import AllocationOptions
 from tilewright.multicore.allocation.result import RELAXATION, AllocationResult, SearchProgress, summary
@@ -104,6 +108,39 @@ def test_a_time_budget_and_an_interrupt_keep_the_best() -> None:
     assert (stopped.stopped_by, stopped.evaluations) == ("interrupted", 20)
     assert stopped.proof is not None
     assert not stopped.proof.is_proven
+
+
+class SlowToBegin:
+    """Solver that does not notice a request to end before it has begun, as the solver of OR-Tools."""
+
+    def __init__(self) -> None:
+        self.has_begun, self.ended = threading.Event(), threading.Event()
+
+    def stop_search(self) -> None:
+        """End the solver if it has begun."""
+        if self.has_begun.is_set():
+            self.ended.set()
+
+    def solve(self) -> bool:
+        """True if a request ended the solver."""
+        time.sleep(0.1)
+        self.has_begun.set()
+        return self.ended.wait(20)
+
+
+def test_a_solver_that_begins_after_the_request_to_end_is_ended() -> None:
+    """Solvers that run later, and solvers that have not begun yet, are ended, too."""
+    stop, solver = Stop(), SlowToBegin()
+
+    def run() -> bool:
+        time.sleep(0.1)
+        with stop.watching(solver):
+            return solver.solve()
+
+    with ThreadPoolExecutor(1) as thread:
+        running = thread.submit(run)
+        stop.end(running)
+        assert running.result()
 
 
 def test_nothing_to_choose() -> None:

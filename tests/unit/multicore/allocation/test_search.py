@@ -156,6 +156,11 @@ def test_no_allocation_is_evaluated_twice() -> None:
     best = [row["best_latency_cycles"] for row in rows]
     assert best == sorted(best, reverse=True)
     assert best[-1] == result.chosen.latency_cycles
+    for row in rows:
+        points = [judge.table[key] for key in judge.asked[: row["evaluations_so_far"]]]
+        assert row["best_latency_cycles"] == min(point[0] for point in points)
+        assert row["best_energy_pj"] == min(point[1] for point in points)
+        assert row["best_edp"] == min(point[0] * point[1] for point in points)
 
 
 def test_population_may_be_larger_than_what_is_left() -> None:

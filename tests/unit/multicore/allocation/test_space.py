@@ -2,16 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from tilewright.base.errors import InputError, MappingError
 from tilewright.multicore.allocation.result import Evaluation, choose, pareto_front
 from tilewright.multicore.allocation.search import warm_starts
-from tilewright.multicore.allocation.space import AllocationSpace, LayerRequest, allocation_space
+from tilewright.multicore.allocation.space import AllocationSpace, LayerRequest, allocation_space, unfit_for_core
 from tilewright.multicore.scheduling.problem import SchedulingProblem
 from tilewright.multicore.scheduling.simulate import simulate
 
+from tests.members import members
 from tests.unit.multicore.allocation.cases import instance, space_of
 from tests.unit.multicore.scheduling.random_problems import random_problem
 from tests.unit.multicore.scheduling.tiny_systems import (
@@ -46,7 +48,7 @@ def test_parts_and_choices() -> None:
     assert [(e.layer, e.group, e.core, e.reason) for e in space.exclusions if e.core == 2] == [
         (5, 0, 2, "no cost in the cost table")
     ]
-    assert (0, 1, 1, "CN 1 needs 70 bits in memory 1, which has 65") in [
+    assert (0, 1, 1, "CN 1 needs 70 bits in memory 1, which has 65 bits") in [
         (e.layer, e.group, e.core, e.reason) for e in space.exclusions
     ]
     assert space.runtime_cycles.tolist() == [[10, 20, 10, -1], [10, -1, 10, -1], [30, 15, -1, -1]]
@@ -93,6 +95,49 @@ def accepted_moves(seed: int) -> Iterator[bool]:
                 accepted = False
             assert accepted == (core in space.choices[part]), (seed, part, core)
             yield accepted
+
+
+def plain_exclusions(problem: SchedulingProblem) -> list[tuple[int, int, int, str]]:
+    """(layer, group, core, reason) of each part that a core cannot run: each core by itself, each CN by itself."""
+    parts = sorted(set(zip(problem.graph.layer.tolist(), problem.graph.group.tolist(), strict=True)))
+    found = []
+    for layer, group in parts:
+        cns = {cn for cn in range(problem.graph.node_count) if problem.graph.layer[cn] == layer}
+        cns = {cn for cn in cns if problem.graph.group[cn] == group}
+        for core in range(problem.system.core_count):
+            pairs = [
+                pair for unfit in unfit_for_core(problem, core) for pair in zip(unfit.cns, unfit.texts, strict=True)
+            ]
+            texts = [text for cn, text in pairs if cn in cns]
+            if texts and core != problem.system.off_chip_core:
+                found.append((layer, group, core, texts[0]))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(members(60, 12)))
+def test_cores_that_are_alike_are_each_told(seed: int) -> None:
+    """Reasons found for one core of a class are those that each core by itself gives: where cores are as drawn,
+    where all have the same costs, and where their memories have one size, which is too small for some CNs or for none.
+    """
+    drawn, _ = random_problem(seed)
+    largest = int(drawn.system.memory_capacity_bits.max())
+    problems = [drawn]
+    for room in (largest, largest // 2, 10**9):
+        capacity = np.full_like(drawn.system.memory_capacity_bits, room)
+        system = replace(drawn.system, memory_capacity_bits=capacity)
+        first = drawn.costs.runtime_cycles[:, :1]
+        alike = replace(drawn.costs, runtime_cycles=np.repeat(first, system.core_count, axis=1))
+        problems += [replace(drawn, system=system), replace(drawn, system=system, costs=alike)]
+    for problem in problems:
+        expected = plain_exclusions(problem)
+        try:
+            space = allocation_space(problem)
+        except InputError:
+            on_chip = problem.system.core_count - 1
+            excluded = Counter((layer, group) for layer, group, _, _ in expected)
+            assert on_chip in excluded.values()  # a part without a core
+            continue
+        assert [(one.layer, one.group, one.core, one.reason) for one in space.exclusions] == expected
 
 
 def test_a_part_that_no_core_can_run_is_told_with_the_reasons() -> None:

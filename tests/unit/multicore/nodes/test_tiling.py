@@ -94,7 +94,7 @@ def test_weights_that_fit_in_no_tile_are_told_for_every_layer() -> None:
 
 
 WRONG_HINTS: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "mode": ({"cn_define_mode": 5}, ["not a way to define CNs", "1, 2, 3, 4"]),
+    "mode": ({"cn_define_mode": 5}, ["no mode for cutting layers into CNs has this number", "1, 2, 3, 4"]),
     "misspelt dimension": ({"hint_loops": [("OYY", 2)]}, ["hint_loops[0]", "'OY'"]),
     "size zero": ({"hint_loops": [("OY", 0)]}, ["at least 1"]),
     "size text": ({"hint_loops": [("OY", "al")]}, ["or all"]),

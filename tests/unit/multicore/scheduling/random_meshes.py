@@ -1,4 +1,4 @@
-"""Random meshes, tori, rings and buses of a few cores, with and without multicast, and problems on them."""
+"""Random meshes, tori, rings, buses and hypercubes of cores, with and without multicast, and problems on them."""
 
 import itertools
 import random
@@ -13,7 +13,8 @@ from tests.unit.multicore.scheduling.random_problems import random_problem
 from tests.unit.multicore.scheduling.tiny_systems import Link, Memory, make_system
 
 Pair = tuple[int, int]
-SHAPES: tuple[tuple[str, Mapping[str, int]], ...] = (
+Shapes = tuple[tuple[str, Mapping[str, int]], ...]
+SHAPES: Shapes = (
     ("2d_mesh", {"nb_rows": 2, "nb_cols": 2}),
     ("2d_mesh", {"nb_rows": 1, "nb_cols": 3}),
     ("2d_mesh", {"nb_rows": 3, "nb_cols": 2}),
@@ -21,6 +22,15 @@ SHAPES: tuple[tuple[str, Mapping[str, int]], ...] = (
     ("ring", {"cores": 3}),
     ("ring", {"cores": 5}),
     ("bus", {"cores": 4}),
+)
+LARGE_SHAPES: Shapes = (
+    ("2d_mesh", {"nb_rows": 4, "nb_cols": 3}),
+    ("2d_torus", {"nb_rows": 3, "nb_cols": 3}),
+    ("2d_torus", {"nb_rows": 4, "nb_cols": 4}),
+    ("ring", {"cores": 9}),
+    ("bus", {"cores": 9}),
+    ("hypercube", {"cores": 8}),
+    ("hypercube", {"cores": 16}),
 )
 EDGE, EVERYWHERE, TWO_PLACES = "edge", "everywhere", "two places"
 """Where the off-chip memory is linked: with one core, with all cores by one port, or with two cores."""
@@ -52,11 +62,24 @@ def shortest_paths(edges: list[Pair], cores: int) -> dict[Pair, list[int]]:
     return found
 
 
-def random_mesh(draw: random.Random, room: int, share: float | None = None, forwards: bool | None = None) -> CoreSystem:
+def edges_between(name: str, sizes: Mapping[str, int], cores: int) -> list[Pair]:
+    """Pairs of linked cores of a shape. In a hypercube, the numbers of two linked cores differ in one bit."""
+    if name == "hypercube":
+        return [(core, core ^ bit) for core in range(cores) for bit in (1, 2, 4, 8) if core < core ^ bit < cores]
+    return list(topology(name).edges(sizes, cores))
+
+
+def random_mesh(
+    draw: random.Random,
+    room: int,
+    share: float | None = None,
+    forwards: bool | None = None,
+    shapes: Shapes = SHAPES,
+) -> CoreSystem:
     """A network of cores, the off-chip core last. `share` of the links have multicast; None: a random share. Cores
     forward constants if `forwards`; None: in half of the networks.
     """
-    name, sizes = draw.choice(SHAPES)
+    name, sizes = draw.choice(shapes)
     cores = sizes["cores"] if "cores" in sizes else sizes["nb_rows"] * sizes["nb_cols"]
     off, place = cores, draw.choice((EDGE, EVERYWHERE, TWO_PLACES))
     share = draw.choice((0.0, 0.5, 1.0, 1.0)) if share is None else share
@@ -71,7 +94,7 @@ def random_mesh(draw: random.Random, room: int, share: float | None = None, forw
 
     if name == "bus":
         add([(i, j) for i in range(cores) for j in range(cores) if i != j], is_bus=True)
-    for one, other in topology(name).edges(sizes, cores):
+    for one, other in edges_between(name, sizes, cores):
         add([(one, other)])
         add([(other, one)])
     at = {EDGE: [[draw.randrange(cores)]], EVERYWHERE: [list(range(cores))], TWO_PLACES: [[0], [cores - 1]]}[place]
@@ -90,7 +113,11 @@ def random_mesh(draw: random.Random, room: int, share: float | None = None, forw
 
 
 def problem_on_a_mesh(
-    seed: int, nodes: int = 14, share: float | None = None, forwards: bool | None = None
+    seed: int,
+    nodes: int = 14,
+    share: float | None = None,
+    forwards: bool | None = None,
+    shapes: Shapes = SHAPES,
 ) -> tuple[SchedulingProblem, Integers]:
     """(problem, allocation) that is the same for the same seed: a random problem on a random network of cores."""
     problem, _ = random_problem(seed, nodes)
@@ -101,7 +128,7 @@ def problem_on_a_mesh(
         + int(graph.piece_bits[graph.piece_producer == cn].sum())
         for cn in range(graph.node_count)
     ]
-    system = random_mesh(draw, max([*most, 1]), share, forwards)
+    system = random_mesh(draw, max([*most, 1]), share, forwards, shapes)
     cores = system.core_count
     columns = np.zeros(cores, np.int64)  # every core runs a CN as the first core did
     columns[-1] = costs.runtime_cycles.shape[1] - 1

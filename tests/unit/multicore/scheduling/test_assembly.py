@@ -5,6 +5,8 @@ convolutions: x has 4 x 6 x 6 elements (1,152 bits: 18 cycles), w0 8 x 4 x 3 x 3
 w1 4 x 8 x 3 x 3 (2,304: 36), b 4 x 6 x 6 (1,152: 18).
 """
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from onnx.helper import make_node
@@ -16,10 +18,16 @@ from tilewright.multicore.scheduling.assembly import scheduling_problem
 from tilewright.multicore.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.multicore.scheduling.check.rules import check_schedule
 from tilewright.multicore.scheduling.core_costs import Stream
+from tilewright.multicore.scheduling.problem import CoreSystem
 from tilewright.multicore.scheduling.result import schedule_artifact
 from tilewright.multicore.scheduling.schedule import Schedule
 from tilewright.multicore.scheduling.simulate import simulate
-from tilewright.multicore.scheduling.system_assembly import MEMORY_OPERANDS, UNLIMITED_BITS_PER_CYCLE
+from tilewright.multicore.scheduling.system_assembly import (
+    KNOWN_SYSTEMS,
+    MEMORY_OPERANDS,
+    UNLIMITED_BITS_PER_CYCLE,
+    core_system,
+)
 from tilewright.workload.graph import Workload
 
 from tests.unit.multicore.nodes.networks import IMAGE, SAME, conv, read, two_convolutions
@@ -48,6 +56,20 @@ def assemble(
     graph = cut(workload, loops)
     table = costs(graph, workload, system, mapping=mapping, **cost)  # type: ignore[arg-type]
     return scheduling_problem(workload, graph, system, mapping, table, runtime)
+
+
+def test_systems_of_accelerators_are_not_confused() -> None:
+    """An accelerator has one system while it is among the last ones, and later an equal one; others have their own."""
+    systems = [two_cores(width) for width in (WIDTH, 2 * WIDTH, None, *range(8, 8 + KNOWN_SYSTEMS))]
+    made = [core_system(one) for one in systems]
+    assert core_system(systems[-1]) is made[-1]
+    for one, before in zip(systems, made, strict=True):
+        again = core_system(one)
+        assert again.memory_names == before.memory_names
+        for field in fields(CoreSystem):
+            assert np.array_equal(getattr(again.system, field.name), getattr(before.system, field.name)), field.name
+    widths = [one.system.link_bits_per_cycle.tolist() for one in made]
+    assert len({tuple(found) for found in widths}) == len(systems)
 
 
 def play(assembled: AssembledProblem, cores: list[int]) -> Schedule:

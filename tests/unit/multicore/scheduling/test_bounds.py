@@ -7,12 +7,18 @@ from hypothesis import strategies as st
 from tilewright.multicore.scheduling.bounds.classes import cn_classes
 from tilewright.multicore.scheduling.bounds.limits import system_limits
 from tilewright.multicore.scheduling.bounds.lower_bounds import lower_bounds
-from tilewright.multicore.scheduling.bounds.paths import SplitBounds, paths_through
+from tilewright.multicore.scheduling.bounds.paths import (
+    SplitBounds,
+    latest_cns,
+    paths_through,
+    split_latency_cycles,
+)
 from tilewright.multicore.scheduling.bounds.work import possible_moves
 from tilewright.multicore.scheduling.options import ScheduleOptions
 from tilewright.multicore.scheduling.problem import SchedulingProblem
 from tilewright.multicore.scheduling.simulate import simulate
 
+from tests.members import members
 from tests.unit.multicore.scheduling.bound_attack import attack
 from tests.unit.multicore.scheduling.random_problems import random_problem
 from tests.unit.multicore.scheduling.tiny_systems import (
@@ -125,6 +131,37 @@ def test_a_link_that_stands_twice_in_a_path_is_passed_once() -> None:
     system = make_system([0, 1, 2], [Memory(), Memory(), Memory()], links, {(0, 1): [0, 1, 0], **ends})
     problem = make_problem(system, [Piece(100, 0)], [Node({0: 1}), Node({1: 1}, [(0, INPUT)])])
     assert lower_bounds(problem).if_copied.latency_cycles == 12 == simulate(problem, np.array([0, 1])).latency_cycles
+
+
+def plain_split_cycles(split: SplitBounds) -> int:
+    """`split_latency_cycles` without what it knows of other CNs: the whole bound of every CN that it tries."""
+
+    def cycles(cn: int, rounds: int) -> int:
+        before, after = split.paths.around(cn)
+        head = max(int(split.paths.head[cn]), split.cycles_before(cn, before, rounds))
+        return (
+            head + int(split.paths.runtime[cn]) + max(int(split.paths.tail[cn]), split.cycles_after(cn, after, rounds))
+        )
+
+    candidates = latest_cns(split.problem.graph.layer, split.paths.head).tolist()
+    found: dict[int, int] = {}
+    low, high = 0, len(candidates) - 1
+    for _ in range(2):
+        tried = np.linspace(low, high, 16).round().astype(np.int64).tolist()
+        found |= {place: cycles(candidates[place], 40) for place in tried}
+        best = max(found, key=lambda place: (found[place], -place))
+        low, high = max([p for p in found if p < best], default=best), min([p for p in found if p > best], default=best)
+    return max(found[best], cycles(candidates[best], 400))
+
+
+@pytest.mark.parametrize("seed", range(members(24, 5)))
+def test_cns_that_are_left_out_change_no_bound(seed: int) -> None:
+    """The bound by single CNs of random problems is that of trying every CN to the end."""
+    problem, allocation = random_problem(seed, 30)
+    for chosen in (None, allocation.tolist()):
+        split = split_of(problem, chosen)
+        given = problem, split.classes, split.limits, split.paths, split.moves
+        assert split_latency_cycles(*given) == plain_split_cycles(split)
 
 
 @pytest.mark.parametrize("seed", range(3))

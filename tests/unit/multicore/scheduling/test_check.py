@@ -263,6 +263,6 @@ def test_a_schedule_without_logs_cannot_be_checked() -> None:
     """One fault that says so."""
     problem, schedule = good_schedule()
     found = faults_by_rule(problem, replace(schedule, memory_changes=schedule.memory_changes[:0]))
-    assert found == {"logs": ["the schedule was made without logs, so that it cannot be checked"]}
+    assert found == {"logs": ["the schedule was made without logs, so it cannot be checked"]}
     found = faults_by_rule(problem, replace(schedule, end_cycles=schedule.end_cycles[:-1]))
     assert found == {"logs": ["end_cycles has shape (3,), not (4,)"]}

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tilewright.base.errors import InputError
 from tilewright.base.registry import enter, withdraw
 from tilewright.multicore.scheduling.check.rules import faults_by_rule
 from tilewright.multicore.scheduling.energy_ledger import total_pj
-from tilewright.multicore.scheduling.energy_terms import SCHEDULE_TERMS
+from tilewright.multicore.scheduling.energy_terms import SCHEDULE_TERMS, energy_terms_of
 from tilewright.multicore.scheduling.problem import SchedulingProblem
 from tilewright.multicore.scheduling.result import ScheduleArtifact, read_schedule
 from tilewright.multicore.scheduling.schedule import Schedule
@@ -74,6 +75,16 @@ def summary(folder: Path) -> dict[str, Any]:
 def artifact(folder: Path) -> ScheduleArtifact:
     """Its schedule, read back."""
     return read_schedule(folder / "schedule.npz")
+
+
+@pytest.mark.parametrize("value", [-1.0, float("nan"), True, None])
+def test_what_is_no_energy_is_refused(
+    value: object, artifact: ScheduleArtifact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A term that is negative, missing or no number, with the name of the plug-in."""
+    monkeypatch.setattr(_IdleLeakage, "energy_pj", lambda self, problem, schedule: value)
+    with pytest.raises(InputError, match=f"plug-in {TERM} is not a valid energy for a schedule"):
+        energy_terms_of(artifact.problem, artifact.schedule)
 
 
 def payload(path: Path) -> dict[str, Any]:

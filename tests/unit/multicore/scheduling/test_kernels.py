@@ -6,6 +6,7 @@ import numpy as np
 from tilewright.base.record_pointer import pointer_to
 from tilewright.multicore.scheduling.candidate_kernel import add_event, pop_event
 from tilewright.multicore.scheduling.residency_kernel import pop_evictable, push_evictable
+from tilewright.multicore.scheduling.share_kernel import share_of, share_or_wait
 from tilewright.multicore.scheduling.state_record import (
     COPY,
     ENTRY,
@@ -16,10 +17,11 @@ from tilewright.multicore.scheduling.state_record import (
     MEMORY,
     MEMORY_STATE,
     PAIR,
+    PIECE,
     PRESENT,
     STATE,
+    WAIT,
 )
-from tilewright.multicore.scheduling.transfer_kernel import on_path, share_of
 
 
 def record(dtype: np.dtype, **arrays: np.ndarray) -> Any:
@@ -62,8 +64,32 @@ def test_a_transfer_gets_what_is_free_on_its_path_if_that_is_enough() -> None:
     problem = record(INPUTS, memories=memories, links=links, pairs=pairs, path_link=path)
     problem.share_divisor = 2
     state = record(STATE, links=free)
-    assert [on_path(problem, 0, link) for link in range(3)] == [True, True, False]
     assert share_of(problem, state, 0, 0, 1, 1000) == 12
     assert share_of(problem, state, 0, 0, 1, 5) == 5
     free["free_bits_per_cycle"][0] = 7
     assert share_of(problem, state, 0, 0, 1, 1000) == 0
+
+
+def test_a_remembered_link_gives_the_same_widths_as_a_new_search_of_the_path() -> None:
+    """A transfer that waits gets its width as soon as `share_of` gives one, also after other copies and paths."""
+    draw = np.random.default_rng(5)
+    memories, links, free = np.zeros(2, MEMORY), np.zeros(4, LINK), np.zeros(4, LINK_STATE)
+    memories["read_bits"], memories["write_bits"] = 40, 24
+    links["bits_per_cycle"] = 16, 32, 8, 64
+    pairs, path, waits = np.zeros(3, PAIR), np.array([0, 1, 3, 2, 3]), np.full(1, -1, WAIT)
+    pairs["start"] = 0, 3, 5
+    pieces, copies = np.zeros(2, PIECE), np.zeros(2, COPY)
+    pieces["bits"], copies["piece"] = (1000, 6), (0, 1)
+    problem = record(INPUTS, memories=memories, links=links, pairs=pairs, path_link=path, pieces=pieces)
+    state = record(STATE, links=free, waits=waits, copies=copies)
+    waited = 0
+    for _ in range(400):
+        problem.share_divisor = draw.choice((1, 3, 4))
+        waits["copy"] = -1  # the divisor of a problem never changes
+        for _ in range(6):
+            free["free_bits_per_cycle"] = draw.integers(0, links["bits_per_cycle"] + 1)
+            copy, pair = int(draw.integers(2)), int(draw.integers(2))
+            share = share_of(problem, state, pair, 0, 1, int(pieces["bits"][copy]))
+            assert share_or_wait(problem, state, 0, copy, pair, 0, 1) == share
+            waited += share == 0
+    assert waited > 100

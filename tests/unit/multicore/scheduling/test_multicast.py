@@ -11,12 +11,12 @@ from tilewright.base.errors import InputError
 from tilewright.multicore.scheduling.bounds.lower_bounds import lower_bounds
 from tilewright.multicore.scheduling.check.rules import check_schedule
 from tilewright.multicore.scheduling.options import ScheduleOptions
-from tilewright.multicore.scheduling.problem import SchedulingProblem
+from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
 from tilewright.multicore.scheduling.schedule import Schedule
 from tilewright.multicore.scheduling.simulate import simulate
 
 from tests.members import members
-from tests.unit.multicore.scheduling.random_meshes import problem_on_a_mesh
+from tests.unit.multicore.scheduling.random_meshes import LARGE_SHAPES, problem_on_a_mesh
 from tests.unit.multicore.scheduling.slow_scheduler import SlowScheduler
 from tests.unit.multicore.scheduling.test_random_problems import OPTIONS
 from tests.unit.multicore.scheduling.tiny_systems import Link, Memory, Node, Piece, make_problem, make_system
@@ -55,7 +55,18 @@ def traffic(problem: SchedulingProblem, schedule: Schedule) -> dict[int, int]:
 @given(SEEDS, OPTIONS)
 def test_the_compiled_scheduler_equals_the_slow_one_on_networks(seed: int, options: ScheduleOptions) -> None:
     """Same times, transfers, peaks, and counts of bits and words."""
-    problem, allocation = problem_on_a_mesh(seed)
+    assert_equals_the_slow_one(*problem_on_a_mesh(seed), options)
+
+
+@settings(max_examples=members(600, 60), deadline=None)
+@given(SEEDS, OPTIONS)
+def test_the_compiled_scheduler_equals_the_slow_one_on_larger_networks(seed: int, options: ScheduleOptions) -> None:
+    """Schedules are equal on 8 to 16 cores, most of which wait most of the time."""
+    assert_equals_the_slow_one(*problem_on_a_mesh(seed, 40, shapes=LARGE_SHAPES), options)
+
+
+def assert_equals_the_slow_one(problem: SchedulingProblem, allocation: Integers, options: ScheduleOptions) -> None:
+    """Check times, transfers, peaks, and counts of bits and words."""
     fast, slow = simulate(problem, allocation, options), SlowScheduler(problem, allocation, options).run()
     assert fast.transfers.tolist() == slow.transfers
     assert (fast.start_cycles.tolist(), fast.end_cycles.tolist()) == (slow.start, slow.end)

@@ -180,7 +180,7 @@ def test_allocations_and_prefetches_of_the_wrong_size_are_told() -> None:
     problem = small_problem()
     with pytest.raises(InputError, match="for each of 2 CNs"):
         simulate(problem, np.array([0]))
-    with pytest.raises(InputError, match="is not an operand number"):
+    with pytest.raises(InputError, match="is not the number of an operand"):
         simulate(problem, np.array([0, 0]), ScheduleOptions(operands_to_prefetch=(3,)))
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tilewright.base.errors import InputError
 from tilewright.multicore.scheduling.bounds.lower_bounds import lower_bounds
@@ -30,6 +30,17 @@ OPTIONS = st.builds(
 )
 
 
+AFTER_A_LATER_EVICTION = ScheduleOptions(
+    scheduler_candidate_selection="memory",
+    operands_to_prefetch=(1,),
+    share_divisor=2,
+    stack_order="barrier",
+    prefetch_results=True,
+    layers_by_off_chip=(0,),
+)
+"""Options with which a constant of problem 2352 waits for a link, is fetched, and is evicted again."""
+
+
 def contents(schedule: Schedule) -> bytes:
     """Everything in a schedule that is an array."""
     return b"".join(value.tobytes() for value in vars(schedule).values() if isinstance(value, np.ndarray))
@@ -37,6 +48,7 @@ def contents(schedule: Schedule) -> bytes:
 
 @settings(max_examples=80, deadline=None)
 @given(SEEDS, OPTIONS, st.sampled_from((4, 12, 30)))
+@example(2352, AFTER_A_LATER_EVICTION, 60)
 def test_the_compiled_scheduler_equals_the_slow_one(seed: int, options: ScheduleOptions, nodes: int) -> None:
     """Same times, same transfers in the same order, same counts of bits and words."""
     problem, allocation = random_problem(seed, nodes)

@@ -5,10 +5,12 @@ import pytest
 from tilewright.multicore.scheduling.bounds.weights import Weighted, best_by_weights
 from tilewright.multicore.scheduling.problem import Floats
 
+from tests.members import members
+
 ROUNDS = 200
 
 
-def search(seed: int, cycles_only: bool) -> tuple[Weighted, int]:
+def search(seed: int, cycles_only: bool, known: int = 0) -> tuple[Weighted, int]:
     """The bound of a random problem whose items each choose the cheapest of some loads, and the steps of the search."""
     draw = np.random.default_rng(seed)
     items, choices, resources = draw.integers(1, 6), draw.integers(1, 5), int(draw.integers(1, 5))
@@ -25,7 +27,7 @@ def search(seed: int, cycles_only: bool) -> tuple[Weighted, int]:
         steps.append(chosen)
         return chosen
 
-    return best_by_weights(resources, ROUNDS, bound, load, cycles_only), len(steps)
+    return best_by_weights(resources, ROUNDS, bound, load, cycles_only, known), len(steps)
 
 
 @pytest.mark.parametrize("part", range(2))
@@ -38,6 +40,20 @@ def test_the_cycles_are_those_of_all_steps(part: int) -> None:
         assert found.cycles == whole.cycles, seed
         early += steps < all_steps
     assert early >= 4
+
+
+def test_cycles_above_those_that_are_known_stay() -> None:
+    """A search that may end at cycles that are known finds the same cycles where these are more, and takes fewer steps
+    where they are not."""
+    fewer = 0
+    for seed in range(members(40, 8)):
+        whole, steps = search(seed, cycles_only=True)
+        for known in (whole.cycles // 2, whole.cycles - 1, whole.cycles, whole.cycles + 1, 2 * whole.cycles):
+            found, taken = search(seed, cycles_only=True, known=known)
+            assert max(found.cycles, known) == max(whole.cycles, known), (seed, known)
+            assert taken <= steps
+            fewer += taken < steps
+    assert fewer > 8
 
 
 def test_one_resource_needs_one_step() -> None:

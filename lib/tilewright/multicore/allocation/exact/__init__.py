@@ -1,5 +1,5 @@
-"""Exact search over allocations: a relaxation of all schedules excludes allocations that cannot beat the best one.
+"""Exact search over allocations.
 
-The relaxation is solved as a constraint program. Allocations that it does not exclude are scheduled. The proofs are in
-docs/proofs.md#exact-allocation.
+A relaxation of all schedules, solved as a constraint program, excludes allocations that cannot beat the best known one.
+All other allocations are scheduled. The proofs are in docs/proofs.md#exact-allocation.
 """

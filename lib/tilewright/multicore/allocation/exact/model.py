@@ -1,12 +1,13 @@
 """Constraint program of the relaxation for CP-SAT of OR-Tools (Perron, Didier and Gay, "The CP-SAT-LP solver", 2023).
 
-All numbers of the program are integers. This never makes it stricter than the relaxation. Cycles and bits are integers
-in both. Energies are counted in quanta, and each energy term is rounded down.
+The program has only integers, but it is never stricter than the relaxation. Cycles and bits are integers in the
+relaxation, too. Energies are counted in quanta (small units of energy), and each energy term is rounded down.
 """
 
 import math
 import threading
 from collections.abc import Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -18,19 +19,20 @@ from tilewright.multicore.allocation.exact.moves import Condition, ConditionalSu
 from tilewright.multicore.allocation.exact.relaxation import LinkLoad, Relaxation
 
 TOLERANCE = 1e-9
-"""Smallest relative difference of two energies at which the lower one counts as better."""
+"""Smallest relative difference at which the lower of two energies counts as better."""
 _ROUNDING = 1e-11
-"""Relative error of sums of floating-point numbers."""
+"""Margin for rounding errors of sums of floating-point numbers, relative to the sum."""
 _QUANTA = 2**43
-"""Number of energy quanta in the energy limit, the largest energy that still counts as better. Rounding a term down to
-whole quanta loses less than 10⁻¹² of this energy.
+"""Number of energy quanta into which the energy limit is divided. The limit is the energy at which a schedule with the
+smallest possible latency is exactly as good as the best known schedule. Rounding a term down to whole quanta loses less
+than 10⁻¹² of the limit.
 """
 _MOST_PRODUCT = 2**61
 """Largest product of link width and cycles that the program can express. Links with a larger product get no constraint.
 """
 _SLICES = 48
-"""Number of intervals into which the latency range is divided. They are used if the objective depends on both energy
-and latency.
+"""Number of intervals into which the latency range is divided. The intervals are used only if the objective depends on
+both energy and latency.
 """
 FOUND, NOTHING, UNDECIDED = "found", "nothing", "undecided"
 Quantity = Literal["latency", "energy"]
@@ -39,7 +41,9 @@ ENERGY: Quantity = "energy"
 
 
 class Wanted(NamedTuple):
-    """Requirement that an allocation is better than the best known allocation, with bounds that follow from it."""
+    """Requirement that the objective is below `value`, its value for the best known allocation. Bounds of latency and
+    energy are stored with the requirement.
+    """
 
     powers: Powers
     value: float
@@ -55,21 +59,20 @@ class SolverAnswer(NamedTuple):
     """Answer of the solver to a constraint program."""
 
     status: str
-    """FOUND (an allocation exists), NOTHING (proof that no allocation exists) or UNDECIDED"""
+    """Outcome of the solver: FOUND (an allocation exists), NOTHING (proof that no allocation exists) or UNDECIDED."""
     part_cores: tuple[int, ...] = ()
     effort: float = 0.0
     """Effort of the solver, in its deterministic time units."""
 
 
 _HORIZON = 2**40
-"""Upper limit of the makespan in cycles if the requirement gives no limit."""
+"""Upper limit of the makespan in cycles, used if the requirement gives no limit."""
 
 
 def wanted(powers: Powers, value: float, latency_bound: int, energy_bound: float) -> Wanted:
-    """Requirement that the objective is below `value`. `latency_bound` and `energy_bound` are lower bounds of all
-    allocations.
-
-    A schedule with a latency above `most_latency_cycles` of the result cannot be better, whatever its energy is.
+    """Requirement that the objective is below `value`. `latency_bound` and `energy_bound` are lower bounds over all
+    allocations. If the latency of a schedule is above `most_latency_cycles` of the result, no energy is low enough
+    to make the schedule better.
     """
     most = _HORIZON
     if powers.latency:
@@ -87,13 +90,15 @@ class _Literals:
 
     model: Any
     of_core: dict[OnCore, Any]
-    """Variable that is 1 if the part runs on the core, by (part, core). It is the constant 1 if the part has no other
-    allowed core
+    """(part, core) -> Boolean variable that is 1 if the part runs on the core. If the part has only this core, the
+    constant 1 replaces the variable
     """
     of_condition: dict[Condition, Any]
 
     def holds(self, condition: Condition) -> Any:
-        """Variable that must be 1 if a condition holds. If the condition does not hold, the variable can be 0 or 1."""
+        """Expression with the value 0 or 1. If the condition holds, the value must be 1. If the condition does not
+        hold, the value can be 0.
+        """
         if condition not in self.of_condition:
             self.of_condition[condition] = self._made(condition)
         return self.of_condition[condition]
@@ -113,12 +118,16 @@ class _Literals:
         return made
 
     def total(self, terms: ConditionalSum, scale: float = 1.0) -> Any:
-        """Sum of the amounts whose conditions hold. Each amount is multiplied by `scale` and rounded down."""
+        """Linear expression: sum of the amounts whose conditions hold. Each amount is multiplied by `scale` and rounded
+        down.
+        """
         return sum(math.floor(amount * scale) * self.holds(condition) for condition, amount in terms.terms.items())
 
 
 class RelaxationProgram:
-    """Constraint program: constraints of a relaxation, a requirement, and excluded allocations."""
+    """Constraint program of a search step: the constraints of a relaxation, the requirement to be better, and the
+    excluded allocations.
+    """
 
     def __init__(self, relaxation: Relaxation, aim: Wanted) -> None:
         self.model = cp_model.CpModel()
@@ -142,8 +151,8 @@ class RelaxationProgram:
             self._energy(relaxation, latency, aim)
 
     def name_cores_in_turn(self, classes: Sequence[Sequence[int]]) -> None:
-        """Break the symmetry of interchangeable cores. For two consecutive cores of a class, the second core may run a
-        part only if the first core runs an earlier part.
+        """Break the symmetry of interchangeable cores. Of two consecutive cores of a class, the second may run a part
+        only if the first runs an earlier part.
         """
         for one in classes:
             for first, second in pairwise(one):
@@ -154,14 +163,14 @@ class RelaxationProgram:
                         earlier.append(self.literals.of_core[OnCore(part, first)])
 
     def exclude(self, part_cores: dict[int, int]) -> None:
-        """Exclude all allocations with these cores. `part_cores` maps some parts to cores; other parts can run on any
-        core.
+        """Exclude all allocations in which each part in `part_cores` runs on the given core (part -> core). The other
+        parts can run on any core.
         """
         self.model.add(sum(self.literals.of_core[OnCore(*pair)] for pair in part_cores.items()) <= len(part_cores) - 1)
 
     def solve(self, effort: float, seed: int, seconds: float | None = None, stop: "Stop | None" = None) -> SolverAnswer:
-        """Answer of the solver, with an allocation if some allocation is known to satisfy all constraints. `effort`
-        limits the deterministic time, and `seconds` the wall-clock time.
+        """Answer of the solver. If the solver finds an allocation that satisfies all constraints, the answer has this
+        allocation. `effort` limits the deterministic time, and `seconds` the wall-clock time.
         """
         solver, status, took = self._solved(effort, seed, seconds, stop)
         if status == cp_model.INFEASIBLE:
@@ -178,8 +187,9 @@ class RelaxationProgram:
     def least(
         self, what: Quantity, effort: float, seed: int, seconds: float | None = None, stop: "Stop | None" = None
     ) -> float:
-        """Lower bound in cycles or pJ over all allocations that satisfy the constraints. It is infinite if the solver
-        proves that there is no such allocation. The program keeps the quantity as its objective afterwards.
+        """Lower bound of the quantity `what`, in cycles or pJ, over all allocations that satisfy the constraints. The
+        bound is infinite if the solver proves that there is no such allocation. Afterwards, the program still has the
+        quantity as its objective.
         """
         self.model.minimize(self._latency if what == LATENCY else self._quanta)
         solver, status, _ = self._solved(effort, seed, seconds, stop)
@@ -210,7 +220,7 @@ class RelaxationProgram:
         return solver, status, float(solver.response_proto.deterministic_time)
 
     def _times(self, relaxation: Relaxation, latency: Any, horizon: int) -> None:
-        """Add variables for the start times of CNs, and all constraints that bound the latency from below."""
+        """Add variables for the start times of CNs, and all constraints that give lower bounds of the latency."""
         model, part_of = self.model, relaxation.space.part_of_cn.tolist()
         self._horizon = horizon
         start = [model.new_int_var(0, horizon, "") for _ in part_of]
@@ -260,7 +270,7 @@ class RelaxationProgram:
             self.model.add(load.bits_per_cycle * cycles >= self.literals.total(load.bits))
 
     def _energy(self, relaxation: Relaxation, latency: Any, aim: Wanted) -> None:
-        """Add the energy of a schedule, and the upper limit of the energy for each latency."""
+        """Add the energy of a schedule, and constraints that limit this energy. The limit depends on the latency."""
         powers = aim.powers
         limit = _energy_limit(aim, max(aim.least_latency_cycles, 1))
         scale = _QUANTA / limit
@@ -280,35 +290,42 @@ class RelaxationProgram:
 
 
 def _energy_limit(aim: Wanted, latency_cycles: int) -> float:
-    """Energy limit in pJ for schedules with this latency. At this energy, a schedule is exactly as good as the best
-    known schedule.
-    """
+    """Energy in pJ at which a schedule with this latency is exactly as good as the best known schedule."""
     rest = aim.value / float(latency_cycles) ** aim.powers.latency
     return float(rest ** (1 / aim.powers.energy))
 
 
 def _energy_quanta(limit_pj: float, scale: float) -> int:
-    """Upper limit in energy quanta. It covers all energies that are below `limit_pj` by more than the tolerance."""
+    """Largest energy that a constraint allows, in quanta: `limit_pj` less the tolerance, rounded up. The constraint
+    therefore allows every energy that is below `limit_pj` by more than the tolerance. `scale` is the number of quanta
+    in one pJ.
+    """
     return math.ceil(limit_pj * scale * (1 - TOLERANCE) * (1 + _ROUNDING))
 
 
+ASK_AGAIN_S = 0.05
+"""Interval in seconds at which `Stop.end` repeats the request to end, until the solver ends. A request has no effect on
+a solver that has not yet begun.
+"""
+
+
 class Stop:
-    """Signal from one thread that ends a solver in another thread, and all later solvers."""
+    """Signal from one thread that ends the solver that is running in another thread."""
 
     def __init__(self) -> None:
-        self.asked = False
         self._solver: Any = None
         self._lock = threading.Lock()
 
-    def ask(self) -> None:
-        """End the running solver and all later runs."""
-        with self._lock:
-            self.asked = True
-            if self._solver is not None:
-                self._solver.stop_search()
+    def end(self, running: "Future[Any]") -> None:
+        """End the solvers of `running`, a function that another thread runs. Returns when the function has ended."""
+        while not running.done():
+            with self._lock:
+                if self._solver is not None:
+                    self._solver.stop_search()
+            wait([running], timeout=ASK_AGAIN_S)
 
     def watching(self, solver: Any) -> "Stop":
-        """Context in which `solver` runs. Inside the context, `ask` can end the solver."""
+        """Context in which `solver` runs. Inside the context, `end` can end the solver."""
         self._next = solver
         return self
 

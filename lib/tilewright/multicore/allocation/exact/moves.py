@@ -1,9 +1,10 @@
-"""Lower bounds of the data movement that an allocation causes: loads of links, and energy.
+"""Lower bounds of the data movement that an allocation causes: bits over links, and energy.
 
 Pieces are of one kind if they have the same producer and the same readers, and if all or none of them are outputs of
-the network. A link counts for a move if every possible path of the move uses the link. The bounds are sums. Whether a
-term of a sum counts depends on the cores of some parts. The relaxation limits links and energy by these sums.
-docs/proofs.md#exact-allocation proves each rule in this module.
+the network. A move certainly loads a link if all its possible paths use the link.
+
+The bounds are sums of conditional terms: whether a term counts depends on the cores of some parts. The relaxation
+limits links and energy by these sums. docs/proofs.md#exact-allocation proves each rule in this module.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,16 +29,14 @@ class Ways:
 
     @cached_property
     def fetchers(self) -> tuple[tuple[int, ...], ...]:
-        """[memory] Cores that have the memory. Each of these cores can fetch a piece into the memory (rule 10 of
-        docs/multi-core-model.md#scheduling).
+        """Cores that have the memory (one entry for each memory). Each of these cores can fetch a piece into it (rule
+        10 of docs/multi-core-model.md#scheduling).
         """
         memories = range(len(self.system.memory_capacity_bits))
         return tuple(tuple(np.flatnonzero((self.system.core_memory == m).any(axis=1)).tolist()) for m in memories)
 
     def path(self, source: int, target: int) -> Links | None:
-        """Links of the path from a core to another core. The set is empty if both cores are the same; None if there is
-        no path.
-        """
+        """Links of the path from a core to another core: empty if both are the same core, None if there is no path."""
         if source == target:
             return _NONE
         if not self.system.path_exists[source * self.system.core_count + target]:
@@ -62,8 +61,9 @@ class Ways:
         return self.into(self.system.off_chip_core, memory)
 
     def has_bus(self, core: int) -> bool:
-        """True if one transfer from a core can serve several memories, because some path has a bus or a link with
-        multicast (rule 13 of docs/multi-core-model.md#scheduling), or because other cores forward the piece.
+        """True if one transfer from a core can serve several memories. This is possible if some path from the core has
+        a bus or a link with multicast (rule 13 of docs/multi-core-model.md#scheduling). It is also possible from the
+        off-chip core if cores forward constants.
         """
         if self.system.forwards_constants and core == self.system.off_chip_core:
             return True
@@ -89,15 +89,15 @@ class OnCore(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """Condition of a term. It holds if `owner` holds and at least one literal of `any_of` holds. None stands for a
-    condition that always holds.
+    """Condition of a term. It holds if the literal `owner` and at least one literal of `any_of` hold. If a field is
+    None, this field sets no condition.
     """
 
     owner: OnCore | None = None
     any_of: frozenset[OnCore] | None = None
 
     def holds(self, part_cores: Sequence[int]) -> bool:
-        """True if the condition holds for an allocation, given as [part] core."""
+        """True if the condition holds for an allocation, an array with the core of each part."""
         owned = self.owner is None or part_cores[self.owner.part] == self.owner.core
         return owned and (self.any_of is None or any(part_cores[part] == core for part, core in self.any_of))
 
@@ -124,7 +124,7 @@ class ConditionalSum:
             self.add(amount * factor, *condition)
 
     def value(self, part_cores: Sequence[int]) -> float:
-        """Value of the sum for an allocation, given as [part] core."""
+        """Value of the sum for an allocation. `part_cores` has the core of each part."""
         return sum(amount for condition, amount in self.terms.items() if condition.holds(part_cores))
 
     def simplified(self, space: AllocationSpace) -> "ConditionalSum":
@@ -140,7 +140,9 @@ class ConditionalSum:
 
 
 def _is_certain(any_of: frozenset[OnCore], owner: OnCore | None, space: AllocationSpace) -> bool:
-    """True if every allocation of the space satisfies a literal of `any_of` if it satisfies `owner`."""
+    """True if `any_of` sets no further condition: in every allocation of the space that satisfies `owner`, some literal
+    of `any_of` holds.
+    """
     if owner in any_of:
         return True
     cores_of: dict[int, set[int]] = {}
@@ -156,10 +158,12 @@ class _Kind:
     maker: int
     """Part that produces the pieces; -1 for constants."""
     row: int
-    """Row of the producer in the cost table; -1 for constants."""
+    """Row of the cost table for the CNs that produce the pieces; -1 for constants."""
     is_output: bool
     readers: frozenset[tuple[int, int, int]]
-    """Triples (part, row of the cost table, operand), one for each reader"""
+    """Readers of the pieces, as triples (part that reads, row of the cost table for the reading CN, operand that the CN
+    reads)
+    """
 
 
 @dataclass
@@ -169,20 +173,21 @@ class Moves:
     links: dict[int, ConditionalSum] = field(default_factory=dict)
     """Bits that move over each link, keyed by the number of the link"""
     memory_pj: ConditionalSum = field(default_factory=ConditionalSum)
-    """Energy in pJ of memory accesses. It also has the energy of links that are not on all possible paths of a move."""
+    """Energy in pJ of memory accesses, and of those links that only some possible paths of a move use."""
 
     def load(self, link: int) -> ConditionalSum:
-        """Bits that move over a link. Terms can be added to the result."""
+        """Sum of the bits that move over a link. The caller can add terms to it."""
         return self.links.setdefault(link, ConditionalSum())
 
 
 def moves_of(
     problem: SchedulingProblem, space: AllocationSpace, needs: Booleans, results: Booleans, made: Booleans
 ) -> Moves:
-    """Lower bounds of the moves of selected data.
+    """Lower bounds of the data movement that selected data cause.
 
-    `needs` [need, in fetch order] selects needs, `results` [piece] selects outputs of the network, and `made` [piece]
-    selects produced pieces. Produced pieces that are not selected count as pieces that do not move.
+    `needs` (one entry for each need, in fetch order) selects needs of CNs. `results` (one entry for each piece) selects
+    outputs of the network. `made` (one entry for each piece) selects pieces that CNs produce; a produced piece that
+    `made` does not select counts as a piece that does not move.
     """
     builder = _Builder(problem, space, Ways(problem.system))
     for kind, pieces in _kinds(problem, space, needs, results, made).items():
@@ -225,7 +230,9 @@ class _Builder:
     moves: Moves = field(default_factory=Moves)
 
     def constant(self, kind: _Kind, bits: Integers) -> None:
-        """Add the moves of a constant from the off-chip memory into each memory in which some CN reads it."""
+        """Add the moves of constants from the off-chip memory into the memories from which CNs read them. Reads that
+        stream are left out. `bits` has the size of each piece of this kind.
+        """
         arrivals: dict[int, set[OnCore]] = {}
         for literal, operand, streams in self._readers(kind):
             if not streams:
@@ -263,8 +270,8 @@ class _Builder:
         self._direct(owner, core, arrivals, written, bits, shared)
 
     def _readers(self, kind: _Kind) -> Iterable[tuple[OnCore, int, bool]]:
-        """Triples (reading part on a core, operand, whether the operand streams on this core) for all readers of a kind
-        of pieces.
+        """Triples (condition that a reading part runs on a core, operand, true if the operand streams on this core).
+        There is one triple for each reader of a kind of pieces and each allowed core of this reader.
         """
         for part, row, operand in sorted(kind.readers):
             for core in self.space.choices[part]:
@@ -274,7 +281,10 @@ class _Builder:
         return bool(self.problem.costs.stream_bits[row, core, operand] > 0)
 
     def _fetches(self, owner: OnCore | None, arrivals: dict[int, set[OnCore]], bits: Integers, shared: bool) -> None:
-        """Add the fetches of pieces from the off-chip memory into memories."""
+        """Add the fetches of pieces from the off-chip memory. `arrivals` maps each destination memory to literals: the
+        pieces are fetched into the memory if at least one of these literals holds. If `owner` is given, it must hold,
+        too. If `shared` is true, one fetch can serve several memories.
+        """
         total, off = int(bits.sum()), self.ways.system.off_chip_memory
         certain = {memory: common(self.ways.fetched(memory)) for memory in arrivals}
         for link in sorted(frozenset().union(*certain.values())):
@@ -296,10 +306,13 @@ class _Builder:
         bits: Integers,
         shared: bool,
     ) -> None:
-        """Add the moves of pieces directly from their home memory, or through the off-chip memory.
+        """Add the moves of pieces that `core` produces. A piece moves to a reader directly from its home memory, or
+        through the off-chip memory.
 
-        `written` has the readers that force the pieces to be written off-chip. None: the pieces are always written
-        off-chip.
+        `arrivals` maps each destination memory to literals: the pieces move to the memory if at least one of these
+        literals holds. `written` has literals, too: the pieces must be written off-chip if at least one of them holds,
+        or in any case if `written` is None. All moves need the literal `owner`. If `shared` is true, one transfer can
+        serve several memories.
         """
         total, off = int(bits.sum()), self.ways.system.off_chip_memory
         out, home = self.ways.written(core), self.ways.home(core)
@@ -330,8 +343,11 @@ class _Builder:
     def _count(
         into: ConditionalSum, amount: float, owner: OnCore | None, arrivals: list[set[OnCore]], shared: bool
     ) -> None:
-        """Add an amount once for each memory in `arrivals`. If `shared`, one transfer can serve several memories, and
-        the amount is added only once for all of them.
+        """Add the amount to `into` once for each destination memory. `arrivals` has one set of literals for each
+        memory: the amount counts if at least one literal of the set holds, and `owner`, if given, holds too.
+
+        If `shared` is true, one transfer can serve several memories. The amount is then added only once, and counts if
+        at least one literal of any set holds.
         """
         if shared:
             into.add(amount, owner, set().union(*arrivals))

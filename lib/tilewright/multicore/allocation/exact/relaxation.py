@@ -1,7 +1,7 @@
 """Relaxation of all schedules of a problem: lower bounds of makespan and energy (docs/proofs.md#exact-allocation).
 
-In every schedule of an allocation, the times of the CNs satisfy all constraints of the relaxation. If no times satisfy
-the constraints, the allocation has no schedule.
+If an allocation has a schedule, the times of its CNs satisfy all constraints of the relaxation. If no times satisfy
+them, the allocation has no schedule.
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,14 @@ from tilewright.multicore.scheduling.bounds.paths import LongestPaths, latest_of
 from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, SchedulingProblem
 
 MOST_SPLITS = 6
-"""Largest number of CNs at which the relaxation splits a schedule (`Split`)."""
+"""Largest number of splits of a schedule in the relaxation. Each split is at one CN (`Split`)."""
 
 
 @dataclass(frozen=True)
 class LinkLoad:
-    """Bits that a link must carry in a certain period, and the width of the link."""
+    """Bits that a link must carry in a certain period (whole schedule, or before or after a CN), and the width of the
+    link.
+    """
 
     bits_per_cycle: int
     bits: ConditionalSum
@@ -31,24 +33,32 @@ class LinkLoad:
 
 @dataclass(frozen=True)
 class Split:
-    """Division of a schedule at one CN: work that is done before the CN starts, and work that begins after it ends."""
+    """Division of a schedule at one CN into work that must be done before the CN starts and work that can only begin
+    after the CN ends.
+    """
 
     cn: int
     before: tuple[LinkLoad, ...]
     after: tuple[LinkLoad, ...]
     work_before: tuple[ConditionalSum, ...]
-    """[core] Cycles of work before the start of the CN."""
+    """Total runtime in cycles of the CNs that run on the core and must end before CN `cn` starts, plus the smallest
+    possible idle time of the core before the first of these CNs (one entry for each core).
+    """
     work_after: tuple[ConditionalSum, ...]
 
 
 @dataclass(frozen=True)
 class Precedence:
-    """Constraint that CN `second` starts at least `delays[cores]` cycles after the end of CN `first`."""
+    """Constraint that CN `second` starts at least `delays[a, b]` cycles after the end of CN `first`, if `first` runs on
+    core a and `second` on core b.
+    """
 
     first: int
     second: int
     delays: dict[tuple[int, int], int]
-    """Smallest number of cycles between the two CNs, by (core of the first CN, core of the second CN)"""
+    """Pair (core of `first`, core of `second`) -> smallest number of cycles from the end of CN `first` to the start of
+    CN `second`.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +67,16 @@ class Relaxation:
 
     space: AllocationSpace
     runtime_cycles: tuple[dict[int, int], ...]
-    """[cn] Smallest runtime in cycles, by core"""
+    """Core -> smallest runtime in cycles (one entry for each CN)"""
     release_cycles: tuple[dict[int, int], ...]
-    """[cn] Earliest start time in cycles, by core"""
+    """Core -> earliest start time in cycles (one entry for each CN)"""
     tail_cycles: tuple[dict[int, int], ...]
-    """[cn] Smallest number of cycles from the end of the CN to the end of the schedule, by core"""
+    """Core -> smallest number of cycles from the end of the CN to the end of the schedule (one entry for each CN)"""
     precedences: tuple[Precedence, ...]
     links: tuple[LinkLoad, ...]
     core_work: tuple[ConditionalSum, ...]
-    """[core] Cycles of work, plus the smallest possible idle time before the first CN and after the last CN of the
-    core.
+    """Total runtime in cycles of the CNs on the core, plus the smallest possible idle time of the core before its first
+    CN and after its last CN (one entry for each core).
     """
     splits: tuple[Split, ...]
     energy_pj: ConditionalSum
@@ -114,8 +124,9 @@ def _runtime(classes: CnClasses) -> tuple[dict[int, int], ...]:
 def _ends(
     problem: SchedulingProblem, space: AllocationSpace, limits: SystemLimits
 ) -> tuple[tuple[dict[int, int], ...], tuple[dict[int, int], ...]]:
-    """Pair ([cn] earliest start by core, [cn] smallest number of cycles after the end by core). Only the data transfers
-    of this CN are considered.
+    """Pair of tuples with one entry for each CN. First tuple: core -> earliest start of the CN in cycles. Second tuple:
+    core -> smallest number of cycles from the end of the CN to the end of the schedule. The bounds consider only the
+    constants and network inputs that the CN reads, and the network outputs that it writes.
     """
     graph, ways, costs = problem.graph, Ways(problem.system), problem.costs
     release: list[dict[int, int]] = []
@@ -150,8 +161,12 @@ def _ends(
 def _cycles(
     problem: SchedulingProblem, loads: list[tuple[int, frozenset[int]]], single: list[tuple[int, float]]
 ) -> int:
-    """Lower bound of the cycles of some transfers. `loads` has pairs (bits, links) for transfers that share links.
-    `single` has pairs (bits, rate) for transfers that are bounded one by one.
+    """Lower bound of the cycles that some transfers take: the largest of the bounds from `loads` and from `single`, or
+    0 if there are none.
+
+    `loads` has pairs (bits, links). Each link gives a bound: the bits of all pairs with this link, divided by the width
+    of the link. `single` has pairs (bits, bits per cycle). Each pair gives a bound: its bits, divided by its bits per
+    cycle; a rate of 0 gives no bound.
     """
     bits_of: dict[int, int] = {}
     for bits, links in loads:
@@ -214,8 +229,9 @@ def _work(
     release: tuple[dict[int, int], ...] | None,
     tail: tuple[dict[int, int], ...] | None,
 ) -> ConditionalSum:
-    """Cycles of the selected CNs on a core, plus the smallest possible idle time of this core. The idle time is before
-    the first and after the last of these CNs.
+    """Cycles of the selected CNs on a core, plus the smallest possible idle time of this core before the first and
+    after the last of these CNs. If `release` is None, the idle time before the first CN is left out; if `tail` is None,
+    the idle time after the last CN is left out.
     """
     found = ConditionalSum()
     able = [cn for cn in np.flatnonzero(cns).tolist() if core in space.choices[int(space.part_of_cn[cn])]]
@@ -227,8 +243,8 @@ def _work(
 
 
 def _split_cns(problem: SchedulingProblem, paths: LongestPaths) -> list[int]:
-    """CNs at which the relaxation splits a schedule, one for each of at most MOST_SPLITS layers. It is the CN of the
-    layer with the largest earliest start time. The layers are spread evenly over the network.
+    """CNs at which the relaxation splits a schedule (see `Split`), at most MOST_SPLITS. Each is the CN of its layer
+    with the largest lower bound of the start time. The layers are spread evenly over the network.
     """
     last = latest_of_layers(problem.graph.layer, paths.head)
     if len(last) <= MOST_SPLITS:
@@ -268,7 +284,9 @@ def _split(
 
 
 def _energy(problem: SchedulingProblem, space: AllocationSpace, moves: Moves) -> ConditionalSum:
-    """Energy of all moves, and energy of each part on its core, including its streams."""
+    """Lower bound of the energy of a schedule in pJ: energy of all data movement, plus the energy of each part on the
+    core that runs it.
+    """
     found, costs, system = ConditionalSum(), problem.costs, problem.system
     off = system.off_chip_memory
     outward = np.arange(costs.stream_bits.shape[2]) == OUTPUT_OPERAND

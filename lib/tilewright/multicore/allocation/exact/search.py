@@ -2,8 +2,8 @@
 
 The method is a logic-based Benders decomposition (J. N. Hooker, G. Ottosson, "Logic-based Benders decomposition",
 Mathematical Programming 96, 2003). The constraint program proposes an allocation that could be better than the best
-known one. The scheduler evaluates this allocation together with a block of similar allocations. They differ from it
-only in the parts with the shortest runtimes. The block is then excluded.
+known one. The scheduler evaluates this allocation together with a block of similar allocations. All allocations of the
+block differ only in the cores of the parts with the shortest runtimes. The block is then excluded.
 
 Two cores are interchangeable if an exchange of the cores, with their memories and links, changes neither the system nor
 the costs nor the allowed cores (docs/proofs.md#exact-allocation).
@@ -55,10 +55,10 @@ from tilewright.multicore.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.multicore.scheduling.problem import SchedulingProblem
 
 MOST_IMAGES = 24
-"""Largest number of renamings of interchangeable cores. If there are more, fewer cores are treated as interchangeable.
-"""
+"""Largest number of renamings of interchangeable cores that are used. If there are more, fewer cores are treated as
+interchangeable."""
 Renaming = dict[int, int]
-"""New number of each core, by its old number. A core without an entry keeps its number."""
+"""Old number of a core -> new number. A core without an entry keeps its number."""
 
 
 def interchangeable_cores(problem: SchedulingProblem, space: AllocationSpace) -> tuple[tuple[int, ...], ...]:
@@ -76,7 +76,7 @@ def interchangeable_cores(problem: SchedulingProblem, space: AllocationSpace) ->
 
 
 def limited(classes: Sequence[Sequence[int]], most: int = MOST_IMAGES) -> tuple[tuple[int, ...], ...]:
-    """Classes without some of their cores, so that all classes together have at most `most` renamings."""
+    """Classes of interchangeable cores, shortened so that they have at most `most` renamings together."""
     found, count = [], 1
     for one in classes:
         size = 1
@@ -89,7 +89,7 @@ def limited(classes: Sequence[Sequence[int]], most: int = MOST_IMAGES) -> tuple[
 
 
 def renamings(classes: Sequence[Sequence[int]]) -> Iterator[Renaming]:
-    """All renamings of cores within their classes. The first renaming leaves every core unchanged."""
+    """Renamings of cores within their classes. The first renaming leaves every core unchanged."""
     for orders in itertools.product(*(itertools.permutations(one) for one in classes)):
         pairs = zip(classes, orders, strict=True)
         yield {core: other for one, order in pairs for core, other in zip(one, order, strict=True)}
@@ -106,7 +106,8 @@ def _can_exchange(problem: SchedulingProblem, space: AllocationSpace, one: int, 
 
 
 def _is_symmetric(problem: SchedulingProblem, one: int, other: int) -> bool:
-    """True if two cores can be exchanged without changing the system, if memories and links are renamed accordingly."""
+    """True if two cores can be exchanged without a change of the system; their memories and links are exchanged with
+    them."""
     system = problem.system
     core_of = {core: core for core in range(system.core_count)} | {one: other, other: one}
     memories: list[tuple[int, int]] = []
@@ -129,7 +130,8 @@ def _is_symmetric(problem: SchedulingProblem, one: int, other: int) -> bool:
 
 
 def _renames(pairs: Iterable[tuple[int, int]], columns: Sequence[np.ndarray]) -> bool:
-    """True if `pairs` (number, new number) are a one-to-one renaming that keeps the values in all columns."""
+    """True if `pairs` (number, new number) are a one-to-one renaming, and each number has the same values in all
+    columns as its new number."""
     there: dict[int, int] = {}
     back: dict[int, int] = {}
     for number, renamed in pairs:
@@ -143,9 +145,9 @@ def _renames(pairs: Iterable[tuple[int, int]], columns: Sequence[np.ndarray]) ->
 
 Found = TypeVar("Found")
 SHARE_OF_BOUNDS, SHARE_WHERE_PROVEN = 0.1, 0.001
-"""Share of the solver's effort for lower bounds over all schedules. First: while the best allocation is not proven
-optimal. Second: after it is proven optimal, because the bounds then matter less.
-"""
+"""Largest effort of the solver for one lower bound over all schedules (of latency or energy), as a share of
+`proof_effort`. SHARE_WHERE_PROVEN applies if the best allocation is proven optimal, because the bounds then matter
+less. Otherwise SHARE_OF_BOUNDS applies."""
 PROVEN = "proven"
 """Reason why a search ends: a proof that no other allocation is better."""
 BLOCK = 256
@@ -162,7 +164,8 @@ def search_exactly(
     clock: Callable[[], float] = time.monotonic,
     block: int = BLOCK,
 ) -> AllocationResult:
-    """Best allocation by `judge`, with a proof of optimality or with lower bounds.
+    """Search for the allocation with the best value of the objective. The result has a proof of optimality or lower
+    bounds. `judge` gives the latency and energy of an allocation.
 
     `bounds` are lower bounds of the problem over the space. A block has at most `block` allocations, which are excluded
     together. The result does not depend on the number of threads, unless the time budget or Ctrl-C ends the search
@@ -208,16 +211,17 @@ class _ExactSearch:
         self.evaluator = evaluator
         self.powers = OBJECTIVES[options.objective]
         self.excluded: list[tuple[dict[int, int], float | None]] = []
-        """Pairs (cores by part that all allocations of the excluded block share, best objective value in the block).
-        The value is None if no allocation of the block has a schedule.
+        """Excluded blocks of allocations, as pairs (fixed cores, best objective value in the block). All allocations of
+        a block have the same core for some parts; the fixed cores are a dict from these parts to their cores. Parts
+        with only one allowed core are not in the dict. The value is None if no allocation of the block has a schedule.
         """
         self.rule = ""
         self.tightened = 0.0
-        """Lower bound of the objective from the relaxation."""
+        """Lower bound of the objective from the relaxation, for all schedules that are better than the best known one;
+        0 until `tighten` computes it."""
         self.effort = 0.0
-        """Deterministic time that the solver has used. Its last digit differs between runs. Therefore it only decides
-        when to end.
-        """
+        """Deterministic time that the solver has used. Two equal runs can differ in the last digit. Therefore the
+        number is used only to decide when the search ends."""
 
     def run(self) -> None:
         """Propose and exclude allocations until none is left, or a limit is reached."""
@@ -248,9 +252,9 @@ class _ExactSearch:
                 newest = self._exclude(program, self.space.genome(answer.part_cores))
 
     def tighten(self) -> None:
-        """Compute lower bounds over all allocations and all their schedules from the relaxation. If they cannot improve
-        the known bound, nothing is computed.
-        """
+        """Compute `tightened`, a lower bound of the objective from the relaxation. The bound is for all schedules that
+        are better than the best known one, in any allocation. Nothing is computed if all allocations were evaluated, if
+        it is proven that no schedule is better than the best one, or if the search was stopped."""
         if self.rule in (EXHAUSTION, BOUND, RELAXATION) or self.evaluator.stopped_by:
             return
         best = choose(self.evaluator.points.values(), self.options.objective)
@@ -265,7 +269,8 @@ class _ExactSearch:
         self.tightened = float(self.powers.value(least[ENERGY], least[LATENCY]))
 
     def proof(self) -> AllocationProof:
-        """Proof that the best allocation is optimal, or the bounds that are known for it."""
+        """Proof that the best allocation is optimal, or the known lower bounds of the objective if there is no
+        proof."""
         best = choose(self.evaluator.points.values(), self.options.objective)
         if self.evaluator.count == self.space.size:
             self.rule = EXHAUSTION
@@ -299,9 +304,8 @@ class _ExactSearch:
         return TOLERANCE if self.powers.energy else 0.0
 
     def _program(self, best: Evaluation, all_of_it: bool = False) -> RelaxationProgram:
-        """Constraint program of all allocations that can be better than `best`. It excludes the excluded blocks, unless
-        `all_of_it` is set.
-        """
+        """Constraint program of all allocations that can be better than `best`. Allocations in excluded blocks are
+        forbidden, unless `all_of_it` is set."""
         aim = wanted(self.powers, self._value(best), self.bounds.if_copied.latency_cycles, self.bounds.energy_pj)
         program = RelaxationProgram(self._relaxation, aim)
         program.name_cores_in_turn(self._classes)
@@ -324,8 +328,7 @@ class _ExactSearch:
         try:
             return running.result()
         except KeyboardInterrupt:
-            stop.ask()
-            running.result()
+            stop.end(running)
             raise
 
     def _solved(self, thread: ThreadPoolExecutor, program: RelaxationProgram) -> SolverAnswer:
@@ -339,8 +342,8 @@ class _ExactSearch:
         """Schedule and exclude a block: an allocation, and all allocations that differ from it only in the light genes.
         Returns the scheduled genomes.
 
-        Copies of the block with renamed interchangeable cores are treated in the same way. The costs of copies can
-        differ, because the scheduler breaks ties by core number.
+        Renaming interchangeable cores gives copies of the block. These copies are scheduled and excluded, too: the
+        costs of a copy can differ, because the scheduler breaks ties by core number.
         """
         scheduled: list[Genome] = []
         blocks = []
@@ -374,9 +377,8 @@ class _ExactSearch:
 
     @cached_property
     def _light_genes(self) -> frozenset[int]:
-        """Genes whose parts have the shortest runtimes. Within a block, these genes take all their values, and all
-        other genes are fixed.
-        """
+        """Light genes: genes of the parts with the shortest runtimes. Within a block, these genes take all their
+        values, and all other genes are fixed."""
         runtime = self.space.runtime_cycles
         spread = [max(runtime[part, core] for core in self.space.choices[part]) for part in self.space.flexible]
         free: list[int] = []

@@ -1,4 +1,8 @@
-"""Certificate of lower bounds: the bounds and their weights, for the check in `scheduling.check.bound_certificate`."""
+"""Certificate of lower bounds: some bounds, and the weights of cores, traffic and links that prove some of these
+bounds.
+
+`scheduling.check.bound_certificate` checks certificates.
+"""
 
 from typing import Any
 
@@ -15,14 +19,14 @@ from tilewright.multicore.scheduling.bounds.work import fetched_pieces, possible
 from tilewright.multicore.scheduling.problem import Booleans, Floats, SchedulingProblem
 
 _UNITS = 2**40
-"""Number of units that the weights of a bound sum to. Each weight is rounded to an integer number of units."""
+"""Integer that stands for the weight 1 in a certificate: each weight is multiplied by this number and rounded."""
 
 
 def bound_certificate(problem: SchedulingProblem, allowed: Booleans, bounds: LowerBounds) -> JsonObject:
     """Certificate of `bounds` as plain data, with integer weights.
 
-    The bounds hold for all allocations that `allowed` [cn, core] permits. The bounds from single CNs and from phases
-    are left out.
+    The bounds hold for all allocations that `allowed`, an array of shape (CNs, cores), permits. The bounds
+    `before_and_after_cycles`, `phases_cycles` and `ordered_phases_cycles` are left out.
     """
     certificate: dict[str, Any] = {
         "critical_path": {"cycles": bounds.if_copied.critical_path_cycles},

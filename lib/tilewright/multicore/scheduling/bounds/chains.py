@@ -13,43 +13,51 @@ from tilewright.multicore.scheduling.bounds.paths import LongestPaths
 from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
 
 _ALL_OF = 64
-"""Largest number of CNs in a graph in which every CN is a candidate for the chain."""
+"""Largest number of CNs of a graph for which the whole graph is searched: every CN is then a candidate for the chain
+(the CNs that divide the schedule into phases).
+"""
 _PARTS_OF_LAYER = 8
-"""Number of parts into which the candidates divide each layer of a larger graph. The candidates of a layer are its CN
-with the earliest possible start, its CN with the latest, and CNs at equal distances between them.
+"""Number of sections into which the candidates divide each layer, if the graph has more than `_ALL_OF` CNs. The
+candidates of a layer are its CN with the earliest possible start, its CN with the latest possible start, and CNs at
+equal distances between these two.
 """
 _MOST_LOOKED_AT = 1000
-"""Largest number of candidates for a chain."""
+"""Largest number of CNs that are candidates for a chain."""
 _MOST_EDGES = 2 * 10**7
-"""Upper limit of the number of edges of a graph times the number of candidates. Large graphs therefore get fewer
+"""Upper limit for the number of edges of a graph times the number of candidates. Large graphs therefore get fewer
 candidates.
 """
 _WORTH_OF_CN = 1 / 32
-"""Fictitious runtime of a CN of the chain, as a share of all cycles. It replaces the actual runtime when chains are
-compared; the value was found by experiments.
+"""Runtime of a CN of the chain when chains are compared, as a share of the total runtime of all CNs. It replaces the
+real runtime of the CN in the weights of the pairs that this CN forms with the CNs before and after it. The value was
+found by experiments.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class NodeChain:
-    """Chain of CNs, and the phases in which every CN can run."""
+    """Chain of CNs, with the phases in which each CN of the problem can run."""
 
     cns: Integers
     """CNs of the chain. CN i of the chain runs in phase 2 i + 1. The even phases are the times before, between and
     after these runs
     """
     first: Integers
-    """[cn] First phase in which the CN can start"""
+    """First phase in which the CN can start (one entry for each CN)"""
     last: Integers
-    """[cn] Last phase in which the CN can end"""
+    """Last phase in which the CN can end (one entry for each CN)"""
     arrives: Integers
-    """[cn] Last phase in which the inputs of the CN can arrive. For a CN of the chain, it is the phase before its run;
-    if data that fit the core may stream, it is the run itself
+    """Last phase in which the inputs of the CN can arrive (one entry for each CN). For a CN of the chain, this is the
+    phase before its run. If data that fit a core may stream (`LongestPaths.may_stream`), it is the phase of its run
     """
 
 
 def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> NodeChain:
-    """Chain of up to `count` candidates that separates the most pairs of other CNs, weighted by runtime."""
+    """Chain of up to `count` CNs, chosen from candidates so that the pairs of CNs that the chain separates have the
+    largest total weight. A chain separates two CNs if, for some CN of the chain, one of the two must end before this CN
+    starts, and the other one must start after this CN ends. The weight of a pair follows from the runtimes of both CNs
+    (`_best_row`).
+    """
     first = np.zeros(problem.graph.node_count, np.int64)
     kept = _best_row(problem, paths, count)
     last = np.full(problem.graph.node_count, 2 * len(kept), np.int64)
@@ -66,16 +74,16 @@ def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> Nod
 
 
 def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> list[int]:
-    """Chain of up to `count` CNs that separates the most pairs of CNs, weighted by runtime.
+    """Chain of up to `count` candidates (`_looked_at`) that separates the most pairs of CNs, weighted by runtime.
 
-    A chain separates two CNs if some CN of the chain must run between them: it waits for one of them, and the other one
-    waits for it. The weight of a pair is the product of its runtimes.
+    A CN of the chain separates a pair of CNs if one CN of the pair must end before the CN of the chain starts, and the
+    other one can start only after the CN of the chain ends. The weight of a pair is the product of the runtimes of both
+    CNs. All predecessors of a CN of the chain are also predecessors of the next CN of the chain. Therefore each CN of
+    the chain adds only the pairs whose first CN is not a predecessor of the previous CN of the chain.
 
-    The predecessors of a CN of the chain include all predecessors of the previous CN of the chain. Therefore each CN
-    adds only the pairs of its new predecessors. A CN of the chain itself counts with a fixed share of all cycles, so
-    that it adds value even next to another CN of the chain.
-
-    Ties are broken by the fewest predecessors of the last CN, then by the fewest CNs.
+    Pairs of a CN of the chain with a CN before or after it have a weight of their own (`_WORTH_OF_CN`), so that the CN
+    adds value even next to another CN of the chain. Ties are broken by the fewest predecessors of the last CN, then by
+    the smallest number of the last CN, then by the fewest CNs.
     """
     looked_at = _looked_at(problem, paths)
     before = np.zeros((len(looked_at), len(looked_at)), np.bool_)
@@ -90,7 +98,9 @@ def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> li
     waited, following = waited[order], following[order]
     own = (waited + following) * (float(paths.runtime.sum()) * _WORTH_OF_CN)
     best = np.full((len(looked_at), count), -np.inf)
-    """[candidate, n] Value of the best chain of n + 1 CNs that ends with the candidate"""
+    """Values of the best chains: array of shape (candidates, `count`). The entry (c, n) is the value of the best chain
+    of n + 1 CNs that ends with candidate c
+    """
     behind = np.full((len(looked_at), count), -1, np.int64)
     best[:, 0] = waited * following + own
     for place in range(len(looked_at)):
@@ -109,7 +119,7 @@ def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> li
 
 def _looked_at(problem: SchedulingProblem, paths: LongestPaths) -> Integers:
     """Candidates for the chain: all CNs of a small graph, else some CNs of each layer. If there are too many
-    candidates, a subset is taken at equal distances over the network.
+    candidates, they are ordered by their earliest possible start, and CNs at equal distances in this order are kept.
     """
     layer, head = problem.graph.layer, paths.head
     if len(layer) <= _ALL_OF:

@@ -10,37 +10,40 @@ from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, Fl
 
 @dataclass(frozen=True, eq=False)
 class CnClasses:
-    """Classes of CNs. CNs of a class have the same row of the cost table and the same allowed cores."""
+    """Classes of CNs. The CNs of a class have the same row of the cost table and the same allowed cores."""
 
     of_cn: Integers
-    """[cn] Class of the CN"""
+    """Class of the CN (one entry for each CN)"""
     count: Integers
-    """[class] Number of CNs in the class"""
+    """Number of CNs in the class (one entry for each class)"""
     row: Integers
-    """[class] Row of the cost table for the CNs of the class"""
+    """Row of the cost table for the CNs of the class (one entry for each class)"""
     allowed: Booleans
-    """[class, core] Whether the core is allowed for the CNs of the class"""
+    """True if the core is allowed for the CNs of the class (one entry for each class and core)"""
     runtime: Floats
-    """[class, core] Smallest runtime in cycles; infinite where the core is not allowed"""
+    """Smallest runtime in cycles (one entry for each class and core); infinite where the core is not allowed"""
     stream_bits: Integers
-    """[class, core, operand] Bits that the CN streams"""
+    """Bits that the CN streams (one entry for each class, core and operand)"""
     never_streams: Booleans
-    """[class, operand] Whether the operand streams on no allowed core. If `may_stream`, whether each piece of the
-    operand must move as a whole
+    """True if the operand streams on no allowed core (one entry for each class and operand). If `may_stream` is True,
+    the entry has another meaning: true if, on every allowed core, each piece of the operand must move as a whole
     """
     always_streams: Booleans
-    """[class, operand] Whether the operand streams on every allowed core; False everywhere if `may_stream`"""
+    """True if the operand streams on every allowed core (one entry for each class and operand); False everywhere if
+    `may_stream`
+    """
     may_stream: bool
     """True if the model lets data move while a CN runs, even if the data fit the core of the CN"""
 
 
 def cn_classes(problem: SchedulingProblem, allowed: Booleans | None, may_stream: bool = False) -> CnClasses:
-    """Classes of the CNs of a problem.
+    """Classes of the CNs of a problem. Raises MappingError if a CN has no allowed core.
 
-    `allowed` [cn, core] says which cores are allowed; None: all cores that the cost table allows. With `may_stream`,
-    bounds from the classes hold for both treatments of data that fit a core: a copy before use, and streaming. A CN
-    then takes the runtime of the cost table. Each of its pieces moves at least once, at any time before the end of the
-    CN. Raises MappingError if a CN has no allowed core.
+    `allowed` says for each CN and core whether the core is allowed; None: all cores that the cost table allows.
+
+    With `may_stream`, bounds from the classes also hold if data that fit a core stream instead of being copied before
+    use. A CN then takes the runtime of the cost table. Each of its pieces moves at least once, at any time before the
+    end of the CN.
     """
     graph, costs = problem.graph, problem.costs
     runs = costs.runtime_cycles >= 1
@@ -78,8 +81,8 @@ def cn_classes(problem: SchedulingProblem, allowed: Booleans | None, may_stream:
 
 
 def _own_bits(problem: SchedulingProblem, of_cn: Integers) -> Integers:
-    """[class, operand] Largest total size in bits of the pieces that a CN of the class reads by the operand, or
-    produces.
+    """Total size in bits of the pieces that one CN reads by the operand, for the CN of the class with the largest total
+    (one entry for each class and operand). For the output operand, the pieces that the CN produces are included.
     """
     graph, (piece, operand) = problem.graph, problem.fetch_order
     of_each = np.zeros((graph.node_count, problem.system.core_memory.shape[1]), np.int64)
@@ -92,7 +95,9 @@ def _own_bits(problem: SchedulingProblem, of_cn: Integers) -> Integers:
 
 
 def _streaming_runtime(problem: SchedulingProblem) -> Floats:
-    """[row, core] Runtime in cycles if the streams of the CN share the full width of their links with no other data."""
+    """Runtime in cycles if the streams of the CN get the full width of their links (one entry for each row of the cost
+    table and core).
+    """
     costs, system = problem.costs, problem.system
     runtime = costs.runtime_cycles.astype(np.float64)
     for row, core in np.argwhere(np.any(costs.stream_bits > 0, axis=2)).tolist():

@@ -1,70 +1,132 @@
-"""Lower bound from the work of cores and the off-chip traffic together (docs/proofs.md#bounds, "Work per core")."""
+"""Lower bound of the latency from the work of cores and the off-chip traffic together (docs/proofs.md#bounds, "Work per
+core").
+"""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from tilewright.multicore.scheduling.bounds.classes import CnClasses
 from tilewright.multicore.scheduling.bounds.limits import SLACK, SystemLimits
-from tilewright.multicore.scheduling.bounds.weights import Weighted, best_by_weights
-from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Floats, SchedulingProblem
+from tilewright.multicore.scheduling.bounds.weights import ArrayContent, Weighted, best_by_weights
+from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, Floats, Integers, SchedulingProblem
 
 ROUNDS = 400
-"""Number of steps of the search for weights."""
+"""Number of steps of the search for the weights of resources (`bounds.weights`)."""
 
 
 TrafficLoad = tuple[Floats, float]
-"""Pair ([class, core] cycles that the streams of a CN take, cycles of the traffic that is necessary in every schedule).
+"""Load of one kind of off-chip traffic, as pair: (array of shape (classes, cores) with the cycles that the streams of
+one CN take; total cycles of the fetches and writes that every schedule must make).
 """
 
 
-def core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS) -> int:
-    """Lower bound in cycles that `weighted_core_work` finds. This function also works if there are no CNs."""
+def core_work(
+    classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS, known: int = 0
+) -> int:
+    """Lower bound in cycles of `weighted_core_work`, without its weights. Unlike that function, this one also accepts a
+    problem without CNs.
+
+    If no weights of resources give more than `known` cycles, the search for weights can end early. The result is then
+    valid, but not the best bound. Results are cached, because many calls have the same numbers of CNs in each class.
+    """
     if not classes.count.any():
         return math.ceil(max((cycles for _, cycles in traffic), default=0.0) * (1 - SLACK))
-    return weighted_core_work(classes, traffic, ends, rounds, cycles_only=True).cycles
+    work = _work_of(classes, traffic, ends)
+    return _cycles_of(*(ArrayContent.of(array) for array in vars(work).values()), rounds, known)
 
 
-def weighted_core_work(
-    classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS, cycles_only: bool = False
-) -> Weighted:
-    """Best lower bound that a search over weights of cores and traffic finds, with these weights. There must be CNs.
+@lru_cache(maxsize=2048)
+def _cycles_of(
+    count: ArrayContent,
+    allowed: ArrayContent,
+    runtime: ArrayContent,
+    taken: ArrayContent,
+    fixed: ArrayContent,
+    rounds: int,
+    known: int,
+) -> int:
+    contents = count, allowed, runtime, taken, fixed
+    return _Work(*(content.array() for content in contents)).weighted(rounds, True, known).cycles
+
+
+def weighted_core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS) -> Weighted:
+    """Largest lower bound that a search over the weights of resources finds, and the weights that give this bound. The
+    resources are the cores and the off-chip traffic (`bounds.weights`). There must be CNs.
 
     The first weights belong to the cores that are allowed for some CN, by core number. The other weights belong to the
-    entries of `traffic`. `ends` is the number of cycles before the first CN and after the last CN. `rounds` is the
-    number of steps of the search. With `cycles_only`, the search can end earlier (`best_by_weights`).
+    entries of `traffic`. `ends` is the sum of the cycles before the first CN and the cycles after the last CN. `rounds`
+    is the number of steps of the search.
     """
+    return _work_of(classes, traffic, ends).weighted(rounds)
+
+
+def _work_of(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int) -> "_Work":
     present = np.flatnonzero(classes.count)
     used = np.flatnonzero(classes.allowed[present].any(axis=0))
     count, allowed = classes.count[present], classes.allowed[np.ix_(present, used)]
     runtime = np.where(allowed, classes.runtime[np.ix_(present, used)], 0.0)
-    closed = np.where(allowed, 0.0, np.inf)
     taken = np.array([cycles[np.ix_(present, used)] for cycles, _ in traffic]).reshape(len(traffic), runtime.size)
     fixed = np.array([float(ends)] * len(used) + [cycles for _, cycles in traffic])
-    cells = np.arange(len(present)) * len(used)
-    """[class] Position of the class's first core in flattened [class, core] tables"""
+    return _Work(count, allowed, runtime, taken, fixed)
 
-    def bound(weight: Floats) -> tuple[float, Floats]:
-        on_cores, on_traffic = weight[: len(used)], weight[len(used) :]
-        priced = runtime * on_cores + (on_traffic @ taken).reshape(runtime.shape) + closed
-        return float(count @ priced.min(axis=1) + weight @ fixed), priced
 
-    def load(priced: Floats) -> Floats:
-        chosen = cells + priced.argmin(axis=1)
-        on_core = np.bincount(chosen - cells, count * runtime.take(chosen), len(used))
-        loads: Floats = fixed + np.concatenate((on_core, taken[:, chosen] @ count))
-        return loads
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """Input of the search for weights: the classes that have CNs, the cores that are allowed for some of these CNs, and
+    the off-chip traffic.
+    """
 
-    return best_by_weights(len(fixed), rounds, bound, load, cycles_only)
+    count: Integers
+    """Number of CNs in the class (one entry for each class)"""
+    allowed: Booleans
+    """True if the core is allowed for the CNs of the class (one entry for each class and core)"""
+    runtime: Floats
+    """Runtime in cycles (one entry for each class and core); 0 where the core is not allowed"""
+    taken: Floats
+    """Cycles of off-chip traffic that the streams of one CN take: array with a row for each kind of traffic, and a
+    column for each pair of class and core
+    """
+    fixed: Floats
+    """Cycles that count for the resource in every schedule: for a core, the cycles before the first CN and after the
+    last CN; for a kind of traffic, the necessary fetches and writes (one entry for each core, then one for each kind of
+    traffic)
+    """
+
+    def weighted(self, rounds: int, cycles_only: bool = False, known: int = 0) -> Weighted:
+        """Largest lower bound that a search over the weights of cores and traffic finds, and the weights that give this
+        bound. With `cycles_only`, the search can end earlier; `best_by_weights` says when.
+        """
+        count, runtime, taken, fixed = self.count, self.runtime, self.taken, self.fixed
+        classes, cores = runtime.shape
+        closed = np.where(self.allowed, 0.0, np.inf)
+        cells = np.arange(classes) * cores
+        """Position of the first core of the class in a flattened array of shape (classes, cores); there is one entry
+        for each class
+        """
+
+        def bound(weight: Floats) -> tuple[float, Floats]:
+            on_cores, on_traffic = weight[:cores], weight[cores:]
+            priced = runtime * on_cores + (on_traffic @ taken).reshape(runtime.shape) + closed
+            return float(count @ priced.min(axis=1) + weight @ fixed), priced
+
+        def load(priced: Floats) -> Floats:
+            chosen = cells + priced.argmin(axis=1)
+            on_core = np.bincount(chosen - cells, count * runtime.take(chosen), cores)
+            loads: Floats = fixed + np.concatenate((on_core, taken[:, chosen] @ count))
+            return loads
+
+        return best_by_weights(len(fixed), rounds, bound, load, cycles_only, known)
 
 
 def traffic_loads(
     problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, fetched_bits: int, written_bits: int
 ) -> list[TrafficLoad]:
-    """Loads of three kinds of off-chip traffic: reads, writes, and reads and writes together.
-
-    `fetched_bits` and `written_bits` are the numbers of bits that every schedule must fetch or write.
+    """Loads of three kinds of off-chip traffic: reads, writes, and both together. In addition to streams, every
+    schedule must fetch `fetched_bits` and write `written_bits`.
     """
     bits = classes.stream_bits.astype(np.float64)
     inward, outward = bits[:, :, 1:].sum(axis=2), bits[:, :, OUTPUT_OPERAND]

@@ -1,4 +1,6 @@
-"""Problem whose bounds hold if cores forward the constants that they hold (docs/proofs.md#forwarding)."""
+"""Problem that replaces a given problem in the computation of lower bounds, so that the bounds also hold if cores
+forward constants to other cores (docs/proofs.md#forwarding).
+"""
 
 from dataclasses import replace
 
@@ -8,10 +10,12 @@ from tilewright.multicore.scheduling.problem import CoreSystem, SchedulingProble
 
 
 def bounded_problem(problem: SchedulingProblem) -> SchedulingProblem:
-    """Problem whose lower bounds hold for `problem`, too. Without forwarding, this is the problem itself.
+    """Problem from which valid lower bounds for `problem` can be computed. If cores do not forward constants, `problem`
+    itself is returned.
 
-    With forwarding, a constant can reach a core from any core. The only links that it certainly loads are the links
-    that all paths from the off-chip core have in common, so only these links are left of each of these paths.
+    If cores forward constants, a core can get a constant from any core that holds it, not only from the off-chip core.
+    Then the only links that every constant certainly uses are the links that all paths from the off-chip core have in
+    common. In the returned problem, each path from the off-chip core therefore has only these links.
     """
     if not problem.system.forwards_constants:
         return problem

@@ -1,4 +1,4 @@
-"""Limits from which lower bounds follow: largest rates of a system, smallest energies of moves, and rounding."""
+"""Limits on which lower bounds are based: largest rates of a system, smallest energies of moves, and rounding."""
 
 import math
 from dataclasses import dataclass
@@ -15,39 +15,48 @@ class SystemLimits:
     """
 
     read_bits_per_cycle: float
-    """Largest total rate of data from the off-chip memory"""
+    """Largest total rate in bits per cycle of data from the off-chip memory"""
     write_bits_per_cycle: float
-    """Largest total rate of data to the off-chip memory"""
+    """Largest total rate in bits per cycle of data to the off-chip memory"""
     both_bits_per_cycle: float
-    """Largest total rate of data from and to the off-chip memory together"""
+    """Largest total rate in bits per cycle of data from and to the off-chip memory together"""
     fetch_rate: Floats
-    """[memory] Largest rate of one piece from the off-chip memory to the memory"""
+    """Largest rate in bits per cycle at which one piece moves from the off-chip memory to the memory (one entry for
+    each memory)
+    """
     direct_rate: Floats
-    """[core, memory] Largest rate of one piece from the output memory of the core to the memory"""
+    """Largest rate in bits per cycle at which one piece moves from the output memory of the core to the memory (one
+    entry for each core and memory)
+    """
     write_rate: Floats
-    """[core] Largest rate of one piece from the output memory of the core to the off-chip memory"""
+    """Largest rate in bits per cycle at which one piece moves from the output memory of the core to the off-chip memory
+    (one entry for each core)
+    """
     read_link_pj: Floats
-    """[core] Energy in pJ per bit of all links from the off-chip memory to the core"""
+    """Energy in pJ to move one bit over the path from the off-chip core to the core (one entry for each core)"""
     write_link_pj: Floats
-    """[core] Energy in pJ per bit of all links from the core to the off-chip memory"""
+    """Energy in pJ to move one bit over the path from the core to the off-chip core (one entry for each core)"""
 
     def detour_rate(self, core: int, memory: int) -> float:
-        """Rate in bits per cycle of a piece with a detour. The piece is written off-chip from the output memory of a
-        core, and then fetched into a memory.
+        """Largest rate in bits per cycle of a piece that is first written from the output memory of a core to the
+        off-chip memory, and then fetched into a memory. The rate is the number of bits divided by the time of both
+        transfers together; 0 if one of the transfers has no path.
         """
         rates = self.write_rate[core], self.fetch_rate[memory]
         return 1.0 / sum(1.0 / float(rate) for rate in rates) if min(rates) > 0 else 0.0
 
     def cheapest_fetch_pj(self, system: CoreSystem, bits: Integers) -> float:
-        """Smallest energy in pJ to fetch pieces with these sizes from the off-chip memory, each once."""
+        """Smallest energy in pJ to fetch every piece once from the off-chip memory. `bits` has the size of each
+        piece.
+        """
         return float(np.sum(self.fetch_pj(system, bits)))
 
     def cheapest_write_pj(self, system: CoreSystem, bits: Integers) -> float:
-        """Smallest energy in pJ to write pieces with these sizes to the off-chip memory, each once."""
+        """Smallest energy in pJ to write every piece once to the off-chip memory. `bits` has the size of each piece."""
         return float(np.sum(self.write_pj(system, bits)))
 
     def fetch_pj(self, system: CoreSystem, bits: Integers) -> Floats:
-        """[piece] Smallest energy in pJ to fetch the piece from the off-chip memory."""
+        """Smallest energy in pJ to fetch the piece from the off-chip memory (one entry for each piece)."""
         off = system.off_chip_memory
         words = -(-bits // system.memory_read_bits[off]) * system.memory_read_energy_pj[off]
         found: Floats = (
@@ -56,7 +65,7 @@ class SystemLimits:
         return found
 
     def write_pj(self, system: CoreSystem, bits: Integers) -> Floats:
-        """[piece] Smallest energy in pJ to write the piece to the off-chip memory."""
+        """Smallest energy in pJ to write the piece to the off-chip memory (one entry for each piece)."""
         off = system.off_chip_memory
         words = -(-bits // system.memory_write_bits[off]) * system.memory_write_energy_pj[off]
         found: Floats = (
@@ -65,8 +74,9 @@ class SystemLimits:
         return found
 
     def _over_links(self, system: CoreSystem, link_pj: Floats, bits: Integers) -> Floats:
-        """[piece] Smallest energy in pJ to move the piece over links. Without pieces, the system need not have any
-        path.
+        """Energy in pJ to move the piece over the links between the off-chip core and another core (one entry for each
+        piece). The other core is the one for which this energy is smallest. `link_pj` has the energy per bit (one entry
+        for each core). If `bits` is empty, the result is empty, even if there is no other core.
         """
         least = float(np.min(_compute(system, link_pj), initial=math.inf))
         found: Floats = np.zeros(len(bits))
@@ -76,13 +86,13 @@ class SystemLimits:
 
 
 def _compute(system: CoreSystem, values: Floats) -> Floats:
-    """Values of all cores except the off-chip core, from an array [core]."""
+    """Entries of `values` for all cores except the off-chip core. `values` has one entry for each core."""
     compute: Floats = values[np.arange(len(values)) != system.off_chip_core]
     return compute
 
 
 def _cheapest(bits: Integers, system: CoreSystem, writing: bool) -> Floats:
-    """[piece] Smallest energy in pJ to read or write the piece in an on-chip memory."""
+    """Smallest energy in pJ to read or write the piece in an on-chip memory (one entry for each piece)."""
     width = system.memory_write_bits if writing else system.memory_read_bits
     energy = system.memory_write_energy_pj if writing else system.memory_read_energy_pj
     on_chip = [memory for memory in range(len(width)) if memory != system.off_chip_memory]
@@ -125,17 +135,21 @@ def _reaches(system: CoreSystem, source: int, target: int) -> bool:
 
 
 def _rate(system: CoreSystem, source: int, target: int, read: int, written: int) -> float:
-    """Full rate of a transfer in bits per cycle (rule 11 of docs/multi-core-model.md#scheduling)."""
+    """Full rate in bits per cycle of a transfer from memory `read` to memory `written` over the path between two cores
+    (rule 11 of docs/multi-core-model.md#scheduling).
+    """
     widths = system.link_bits_per_cycle[system.path(source, target)].tolist()
     return float(min([*widths, system.memory_read_bits[read], system.memory_write_bits[written]]))
 
 
 def _cut(directions: list[list[list[int]]], system: CoreSystem) -> float:
-    """Largest total rate over paths, in bits per cycle.
+    """Largest total rate over paths, in bits per cycle; infinite if there are no paths or if a path has no links.
 
-    The rate is the smaller of two widths: a link that all paths share, and the total of all links at one end of the
-    paths. The first list has paths from the off-chip core, and a second list has paths to it. If there is only one
-    list, its paths can have either direction.
+    The rate is the smallest of these widths: the width of each link that all paths share, the total width of the links
+    at the off-chip end of the paths, and the total width of the links at their other end.
+
+    `directions` has one or two lists of paths. If there are two lists, the first has paths from the off-chip core, and
+    the second has paths to it. A single list can have paths of either direction.
     """
     paths = [path for direction in directions for path in direction]
     if not paths or any(len(path) == 0 for path in paths):
@@ -149,17 +163,20 @@ def _cut(directions: list[list[list[int]]], system: CoreSystem) -> float:
 
 
 SLACK = 1e-9
-"""Share by which a sum of floating-point numbers is lowered before it serves as a lower bound. Such sums are not exact.
+"""Share by which a sum of floating-point numbers is lowered before it is used as a lower bound, because such sums are
+not exact.
 """
 
 
 def changes(values: Integers) -> Booleans:
-    """[position] Whether the value differs from the previous value; True for the first value."""
+    """True if the value differs from the previous value (one entry for each position); True for the first value."""
     found: Booleans = np.ones(len(values), np.bool_)
     found[1:] = values[1:] != values[:-1]
     return found
 
 
 def whole_cycles(values: Floats) -> Integers:
-    """Whole numbers of cycles, rounded up from lower bounds. Each bound is lowered by SLACK first."""
+    """Lower bounds as whole numbers of cycles. Each value is first lowered by the share SLACK, because floating-point
+    sums are not exact, and then rounded up.
+    """
     return np.ceil(values * (1 - SLACK)).astype(np.int64)

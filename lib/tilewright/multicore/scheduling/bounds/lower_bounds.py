@@ -19,7 +19,7 @@ from tilewright.multicore.scheduling.problem import Booleans, SchedulingProblem
 
 @dataclass(frozen=True)
 class LatencyBounds:
-    """Lower bounds on the latency in cycles, each by a different argument. The largest of them is the bound of the
+    """Lower bounds of the latency in cycles, each by a different argument. The largest one is the bound of the
     problem.
     """
 
@@ -28,9 +28,13 @@ class LatencyBounds:
     off_chip_traffic_cycles: int
     link_traffic_cycles: int
     before_and_after_cycles: int
-    """Bound from one CN: work that must end before the CN starts, runtime of the CN, and work after its end."""
+    """Largest bound that was found from a single CN: work that must end before the CN starts, runtime of the CN, and
+    work after its end.
+    """
     phases_cycles: int
-    """Bound from phases: work that must be done between the starts of some CNs, and the capacity of memories."""
+    """Bound from phases: a chain of CNs that wait for each other divides the schedule into phases. The work of a phase
+    must fit its length, and the stored data must fit the memories.
+    """
     ordered_phases_cycles: int
     """Bound from phases that also follows the order of dependent work; 0 if it was not computed."""
 
@@ -48,31 +52,33 @@ class LatencyBounds:
         )
 
     def latency_gap(self, latency_cycles: int) -> float:
-        """Largest possible distance of a found latency from the optimum, as a share of the found latency."""
+        """Largest possible distance of a latency from the optimum, as a share of this latency."""
         return gap_to(self.latency_cycles, latency_cycles)
 
 
 @dataclass(frozen=True)
 class LowerBounds(LatencyBounds):
-    """Lower bounds of all schedules of a problem whose allocations are allowed.
+    """Lower bounds on latency and energy, over all schedules of a problem that use an allowed allocation.
 
-    The fields of this class hold for both treatments of data that fit a core: a copy before use, and streaming. Their
-    bound does not become larger if memories become larger.
+    If data fit a core, a schedule can copy the data before use or stream them. The bounds on latency, except those in
+    `if_copied`, hold in both cases. With one exception, they do not rise if memories become larger
+    (docs/proofs.md#if-data-that-fit-may-stream).
     """
 
     energy_pj: float
     if_copied: LatencyBounds
-    """Bounds for schedules that copy data before use if the data fit the core. The scheduler makes such schedules."""
+    """Bounds for schedules that copy data before use if the data fit the core. The scheduler makes only such schedules.
+    """
     scope: Schedules = field(default_factory=Schedules)
     """Set of schedules for which the bounds hold."""
 
 
 def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) -> LowerBounds:
-    """Lower bounds over all allocations that `allowed` [cn, core] permits.
+    """Lower bounds over all allocations that the array `allowed` (an entry for each CN and core) permits. Without
+    `allowed`, all cores that the cost table allows are permitted.
 
-    Without `allowed`, all cores that the cost table allows are permitted. To get the bounds of one allocation, permit
-    only one core for each CN. Raises MappingError if a CN has no core, and InputError if the dependences of CNs form a
-    cycle.
+    For the bounds of one allocation, permit only one core for each CN. Raises MappingError if a CN has no core, and
+    InputError if the dependences of CNs form a cycle.
     """
     problem = bounded_problem(problem)
     limits = system_limits(problem.system)
@@ -85,7 +91,7 @@ def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) ->
 
 
 def _latency_bounds(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> LatencyBounds:
-    """Bounds on the latency for these classes of CNs. The classes decide whether data that fit a core may stream."""
+    """Bounds of the latency for these classes of CNs. The classes say whether data that fit a core may stream."""
     paths, moves = paths_through(problem, classes, limits), possible_moves(problem, classes)
     with_streamed = possible_moves(problem, classes, with_streamed=True)
     ends = int(paths.release.min()) + int(paths.writing.min()) if len(paths.release) else 0
@@ -105,8 +111,11 @@ def _latency_bounds(problem: SchedulingProblem, classes: CnClasses, limits: Syst
 
 
 def _energy(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> float:
-    """Smallest energy in pJ: each CN with its streams on the cheapest core, and the necessary moves in the cheapest
-    way.
+    """Lower bound in pJ of the energy of a schedule. It is the sum of two parts:
+
+    * each CN, with its streams and with the fetches and writes that only some of its allowed cores require
+      (`StreamedOrMoved`), on the allowed core on which this energy is smallest;
+    * each move that every schedule must make, over its cheapest way.
     """
     moves, fetched = possible_moves(problem, classes), fetched_pieces(problem, classes)
     total = 0.0

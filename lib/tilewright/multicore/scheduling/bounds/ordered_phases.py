@@ -1,7 +1,8 @@
 """Lower bound by phases that also follows the order of dependent work (docs/proofs.md#bounds, "Phases in order").
 
-Neighbouring CNs of a layer form one item, and the pieces that they produce form another item. Constraints compare items
-at the end of each phase. The finished share of an item limits the started shares of the items that wait for it.
+CNs of a layer form one item if they have the same cost, the same phases and the same position in their groups. Pieces
+form one item if they move in the same way between the same items. If item B waits for item A, the started share of B is
+at most the finished share of A. Constraints require this at the end of each phase.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +15,7 @@ from tilewright.multicore.scheduling.bounds.chains import NodeChain
 from tilewright.multicore.scheduling.bounds.classes import CnClasses
 from tilewright.multicore.scheduling.bounds.limits import changes
 from tilewright.multicore.scheduling.bounds.paths import LongestPaths
-from tilewright.multicore.scheduling.bounds.phase_program import Item, PhaseProblem, best_weights, bound_cycles
+from tilewright.multicore.scheduling.bounds.phase_program import Item, PhaseProblem, best_bound_cycles
 from tilewright.multicore.scheduling.bounds.phases import (
     MemorySets,
     limits_of_phases,
@@ -26,22 +27,26 @@ from tilewright.multicore.scheduling.bounds.work import PossibleMoves
 from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
 
 MOST_CNS = 16
-"""Largest number of CNs whose runs are phases. In experiments, more CNs hardly ever gave larger bounds."""
+"""Largest number of CNs in a chain. The run of each of these CNs is a phase. In experiments, longer chains hardly ever
+gave larger bounds.
+"""
 MOST_CHOICES = 40_000
-"""Largest number of choices (ways times phases, summed over all items); it takes about ten seconds. If there are more,
-fewer phases are used.
+"""Largest number of variables of the linear program, as `PhaseProblem.choices` counts them. A program of this size
+takes about ten seconds. If a program would have more variables, a shorter chain with fewer phases is used.
 """
 MOST_EDGES = 100_000
-"""Largest number of edges of a graph for which this bound is computed."""
+"""Largest number of edges of a graph for which the bound from ordered phases is computed."""
 MOST_PLACES = 28
-"""Largest number of items in a group of a layer. If there are more CNs, neighbouring CNs share an item."""
+"""Largest number of positions in one group of a layer. CNs of the layer at the same position of their groups can form
+one item. In a group with more CNs, neighbouring CNs share a position.
+"""
 Pairs = list[tuple[int, int]]
 
 
 @dataclass(eq=False)
 class Members:
-    """Members of items, with their weights. A member is a CN with weight 1, or a piece with its bits. The members of an
-    item have an order.
+    """Members of items, with their weights. A member is a CN, with weight 1, or a piece, whose weight is its size in
+    bits. The members of an item have an order.
     """
 
     item_of: dict[int, int] = field(default_factory=dict)
@@ -49,7 +54,7 @@ class Members:
     of_item: dict[int, list[int]] = field(default_factory=dict)
 
     def add(self, item: int, members: Iterable[int], weights: Iterable[int]) -> None:
-        """Add members to an item, behind those that it has."""
+        """Append members, with their weights, to the members that an item already has."""
         for member, weight in zip(members, weights, strict=True):
             self.item_of[member], self.weight[member] = item, weight
             self.of_item.setdefault(item, []).append(member)
@@ -58,7 +63,9 @@ class Members:
 def ordered_phases_latency_cycles(
     problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves
 ) -> int:
-    """Best lower bound in cycles that ordered phases give; 0 if the linear program would be too large."""
+    """Best lower bound of the latency in cycles from phases with constraints on the order of dependent work. 0 if there
+    are no CNs, if the graph has more than MOST_EDGES edges, or if the linear program is too large.
+    """
     if not len(paths.head) or len(problem.edges[1]) > MOST_EDGES:
         return 0
     program = longest_program(
@@ -68,18 +75,18 @@ def ordered_phases_latency_cycles(
         MOST_CNS,
         MOST_CHOICES,
     )
-    return bound_cycles(program, best_weights(program)) if program.choices <= MOST_CHOICES else 0
+    return best_bound_cycles(program) if program.choices <= MOST_CHOICES else 0
 
 
 def ordered_phase_problem(
     problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves, chain: NodeChain
 ) -> PhaseProblem:
-    """Problem of the work in the phases of a chain, with constraints for the order of dependent work."""
+    """Linear-program data for the phases of a chain, with constraints on the order of dependent work."""
     return OrderedPhases(problem, classes, moves, chain).program(paths)
 
 
 class OrderedPhases:
-    """Items for the phases of a chain, and the waits between items."""
+    """Work in the phases of a chain: items (units of work of equal size), and waits of items for other items."""
 
     def __init__(self, problem: SchedulingProblem, classes: CnClasses, moves: PossibleMoves, chain: NodeChain) -> None:
         self.problem, self.classes, self.moves, self.chain = problem, classes, moves, chain
@@ -90,18 +97,18 @@ class OrderedPhases:
         self.runs, self.moved, self.fetched = Members(), Members(), Members()
         self.place = _places(problem)
         self.waits: dict[tuple[int, int], Pairs] = {}
-        """Pairs of members, by (first item, second item). In each pair, the member of the second item waits for the
-        member of the first item
+        """Pairs of members, by (first item, second item). The member of the second item waits for the member of the
+        first item
         """
         self.reader_of: dict[int, tuple[int, int]] = {}
-        """Reader (CN, operand) to which a fetched piece is assigned, by piece"""
+        """Fetched piece -> (CN, operand) of the reader for which the piece stays in memory longest"""
         self.kind_of: dict[int, int] = {}
-        """Kind of the first move of each piece that is produced on chip and must move, by piece"""
+        """Piece -> kind of its first move, for each piece that is produced on chip and must move"""
         self.sets: dict[int, int] = {}
-        """Number of the set of memories that can hold the item's fetched pieces, by item"""
+        """Item -> index of the set of memories that can hold its fetched pieces"""
 
     def program(self, paths: LongestPaths) -> PhaseProblem:
-        """Problem with all items, their orders, and their stays in memories."""
+        """Problem with all items, the orders of items, and the stays of fetched data in memories."""
         self._add_runs()
         self._add_fetches(paths)
         by_move = self._add_moves()
@@ -136,8 +143,8 @@ class OrderedPhases:
             self.items.append(Item(float(len(members)), loads[number], first, last, free))
 
     def _add_fetches(self, paths: LongestPaths) -> None:
-        """Add items for pieces from the off-chip memory. A piece is assigned to the reader for which it stays in memory
-        longest.
+        """Add items for pieces from the off-chip memory. A piece is assigned to the reader for which the piece stays in
+        memory longest.
         """
         moves, chain = self.moves, self.chain
         chosen = np.flatnonzero(moves.fetched)
@@ -163,8 +170,9 @@ class OrderedPhases:
                     self.waits.setdefault((self.runs.item_of[maker], number), []).append((maker, piece))
 
     def _add_moves(self) -> set[tuple[int, int]]:
-        """Add items for pieces that are produced on chip and must move. Only the first kind of move of a piece counts.
-        Returns the pairs (piece, reader) in which the reader waits for the move.
+        """Add items for pieces that are produced on chip and must move. If several kinds of move are necessary for a
+        piece, only its first kind counts. Returns pairs (piece, reader), for readers that wait for the move of the
+        piece.
         """
         moves, chain = self.moves, self.chain
         chosen = np.flatnonzero(~moves.fetched & ~moves.stays[moves.kind])
@@ -195,8 +203,9 @@ class OrderedPhases:
         return waiting
 
     def _readers(self, place: Integers, reader: Integers) -> Integers:
-        """[piece] Number of the set of items that wait for the piece. `place` has the position of the piece that each
-        entry of `reader` reads.
+        """Id of the set of items whose CNs wait for the piece (one entry for each piece); equal sets have the same id.
+        `reader` and `place` have one entry for each move: the CN that reads the piece (-1 if the move only writes the
+        piece off-chip), and the position of the piece.
         """
         found: list[set[int]] = [set() for _ in range(int(place.max(initial=-1)) + 1)]
         for piece, cn in zip(place.tolist(), reader.tolist(), strict=True):
@@ -206,7 +215,9 @@ class OrderedPhases:
         return np.array([numbers.setdefault(frozenset(one), len(numbers)) for one in found], np.int64)
 
     def _add_item(self, kind: int, first: int, last: int, pieces: list[int], members: Members) -> int | None:
-        """Number of a new item of pieces with this kind of move; None if no link needs to carry them."""
+        """Add an item of pieces that move in the phases `first` to `last`, and add the pieces to `members`. Returns the
+        number of the item. If this kind of move has no possible way, nothing is added, and None is returned.
+        """
         links = len(self.problem.system.link_bits_per_cycle)
         loads, _ = ways_of(self.moves, kind, len(self.on_chip), links)
         if not len(loads):
@@ -217,8 +228,9 @@ class OrderedPhases:
         return len(self.items) - 1
 
     def _wait_for_edges(self, by_move: set[tuple[int, int]]) -> None:
-        """Add waits of CNs for their predecessors. A wait is left out if the CN already waits for the move of a piece
-        of the predecessor.
+        """Add waits of CNs for their predecessors, except in two cases: both CNs belong to the same item, or the CN
+        already waits for the move of a piece of the predecessor. `by_move` has the pairs (piece, CN) of such waits for
+        moves.
         """
         problem = self.problem
         producer = problem.graph.piece_producer
@@ -237,17 +249,18 @@ class OrderedPhases:
                 self.waits.setdefault(pair, []).append((before, after))
 
     def _is_even(self, before: int, after: int, pairs: Pairs) -> bool:
-        """True if waits pair the two items evenly: each share of the second item can be assigned an equal share of the
-        first item for which it must wait.
+        """True if the two items match evenly: each share of item `after` waits for an equal share of item `before`.
+        `pairs` has pairs (member of `before`, member of `after` that waits for it).
 
-        Two assignments are tried: members in order, and an equal division among all members for which a member waits.
+        Two assignments of shares are tried: the members side by side in their order (`_spread`), and a division of each
+        member of `after` among all members for which it waits (`_is_even_by_shares`).
         """
         first, second = self._members(before), self._members(after)
         known = set(pairs)
         return all(pair in known for pair in _spread(first, second)) or _is_even_by_shares(first, second, known)
 
     def _members(self, item: int) -> list[tuple[int, int]]:
-        """Pairs (member, weight) of an item, in order."""
+        """Pairs (member, weight) of an item, in the order of its members."""
         for members in (self.runs, self.moved, self.fetched):
             if item in members.of_item:
                 return [(one, members.weight[one]) for one in members.of_item[item]]
@@ -257,8 +270,12 @@ class OrderedPhases:
 def _is_even_by_shares(
     first: list[tuple[int, int]], second: list[tuple[int, int]], pairs: set[tuple[int, int]]
 ) -> bool:
-    """True if waits pair the items evenly if each member of the second item divides its weight. The weight is divided
-    among all members of the first item for which the member waits, in proportion to their weights.
+    """True if two items match evenly under one assignment. `first` and `second` have the pairs (member, weight) of the
+    two items. `pairs` has pairs (member of `first`, member of `second` that waits for it).
+
+    In the assignment, each member of `second` divides its weight among all members of `first` for which it waits, in
+    proportion to the weights of these members. The match is even if each member of `first` receives weight in
+    proportion to its own weight. It is not even if a member of `second` waits for no member of `first`.
     """
     of_second: dict[int, list[int]] = {}
     for one, other in pairs:
@@ -276,9 +293,10 @@ def _is_even_by_shares(
 
 
 def _spread(first: list[tuple[int, int]], second: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Pairs (member of the first list, member of the second list) that overlap if both lists are laid along a line.
+    """Pairs (member of `first`, member of `second`) that overlap when both lists are laid along a line. Both lists have
+    pairs (member, weight).
 
-    The length of a member is its weight. Both lists are scaled to the same total length.
+    The length of a member on the line is its weight. Both lists are scaled to the same total length.
     """
     total_first, total_second = (sum(weight for _, weight in one) for one in (first, second))
     place, other = 0, 0
@@ -301,7 +319,9 @@ def _spread(first: list[tuple[int, int]], second: list[tuple[int, int]]) -> Iter
 
 
 def _places(problem: SchedulingProblem) -> Integers:
-    """[cn] Position of the CN within its layer and group, scaled to less than `MOST_PLACES` if there are more CNs."""
+    """Position of the CN within its group of the layer (one entry for each CN). In a group with more than `MOST_PLACES`
+    CNs, the positions are scaled to 0 to `MOST_PLACES` - 1, so that neighbouring CNs share a position.
+    """
     graph = problem.graph
     order = np.lexsort((np.arange(graph.node_count), graph.group, graph.layer))
     begin = np.flatnonzero(changes(graph.layer[order]) | changes(graph.group[order]))
@@ -313,7 +333,9 @@ def _places(problem: SchedulingProblem) -> Integers:
 
 
 def _grouped(keys: Integers, order: Integers) -> Iterator[tuple[list[int], list[int]]]:
-    """Pairs (key, members), one for each distinct row of `keys`. The members of a pair follow `order`."""
+    """Pairs (key, members), one for each distinct row of `keys`. The members are the positions of all rows that are
+    equal to the key. They are in the same order as in `order`, which has the positions of all rows.
+    """
     if not len(keys):
         return
     distinct, of_row = np.unique(keys[order], axis=0, return_inverse=True)

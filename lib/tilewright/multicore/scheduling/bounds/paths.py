@@ -29,28 +29,28 @@ class LongestPaths:
 
     latency_cycles: int
     head: Integers
-    """[cn] Smallest number of cycles before the CN starts"""
+    """Smallest number of cycles from the start of the schedule to the start of the CN (one entry for each CN)"""
     runtime: Integers
-    """[cn] Smallest runtime of the CN in cycles"""
+    """Smallest runtime of the CN in cycles (one entry for each CN)"""
     tail: Integers
-    """[cn] Smallest number of cycles from the end of the CN to the end of the schedule"""
+    """Smallest number of cycles from the end of the CN to the end of the schedule (one entry for each CN)"""
     release: Integers
-    """[cn] Smallest number of cycles until the constants that the CN never streams have left the off-chip memory. It is
-    0 if data that fit a core may stream
+    """Smallest number of cycles from the start of the schedule until the constants that the CN never streams have left
+    the off-chip memory (one entry for each CN). The number is 0 if data that fit a core may stream
     """
     writing: Integers
-    """[cn] Smallest number of cycles from the end of the CN until the results that it never streams are off-chip. It is
-    0 if data that fit a core may stream
+    """Smallest number of cycles from the end of the CN until the results that it never streams are off-chip (one entry
+    for each CN). The number is 0 if data that fit a core may stream
     """
     may_stream: bool
     """True if the bounds also hold for schedules that stream data although the data fit a core"""
     _record: np.record
     _arrays: dict[str, Integers]
-    """Arrays behind the addresses in the record, by field name."""
+    """Arrays whose addresses the compiled record holds, by field name. They must exist as long as the record."""
 
     def around(self, cn: int) -> tuple[Booleans, Booleans]:
-        """Pair ([cn] whether it ends before CN `cn` starts, [cn] whether it starts after CN `cn` ends). True means that
-        this holds in every schedule.
+        """Pair of arrays with an entry for each CN: true if the CN ends before CN `cn` starts in every schedule; true
+        if the CN starts after CN `cn` ends in every schedule.
         """
         native_function(cns_around, RECORDS)(self._record, cn)
         mark = self._arrays["mark"]
@@ -60,8 +60,8 @@ class LongestPaths:
 def paths_through(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> LongestPaths:
     """Longest paths of a problem. Raises InputError if the dependences of CNs form a cycle.
 
-    If data that fit a core may stream, all data of a CN can move while it runs on a core that need not be the fastest.
-    Therefore only runtimes count in this case.
+    If data that fit a core may stream (`classes.may_stream`), the movement of data adds no time to a path, because all
+    data of a CN can move while the CN runs.
     """
     runtime = whole_cycles(classes.runtime.min(axis=1))[classes.of_cn]
     start, successor = problem.edges
@@ -94,13 +94,17 @@ def paths_through(problem: SchedulingProblem, classes: CnClasses, limits: System
 
 
 def _first_of_piece(problem: SchedulingProblem) -> Booleans:
-    """[need] Whether it is the first need of its CN for its piece. Needs of a CN for the same piece are adjacent."""
+    """True if the need is the first of the needs of one CN for the same piece (one entry for each need). The needs of a
+    CN for the same piece are neighbours in the list of needs.
+    """
     piece = problem.fetch_order[0]
     return changes(piece) | changes(problem.need_cn)
 
 
 def _release(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
-    """[cn] Smallest number of cycles until the constants that the CN never streams have left the off-chip memory."""
+    """Smallest number of cycles from the start of the schedule until the constants that the CN never streams have left
+    the off-chip memory (one entry for each CN).
+    """
     piece, operand = problem.fetch_order
     counts = (problem.graph.piece_producer[piece] < 0) & classes.never_streams[classes.of_cn[problem.need_cn], operand]
     counts &= _first_of_piece(problem)
@@ -109,7 +113,9 @@ def _release(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimit
 
 
 def _writing(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
-    """[cn] Smallest number of cycles from the end of the CN until the results that it never streams are off-chip."""
+    """Smallest number of cycles from the end of the CN until the results that it never streams are off-chip (one entry
+    for each CN).
+    """
     pieces = np.flatnonzero(problem.graph.piece_is_output)
     pieces = pieces[classes.never_streams[classes.of_cn[problem.graph.piece_producer[pieces]], OUTPUT_OPERAND]]
     producer = problem.graph.piece_producer[pieces]
@@ -118,8 +124,9 @@ def _writing(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimit
 
 
 def _edge_delays(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
-    """[edge] Cycles to move the data of the edge from the first CN to the second CN, with the fastest pair of allowed
-    cores.
+    """Smallest number of cycles to move a piece from the first CN of the edge to the second CN, over the fastest pair
+    of allowed cores (one entry for each edge). If an edge has several pieces, the slowest one counts; 0 for an edge
+    without data.
     """
     start, successor = problem.edges
     delay = np.zeros(len(successor), np.int64)
@@ -145,8 +152,9 @@ def _edge_delays(problem: SchedulingProblem, classes: CnClasses, limits: SystemL
 def _best_rate(
     problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, source: int, target: int, operand: int
 ) -> float:
-    """Largest rate in bits per cycle of a piece from a CN of class `source` to a CN of class `target`; infinite if the
-    piece need not move.
+    """Largest rate in bits per cycle of a piece from a CN of class `source` to a CN of class `target` that reads the
+    piece by `operand`, over all pairs of allowed cores. Infinite if there is a pair for which the piece need not move,
+    or if the piece can move for no pair.
     """
     rows, best = (int(classes.row[source]), int(classes.row[target])), 0.0
     for producer in np.flatnonzero(classes.allowed[source]).tolist():
@@ -160,10 +168,11 @@ def _best_rate(
 def pair_rate(
     problem: SchedulingProblem, limits: SystemLimits, rows: tuple[int, int], cores: tuple[int, int], operand: int
 ) -> float:
-    """Largest rate in bits per cycle of a piece from its producer to a CN that reads it by `operand`.
+    """Largest rate in bits per cycle at which a piece moves from its producer to a CN that reads the piece by
+    `operand`.
 
-    `rows` has the rows of producer and reader in the cost table, and `cores` has their cores. The rate is infinite if
-    the piece need not move, and 0 if it cannot move.
+    `rows` has the rows of the producer and the reader in the cost table, and `cores` has the cores of both. The rate is
+    infinite if the piece need not move, and 0 if it cannot move.
     """
     memory, streams = problem.system.core_memory, problem.costs.stream_bits > 0
     producer, consumer = cores
@@ -182,20 +191,27 @@ def pair_rate(
 
 
 _MOST_TRIED, _LEAST_TRIED = 16, 2
-"""Largest and smallest number of CNs for which bounds are computed in a round; at most one CN of each layer."""
+"""Largest and smallest number of CNs that `split_latency_cycles` tries in one round. The number can be smaller if there
+are few candidates. In a graph with at most `_MOST_TRIED` CNs, all CNs are candidates (`latest_cns`).
+"""
 _MOST_NEEDS = 10**7
-"""Upper limit of the needs of a graph times the number of CNs in a round. Large graphs therefore get fewer CNs."""
+"""Limit for the product of two numbers: the needs of a graph, and the CNs that a round tries. In a graph with many
+needs, a round therefore tries fewer CNs, but not fewer than `_LEAST_TRIED`.
+"""
 _FEW_ROUNDS = 40
-"""Number of steps of the search for weights, for each CN except the best one, which gets more steps."""
+"""Number of steps of the search for the weights of resources, for each CN that is tried. The bound of the best CN is
+then computed again with more steps (ROUNDS).
+"""
 
 
 def split_latency_cycles(
     problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, paths: LongestPaths, moves: PossibleMoves
 ) -> int:
-    """Best lower bound in cycles that follows from single CNs: the work before a CN starts, and the work after it ends.
+    """Best lower bound of the latency in cycles that follows from a single CN: work before the CN starts, its runtime,
+    and work after its end.
 
-    The candidates are the last CNs of layers, because these CNs wait for almost all earlier layers. Candidates at equal
-    distances over the network are tried first, then candidates near the best one.
+    In a large graph, only the last CN of each layer is a candidate, because it waits for almost all earlier layers.
+    First, candidates at equal distances over the network are tried, then candidates near the best of these.
     """
     if not len(paths.head):
         return 0
@@ -206,12 +222,13 @@ def split_latency_cycles(
     low, high = 0, len(candidates) - 1
     for _ in range(2):
         tried = np.linspace(low, high, count).round().astype(np.int64).tolist()
-        found |= {
-            place: split.latency_cycles(int(candidates[place]), _FEW_ROUNDS) for place in tried if place not in found
-        }
+        for place in (one for one in tried if one not in found):
+            # A CN whose bound is smaller than one that is known is not chosen, whatever its bound is.
+            known = max(found.values(), default=0) - 1
+            found[place] = split.latency_cycles(int(candidates[place]), _FEW_ROUNDS, known)
         best = max(found, key=lambda place: (found[place], -place))
         low, high = max([p for p in found if p < best], default=best), min([p for p in found if p > best], default=best)
-    return max(found[best], split.latency_cycles(int(candidates[best]), ROUNDS))
+    return max(found[best], split.latency_cycles(int(candidates[best]), ROUNDS, found[best]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,45 +241,59 @@ class SplitBounds:
     paths: LongestPaths
     moves: PossibleMoves
 
-    def latency_cycles(self, cn: int, rounds: int) -> int:
-        """Lower bound on latency that follows from one CN."""
+    def latency_cycles(self, cn: int, rounds: int, known: int = 0) -> int:
+        """Lower bound of the latency in cycles that follows from CN `cn`: cycles before its start, its runtime, and
+        cycles after its end. If the bound is not more than `known`, the search for weights can end early. The result is
+        then valid, but not the best bound.
+        """
         before, after = self.paths.around(cn)
-        head = max(int(self.paths.head[cn]), self.cycles_before(cn, before, rounds))
-        tail = max(int(self.paths.tail[cn]), self.cycles_after(cn, after, rounds))
-        return head + int(self.paths.runtime[cn]) + tail
+        runtime, tail = int(self.paths.runtime[cn]), int(self.paths.tail[cn])
+        head = int(self.paths.head[cn])
+        head = max(head, self.cycles_before(cn, before, rounds, head))
+        return head + runtime + max(tail, self.cycles_after(cn, after, rounds, max(tail, known - head - runtime)))
 
-    def cycles_before(self, cn: int, before: Booleans, rounds: int) -> int:
-        """Smallest number of cycles before a CN starts. All its predecessors have run by then, and the data that they
-        read have arrived. The data of the CN itself have also arrived, unless they may stream.
+    def cycles_before(self, cn: int, before: Booleans, rounds: int, known: int = 0) -> int:
+        """Lower bound of the cycles from the start of the schedule to the start of a CN. In this time, all its
+        predecessors (the mask `before`) must run, and the data that the predecessors read must arrive. The data that
+        the CN itself reads must also arrive, unless these data may move while the CN runs.
+
+        If no weights of resources give more than `known` cycles, the search for weights can end early. The result is
+        then valid, but not the best bound.
         """
         reads = _are_among(self.moves.reader, before, self._with_own_data(cn))
         fetched = self.moves.bits(reads & self.moves.fetched)
         first = int(self.paths.release[before].min()) if before.any() else 0
-        work = self._work(before, self._traffic(fetched, 0), first, rounds)
-        return max(work, self.moves.compulsory(reads).latency_cycles(rounds))
+        work = self._work(before, self._traffic(fetched, 0), first, rounds, known)
+        return max(work, self.moves.compulsory(reads).latency_cycles(rounds, max(work, known)))
 
     def _with_own_data(self, cn: int) -> int:
-        """CN `cn` if all its data move before or after its run; -1 if its data may move during the run."""
+        """Number `cn` if all data of this CN move before or after its run, so that a bound must count them; -1 if its
+        data may move during its run.
+        """
         return -1 if self.classes.may_stream else cn
 
-    def cycles_after(self, cn: int, after: Booleans, rounds: int) -> int:
-        """Smallest number of cycles after a CN ends. All its successors run in this time, and their results move. The
-        results of the CN itself also move, unless they may stream.
+    def cycles_after(self, cn: int, after: Booleans, rounds: int, known: int = 0) -> int:
+        """Lower bound of the cycles from the end of a CN to the end of the schedule. In this time, all its successors
+        (the mask `after`) must run, and the results of the successors must move to their memories. The results of the
+        CN itself must also move, unless these data may move while the CN runs.
 
-        The constants that the successors need are fetched in this time, except as many as fit on chip before the CN
-        ends.
+        The successors also need constants. At the end of the CN, at most as many bits of these constants are on chip as
+        fit the on-chip memories; all other bits are fetched later.
+
+        If no weights of resources give more than `known` cycles, the search for weights can end early. The result is
+        then valid, but not the best bound.
         """
         makes = _are_among(self.moves.producer, after, self._with_own_data(cn))
         reads = _are_among(self.moves.reader, after) & (self.moves.producer < 0)
         fetched = max(0, self.moves.bits(reads) - self._room_bits(reads)) + self.moves.bits(makes & self.moves.fetched)
         written = self.moves.bits(makes & (self.moves.reader < 0))
         last = int(self.paths.writing[after].min()) if after.any() else 0
-        work = self._work(after, self._traffic(fetched, written), last, rounds)
-        return max(work, self.moves.compulsory(makes).latency_cycles(rounds))
+        work = self._work(after, self._traffic(fetched, written), last, rounds, known)
+        return max(work, self.moves.compulsory(makes).latency_cycles(rounds, max(work, known)))
 
     def _room_bits(self, reads: Booleans) -> int:
-        """Total capacity in bits of all on-chip memories from which CNs can read constants. `reads` [need] selects the
-        needs that read constants.
+        """Total capacity in bits of all on-chip memories in which constants can wait for the CNs that read them. The
+        mask `reads` selects the reads of constants.
         """
         system, operands = self.problem.system, self.classes.never_streams.shape[1]
         if system.forwards_constants:  # they can wait on any core
@@ -278,22 +309,22 @@ class SplitBounds:
     def _traffic(self, fetched_bits: int, written_bits: int) -> list[TrafficLoad]:
         return traffic_loads(self.problem, self.classes, self.limits, fetched_bits, written_bits)
 
-    def _work(self, cns: Booleans, traffic: list[TrafficLoad], ends: int, rounds: int) -> int:
+    def _work(self, cns: Booleans, traffic: list[TrafficLoad], ends: int, rounds: int, known: int) -> int:
         count = np.bincount(self.classes.of_cn[cns], minlength=len(self.classes.count))
-        return core_work(replace(self.classes, count=count), traffic, ends, rounds)
+        return core_work(replace(self.classes, count=count), traffic, ends, rounds, known)
 
 
 def _are_among(cns: Integers, chosen: Booleans, more: int = -1) -> Booleans:
-    """[entry] Whether the CN in this entry of `cns` is in `chosen` or equal to `more`. The entry -1 stands for no CN,
-    and gives False.
+    """True if the CN is in the mask `chosen`, or is the CN `more` (one value for each entry of `cns`). An entry of -1
+    stands for no CN, and gives False.
     """
     among: Booleans = (cns >= 0) & (chosen[np.maximum(cns, 0)] | (cns == more))
     return among
 
 
 def latest_cns(layer: Integers, head: Integers) -> Integers:
-    """Candidates for `SplitBounds`, sorted by earliest start: all CNs of a small graph, else the CNs that
-    `latest_of_layers` returns.
+    """Candidates for `SplitBounds`, sorted by earliest possible start. If the graph has at most `_MOST_TRIED` CNs, all
+    CNs are candidates; otherwise, the CNs that `latest_of_layers` returns.
     """
     if len(layer) > _MOST_TRIED:
         return latest_of_layers(layer, head)
@@ -302,8 +333,8 @@ def latest_cns(layer: Integers, head: Integers) -> Integers:
 
 
 def latest_of_layers(layer: Integers, head: Integers) -> Integers:
-    """CN of each layer with the largest `head`, the earliest possible start. The first of several such CNs is taken.
-    The result is sorted by rising `head`.
+    """CN with the largest `head` (earliest possible start) of each layer, sorted by rising `head`. If several CNs of a
+    layer have the largest `head`, the first one is taken.
     """
     order = np.lexsort((np.arange(len(layer)), -head, layer))
     latest: Integers = order[np.append(True, layer[order][1:] != layer[order][:-1])]

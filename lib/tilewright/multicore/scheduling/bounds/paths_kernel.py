@@ -6,10 +6,11 @@ from tilewright.multicore.scheduling.access_kernel import cell
 
 @kernel
 def longest_paths(g, _count):
-    """Compute lower bounds in cycles: the start of each CN (`head`), the time after its end (`tail`), and the latency.
+    """Compute lower bounds in cycles: from the start of the schedule to the start of each CN (`head`), from the end of
+    each CN to the end of the schedule (`tail`), and the latency.
 
-    `g.queue` receives the CNs in topological order, and `g.finished` their number. If the graph has a cycle, the CNs on
-    the cycle and behind it are left out, so that `g.finished` is smaller than the number of CNs.
+    `g.queue` receives the CNs in topological order, and `g.finished` their number. If the graph has a cycle, CNs on the
+    cycle and behind it are left out, so `g.finished` is smaller than the number of CNs.
     """
     last = 0
     for cn in range(g.node_count):
@@ -43,10 +44,8 @@ def longest_paths(g, _count):
 
 @kernel
 def cns_around(g, chosen):
-    """Set `g.mark` to 1 for the CNs from which a path leads to `chosen`, to 2 for the CNs on paths from `chosen`, and
-    to 0 for all others.
-
-    `longest_paths` must run first, because this function uses its order of CNs.
+    """Set `g.mark` of every CN: 1 if a path leads from the CN to `chosen`, 2 if a path leads from `chosen` to the CN,
+    otherwise 0. `longest_paths` must run first, because this function uses its order of CNs.
     """
     for cn in range(g.node_count):
         cell(g.mark, cn).value = 0

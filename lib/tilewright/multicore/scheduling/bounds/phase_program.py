@@ -1,57 +1,68 @@
-"""Linear program of the phases of a schedule, and the lower bound on latency that follows from its dual.
+"""Linear program of the phases of a schedule.
 
-The program chooses the best ways and phases for all work (docs/proofs.md#bounds, "Phases"). OR-Tools solves the
-program. The dual values of the solution are the weights of the bound. Any weights give a valid bound, so the bound does
-not depend on the accuracy of the solver.
+The dual of the program gives a lower bound of the latency.
+
+The program divides all work among phases and among ways (the cores of a run, the links of a move) so that the latency
+is smallest (docs/proofs.md#bounds, "Phases"). OR-Tools solves it. The dual values of the solution are the weights of
+the constraints, from which the bound is computed. Any weights give a valid bound, so an inaccurate solution cannot make
+the bound wrong.
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from tilewright.multicore.scheduling.bounds.limits import SLACK
+from tilewright.multicore.scheduling.bounds.weights import ArrayContent
 from tilewright.multicore.scheduling.problem import Booleans, Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """Equal units of work that must be done in a range of phases. A unit is the run of a CN, or a bit that moves. It
-    can be done in one of several ways.
+    """Units of work of equal size that must be done in a range of phases. A unit is the run of a CN, or a bit that
+    moves. There can be several ways to do a unit.
     """
 
     count: float
     """Number of units of work"""
     loads: Floats
-    """[way, leg, resource] Cycles for which a unit occupies the resource. The second leg of a way is in the same phase
-    as the first leg or later
+    """Cycles for which a unit occupies a resource (one entry for each way, leg and resource). A way has one or two
+    moves, its legs; the second leg takes place in the same phase as the first, or later
     """
     first: int
     """First phase in which a unit can be done."""
     last: int
     """Last phase in which a unit can be done."""
     holds: Booleans
-    """[way] Whether the units occupy memory at the beginnings of phases"""
+    """True if a unit of work that is done in this way occupies memory at the beginnings of later phases (one entry for
+    each way)
+    """
     memories: int = -1
-    """Number of the set of memories that the units occupy."""
+    """Index in `PhaseProblem.room_bits` of the set of memories that the units occupy; -1 if the units occupy no
+    memory.
+    """
     since: int | None = None
-    """First phase at whose beginning the units occupy memory. None: the phase after the one in which they are done."""
+    """First phase at whose beginning the units occupy memory. None: the phase after the phase in which they are done.
+    """
     until: int = 0
-    """Last phase at whose beginning the units occupy memory."""
+    """Last phase at whose beginning the units of work still occupy memory."""
 
     @cached_property
     def legs(self) -> tuple[tuple[int, int], ...]:
-        """Pairs (way, leg): the first leg of each way, and each second leg that loads some resource."""
+        """Legs of the item, as pairs (index of the way, index of the leg): the first leg of each way, and each second
+        leg that occupies some resource.
+        """
         used = self.loads.any(axis=2)
         first = np.zeros(used.shape, np.bool_)
         first[:, 0] = True
         return tuple((int(way), int(leg)) for way, leg in np.argwhere(used | first))
 
     def is_last(self, way: int, leg: int) -> bool:
-        """True if the leg is the last leg of the way."""
+        """True if the leg is the last move of the way. A way has one or two legs."""
         return (way, leg + 1) not in self.legs
 
 
@@ -61,20 +72,23 @@ class PhaseProblem:
 
     items: tuple[Item, ...]
     least_cycles: Integers
-    """[phase] Smallest length of the phase in cycles"""
+    """Smallest length of the phase in cycles (one entry for each phase)"""
     idle_cycles: Floats
-    """[phase, resource] Cycles of the phase in which the resource cannot work on any item"""
+    """Number of cycles in the phase during which the resource cannot work on any item (one entry for each phase and
+    resource)
+    """
     room_bits: Floats
-    """[set of memories] Total capacity in bits"""
+    """Total capacity in bits of the memories in the set (one entry for each set of memories)"""
     inside: Booleans
-    """[set, other set] Whether the set is a subset of the other set"""
+    """True if the first set of memories is a subset of the second set (one entry for each pair of sets)"""
     orders: Integers
-    """[order] Pair of items (before, after). At any time, the started share of `after` is at most the finished share of
+    """Pairs of items (before, after). At any time, the started share of `after` is at most the finished share of
     `before`
     """
     stays: Integers
-    """[stay] Triple (item of bits, item of reader runs, set of memories). A share of the bits that has arrived occupies
-    the memories until the same share of the runs has begun
+    """Stays of data in memory, as triples (item whose units are bits, item whose units are the runs that read these
+    bits, set of memories). When a share of the bits has arrived, it occupies the memories until the same share of the
+    runs has begun
     """
 
     @property
@@ -84,11 +98,13 @@ class PhaseProblem:
 
     @property
     def choices(self) -> int:
-        """Number of choices of the program: legs times phases, summed over all items."""
+        """Number of variables of the program that are shares of items: legs times phases, summed over all items."""
         return sum(len(item.legs) * (item.last - item.first + 1) for item in self.items)
 
     def order_phases(self, order: int) -> range:
-        """Phases at whose end the program compares the two items of an order."""
+        """Phases at whose end the program compares the two items of a pair (before, after). `order` is the position of
+        the pair in `orders`.
+        """
         before, after = self.orders[order].tolist()
         return range(self.items[after].first, self.items[before].last)
 
@@ -100,24 +116,27 @@ class PhaseProblem:
 
 @dataclass(frozen=True, eq=False)
 class PhaseWeights:
-    """Weights of the constraints of the phases. After `normal`, any weights give a valid bound."""
+    """Weights of the constraints of the phases. The method `normal` makes weights that give a valid bound."""
 
     resource: Floats
-    """[phase, resource] Weight of one cycle of the resource"""
+    """Weight of one cycle of the resource (one entry for each phase and resource)"""
     least: Floats
-    """[phase] Weight of one cycle of the smallest length of the phase"""
+    """Weight, per cycle, of the constraint that the phase has at least its smallest length (one entry for each phase)
+    """
     room: Floats
-    """[set of memories, phase] Weight of one bit in the memories at the beginning of the phase"""
+    """Weight of one bit in the memories at the beginning of the phase (one entry for each set of memories and phase)"""
     order: Floats
-    """[order, phase] Weight of the constraint of the order at the end of the phase; its unit is the whole item"""
+    """Weight of the constraint that compares, at the end of the phase, the two items of a pair in `orders` (one entry
+    for each pair and phase). The weight is for whole items, not for units of work
+    """
     stay: Floats
-    """[stay, phase] Weight of one bit that the stay keeps in memory at the beginning of the phase"""
+    """Weight of one bit that the stay keeps in memory at the beginning of the phase (one entry for each stay and phase)
+    """
 
     def normal(self, program: PhaseProblem) -> "PhaseWeights":
-        """Weights that are changed so that they give a valid bound.
-
-        No weight is negative, and the weights of each phase sum to at most 1. The weight of a bit of a stay is at most
-        the price of its memories.
+        """Valid weights made from these weights: no weight is negative, and the weights `resource` and `least` of a
+        phase sum to at most 1. The weight of one bit of a stay is at most the price of a bit in the memories of the
+        stay (`covering_prices`).
         """
         resource, least = np.maximum(self.resource, 0.0), np.maximum(self.least, 0.0)
         scale = np.maximum(1.0, resource.sum(axis=1) + least)
@@ -128,16 +147,16 @@ class PhaseWeights:
 
 
 def covering_prices(program: PhaseProblem, room: Floats) -> Floats:
-    """[set, phase] Price of a bit in the memories of the set. It is the sum of the weights of all sets that contain
-    this set.
+    """Price of keeping one bit in the memories of a set at the beginning of a phase: array of shape (sets, phases). The
+    price is the sum of the weights `room` of this set and of all sets that contain this set.
     """
     covering: Floats = program.inside.astype(np.float64) @ room
     return covering
 
 
 def bound_cycles(program: PhaseProblem, weights: PhaseWeights) -> int:
-    """Lower bound in cycles that follows from weights. It is the price of the fixed cycles of phases, plus the cheapest
-    prices of all items, minus the price of the memory capacity.
+    """Lower bound in cycles that follows from weights: price of the smallest lengths and of the idle cycles of all
+    phases, plus the cheapest price of each item, minus the price of the memory capacity.
     """
     weights = weights.normal(program)
     total = float(weights.least @ program.least_cycles + np.sum(weights.resource * program.idle_cycles))
@@ -148,7 +167,7 @@ def bound_cycles(program: PhaseProblem, weights: PhaseWeights) -> int:
     for number, item in enumerate(program.items):
         phases = slice(item.first, item.last + 1)
         price = item.loads @ weights.resource[phases].T
-        """[way, leg, phase] Price of a unit"""
+        """Price of a unit (one entry for each way, leg and phase)"""
         price[:, 0] += begun[number, phases]
         for way, leg in item.legs:
             if item.is_last(way, leg):
@@ -162,8 +181,9 @@ def bound_cycles(program: PhaseProblem, weights: PhaseWeights) -> int:
 
 
 def _prices_of_order(program: PhaseProblem, weights: PhaseWeights) -> tuple[Floats, Floats]:
-    """Pair of arrays [item, phase]: price of a unit that begins in the phase, and price of a unit that ends in the
-    phase. These prices come from orders and stays.
+    """Amounts that the constraints on orders and stays add to the price of a unit of work, as two arrays of shape
+    (items, phases): for a unit that begins in the phase, and for a unit that ends in the phase. An amount can be
+    negative.
     """
     begun, done = (np.zeros((len(program.items), program.phases)) for _ in range(2))
     counts = np.array([item.count for item in program.items])
@@ -179,13 +199,44 @@ def _prices_of_order(program: PhaseProblem, weights: PhaseWeights) -> tuple[Floa
     return begun, done
 
 
+MOST_REMEMBERED = 64
+"""Largest number of programs whose bounds are cached."""
+_remembered: dict[Hashable, int] = {}
+
+
+def best_bound_cycles(program: PhaseProblem) -> int:
+    """Largest lower bound in cycles that the solver finds for a program. The bounds of the last MOST_REMEMBERED
+    programs are cached: if only energies of the hardware change, the program stays the same.
+    """
+    content = _content_of(program)
+    if content not in _remembered:
+        cycles = bound_cycles(program, best_weights(program))
+        while len(_remembered) >= MOST_REMEMBERED:
+            _remembered.pop(next(iter(_remembered)), None)
+        _remembered[content] = cycles
+    return _remembered[content]
+
+
+def _content_of(value: Any) -> Hashable:
+    """Hashable key of a program, or of a part of a program. Equal contents have equal keys."""
+    if isinstance(value, np.ndarray):
+        return ArrayContent.of(value)
+    if isinstance(value, tuple):
+        return tuple(_content_of(part) for part in value)
+    if is_dataclass(value):
+        return tuple(_content_of(getattr(value, column.name)) for column in fields(value))
+    return value  # type: ignore[no-any-return]
+
+
 def best_weights(program: PhaseProblem) -> PhaseWeights:
     """Weights of the best bound that the solver finds; zeros if it finds no bound."""
     return _Primal(program).weights()
 
 
 class _Primal:
-    """Linear program for the share of each item that is done in each way and phase. Its dual values are the weights."""
+    """Linear program whose variables are the shares of each item (units of work) that are done in each way and phase.
+    The dual values of the program are the weights.
+    """
 
     def __init__(self, program: PhaseProblem) -> None:
         from ortools.linear_solver import pywraplp  # it takes a while to import
@@ -225,7 +276,10 @@ class _Primal:
         return self.solver.NumVar(0.0, self.no_limit, "")
 
     def _add(self, number: int, item: Item, is_ordered: bool) -> None:
-        """Add an item with variables for its share in each leg and phase, and with its loads."""
+        """Add an item to the linear program: variables for its share in each leg and phase, and its loads. `number` is
+        the position of the item in the program. With `is_ordered`, also add two variables for the end of each phase:
+        the share that has begun, and the share that is done.
+        """
         parts = {leg: [self._part() for _ in range(item.first, item.last + 1)] for leg in item.legs}
         all_of_it = self._equal(1.0)
         for (way, leg), of_phase in parts.items():
@@ -256,7 +310,10 @@ class _Primal:
             self.done[number] = self.begun[number] if is_one else self._sums(ends)
 
     def _sums(self, ways: list[list[Any]]) -> list[Any]:
-        """[phase of the item, without its last] Variable for the share that is done by the end of the phase."""
+        """Variables for the share of an item that is done by the end of a phase: one variable for each phase in which
+        the item can be done, except the last phase. By the end of the last phase, the share is always 1. `ways` has one
+        list for each way, with a variable for the share that is done in each phase.
+        """
         sums: list[Any] = []
         for parts in list(zip(*ways, strict=True))[:-1]:
             total, defined = self._part(), self._equal(0.0)
@@ -269,10 +326,12 @@ class _Primal:
         return sums
 
     def _put(self, constraint: Any, sums: list[Any], first: int, phase: int, factor: float) -> float:
-        """Add `factor` times the sum at the end of `phase` to a constraint, and return 0.
+        """Add `factor` times an item's share at the end of `phase` to a constraint, and return the constant part of
+        this term.
 
-        Before the first phase of the item and after its last one, the sum is 0 or 1. The constraint then stays
-        unchanged, and `factor` times the sum is returned.
+        `sums` has one variable of the share for each phase from `first` on (`_sums`). If `phase` has a variable, the
+        variable is added to the constraint, and 0 is returned. Before `first`, the share is 0, so 0 is returned. From
+        the last phase of the item on, the share is 1, so `factor` is returned.
         """
         if phase < first:
             return 0.0

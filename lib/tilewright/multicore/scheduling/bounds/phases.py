@@ -1,8 +1,8 @@
-"""Lower bound on latency from the phases of a schedule (docs/proofs.md#bounds, "Phases").
+"""Lower bound of the latency from the phases of a schedule (docs/proofs.md#bounds, "Phases").
 
-In a chain of CNs, each CN waits for the previous one. Phases are the runs of these CNs and the times between the runs.
-On every core and link, the work of a phase must fit the length of the phase. Data that stay on chip from one phase to
-the next must fit the memories.
+In a chain of CNs, each CN waits for the previous one. The phases are the runs of these CNs, and the times before,
+between and after the runs. The work that a core or link must do in a phase takes at most the length of the phase. Data
+that stay on chip from one phase to the next must fit the memories.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,33 +13,37 @@ from tilewright.multicore.scheduling.bounds.chains import NodeChain, chain_of
 from tilewright.multicore.scheduling.bounds.classes import CnClasses
 from tilewright.multicore.scheduling.bounds.limits import changes
 from tilewright.multicore.scheduling.bounds.paths import LongestPaths
-from tilewright.multicore.scheduling.bounds.phase_program import Item, PhaseProblem, best_weights, bound_cycles
+from tilewright.multicore.scheduling.bounds.phase_program import Item, PhaseProblem, best_bound_cycles
 from tilewright.multicore.scheduling.bounds.work import PossibleMoves
 from tilewright.multicore.scheduling.problem import Booleans, Floats, Integers, SchedulingProblem
 
 MOST_CNS = 32
-"""Largest number of CNs in a chain."""
+"""Largest number of CNs in a chain (the CNs that divide the schedule into phases)."""
 MOST_CHOICES = 40_000
-"""Largest number of choices (ways times phases, summed over all items). If there are more, fewer phases are used."""
+"""Largest number of variables of the linear program, as `PhaseProblem.choices` counts them. If a program would have
+more variables, a shorter chain with fewer phases is used.
+"""
 
 
 def phases_latency_cycles(
     problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves
 ) -> int:
-    """Best lower bound in cycles that phases give."""
+    """Best lower bound of the latency in cycles from the phases of a schedule; 0 if there are no CNs. The phases belong
+    to the chain of CNs that `longest_program` chooses.
+    """
     if not len(paths.head):
         return 0
     program = longest_program(
         lambda chain: phase_problem(problem, classes, paths, moves, chain), problem, paths, MOST_CNS, MOST_CHOICES
     )
-    return bound_cycles(program, best_weights(program))
+    return best_bound_cycles(program)
 
 
 def longest_program(
     make: Callable[[NodeChain], PhaseProblem], problem: SchedulingProblem, paths: LongestPaths, cns: int, choices: int
 ) -> PhaseProblem:
-    """Program of the longest chain with at most `cns` CNs and at most `choices` choices. If every chain has more
-    choices, it is the program of a chain of one CN.
+    """Program that `make` returns for a chain with at most `cns` CNs. `cns` is halved until the program has at most
+    `choices` variables, or the chain has only one CN.
     """
     while True:
         program = make(chain_of(problem, paths, cns))
@@ -63,7 +67,9 @@ def phase_problem(
 def limits_of_phases(
     problem: SchedulingProblem, paths: LongestPaths, chain: NodeChain, cores: int
 ) -> tuple[Integers, Floats]:
-    """Pair ([phase] smallest length in cycles, [phase, resource] cycles in which the resource is idle)."""
+    """Pair (smallest length in cycles of each phase; array of shape (phases, resources): number of cycles in the phase
+    during which the resource cannot work on any item). The resources are the on-chip cores, then the links.
+    """
     last = 2 * len(chain.cns)
     least = np.zeros(last + 1, np.int64)
     least[1::2] = paths.runtime[chain.cns]
@@ -88,8 +94,9 @@ def _runs(problem: SchedulingProblem, classes: CnClasses, chain: NodeChain, on_c
 
 
 def run_loads(problem: SchedulingProblem, classes: CnClasses, on_chip: Integers, number: int) -> Floats:
-    """[allowed core, 1, resource] Cycles for which one CN of a class occupies the resource, including its streams. The
-    core is the way, and there is one leg.
+    """Cycles for which one CN of class `number` occupies each resource, including its streams: array of shape (allowed
+    cores, 1 leg, resources). Each allowed core is a way to run the CN. The resources are the on-chip cores, then the
+    links.
     """
     system = problem.system
     rows = []
@@ -113,8 +120,9 @@ class MemorySets:
         self._known: dict[tuple[int, int, int], int] = {}
 
     def of(self, producer: int, reader: int, operand: int) -> int:
-        """Number of the set of memories that can hold a piece from its producer to a reader. `producer` is -1 for a
-        constant, and the CN `reader` reads the piece by `operand`.
+        """Index of the set of memories that can hold a piece on its way to a reader. `producer` is the CN that makes
+        the piece, or -1 if the piece comes from the off-chip memory. `reader` is the CN that reads the piece by
+        `operand`.
         """
         of_cn = self._classes.of_cn
         key = (int(of_cn[producer]) if producer >= 0 else -1, int(of_cn[reader]), operand)
@@ -130,7 +138,9 @@ class MemorySets:
         return self._known[key]
 
     def limits(self) -> tuple[Floats, Booleans]:
-        """Pair ([set] capacity in bits, [set, other set] whether the set is a subset of the other set)."""
+        """Pair (capacity in bits of each set, array of shape (sets, sets): true if the first set is a subset of the
+        second).
+        """
         sets = list(self._numbers)
         capacity = self._system.memory_capacity_bits
         room = np.array([float(sum(int(capacity[memory]) for memory in one)) for one in sets])
@@ -141,7 +151,9 @@ class MemorySets:
 def _moves(
     problem: SchedulingProblem, moves: PossibleMoves, chain: NodeChain, memories: MemorySets, cores: int
 ) -> list[Item]:
-    """Items for data that must reach their reader. If a piece must move for several reasons, only one reason counts."""
+    """Items for pieces that must move: to a CN that reads them or, for results of the network, to the off-chip memory.
+    If a piece must move for several reasons (`PossibleMoves`), only one of these reasons counts.
+    """
     producer, reader = moves.producer, moves.reader
     if not len(moves.piece):
         return []
@@ -178,7 +190,11 @@ def _moves(
 
 
 def ways_of(moves: PossibleMoves, kind: int, cores: int, links: int) -> tuple[Floats, Booleans]:
-    """Pair ([way, leg, resource] cycles for which a bit occupies the resource, [way] whether the bit stays on chip)."""
+    """Pair of arrays for the ways to move data of the kind `kind`: (cycles for which a bit occupies a resource, of
+    shape (ways, legs, resources); true if a bit that takes the way stays on chip, one entry for each way). A leg is one
+    of the one or two moves of a way. The resources are the on-chip cores, then the links. `cores` and `links` are the
+    numbers of these.
+    """
     evicting = moves.evicting[kind]
     legs = evicting.shape[1]
     direct: Sequence[Floats] = [np.zeros((legs, links))] if moves.stays[kind] else list(moves.ways[kind])

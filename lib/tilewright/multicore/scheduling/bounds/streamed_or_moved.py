@@ -1,5 +1,6 @@
-"""Lower bounds for data that stream on some allowed cores of a CN and must move on its other cores
-(docs/proofs.md#bounds).
+"""Lower bounds for data that a CN streams on some of its allowed cores.
+
+On the other allowed cores of the CN, the data must move before or after the run (docs/proofs.md#bounds).
 """
 
 import math
@@ -16,25 +17,27 @@ from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, Fl
 
 @dataclass(frozen=True, eq=False)
 class StreamedOrMoved:
-    """Pieces that are either streamed or moved, depending on the core of a CN. They must be fetched or written if the
-    operand does not stream on this core.
+    """Pairs of a piece and the CN that reads or produces it. The piece streams if the CN runs on certain cores. On the
+    other allowed cores of the CN, the piece does not stream and must be fetched or written. Each pair is an entry of
+    the arrays below.
     """
 
     piece: Integers
-    """[entry] Number of the piece"""
+    """Number of the piece (one value for each pair of a piece and its CN)"""
     cn: Integers
-    """[entry] CN that reads or produces the piece"""
+    """Number of the CN that reads or produces the piece (one value for each pair of a piece and its CN)"""
     operand: Integers
-    """[entry] Operand by which the CN reads the piece, or `OUTPUT_OPERAND` for a result"""
+    """Operand by which the CN reads the piece, or `OUTPUT_OPERAND` for a result (one value for each entry)"""
 
     def more(
         self, problem: SchedulingProblem, classes: CnClasses, of_class: Floats, amount: Floats, own: Booleans
     ) -> float:
-        """Amount by which the selected entries raise a lower bound.
+        """Amount by which the selected entries raise a lower bound that is a sum over CNs. The mask `own` selects
+        entries.
 
-        The lower bound is a sum over CNs, each on its cheapest allowed core. `of_class` [class, core] is the value of a
-        CN without the entries. `amount` [entry] is added to it on the cores on which the piece must move. `own` [entry]
-        selects entries.
+        In this sum, each CN counts on its cheapest allowed core. `of_class` is an array of shape (classes, cores) with
+        the value of a CN without the entries. `amount` has one value for each entry, which is added on each core on
+        which the piece of the entry must move.
         """
         cns, place = np.unique(self.cn[own], return_inverse=True)
         if not len(cns):
@@ -47,7 +50,7 @@ class StreamedOrMoved:
         return float(np.sum(with_moves.min(axis=1) - taken.min(axis=1)))
 
     def energy_pj(self, problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> float:
-        """Energy in pJ that these pieces add to the smallest energy of the CNs."""
+        """Energy in pJ that the moves of these pieces add to the lower bound of the total energy of all CNs."""
         if not len(self.piece):
             return 0.0
         bits, out = problem.graph.piece_bits[self.piece], self.operand == OUTPUT_OPERAND
@@ -59,10 +62,9 @@ class StreamedOrMoved:
 
 
 def streamed_or_moved(problem: SchedulingProblem, classes: CnClasses, fetched: Booleans) -> StreamedOrMoved:
-    """Pieces that are either streamed or moved: constants that are not in `fetched`, and results that can stream. The
-    result is empty if data that fit a core may stream.
-
-    A constant counts only for the first CN that reads it and can fetch it.
+    """Pieces that a schedule must either stream or move: constants that are not in the mask `fetched`, and results of
+    the network that can stream. A constant counts only for one CN: the first one that reads the constant and can fetch
+    it. If data that fit a core may stream (`may_stream`), the result has no pieces.
     """
     if classes.may_stream:
         return StreamedOrMoved(*(np.zeros(0, np.int64) for _ in range(3)))
@@ -81,7 +83,7 @@ def streamed_or_moved(problem: SchedulingProblem, classes: CnClasses, fetched: B
 
 
 def cn_energy_pj(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Floats:
-    """[class, core] Energy in pJ of a CN on the core, including the energy of its streams."""
+    """Energy in pJ of a CN on the core, including the energy of its streams (one entry for each class and core)."""
     costs, system = problem.costs, problem.system
     off = system.off_chip_memory
     bits = costs.stream_bits[classes.row]
@@ -101,8 +103,9 @@ def off_chip_traffic(
     traffic: Sequence[TrafficLoad],
     either: StreamedOrMoved,
 ) -> int:
-    """Lower bound in cycles from the necessary off-chip traffic. Each CN counts with the core on which its traffic is
-    smallest.
+    """Lower bound in cycles from the off-chip traffic that every schedule needs: the largest of three bounds, from
+    reads, from writes, and from both together. In each of these bounds, each CN counts with the core on which this
+    traffic is smallest.
     """
     if len(classes.count) == 0:
         return 0

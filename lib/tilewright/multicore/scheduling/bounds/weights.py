@@ -1,4 +1,9 @@
-"""Search for the weights of resources that give the largest lower bound."""
+"""Search for the weights of resources, such as cores and links, that give the largest lower bound of the latency.
+
+The load of a resource is the number of cycles in which it is busy. Loads depend on a choice, such as the core of each
+CN. A schedule takes at least the load of its busiest resource, and therefore at least the weighted mean of the loads of
+all resources. The smallest weighted mean over all choices is a lower bound of the latency, whatever the weights are.
+"""
 
 import math
 from collections.abc import Callable
@@ -12,12 +17,29 @@ from tilewright.multicore.scheduling.problem import Floats
 Choice = TypeVar("Choice")
 
 
+class ArrayContent(NamedTuple):
+    """Content of an array, which can be compared and be a key of a table."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    data: bytes
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> "ArrayContent":
+        """Content of an array."""
+        return cls(array.shape, array.dtype.str, array.tobytes())
+
+    def array(self) -> np.ndarray:
+        """Array with this content. The array is read-only."""
+        return np.frombuffer(self.data, self.dtype).reshape(self.shape)
+
+
 class Weighted(NamedTuple):
     """Lower bound, and the weights of resources that give it."""
 
     cycles: int
     weights: Floats
-    """[resource] Weight; the weights sum to 1"""
+    """Weight (one entry for each resource); the weights sum to 1"""
 
 
 def best_by_weights(
@@ -26,15 +48,20 @@ def best_by_weights(
     bound: Callable[[Floats], tuple[float, Choice]],
     load: Callable[[Choice], Floats],
     cycles_only: bool = False,
+    known: int = 0,
 ) -> Weighted:
-    """Largest lower bound in cycles that a search over weights finds, rounded up.
+    """Largest lower bound in cycles that a search over weights finds, rounded up. Any weights give a valid bound.
 
-    `bound` takes weights that sum to 1. It returns the bound that they give, and the choice that is cheapest at these
-    weights. `load` returns the load that a choice puts on each resource. Any weights give a valid bound.
+    `bound` takes weights that sum to 1, and returns their bound and the choice that is cheapest at these weights.
+    `load` returns the load that a choice puts on each resource.
 
     The search makes `rounds` steps. Each step raises the weights of the most loaded resources. With `cycles_only`, the
-    search ends when no weights can give one more cycle. The cycles are then the same as after all steps, but the
-    weights can differ.
+    search can end earlier:
+
+    * If no weights can give one more cycle, the search ends. The cycles are the same as after all steps, but the
+      weights can differ.
+    * If no weights can give more than `known` cycles, the search ends. The result can be too small, but it is at most
+      `known`.
     """
     logarithm, average, best = np.zeros(resources), np.zeros(resources), 0.0
     weights: Floats = np.full(resources, 1.0 / max(resources, 1))
@@ -48,29 +75,35 @@ def best_by_weights(
         if max(by_average, by_weight) > best:
             best, weights = max((by_average, average / average.sum()), (by_weight, weight), key=lambda found: found[0])
         loads = load(cheapest)
-        if not loads.any() or (cycles_only and _cycles(best) >= ceiling.cycles_with(loads)):
+        if not loads.any() or (cycles_only and max(_cycles(best), known) >= ceiling.cycles_with(loads)):
             break
         logarithm += loads / loads.max() * (2.0 / math.sqrt(step))
     return Weighted(_cycles(best), weights)
 
 
 class _Ceiling:
-    """Upper limit of all bounds that any weights give, computed from the loads of choices.
+    """Upper limit for the lower bound that any weights of the resources can give. It is computed from the loads that
+    some choices put on the resources. A choice fixes how all work is done, such as the core of each CN.
 
-    A bound is at most the weighted load of any choice. Therefore it is at most the largest load in any mix of choices.
+    For given weights, the bound is the smallest weighted mean of loads over all choices. So it is at most the weighted
+    mean of the loads of each choice, and at most that of a mix of choices. In a mix, the load of a resource is the mean
+    of its loads under several choices. The weights sum to 1, so the bound is at most the largest load in a choice or a
+    mix.
     """
 
     def __init__(self, resources: int) -> None:
         self._mixes = np.zeros((2, resources))
-        """[mix, resource] Sum of the loads so far. The first mix has each load once, and the second has each load times
-        its step number
+        """Two weighted sums of the loads of all choices so far: array of shape (2, resources). In the first sum, the
+        factor of a choice is 1; in the second sum, the factor is the number of the search step that found the choice
         """
         self._shares = np.zeros((2, 1))
-        """[mix] Sum of the weights with which the mix has counted loads"""
+        """Sum of the factors of all choices so far, for each of the two sums of loads: array of shape (2, 1)"""
         self._least = math.inf
 
     def cycles_with(self, loads: Floats) -> int:
-        """Limit in cycles after one more choice with these loads, rounded up in the same way as bounds."""
+        """Upper limit in cycles of the lower bounds that any weights can give. It follows from `loads`, the loads of a
+        new choice, and from the loads of all earlier choices. It is rounded up in the same way as bounds.
+        """
         share = np.array([[1.0], [float(self._shares[0, 0]) + 1]])
         self._mixes += share * loads
         self._shares += share
@@ -79,5 +112,5 @@ class _Ceiling:
 
 
 def _cycles(bound: float) -> int:
-    """Bound that is rounded up to whole cycles."""
+    """Bound in whole cycles, rounded up."""
     return math.ceil(bound * (1 - SLACK))

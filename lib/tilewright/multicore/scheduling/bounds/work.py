@@ -2,13 +2,14 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from tilewright.multicore.scheduling.bounds.classes import CnClasses
 from tilewright.multicore.scheduling.bounds.limits import changes
-from tilewright.multicore.scheduling.bounds.weights import Weighted, best_by_weights
+from tilewright.multicore.scheduling.bounds.weights import ArrayContent, Weighted, best_by_weights
 from tilewright.multicore.scheduling.problem import (
     OUTPUT_OPERAND,
     Booleans,
@@ -20,7 +21,8 @@ from tilewright.multicore.scheduling.problem import (
 
 
 def fetched_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
-    """[piece] Whether the piece is a constant that must be fetched, because some CN never streams it."""
+    """True if the piece is a constant that must be fetched, because some CN never streams it (one entry for each
+    piece)."""
     piece, operand = problem.fetch_order
     fetched = np.zeros(len(problem.graph.piece_bits), np.bool_)
     fetched[piece[classes.never_streams[classes.of_cn[problem.need_cn], operand]]] = True
@@ -28,9 +30,8 @@ def fetched_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
 
 
 def written_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
-    """[piece] Whether the piece is a result that must be written off-chip from an on-chip memory, because its producer
-    never streams it.
-    """
+    """True if the piece is a result that must be written off-chip from an on-chip memory, because its producer never
+    streams it (one entry for each piece)."""
     graph = problem.graph
     written = graph.piece_is_output.copy()
     results = np.flatnonzero(written)
@@ -40,10 +41,8 @@ def written_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
 
 _ROUNDS = 300
 Way = tuple[tuple[int, ...], ...]
-"""Links over which a piece moves (its way), one tuple for each leg, each link once.
-
-A direct way has one leg. A way through the off-chip memory has two legs: the write, and a fetch at any later time.
-"""
+"""Links over which a piece moves: one tuple for each leg, with each link once. A direct way has one leg. A way through
+the off-chip memory has two legs: the write, and a fetch at any later time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,22 +50,27 @@ class CompulsoryMoves:
     """Kinds of moves that every schedule must make, with all possible ways of each kind."""
 
     bits: Integers
-    """[move] Total bits of the pieces with this kind of move; each piece counts once"""
+    """Total bits of all pieces with this kind of move (one entry for each kind); each piece counts once"""
     start: Integers
-    """[move + 1] Position of the first way of the move; the last entry is the number of ways"""
+    """Position of the first way of the kind of move among the rows of `cycles_per_bit` (one entry for each kind). One
+    more entry at the end has the total number of ways"""
     cycles_per_bit: Floats
-    """[way, link] Cycles for which a bit occupies the link"""
+    """Cycles for which a bit occupies the link (one entry for each way and link)"""
 
-    def latency_cycles(self, rounds: int = _ROUNDS) -> int:
-        """Best lower bound on latency in cycles that weights of links give. It holds because no link carries more than
-        its width.
-        """
-        return self.weighted(rounds, cycles_only=True).cycles if len(self.bits) else 0
+    def latency_cycles(self, rounds: int = _ROUNDS, known: int = 0) -> int:
+        """Largest lower bound of the latency in cycles that the search over weights of links finds (`bounds.weights`);
+        0 if there are no moves. The bound is valid because no link carries more than its width in a cycle.
 
-    def weighted(self, rounds: int = _ROUNDS, cycles_only: bool = False) -> Weighted:
-        """Best lower bound, and its weight for each link. There must be at least one move. With `cycles_only`, the
-        search for weights can end earlier (`best_by_weights`).
+        If no weights of links give more than `known` cycles, the search can end early. The result is then valid, but
+        not the best bound.
         """
+        if not len(self.bits):
+            return 0
+        return _cycles_of(*(ArrayContent.of(array) for array in vars(self).values()), rounds, known)
+
+    def weighted(self, rounds: int = _ROUNDS, cycles_only: bool = False, known: int = 0) -> Weighted:
+        """Largest lower bound in cycles that the search over weights of links finds, with the weight of each link.
+        There must be at least one move. With `cycles_only`, the search can end earlier; `best_by_weights` says when."""
         move_of_way = np.repeat(np.arange(len(self.bits)), np.diff(self.start))
 
         def bound(weight: Floats) -> tuple[float, Integers]:
@@ -79,59 +83,66 @@ class CompulsoryMoves:
             loads: Floats = self.bits @ self.cycles_per_bit[ways[np.unique(move_of_way[ways], return_index=True)[1]]]
             return loads
 
-        return best_by_weights(self.cycles_per_bit.shape[1], rounds, bound, load, cycles_only)
+        return best_by_weights(self.cycles_per_bit.shape[1], rounds, bound, load, cycles_only, known)
+
+
+@lru_cache(maxsize=2048)
+def _cycles_of(bits: ArrayContent, start: ArrayContent, cycles_per_bit: ArrayContent, rounds: int, known: int) -> int:
+    moves = CompulsoryMoves(bits.array(), start.array(), cycles_per_bit.array())
+    return moves.weighted(rounds, cycles_only=True, known=known).cycles
 
 
 @dataclass(frozen=True, eq=False)
 class PossibleMoves:
-    """Reasons why pieces move: a CN reads the piece, or the piece is a result of the network. Each reason is one entry
-    of the columns.
-    """
+    """Reasons why pieces move: a CN reads the piece, or the piece is a result of the network. The arrays have one entry
+    for each reason, for each piece, or for each kind of move."""
 
     piece: Integers
-    """[reason] Piece, in rising order. The first reason of a piece has the kind of move that takes the longest on idle
-    links
-    """
+    """Number of the piece, in rising order (one entry for each reason to move a piece). The reasons of a piece are
+    sorted by a sum, largest first: the cycles for which one bit occupies each link, summed over the links of the way
+    that makes this sum smallest"""
     piece_bits: Integers
-    """[piece] Size of the piece in bits"""
+    """Size of the piece in bits (one entry for each piece)"""
     reader: Integers
-    """[reason] CN that reads the piece; -1 for a result of the network"""
+    """CN that reads the piece (one entry for each reason); -1 for a result of the network"""
     producer: Integers
-    """[reason] CN that produces the piece; -1 for a constant"""
+    """CN that produces the piece (one entry for each reason to move a piece); -1 for a constant"""
     fetched: Booleans
-    """[reason] Whether the piece comes from the off-chip memory. This holds for constants and for data that their
-    producer streams out
-    """
+    """True if the piece comes from the off-chip memory (one entry for each reason). This holds for constants and for
+    data that their producer streams out"""
     operand: Integers
-    """[reason] Memory operand by which the piece is read, or written if it is a result"""
+    """Memory operand by which the piece is read, or written if it is a result (one entry for each reason to move a
+    piece)"""
     kind: Integers
-    """[reason] Number of the kind of move, an index of the following columns"""
+    """Number of the kind of move (one entry for each reason). It is the index in the fields that have one entry for
+    each kind"""
     ways: tuple[Floats, ...]
-    """[kind] Array [way, leg, link] of the cycles for which a bit occupies the link. A second leg is at the same time
-    or later. The array has no ways if data need not move over a link
-    """
+    """Cycles for which one bit occupies a link: for each kind, an array of shape (ways, 2 legs, links). The second leg
+    of a way takes place at the same time as the first leg, or later. The array has no ways if data of this kind need
+    not move over a link, or if there is no path"""
     evicting: tuple[Floats, ...]
-    """[kind] Array in the form of `ways`, with only the ways through the off-chip memory. It has such ways also for
-    data that could stay on chip
-    """
+    """Arrays in the form of `ways`, one for each kind, with only the ways through the off-chip memory. Unlike `ways`,
+    they also have the ways of data that could stay on chip"""
     stays: Booleans
-    """[kind] Whether data need not move, because the piece can be read where it was produced"""
+    """True if data need not move over a link, because the piece can be read where it was produced, or over a path
+    without links (one entry for each kind)"""
     energy_pj: Floats
-    """[kind] Smallest energy in pJ to move a bit, over links and in the memories at both ends; 0 for fetches and
-    results
-    """
+    """Smallest energy in pJ to move a bit, over links and in the memories at both ends (one entry for each kind); 0 for
+    fetches, for results, and for data that need not move"""
 
     def once(self, kept: Booleans) -> Integers:
-        """Position of the first selected reason of each piece. `kept` [reason] selects reasons."""
+        """Position of the first selected reason of each piece that has a selected reason. The mask `kept` selects
+        reasons to move pieces."""
         chosen = np.flatnonzero(kept)
         return chosen[changes(self.piece[chosen])]
 
     def bits(self, kept: Booleans) -> int:
-        """Total bits of the pieces that have a selected reason. `kept` [reason] selects reasons."""
+        """Total bits of the pieces that have a selected reason. The mask `kept` selects reasons."""
         return int(self.piece_bits[self.piece[self.once(kept)]].sum())
 
     def compulsory(self, kept: Booleans) -> CompulsoryMoves:
-        """Moves that are necessary for the selected reasons. `kept` [reason] selects reasons."""
+        """Necessary moves for the selected reasons to move pieces, grouped by kind of move. The mask `kept` selects
+        reasons. For each piece, only its first selected reason counts."""
         chosen = self.once(kept)
         bits = np.zeros(len(self.ways), np.int64)
         np.add.at(bits, self.kind[chosen], self.piece_bits[self.piece[chosen]])
@@ -142,19 +153,23 @@ class PossibleMoves:
         return CompulsoryMoves(bits[used], start, np.concatenate(tables) if tables else np.zeros((0, 0)))
 
     def core_to_core_energy_pj(self) -> float:
-        """Smallest energy in pJ of all moves from core to core. For each piece, only the most expensive move counts."""
+        """Lower bound, in pJ, of the energy of all moves from core to core. Each piece counts once, with its move that
+        needs the most energy."""
         most = np.zeros(len(self.piece_bits))
         np.maximum.at(most, self.piece, self.energy_pj[self.kind])
         return float(self.piece_bits @ most)
 
 
 def possible_moves(problem: SchedulingProblem, classes: CnClasses, with_streamed: bool = False) -> PossibleMoves:
-    """Possible moves of a problem.
+    """Moves that can be necessary in a schedule of a problem.
 
     A constant must reach a memory from which some CN reads it. A result must leave the memory of its producer. Data
-    between CNs must move unless allowed cores of the two CNs share the memory. Data that can stream are left out. With
-    `with_streamed`, data that stream always at one end and never at the other end are included, because they must be
-    fetched or written.
+    between CNs must move unless allowed cores of the two CNs share the memory. Data are left out if they stream on some
+    allowed core of the CN that reads or produces them.
+
+    With `with_streamed`, two kinds of data between CNs are included nevertheless. If the producer streams the data out
+    on every allowed core, and the reader streams them on none, the data must be fetched. If the reader streams the data
+    on every allowed core, and the producer streams them out on none, the data must be written off-chip.
     """
     graph, of_cn, never_streams = problem.graph, classes.of_cn, classes.never_streams
     sets, set_of_class = np.unique(classes.allowed, axis=0, return_inverse=True)
@@ -211,12 +226,12 @@ def possible_moves(problem: SchedulingProblem, classes: CnClasses, with_streamed
 
 _LEGS = 2
 """Largest number of legs of a way. A way through the off-chip memory has two legs, because the fetch can be much later
-than the write.
-"""
+than the write."""
 
 
 def _load(way: Way, widths: Integers) -> Floats:
-    """[leg, link] Cycles for which a bit occupies the link. Two legs over the same links become one leg."""
+    """Cycles for which a bit occupies a link: array of shape (2 legs, links). If both legs have the same links, the
+    first leg has the sum of both, and the second leg has 0."""
     loads = np.zeros((_LEGS, len(widths)))
     for load, links in zip(loads, way, strict=False):
         load[list(links)] = 1.0 / widths[list(links)]
@@ -233,9 +248,8 @@ class _Kind(NamedTuple):
     wanted: list[int]
     """Memories from which the piece can be read; the off-chip memory for results."""
     stays: bool
-    """True if the piece need not move over a link. Some sender produces it in a memory from which it is read, or some
-    path has no links.
-    """
+    """True if the piece need not move over a link, because some sender produces it in a memory from which it can be
+    read, or because some path from a sender to a reader has no links."""
 
 
 def _kind(system: CoreSystem, sets: Booleans, outside: int, kind: int, operands: int) -> _Kind:
@@ -254,9 +268,8 @@ def _kind(system: CoreSystem, sets: Booleans, outside: int, kind: int, operands:
 
 
 def _ends(system: CoreSystem, kind: _Kind) -> list[tuple[int, int, int]]:
-    """Triples (sender, fetching core, memory) of all possible transfers. If several cores share a memory, each of them
-    can fetch.
-    """
+    """Triples (sender, fetching core, memory) of all possible transfers. If several cores share a memory, each of these
+    cores can fetch into it."""
     fetchers = {memory: np.flatnonzero(np.any(system.core_memory == memory, axis=1)).tolist() for memory in kind.wanted}
     return [
         (sender, fetcher, memory) for sender in kind.senders for memory in kind.wanted for fetcher in fetchers[memory]
@@ -264,7 +277,7 @@ def _ends(system: CoreSystem, kind: _Kind) -> list[tuple[int, int, int]]:
 
 
 def _ways(system: CoreSystem, kind: _Kind) -> dict[Way, float]:
-    """Smallest energy in pJ per bit of each way; {} if there is no way."""
+    """Way -> smallest energy in pJ to move one bit over this way; {} if there is no way."""
     found: dict[Way, float] = {}
     for sender, fetcher, memory in _ends(system, kind):
         for path, off_chip_pj in _paths(system, sender, fetcher):
@@ -275,16 +288,18 @@ def _ways(system: CoreSystem, kind: _Kind) -> dict[Way, float]:
 
 
 def _ways_by_off_chip(system: CoreSystem, kind: _Kind) -> dict[Way, None]:
-    """Ways through the off-chip memory: the data are written and fetched again, even if they need not move."""
+    """Ways on which a piece is written to the off-chip memory and then fetched again, as keys of a dict without values.
+    Data that need not move can also take such a way."""
     ways = (_by_off_chip(system, sender, fetcher) for sender, fetcher, _ in _ends(system, kind))
     return dict.fromkeys(way for way in ways if way is not None)
 
 
 def _paths(system: CoreSystem, sender: int, receiver: int) -> list[tuple[Way, float]]:
-    """Pairs (way, energy in pJ per bit of accesses to the off-chip memory) from a sender to a receiver.
+    """Ways from a sender to a receiver, as pairs (way, energy). The energy, in pJ per bit, is the energy to write the
+    data to the off-chip memory and to read them back; 0 for a direct way.
 
-    The ways are the direct path and the way through the off-chip memory. Within a core there is also a way without
-    links.
+    The ways are the direct path and the way through the off-chip memory. If the sender is the receiver, there is also a
+    way without links.
     """
     memory = system.off_chip_memory
     paths: list[tuple[Way, float]] = [((), 0.0)] if sender == receiver else []
@@ -301,8 +316,7 @@ def _paths(system: CoreSystem, sender: int, receiver: int) -> list[tuple[Way, fl
 
 def _by_off_chip(system: CoreSystem, sender: int, receiver: int) -> Way | None:
     """Way through the off-chip memory: the sender writes the data, and the receiver fetches them. None if there is no
-    such way.
-    """
+    such way."""
     off, cores = system.off_chip_core, system.core_count
     if off in (sender, receiver):
         return None
@@ -313,15 +327,13 @@ def _by_off_chip(system: CoreSystem, sender: int, receiver: int) -> Way | None:
 
 def _links(system: CoreSystem, sender: int, receiver: int) -> tuple[int, ...]:
     """Links of a path, each once. A transfer occupies a link for bits / rate cycles, even if the path contains the link
-    twice.
-    """
+    twice."""
     return tuple(dict.fromkeys(system.path(sender, receiver).tolist()))
 
 
 def _energy(system: CoreSystem, path: list[int], home: int, wanted: int) -> float:
-    """Smallest energy in pJ to move a bit. It is the energy of the links, and a bit's share of a word in the memories
-    at both ends.
-    """
+    """Smallest energy in pJ to move a bit: energy of the links, plus the bit's share of the energy of a word in the
+    memories at both ends."""
     links = float(system.link_energy_pj_per_bit[path].sum())
     read = float(system.memory_read_energy_pj[home] / system.memory_read_bits[home])
     return links + read + float(system.memory_write_energy_pj[wanted] / system.memory_write_bits[wanted])

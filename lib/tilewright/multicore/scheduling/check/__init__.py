@@ -1,1 +1,3 @@
-"""Checks that compute the results of a schedule and the lower bounds again, from the problem and the logs."""
+"""Second computation of results, as a check: the results of a schedule from the problem and the logs, and lower bounds
+from the problem and the weights of a certificate.
+"""

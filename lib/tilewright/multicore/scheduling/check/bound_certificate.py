@@ -19,10 +19,12 @@ Path = tuple[int, ...] | None
 
 
 def certificate_faults(problem: SchedulingProblem, allowed: Booleans, certificate: Mapping[str, Any]) -> list[str]:
-    """Messages on claims of a certificate that do not follow from its weights.
+    """Messages about the claims of a certificate that the check rejects.
 
-    A claim is a lower bound over all allocations that `allowed` [cn, core] permits. The certificate has the bound and
-    its weights for each rule.
+    The certificate has one claim for each rule: a lower bound over all allocations that the array `allowed` (an entry
+    for each CN and core) permits. The check computes the bound of the rule again, and rejects a claim that exceeds the
+    computed bound. For the rules `core_work` and `link_traffic`, the bound is computed from the weights in the claim. A
+    claim with an unknown rule or a negative weight is rejected, too.
     """
     return list(_faults(_Exact(problem, allowed), certificate))
 
@@ -75,7 +77,7 @@ class _Exact:
         return core != self.off and int(self.costs.runtime_cycles[self.graph.cost_row[cn], core]) >= 1
 
     def streamed(self, cn: int, core: int) -> list[int]:
-        """[operand] Bits that the CN streams on the core."""
+        """Bits that the CN streams on the core (one entry for each operand)."""
         bits: list[int] = self.costs.stream_bits[self.graph.cost_row[cn], core].tolist()
         return bits
 
@@ -84,7 +86,9 @@ class _Exact:
         return all(self.streamed(cn, core)[operand] == 0 for core in self.cores_of[cn])
 
     def path(self, source: int, target: int) -> Path:
-        """Path from one core to another."""
+        """Path from one core to another; None if there is no path. If cores forward constants, a path from the off-chip
+        core has only the links that all such paths share.
+        """
         if source == target:
             return ()
         if not self.system.path_exists[source * self.system.core_count + target]:
@@ -105,7 +109,9 @@ class _Exact:
         return set.intersection(*(set(self.system.path(self.off, core).tolist()) for core in reached))
 
     def runtime(self, cn: int, core: int) -> int:
-        """Runtime of a CN in cycles. It is at least the number of cycles that its streams take at full width."""
+        """Runtime of a CN in cycles: its runtime in the cost table or, if this is longer, the time that its streams
+        take at the full width of their links.
+        """
         load: dict[int, int] = {}
         for operand, bits in enumerate(self.streamed(cn, core)):
             ends = (core, self.off) if operand == OUTPUT_OPERAND else (self.off, core)
@@ -117,8 +123,8 @@ class _Exact:
 
     @cached_property
     def rates(self) -> list[Fraction | None]:
-        """Largest rates in bits per cycle: data from the off-chip memory, data to it, and both together. None: no link
-        and no memory limits the rate.
+        """Largest rates in bits per cycle: from the off-chip memory, to it, and both together. A rate is None if no
+        link and no memory limits it.
         """
         others = [core for core in range(self.system.core_count) if core != self.off]
         reading = [path for core in others if (path := self.path(self.off, core)) is not None]
@@ -138,18 +144,24 @@ class _Exact:
         return Fraction(0) if rate is None else bits / rate
 
     def release(self, cn: int) -> int:
-        """Smallest number of cycles until the constants of a CN are on chip."""
+        """Smallest number of cycles from the start of the schedule until the constants of a CN are on chip. Constants
+        that the CN streams on some allowed core do not count.
+        """
         pieces = {p for p, o in self.needs[cn] if self.producer[p] < 0 and self.never_streams(cn, o)}
         return math.ceil(self._over(sum(self.bits[piece] for piece in pieces), self.rates[0]))
 
     def tail(self, cn: int) -> int:
-        """Smallest number of cycles from the end of a CN until its results are off-chip."""
+        """Smallest number of cycles from the end of a CN until its results are off-chip. Results that the CN streams on
+        some allowed core do not count.
+        """
         bits = sum(self.bits[piece] for piece in self.results if self.producer[piece] == cn)
         return math.ceil(self._over(bits, self.rates[1]))
 
     @cached_property
     def results(self) -> list[int]:
-        """Results of the network that every schedule writes off-chip."""
+        """Pieces that are results of the network and that every schedule moves off-chip after the end of their
+        producer, because the producer streams its output on no allowed core.
+        """
         outputs = [piece for piece, is_one in enumerate(self.graph.piece_is_output.tolist()) if is_one]
         return [piece for piece in outputs if self.never_streams(self.producer[piece], OUTPUT_OPERAND)]
 
@@ -161,10 +173,8 @@ class _Exact:
 
     @cached_property
     def either(self) -> dict[int, list[tuple[int, int]]]:
-        """Pairs (piece, operand), by CN, for pieces that stream on some cores of the CN and must move on its other
-        cores.
-
-        These pieces are results and constants. A constant counts only for the first CN that can fetch it.
+        """CN -> pairs (piece, operand) of constants and results that stream on some allowed cores of the CN, and must
+        move if the CN runs on another core. A constant counts only for the first CN that can fetch it.
         """
         found: dict[int, list[tuple[int, int]]] = {}
         seen = set(self.fetched)
@@ -181,12 +191,14 @@ class _Exact:
         return found
 
     def _moved(self, cn: int, core: int) -> list[tuple[int, int]]:
-        """Pairs (piece, operand) from `either` that must move if the CN runs on the core."""
+        """Pairs (piece, operand) that `either` lists for the CN and that must move if the CN runs on this core, because
+        the operand does not stream there.
+        """
         streams = self.streamed(cn, core)
         return [(piece, operand) for piece, operand in self.either.get(cn, ()) if streams[operand] == 0]
 
     def work(self, on_cores: Mapping[int, int], on_traffic: Sequence[int]) -> Fraction:
-        """Bound in cycles from weights on cores and on three amounts of off-chip traffic: reads, writes, and both
+        """Bound in cycles from weights of cores and of three kinds of off-chip traffic: reads, writes, and both
         together.
         """
         total = sum(on_cores.values()) + sum(on_traffic)
@@ -211,14 +223,17 @@ class _Exact:
         return weight * self.runtime(cn, core) + streams
 
     def _rate(self, source: int, target: int, home: int, wanted: int) -> int:
-        """Largest rate of a transfer in bits per cycle; 0 if there is no path."""
+        """Largest rate in bits per cycle of a transfer from memory `home` of core `source` to memory `wanted` of core
+        `target`; 0 if there is no path.
+        """
         path = self.path(source, target)
         words = (int(self.system.memory_read_bits[home]), int(self.system.memory_write_bits[wanted]))
         return 0 if path is None else min([*words, *(self.width[link] for link in path)])
 
     def _cycles(self, bits: int, source: int, wanted: int) -> Fraction | None:
-        """Smallest number of cycles of a transfer from the output memory of a core into a memory. The core that fetches
-        can be chosen; None if no core has a path.
+        """Smallest number of cycles of a transfer of `bits` from the output memory of core `source` into memory
+        `wanted`. If several cores have this memory, any of them can fetch. None if no path leads from `source` to a
+        core that has the memory.
         """
         home = self.memory[source][OUTPUT_OPERAND]
         targets = [core for core, row in enumerate(self.memory) if wanted in row]
@@ -226,7 +241,9 @@ class _Exact:
         return Fraction(bits, rate) if rate else None
 
     def delay(self, piece: int, cn: int, operand: int) -> int:
-        """Smallest number of cycles from the end of a piece's producer to the start of a CN that reads the piece."""
+        """Smallest number of cycles between the end of a piece's producer and the start of a CN that reads the
+        piece.
+        """
         first, off_chip, best = self.producer[piece], self.system.off_chip_memory, None
         for core in self.cores_of[first]:
             written = self._cycles(self.bits[piece], core, off_chip)
@@ -263,7 +280,7 @@ class _Exact:
         return Fraction(max((end[cn] + self.tail(cn) for cn in end), default=0))
 
     def links(self, weights: Mapping[int, int]) -> Fraction:
-        """Bound in cycles from weights on links. Every piece takes the cheapest of its possible ways."""
+        """Bound in cycles from weights of links. Every piece takes the cheapest of its possible ways."""
         total = sum(weights.values())
         of_link = [Fraction(weights.get(link, 0), width) for link, width in enumerate(self.width)]
         least: dict[int, Fraction] = {}
@@ -275,8 +292,8 @@ class _Exact:
         return sum((self.bits[p] * price for p, price in least.items()), Fraction(0)) / total if total else Fraction(0)
 
     def _reasons(self) -> Iterator[tuple[int, list[int], set[int]]]:
-        """Pieces that must move, as triples (piece, cores that can send it, memories of which at least one must receive
-        it).
+        """Triples (piece, cores that can send the piece, memories), one for each reason why a piece must move. At least
+        one of the memories must receive the piece.
         """
         for piece in self.results:
             yield piece, self.cores_of[self.producer[piece]], {self.system.off_chip_memory}
@@ -291,7 +308,10 @@ class _Exact:
                 yield piece, [self.off] if first < 0 else self.cores_of[first], wanted
 
     def _ways(self, senders: Sequence[int], wanted: set[int]) -> list[tuple[int, ...]]:
-        """Links of each possible way of a piece; [] if the piece need not move over links."""
+        """Possible ways of a piece from one of the cores `senders` to one of the memories `wanted`, each as a tuple of
+        links. A way is direct, or goes through the off-chip core. [] if the piece need not move over links, or if there
+        is no way.
+        """
         if wanted & {self.memory[sender][OUTPUT_OPERAND] for sender in senders}:
             return []
         ways: list[tuple[int, ...]] = []
@@ -304,8 +324,11 @@ class _Exact:
         return [] if () in ways else ways
 
     def energy_pj(self) -> Fraction:
-        """Smallest energy in pJ: each CN with its streams on the cheapest core, and all necessary moves in the cheapest
-        way.
+        """Lower bound in pJ of the energy of a schedule. It is the sum of two parts:
+
+        * each CN, with its streams and with the fetches and writes that only some of its allowed cores require
+          (`either`), on the allowed core on which this energy is smallest;
+        * each move that every schedule must make, over its cheapest way.
         """
         off = self.system.off_chip_memory
         found = Fraction(0)
@@ -316,7 +339,9 @@ class _Exact:
         return found + self._between_pj()
 
     def _off_chip_pj(self, bits: int, reading: bool) -> Fraction:
-        """Smallest energy in pJ to fetch or write a piece, with the cheapest links and the cheapest on-chip memory."""
+        """Smallest energy in pJ to fetch a piece (`reading` is true) or to write it, with the cheapest links and the
+        cheapest on-chip memory. `bits` is the size of the piece.
+        """
         off = self.system.off_chip_memory
         cores = [core for core in range(self.system.core_count) if core != self.off]
         ends = ((self.off, core) if reading else (core, self.off) for core in cores)
@@ -326,8 +351,8 @@ class _Exact:
         return bits * links + self._word_pj(bits, off, reading) + on_chip
 
     def _between_pj(self) -> Fraction:
-        """Smallest energy in pJ of the necessary moves between cores. It counts links, and a bit's share of a word in
-        the memories.
+        """Smallest energy in pJ of the necessary moves between cores. A move takes the energy of its links and of its
+        accesses to memories; a bit counts with its share of the energy of a word.
         """
         least: dict[int, Fraction] = {}
         for piece, senders, wanted in self._reasons():
@@ -364,7 +389,7 @@ class _Exact:
         return sum((Fraction(float(self.system.link_energy_pj_per_bit[link])) for link in links), Fraction(0))
 
     def _bit_pj(self, memory: int, reading: bool) -> Fraction:
-        """Energy in pJ to read or write one bit, as its share of the energy of a word."""
+        """Energy in pJ to read (`reading`) or to write one bit: the energy of a word divided by the bits of a word."""
         bits = (self.system.memory_read_bits if reading else self.system.memory_write_bits)[memory]
         return self._word_pj(1, memory, reading) / int(bits)
 

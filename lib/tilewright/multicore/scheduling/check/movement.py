@@ -1,6 +1,6 @@
-"""Checks of data movement: data are present while they are read, data fit the memories, and transfers are possible.
+"""Checks of data movement: data are present when they are read, data fit the memories, and transfers are possible.
 
-The check of a transfer covers its ends, path, rate, length, cause and broadcast.
+The check of a transfer covers its cores and memories, path, rate, duration, cause and broadcast.
 """
 
 from collections.abc import Collection
@@ -15,7 +15,9 @@ from tilewright.multicore.scheduling.state_record import CORE_TO_CORE, EVICTION,
 
 @dataclass(frozen=True, eq=False)
 class _Events:
-    """Events of pieces in memories, as columns. Each event lasts from `start` to `end`."""
+    """Events of pieces in memories, as columns. An event is an arrival, a read or a stay of a piece in a memory, and
+    lasts from `start` to `end`.
+    """
 
     piece: Integers
     memory: Integers
@@ -24,8 +26,8 @@ class _Events:
 
 
 def data_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of reads that happen before the data have arrived. Reads are made by transfers, by CNs, and at the end of
-    the schedule for results.
+    """Faults of reads that take place before the data have arrived. Transfers read data, CNs read data, and at the end
+    of the schedule each result of the network is read.
     """
     faults = []
     lookup = _Lookup(problem, _arrivals(problem, schedule))
@@ -42,7 +44,9 @@ def data_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
 
 
 def detour_faults(problem: SchedulingProblem, schedule: Schedule, layers: Collection[int]) -> list[str]:
-    """Faults of layers with detours whose results move directly instead of through the off-chip memory."""
+    """Faults of transfers that move a piece directly from core to core, although the results of its layer must take a
+    detour through the off-chip memory. `layers` has the numbers of the layers with such results.
+    """
     moves = schedule.transfers
     producer = problem.graph.piece_producer[moves["piece"]]
     is_of_layers = (producer >= 0) & np.isin(problem.graph.layer[producer], list(layers))
@@ -55,10 +59,8 @@ def detour_faults(problem: SchedulingProblem, schedule: Schedule, layers: Collec
 
 
 def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of memories.
-
-    A memory never holds more than its capacity, and always has space for the data in use. It gains only data that
-    arrive, and an on-chip memory is empty at the end.
+    """Faults of memories. A memory must never hold more than its capacity or less than the data in use. Its content may
+    grow only when data arrive, and by their size. An on-chip memory must be empty at the end.
     """
     faults: list[str] = []
     stays = _stays(problem, schedule)
@@ -91,14 +93,14 @@ def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
 
 
 def _streams(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
-    """[cn, operand] Whether the operand of the CN streams."""
+    """True if the operand of the CN streams (one entry for each CN and operand)."""
     found: Booleans = problem.costs.stream_bits[problem.graph.cost_row, schedule.allocation] > 0
     return found
 
 
 def _memory_of(problem: SchedulingProblem, schedule: Schedule) -> Integers:
-    """[cn, operand] Memory that holds the operand while the CN runs. It is a memory of the CN's core, or the off-chip
-    memory if the operand streams.
+    """Memory that holds the operand while the CN runs (one entry for each CN and operand). It is a memory of the CN's
+    core, or the off-chip memory if the operand streams.
     """
     system = problem.system
     found: Integers = np.where(
@@ -110,8 +112,8 @@ def _memory_of(problem: SchedulingProblem, schedule: Schedule) -> Integers:
 def _arrivals(problem: SchedulingProblem, schedule: Schedule) -> _Events:
     """Arrivals of pieces in memories: constants, results of CNs, and pieces that transfers bring.
 
-    An arriving piece occupies space from `start` on, and can be read from `end` on. In the off-chip memory, a piece
-    occupies space only from `end` on.
+    An arriving piece occupies space from the time `start`, and can be read from the time `end`. In the off-chip memory,
+    it occupies space only from `end`.
     """
     graph, moves, off_chip = problem.graph, schedule.transfers, problem.system.off_chip_memory
     constants, made = np.flatnonzero(graph.piece_producer < 0), np.flatnonzero(graph.piece_producer >= 0)
@@ -132,7 +134,7 @@ def _sent(schedule: Schedule) -> _Events:
 
 
 def _needed(problem: SchedulingProblem, schedule: Schedule) -> _Events:
-    """[need] Read of a piece by a CN."""
+    """Reads of pieces by CNs, one event for each need."""
     piece, operand = problem.fetch_order
     cn = problem.need_cn
     memory = _memory_of(problem, schedule)[cn, operand]
@@ -140,16 +142,14 @@ def _needed(problem: SchedulingProblem, schedule: Schedule) -> _Events:
 
 
 def _results(problem: SchedulingProblem, schedule: Schedule) -> _Events:
-    """Reads at the end of the schedule, one for each result. They express that the result must be in the off-chip
-    memory.
-    """
+    """Reads of the results of the network from the off-chip memory at the end of the schedule, one for each result."""
     results = np.flatnonzero(problem.graph.piece_is_output)
     end = np.full(len(results), schedule.latency_cycles)
     return _Events(results, np.full(len(results), problem.system.off_chip_memory), end, end)
 
 
 class _Lookup:
-    """Index of arrivals. It finds the arrival on which a read depends."""
+    """Index of arrivals, which finds the arrival that a read uses."""
 
     def __init__(self, problem: SchedulingProblem, arrivals: _Events) -> None:
         self._memories = len(problem.system.memory_capacity_bits)
@@ -159,13 +159,18 @@ class _Lookup:
         self._sorted = key[self._order]
 
     def _key(self, events: _Events, time: Integers) -> Integers:
-        """Sort key of events: piece, memory, then time. An arrival at the time of a read counts as before the read."""
+        """Sort key of events: piece, memory, then time. If an arrival and a read are at the same time, the arrival
+        comes first.
+        """
         place = events.piece * self._memories + events.memory
         found: Integers = place * (len(self._times) + 1) + np.searchsorted(self._times, time, side="right")
         return found
 
     def last_before(self, reads: _Events) -> Integers:
-        """[read] Last arrival of the piece in the memory that has ended when the read starts; -1 if there is none."""
+        """Index of the last arrival that the read can use (one entry for each read); -1 if there is none. A read can
+        use an arrival that brings the same piece into the same memory, and that ends before the read starts or at the
+        same time.
+        """
         key = self._key(reads, reads.start)
         last = np.searchsorted(self._sorted, key, side="right") - 1
         if not len(self._order):
@@ -176,10 +181,10 @@ class _Lookup:
 
 
 def _stays(problem: SchedulingProblem, schedule: Schedule) -> _Events:
-    """[arrival] Shortest possible stay of the piece in the memory.
+    """Shortest possible stay of a piece in a memory, for each arrival of a piece in a memory.
 
-    The logs do not contain stays, but a piece must stay from an arrival until the last read that depends on it. In the
-    off-chip memory a piece stays to the end.
+    The logs do not contain stays. But the piece must stay from its arrival until the last read that uses this arrival.
+    In the off-chip memory, a piece stays until the end of the schedule.
     """
     arrivals = _arrivals(problem, schedule)
     lookup, until = _Lookup(problem, arrivals), arrivals.end.copy()
@@ -222,7 +227,7 @@ def transfer_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]
 
 
 def _at_ends(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
-    """[transfer] Whether the two memories of the transfer belong to its two cores."""
+    """True if the two memories of the transfer belong to its two cores (one entry for each transfer)."""
     moves, memory_of = schedule.transfers, problem.system.core_memory
     source = np.any(memory_of[moves["source_core"]] == moves["source_memory"][:, None], axis=1)
     target = np.any(memory_of[moves["target_core"]] == moves["target_memory"][:, None], axis=1)
@@ -231,14 +236,16 @@ def _at_ends(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
 
 
 def _has_path(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
-    """[transfer] Whether the two cores of the transfer have a path or are the same core."""
+    """True if the two cores of the transfer have a path or are the same core (one entry for each transfer)."""
     source, target = schedule.transfers["source_core"], schedule.transfers["target_core"]
     found: Booleans = (source == target) | problem.system.path_exists[source * problem.system.core_count + target]
     return found
 
 
 def _words(problem: SchedulingProblem, schedule: Schedule) -> Integers:
-    """[transfer] Word width in bits at the end with the narrower words."""
+    """Smaller of two widths in bits (one entry for each transfer): the word that is read in the source memory, and the
+    word that is written in the target memory.
+    """
     read = problem.system.memory_read_bits[schedule.transfers["source_memory"]]
     written = problem.system.memory_write_bits[schedule.transfers["target_memory"]]
     found: Integers = np.minimum(read, written)
@@ -246,8 +253,9 @@ def _words(problem: SchedulingProblem, schedule: Schedule) -> Integers:
 
 
 def _causes(problem: SchedulingProblem, schedule: Schedule) -> Integers:
-    """[transfer] Cause that follows from the ends of the transfer. Writes of results have their own cause. All other
-    writes to the off-chip memory are evictions.
+    """Correct cause of the transfer, determined by its source memory and target memory (one entry for each transfer). A
+    write to the off-chip memory is a SINK_OUTPUT if the piece is a result of the network, and otherwise an EVICTION.
+    NONE if both memories are the off-chip memory.
     """
     moves, off_chip = schedule.transfers, problem.system.off_chip_memory
     inward, outward = moves["source_memory"] == off_chip, moves["target_memory"] == off_chip
@@ -257,9 +265,11 @@ def _causes(problem: SchedulingProblem, schedule: Schedule) -> Integers:
 
 
 def _broadcast_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of transfers that refer to a broadcast. For each of them there must be a transfer of the same piece, from
-    the same memory, at the same time, over a common bus or link with multicast. If the first links of both paths have
-    multicast, no common link is needed, because the source sends into both links at once.
+    """Faults of transfers that refer to a broadcast (`broadcast_of`).
+
+    Such a transfer must move the same piece as the transfer to which it refers, from the same memory, at the same time
+    and rate. In addition, both paths must share a bus, both paths must share a link with multicast, or the first links
+    of both paths must have multicast. In the last case, the source sends into both links at once.
     """
     moves, system = schedule.transfers, problem.system
     columns = ("piece", "source_memory", "start_cycles", "bits_per_cycle")

@@ -1,7 +1,9 @@
-"""Checks that a schedule follows the rules, from the problem and the logs, without the compiled scheduler.
+"""Checks that a schedule follows the rules.
 
-Some logs cannot be checked: their sizes do not fit the problem, or they contain numbers that the problem does not have.
-These faults are reported first.
+The checks use the problem and the logs, but not the compiled scheduler.
+
+If an array or a log of the schedule has the wrong shape or a value out of range (`log_faults`), only such faults are
+reported, because the other checks cannot read these logs.
 """
 
 from collections import defaultdict
@@ -21,7 +23,7 @@ from tilewright.multicore.scheduling.state_record import NONE, OFF_CHIP_STREAM
 def log_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     """Faults that prevent the other checks from reading the logs; [] if there are none."""
     if len(schedule.memory_changes) == 0 and len(problem.graph.piece_bits):
-        return ["the schedule was made without logs, so that it cannot be checked"]
+        return ["the schedule was made without logs, so it cannot be checked"]
     nodes, pieces = problem.graph.node_count, len(problem.graph.piece_bits)
     cores, links = problem.system.core_count, len(problem.system.link_bits_per_cycle)
     memories, causes = len(problem.system.memory_capacity_bits), len(CAUSES)
@@ -57,8 +59,8 @@ def log_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
 
 
 def _out_of_range(name: str, log: Records, ranges: dict[str, int]) -> list[str]:
-    """Faults of the columns of a log with entries outside their range. `ranges` has the upper limit of each column; the
-    lower limit is 0.
+    """Faults of a log: columns that have entries outside their range. `ranges` has the number of allowed values of each
+    column; entries must be at least 0 and smaller than this number.
     """
     return [
         f"{name}: {column} is out of range"
@@ -68,10 +70,8 @@ def _out_of_range(name: str, log: Records, ranges: dict[str, int]) -> list[str]:
 
 
 def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of counts and energy.
-
-    The bits over links and the words of memories must follow from the logs, the energy terms must follow from these
-    counts, and the total must be the sum of the terms.
+    """Faults of counts and energy. Bits over links and words of memories must follow from the logs, energy terms must
+    follow from these counts, and the total energy must be the sum of its terms.
     """
     link_bits, words_read, words_written = _counts(problem, schedule)
     faults = [
@@ -96,8 +96,8 @@ def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
 
 
 def _counts(problem: SchedulingProblem, schedule: Schedule) -> tuple[Integers, Integers, Integers]:
-    """Triple ([cause, link] bits, [cause, memory] words read, [cause, memory] words written) that follows from
-    transfers and streams.
+    """Counts that follow from the logs of transfers and streams, as triple: bits moved (array of shape (causes,
+    links)), words read, and words written (arrays of shape (causes, memories)).
     """
     system, moves = problem.system, schedule.transfers
     link_bits = np.zeros((len(CAUSES), len(system.link_bits_per_cycle)), np.int64)
@@ -139,12 +139,15 @@ def check_schedule(problem: SchedulingProblem, schedule: Schedule, has_barriers:
     The checks are:
 
     * Each CN runs once, on a core that can run it. The CN takes its runtime on this core, or the time of its streams if
-      the streams take longer. It starts after the end of its predecessors and, if stacks are barriers, after the end of
-      all CNs of earlier stacks.
+      the streams take longer. The CN starts after the end of its predecessors and, if stacks are barriers, after the
+      end of all CNs of earlier stacks.
     * No two CNs overlap on a core.
-    * Each transfer is between memories of cores that have a path, and its data are in the source memory. The rate of a
-      transfer is at most one word per cycle, and its length follows from its bits. A transfer shares links only with
-      the transfer of its broadcast.
+    * Each transfer goes from a memory of its source core to a memory of its target core. Between two different cores,
+      there is a path. The data are in the source memory when the transfer starts. A constant comes from the off-chip
+      memory, unless cores forward constants. A transfer moves at most one word per cycle, and lasts for its bits
+      divided by its rate, rounded up.
+    * A transfer that is part of a broadcast refers to a transfer that exists. The two transfers have the same piece,
+      source memory, start and rate, and paths over which one broadcast can serve both.
     * All inputs of a CN have arrived when it starts; operands that stream are in the off-chip memory; results of the
       network end in the off-chip memory.
     * No link ever carries more than its width.
@@ -158,7 +161,9 @@ def check_schedule(problem: SchedulingProblem, schedule: Schedule, has_barriers:
 
 
 def faults_by_rule(problem: SchedulingProblem, schedule: Schedule, has_barriers: bool = False) -> dict[str, list[str]]:
-    """Faults of a recorded schedule, by type of rule. The list of a type is empty if no rule of this type is broken."""
+    """Faults of a recorded schedule, by type of rule. The list of a type is empty if no rule of this type is broken. If
+    the logs of the schedule are invalid, the only type is `logs`, because no other rule can then be checked.
+    """
     logs = log_faults(problem, schedule)
     if logs:
         return {"logs": logs}
