@@ -1,17 +1,14 @@
-"""Result of a search for plans: the best schedule, how to reproduce it, the benefit of cuts, and all evaluated
-plans.
+"""Result of a search for plans: the best schedule, options that reproduce it, the benefit of cuts between stacks, and
+all evaluated plans.
 """
 
-import math
 import shlex
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 from tilewright.base.artifacts.codec import encode
-from tilewright.base.artifacts.digests import content_digest
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import OBJECTIVES, Goal, energy_delay_product
@@ -32,32 +29,59 @@ from tilewright.pipeline.stages.multi import run as multi_run
 from tilewright.pipeline.stages.multi.items import SystemProblem
 from tilewright.pipeline.stages.multi.run import MultiCoreProblem, fixed_mapping_text
 from tilewright.plans.cores import PlanFigures
-from tilewright.plans.evaluate import PlanEvaluator, PlanOutcome, Task
+from tilewright.plans.evaluate import PlanEvaluator, PlanOutcome
 from tilewright.plans.plan import Plan
-from tilewright.plans.search import FusionResult, FusionSearch, Progress, Tried
-from tilewright.plans.space import Fixed, PlanSpace, plan_space
-from tilewright.plans.tiling_bounds.bound import TilingBounds, any_plan_fields, tiling_bounds
-from tilewright.plans.work import PlanWork
+from tilewright.plans.space import PlanSpace
+from tilewright.plans.tiling_bounds.bound import TilingBounds, any_plan_fields
+from tilewright.plans.trials import FusionResult, Tried
 from tilewright.results.multi.cost_ranges import range_fields
 from tilewright.results.multi.summary import rate_fields, reload_rows
 from tilewright.search.options import CnSearchOptions
 
-MOST_CUTS = 12
-"""Largest number of cuts between stacks whose benefit is measured. Each measurement evaluates one more plan."""
+SEARCH_FIELDS = ("seed", "nb_plans", "nb_schedules", "fusion_time_budget_s", "fusion_cpu_budget_s", "islands")
+"""Names of the search options that `fusion.json` states."""
 
 
 @dataclass(frozen=True)
 class CutWorth:
-    """Benefit of one cut between two stacks, described by the latency and energy of the plan without this cut."""
+    """Benefit of one cut between two stacks: latency and energy of the plan without this cut."""
 
     after: str
     """Name of the last layer before the cut."""
     before: str
     """Name of the first layer after the cut."""
     figures: PlanFigures | None
-    """Latency and energy of the plan without the cut: the two stacks are merged, and tiles and cores stay the same.
-    None if this plan has no schedule.
+    """Latency and energy of the plan in which the two stacks are merged and the tiles and cores stay the same. None if
+    this plan has no schedule.
     """
+
+
+@dataclass(frozen=True)
+class ReductionTrial:
+    """Result of the search on a network in which some or no reductions are cut between cores."""
+
+    layers: tuple[str, ...]
+    """Names of the layers whose reductions are cut."""
+    parts: int
+    """Largest number of parts into which a reduction is to be cut; 1 if no reduction is cut. A reduction with fewer
+    indices has one part for each index.
+    """
+    shape: str
+    """Order in which the partial sums are added; '' if no reduction is cut."""
+    plans: int = 0
+    """Number of plans that were evaluated."""
+    figures: PlanFigures | None = None
+    """Latency and energy of the best plan; None if no plan has a schedule."""
+    is_best: bool = False
+    """True if this result is the best one, which the call returns."""
+
+    def to_dict(self) -> JsonObject:
+        """Row for this search in the list `reductions` of `fusion.json`."""
+        best = None if self.figures is None else _figures(self.figures)
+        return {
+            **{"layers": list(self.layers), "parts": self.parts, "shape": self.shape},
+            **{"plans": self.plans, "best": best, "is_best": self.is_best},
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +98,20 @@ class Fusion:
     """Function that returns the lower bounds over every plan."""
     start_digest: str = ""
     """Digest of the start plan and its cores; '' for a search without a start plan."""
+    reductions: tuple[ReductionTrial, ...] = ()
+    """Results of all searches of a call with the option `cut_reductions`: first the result for the network as it is,
+    then one result for each network with cut reductions. () if there was only one search.
+    """
+    limits: FusionOptions | None = None
+    """Limits that apply to this search alone, if it is one of several searches that share the limits of the call; None
+    for a single search.
+    """
+    searches: int = 1
+    """Number of searches that share the limits of the call."""
+    uncut: "Fusion | None" = None
+    """Result for the network as it is, without cuts of reductions. None if this `Fusion` itself is for the network as
+    it is.
+    """
 
     @property
     def best(self) -> PlanOutcome:
@@ -114,8 +152,8 @@ class Fusion:
 
     @cached_property
     def multi_core_problem(self) -> MultiCoreProblem:
-        """Problem of allocation and scheduling for the best plan. Each part can run on any of its allowed cores, and
-        the lower bounds hold for all these allocations.
+        """Problem of allocation and scheduling for the best plan. Each part can run on any of its allowed cores, so the
+        lower bounds hold for all allocations.
         """
         evaluator = PlanEvaluator(
             self.problem, self.options.part(CnSearchOptions), self.settings, self.options.objective
@@ -129,7 +167,7 @@ class Fusion:
 
     @cached_property
     def artifact(self) -> ScheduleArtifact:
-        """Best schedule with its logs. The first access computes and checks it."""
+        """Best schedule with its logs, computed and checked when it is first used."""
         return multi_run.schedule(self.multi_core_problem, self._genome)
 
     @cached_property
@@ -157,7 +195,8 @@ class Fusion:
         """Content of `fusion.json`."""
         bounds = self.multi_core_problem.bounds
         assert bounds is not None  # the schedule model is always causal here
-        lbl = self.found.layer_by_layer
+        whole = self.uncut or self
+        lbl = whole.found.layer_by_layer
         document: dict[str, Any] = {
             "workload": self.problem.workload.name,
             "hardware": self.problem.accelerator.name,
@@ -166,10 +205,12 @@ class Fusion:
             **self._rates(),
             **_bound_fields(bounds, self.latency_cycles, self.energy_pj),
             "any_plan": any_plan_fields(self.bounds_of_any_plan, self.latency_cycles, self.energy_pj),
-            "layer_by_layer": None if lbl is None or lbl.figures is None else self._alone(lbl, lbl.figures),
+            "layer_by_layer": None if lbl is None or lbl.figures is None else whole._alone(lbl, lbl.figures),
             **self._start(),
+            **({"reductions": [one.to_dict() for one in self.reductions]} if self.reductions else {}),
             "search": {
-                **{name: getattr(self.options, name) for name in ("seed", "nb_plans", "fusion_time_budget_s")},
+                **{name: getattr(self.limits or self.options, name) for name in SEARCH_FIELDS},
+                **({"searches": self.searches} if self.searches > 1 else {}),
                 "plans": len(self.found.tried),
                 "segments": self.found.segments,
                 "schedules": self.found.evaluations,
@@ -187,8 +228,8 @@ class Fusion:
             },
             "settings": self.schedule_settings.stated(),
             "layer_stacks": [list(stack) for stack in self.plan.stacks],
-            "stacks": self._stack_rows(),
-            "cuts": [self._cut_row(cut) for cut in self.cuts],
+            "stacks": _stack_rows(self.space, self.plan),
+            "cuts": [_cut_row(cut, self.latency_cycles, self.energy_pj) for cut in self.cuts],
             "layers": self._layer_rows(),
             "reloads": reload_rows(self.artifact),
             "reproduce": {verb: shlex.join(options) for verb, options in self.reproducing_options.items()},
@@ -214,8 +255,8 @@ class Fusion:
         }
 
     def _start(self) -> JsonObject:
-        """Latency and energy of the start plan on this accelerator, or the reason why it has no schedule; empty without
-        a start plan.
+        """Latency and energy of the start plan on this accelerator, or the reason why it has no schedule. Empty if
+        there is no start plan.
         """
         start = self.found.start
         if start is None:
@@ -230,133 +271,53 @@ class Fusion:
             **range_fields(self.artifact, costs, accelerator, area_mm2),
         }
 
-    def _stack_rows(self) -> list[JsonObject]:
-        names = {one.node.node_id: one.node.name for one in self.space.layers}
-        return [
-            {"stack": number, "layers": len(stack), "first": names[stack[0]], "last": names[stack[-1]]}
-            for number, stack in enumerate(self.plan.stacks)
-            if stack
-        ]
-
-    def _cut_row(self, cut: CutWorth) -> JsonObject:
-        without = None if cut.figures is None else _figures(cut.figures)
-        row: dict[str, Any] = {"after": cut.after, "before": cut.before, "without": without}
-        for key, mine in (("saves_latency_cycles", self.latency_cycles), ("saves_energy_pj", self.energy_pj)):
-            other = None if cut.figures is None else getattr(cut.figures, key.removeprefix("saves_"))
-            row[key] = None if other is None else other - mine
-        return row
-
     def _layer_rows(self) -> list[JsonObject]:
-        ids = self.problem.accelerator.core_ids
+        ids, joined = self.problem.accelerator.core_ids, _fused_ids(self.space, self.plan)
         return [
             {
                 "name": one.node.name,
                 "inter_core_tiling": _written(tiles.between),
-                "intra_core_tiling": _written(tiles.within) if one.node.node_id in self._fused else [],
+                "intra_core_tiling": _written(tiles.within) if one.node.node_id in joined else [],
                 "cores": [ids[core] for core in cores],
             }
             for one, tiles, cores in zip(self.space.layers, self.plan.tiles, self.best.cores, strict=True)
         ]
 
-    @cached_property
-    def _fused(self) -> set[int]:
-        return {node_id for stack in self.plan.stacks if len(stack) > 1 for node_id in stack}
 
-
-def fusion_space(
-    problem: SystemProblem, options: FusionOptions, stacks: tuple[tuple[int, ...], ...] | None = None
-) -> PlanSpace:
-    """Space of plans to search. Choices that `options` or `stacks` fix have only their fixed value."""
-    prefetch = options.operands_to_prefetch
-    fixed = Fixed(
-        stacks,
-        options.scheduler_candidate_selection,
-        None if prefetch is None else tuple(prefetch),
-        options.prefetch_results,
-        options.layers_by_off_chip,
-    )
-    return plan_space(problem, fixed)
-
-
-def fused(
-    problem: SystemProblem,
-    options: FusionOptions,
-    stacks: tuple[tuple[int, ...], ...] | None = None,
-    progress: Progress | None = None,
-    clock: Callable[[], float] = time.monotonic,
-    start_s: float | None = None,
-    start: Task | None = None,
-) -> Fusion:
-    """Best plan for a network on an accelerator.
-
-    `stacks` fixes the stacks. `start` is a plan of an earlier search. It is evaluated on this accelerator, and the
-    result is never worse than this plan. `start_s` is the time at which the call began, in seconds of `clock`. The time
-    budget is measured from this time, and does not end the search before one plan has a schedule. Raises InputError or
-    MappingError if no plan has a schedule, and KeyboardInterrupt for Ctrl-C before the first schedule.
+def _cut_row(cut: CutWorth, latency_cycles: int, energy_pj: float) -> JsonObject:
+    """Row of `fusion.json` for one cut between two stacks: its effect on latency and energy. `latency_cycles` and
+    `energy_pj` are those of the plan with this cut.
     """
-    search_options = options.part(CnSearchOptions)
-    by_off_chip = options.layers_by_off_chip
-    if by_off_chip:  # reports unknown layers before the search; later, no plan would have a schedule
-        ScheduleSettings(layers_by_off_chip=by_off_chip).options(problem.workload, problem.mapping, ())
-    settings = ScheduleSettings(
-        share_divisor=options.share_divisor, stack_order=options.stack_order, cn_runtime=options.cn_runtime
-    )
-    space = fusion_space(problem, options, stacks)
-    work = PlanWork(problem, search_options, settings, options.objective, clock)
-
-    any_plan = cache(lambda: tiling_bounds(problem, search_options.model, settings))
-
-    def finishing_s(found: FusionResult) -> float:
-        start = clock()
-        Fusion(problem, options, settings, space, found, (), any_plan).document  # noqa: B018  only the time is needed
-        return clock() - start
-
-    begin = clock() if start_s is None else start_s
-    show = progress or (lambda done, planned, best, elapsed: None)
-    search = FusionSearch(work, space, options, show, clock, begin, start, finishing_s)
-    found, budget = search.run(), options.fusion_time_budget_s
-    until = math.inf if budget is None else begin + budget - (search.reserve_s or 0.0)
-    without = stacks is not None or found.stopped_by == INTERRUPTED
-    cuts = () if without else _cuts(work, space, found.best, lambda: clock() < until)
-    digest = "" if start is None else content_digest(encode((start.plan, start.cores)))
-    return Fusion(problem, options, settings, space, found, cuts, any_plan, digest)
+    without = None if cut.figures is None else _figures(cut.figures)
+    row: dict[str, Any] = {"after": cut.after, "before": cut.before, "without": without}
+    for key, mine in (("saves_latency_cycles", latency_cycles), ("saves_energy_pj", energy_pj)):
+        other = None if cut.figures is None else getattr(cut.figures, key.removeprefix("saves_"))
+        row[key] = None if other is None else other - mine
+    return row
 
 
-def _cuts(work: PlanWork, space: PlanSpace, best: PlanOutcome, in_time: Callable[[], bool]) -> tuple[CutWorth, ...]:
-    """Benefits of the cuts between stacks. The measurement ends when `in_time` returns False. If there are more than
-    MOST_CUTS cuts, only the cuts between the largest stacks are measured.
+def _stack_rows(space: PlanSpace, plan: Plan) -> list[JsonObject]:
+    names = {one.node.node_id: one.node.name for one in space.layers}
+    return [
+        {"stack": number, "layers": len(stack), "first": names[stack[0]], "last": names[stack[-1]]}
+        for number, stack in enumerate(plan.stacks)
+        if stack
+    ]
+
+
+def _fused_ids(space: PlanSpace, plan: Plan) -> set[int]:
+    """Ids of the layers in stacks that have several layers of the network file. Parts of one layer of the file count as
+    one layer.
     """
-    evaluator = PlanEvaluator(work.problem, work.search, work.settings, work.objective)
-    ends = space.ends_of(best.plan)
-    bounds = dict(zip(ends, zip((-1, *ends[:-1]), (*ends[1:], ends[-1]), strict=True), strict=True))
-    inner = [end for end in ends[:-1] if _is_of_stacks(best.plan, ends)]
-    chosen = sorted(inner, key=lambda end: (-(bounds[end][1] - bounds[end][0]), end))[:MOST_CUTS]
-    names = [one.node.name for one in space.layers]
-    found = []
-    for end in sorted(chosen):
-        if not in_time():
-            break
-        merged = Plan(
-            best.plan.tiles,
-            space.stacks([other for other in ends if other != end]),
-            best.plan.selection,
-            best.plan.prefetch,
-            best.plan.prefetch_results,
-            best.plan.by_off_chip,
-        )
-        outcome = evaluator.evaluate(Task(merged, best.cores))
-        found.append(CutWorth(names[end], names[end + 1], outcome.figures))
-    return tuple(found)
-
-
-def _is_of_stacks(plan: Plan, ends: Sequence[int]) -> bool:
-    return len(plan.stacks) == len(ends)
+    whole = {one.node.node_id: one.node.network_id for one in space.layers}
+    return {one for stack in plan.stacks if len({whole[member] for member in stack}) > 1 for one in stack}
 
 
 def origin_rows(tried: Sequence[Tried], objective: str) -> list[JsonObject]:
-    """Rows with statistics of the evaluated plans, one row for each origin of plans. A row counts the plans, the
-    schedules, the plans without a schedule, and the plans that were the best when they were evaluated. It also has
-    latency, energy and EDP of the best plan of this origin.
+    """Statistics of the evaluated plans, one row for each origin (the step of the search that proposed the plan).
+
+    A row has four counts: plans, schedules, plans without a schedule, and plans that were the best when they were
+    evaluated. It also has latency, energy and EDP of the best plan of the origin.
     """
     rows: dict[str, dict[str, Any]] = {}
     best: dict[str, PlanFigures] = {}
@@ -401,8 +362,8 @@ def _written(loops: Sequence[TilingEntry]) -> list[str]:
 
 
 def _bound_fields(bounds: LowerBounds, latency_cycles: int, energy_pj: float) -> JsonObject:
-    """Fields of `fusion.json` with the lower bounds for the tiles of the plan, and the gaps between the schedule and
-    the bounds.
+    """Fields of `fusion.json` with the lower bounds for the tiles of the plan, and the gap between the schedule and
+    each bound.
     """
     least_edp = energy_delay_product(bounds.energy_pj, bounds.latency_cycles)
     return {

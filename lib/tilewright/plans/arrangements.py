@@ -1,19 +1,24 @@
-"""Arrangements of the parts of a layer on cores: round-robin, consecutive parts together, or as a grid."""
+"""Arrangements of the parts of a layer on cores: round-robin, in groups of consecutive parts, or as a grid."""
 
 import itertools
 import math
 
 Shape = tuple[int, ...]
-"""Numbers of parts along each loop over the parts of a layer; the innermost loop comes first."""
+"""Number of parts of a layer along each loop that divides the layer into parts, innermost loop first."""
 
 
 def arrangements(shape: Shape, cores: int) -> list[tuple[int, ...]]:
-    """Arrangements of the parts of a layer on numbered cores. An arrangement lists the core of each part; the index of
-    the innermost loop counts fastest.
+    """Arrangements of the parts of a layer on numbered cores. An arrangement lists the core of each part. The list has
+    the parts in the order in which the index of the innermost loop changes fastest.
 
-    Parts are dealt to the cores round-robin, or consecutive parts share a core. Both arrangements exist for two orders
-    of the parts: innermost loop first, and outermost loop first. If several loops cut the layer, the cores also form
-    grids. Each core of a grid runs a rectangle of neighbouring parts.
+    The arrangements are of three kinds:
+
+    * Round-robin: the parts are dealt to the cores one after another.
+    * Consecutive: each core gets consecutive parts.
+    * Grid, if several loops cut the layer: the cores form a grid, and each core runs a rectangle of neighbouring parts.
+
+    If several loops cut the layer, each of the first two kinds occurs twice: with the parts in the order of the list,
+    and with the parts in the order in which the index of the outermost loop changes fastest.
     """
     parts = math.prod(shape)
     places = [tuple(reversed(place)) for place in itertools.product(*map(range, reversed(shape)))]
@@ -37,8 +42,8 @@ def arrangements(shape: Shape, cores: int) -> list[tuple[int, ...]]:
 
 
 def _grids(shape: Shape, cores: int) -> list[Shape]:
-    """Numbers of cores along each loop, for grids of exactly this number of cores. Every core of a grid gets a part,
-    and no core gets more parts than in a round-robin arrangement.
+    """Grids of exactly this number of cores, as numbers of cores along each loop. Every core of a grid gets a part, and
+    no core gets more parts than in a round-robin arrangement.
     """
     if len(shape) < 2:
         return []

@@ -1,4 +1,6 @@
-"""Allocations of the blocks of layers to some of the cores: round-robin, consecutive blocks together, or as a grid."""
+"""Allocations that spread the blocks of layers over some of the cores: round-robin, in groups of consecutive blocks, or
+as a grid.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -11,10 +13,8 @@ from tilewright.plans.plan import Plan
 
 
 def block_shapes(plan: Plan, space: AllocationSpace) -> dict[int, Shape]:
-    """Numbers of parts along the loops of each layer, by position of the layer.
-
-    A layer gets a shape with one dimension if its loops do not determine the number of its parts. An example is a loop
-    without a number in the mapping file.
+    """Shape of each layer, by position of the layer: the number of parts along each loop that is split between cores.
+    If these numbers are not known (the mapping file gives a loop without a number), the shape is (number of parts,).
     """
     groups = [0] * len(plan.tiles)
     for layer, group in space.parts:
@@ -30,11 +30,17 @@ def block_shapes(plan: Plan, space: AllocationSpace) -> dict[int, Shape]:
 def block_starts(
     space: AllocationSpace, shapes: dict[int, Shape], every_count: bool, start: PartCores | None = None
 ) -> Iterator[PartCores]:
-    """Allocations in which the layers in `shapes` run on the same number of cores, for several numbers of cores.
+    """Allocations in which the layers in `shapes` are spread over `n` cores, for several values of `n`, the largest
+    first. A layer runs on its `n` fastest cores, or on fewer cores if it has fewer blocks or fewer allowed cores. For
+    each `n`, there is one allocation for each arrangement of the blocks (`arrangements`). No allocation occurs twice.
 
-    A layer runs on its fastest cores. Each number of cores is the smallest with which a core runs at most 1, 2, ...
-    blocks of some layer. With `every_count`, all numbers between the smallest and the largest are used. Other layers
-    keep their cores in `start`, or run on their first allowed core if `start` is None.
+    Each layer in `shapes` with several blocks gives values of `n`: the largest number of cores that the layer can use
+    and, for k = 1 to MOST_BLOCKS_A_CORE, the smallest number of cores with which no core runs more than k of its
+    blocks. With `every_count`, each layer gives all numbers of cores with which no core runs more than
+    MOST_BLOCKS_A_CORE of its blocks.
+
+    The parts of layers outside `shapes` keep their cores in `start`, or run on their first allowed core if `start` is
+    None. The same holds for a part that is not allowed on its new core.
     """
     members: dict[int, list[int]] = {layer: [] for layer in shapes}
     for part, (layer, _) in enumerate(space.parts):
@@ -58,7 +64,7 @@ def block_starts(
 
 
 def _by_speed(space: AllocationSpace, parts: Sequence[int]) -> list[int]:
-    """Cores that are allowed for the first of these parts, ordered by their runtime for this part."""
+    """Cores that can run the first of `parts`, sorted by the run time of this part, the shortest first."""
     first = parts[0]
     return sorted(space.choices[first], key=lambda core: (int(space.runtime_cycles[first, core]), core))
 

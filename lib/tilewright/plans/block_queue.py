@@ -1,4 +1,7 @@
-"""Queue of the cuts of a layer into blocks, ordered by estimates that the schedules of earlier cuts correct."""
+"""Queue of cuts that divide a layer into blocks, sorted by the estimated objective of each cut.
+
+Schedules of the first cuts correct the estimates of the later ones.
+"""
 
 from collections.abc import Sequence
 
@@ -10,8 +13,9 @@ from tilewright.plans.evaluate import PlanOutcome
 class BlockQueue:
     """Queue of the cuts of a layer that were not tried yet, ordered by estimates.
 
-    An estimate assumes that the array of a core never stalls. Each scheduled cut gives a ratio of real core time to
-    stall-free core time. The smallest of these ratios multiplies the core times in the estimates of the other cuts.
+    An estimate assumes that the array of a core never stalls. Each cut that was scheduled gives a ratio: real core time
+    / core time without stalls. The core times in the estimates of the other cuts are multiplied by the smallest of
+    these ratios.
     """
 
     def __init__(self, cuts: Sequence[Blocks], objective: str) -> None:
@@ -19,8 +23,8 @@ class BlockQueue:
         self._is_known = False
 
     def next(self, count: int, best: PlanOutcome | None, tolerance: float) -> list[Blocks]:
-        """Next cuts to try, at most `count`; they leave the queue. If the objective is the latency, a cut is returned
-        only if its estimate is below `tolerance` times the latency of `best`.
+        """Next cuts to try, at most `count`. The returned cuts are removed from the queue. If the objective is the
+        latency, a cut is returned only if its estimate is below `tolerance` times the latency of `best`.
         """
         self._cuts.sort(key=lambda cut: cut.rank(self._objective, self._stretch))
         taken = self._cuts[:count]
@@ -31,7 +35,9 @@ class BlockQueue:
         return taken
 
     def learn(self, outcome: PlanOutcome, cut: Blocks) -> None:
-        """Correct the estimates of the other cuts by the schedule of `cut`."""
+        """Correct the estimates of the cuts in the queue. The schedule of `cut`, in `outcome`, gives the ratio between
+        the real core time and the core time without stalls. An outcome without a schedule changes nothing.
+        """
         if outcome.figures is None or not outcome.most_parts * cut.block_cycles:
             return
         stretch = max(1.0, outcome.busiest_cycles / (outcome.most_parts * cut.block_cycles))

@@ -1,9 +1,13 @@
-"""Blocks of layers: parts along rows, channels, and heads or the batch at the same time, with an estimate of their
-cycles.
+"""Blocks of layers, with an estimate of their cycles.
 
-If each block of `a x b` runs on a core of its own, the input is read `b` times and the weights `a` times. With fewer
-cores, less data are read, but the computation takes longer. Data that do not fit a core are read again. The estimate
-includes these effects. It only decides which cuts are scheduled first; the schedules decide which cut is the best.
+A block is a part of a layer along up to three dimensions at the same time: the rows, the channels, and the heads or the
+batch.
+
+If a layer is cut into `a x b` blocks, each on a core of its own, the input is read `b` times and the weights `a` times.
+With fewer cores, less data are read, but the computation takes longer. Data that do not fit a core are read again. The
+estimate includes these effects.
+
+The estimate only decides which cuts are scheduled first; the schedules decide which cut is the best.
 """
 
 import itertools
@@ -23,25 +27,27 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_elements
 
 MOST_BLOCKS_A_CORE = 4
-"""Largest number of blocks of a layer that one core runs."""
+"""Largest number of blocks of a layer, per core that can run the layer."""
 REMEMBERED_LAYERS = 64
 """Number of different layers whose blocks are cached. The cache is useful because networks repeat layers."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Properties of a system, and of the cores that can run a layer, as input for the estimates of its blocks."""
+    """Properties of a system, and of the cores in it that can run one certain layer. The estimates for cutting this
+    layer into blocks are computed from these properties.
+    """
 
     cores: int
     """Number of cores that can run the layer."""
     unrolling: tuple[tuple[str, int], ...]
-    """Pairs (loop dimension, number of its indices that a core's array processes in parallel); empty if the unrolling
-    is not known.
+    """Pairs (loop dimension, number of its indices that a core's array processes in parallel); empty if these numbers
+    are not known.
     """
     array_units: int
     """Number of processing units in the array of a core."""
     rooms: tuple[tuple[int, tuple[str, ...]], ...]
-    """Pairs (capacity in bits, layer operands that share this memory), one for each top memory of a core."""
+    """Pairs (capacity in bits, layer operands that share it), one for each top memory of a core."""
     read_bits_per_cycle: float
     """Largest rate of data from the off-chip memory to the cores, in bits per cycle."""
     write_bits_per_cycle: float
@@ -49,10 +55,13 @@ class Machine:
     shares_port: bool
     """True if one port carries both the data from the off-chip memory and the data to it."""
     is_heard: bool
-    """True if a bus or a link with multicast brings data from the off-chip memory, so that equal data for several cores
-    are sent once."""
+    """True if a bus or a link with multicast brings data from the off-chip memory. Data that several cores need at the
+    same time are then sent only once.
+    """
     is_multicast: bool = False
-    """True if these data also reach cores that do not wait for them yet."""
+    """True if a link with multicast brings data from the off-chip memory. Such a link brings data at once to all cores
+    that need them, even to cores that do not wait for them yet.
+    """
 
 
 @dataclass(frozen=True)
@@ -61,18 +70,22 @@ class OnCores:
 
     cores: int
     port_cycles: float
-    """Cycles in which the off-chip port is busy."""
+    """Cycles in which the port to the off-chip memory is busy."""
     first_cycles: float
-    """Cycles until every core has the data of its first block; 0 if computation overlaps with loading."""
+    """Cycles until every core has the data of its first block, if the data of a block fit a core. 0 if the data do not
+    fit; the core then computes while they are loaded.
+    """
     core_cycles: float
-    """Cycles of the busiest core's array, without stalls."""
+    """Cycles in which the array of the busiest core computes, without stalls."""
     last_cycles: float
-    """Cycles of a block that starts after all its data have arrived; 0 if computation overlaps with loading."""
+    """Cycles of the last block, if the data of a block fit a core: this block starts after all data have arrived. 0 if
+    the data do not fit; the core then computes while they are loaded.
+    """
     moved_bits: float
-    """Traffic of the off-chip memory in bits, reads and writes."""
+    """Bits that are read from or written to the off-chip memory."""
 
     def cycles(self, stretch: float) -> float:
-        """Estimated latency in cycles. `stretch` is the ratio of the real time on a core to the time without stalls."""
+        """Estimated latency in cycles. `stretch` is the ratio: real time on a core / time without stalls."""
         port, core = self.port_cycles + stretch * self.last_cycles, self.first_cycles + stretch * self.core_cycles
         return max(port, core)
 
@@ -82,13 +95,13 @@ class Blocks:
     """Cut of a layer into blocks of equal size. The last block along a dimension can be smaller."""
 
     counts: tuple[int, ...]
-    """Number of parts along each dimension that can be cut; 1 for a dimension that is not cut."""
+    """Number of parts along each dimension in the `dimensions` of `uniform_blocks`; 1 for a dimension that is not
+    cut.
+    """
     block_cycles: float
     """Cycles of one block on the array of a core, without stalls."""
     choices: tuple[OnCores, ...]
-    """Estimates for several numbers of cores. Each is the smallest number with which a core runs at most 1, 2, ...
-    blocks.
-    """
+    """Estimates for several numbers of cores: one for each number that `core_counts` returns."""
 
     @property
     def parts(self) -> int:
@@ -96,23 +109,27 @@ class Blocks:
         return math.prod(self.counts)
 
     def rank(self, objective: str, stretch: float = 1.0) -> tuple[float, ...]:
-        """Sort key of the cut; cuts with small keys are tried first. The key is the value of the objective, with
-        off-chip traffic in place of energy and the estimated latency. `stretch` is explained at `OnCores.cycles`.
+        """Sort key of the cut; cuts with smaller keys are tried first. The first number of the key is the estimated
+        objective: the least value over the numbers of cores in `choices`. The estimate uses the off-chip traffic in
+        place of the energy. `stretch` is explained at `OnCores.cycles`.
         """
         pairs = ((one.cycles(stretch), one.moved_bits) for one in self.choices)
         first = min((OBJECTIVES[objective].value(bits, cycles), cycles) for cycles, bits in pairs)
         return *first, float(self.parts), *map(float, self.counts)
 
     def least_cycles(self, stretch: float) -> float:
-        """Smallest estimated latency in cycles over all numbers of cores."""
+        """Smallest estimated latency in cycles over the numbers of cores in `choices`. `stretch` is explained at
+        `OnCores.cycles`.
+        """
         return min(one.cycles(stretch) for one in self.choices)
 
 
 def machine(
     accelerator: MultiCoreAccelerator, core: Core, cores: int, unrolling: Mapping[str, int], link: Mapping[str, str]
 ) -> Machine:
-    """Properties of the system and of `cores` equal cores that can run a layer. `link` maps each layer operand to its
-    memory operand.
+    """Properties of a system in which `cores` cores, all equal to `core`, can run a layer. `unrolling` has the number
+    of indices of each loop dimension that the array processes in parallel. `link` maps each layer operand to its memory
+    operand.
     """
     off_chip = accelerator.offchip_core_id
     read, write, shares_port = (None, None, True) if off_chip is None else offchip_ports(accelerator.core_of[off_chip])
@@ -137,8 +154,10 @@ def machine(
 
 
 def _width(links: Sequence[Link]) -> float:
-    """Largest total rate of these links of the off-chip core, in bits per cycle; infinite without a limit. Data use one
-    link of the port and one other link, so the smaller total of the two groups counts.
+    """Largest total rate in bits per cycle over these links of the off-chip core; infinite if there is no limit.
+
+    All data pass a link of the port and one other link. So the rate is the smaller of two totals: the width of the port
+    links, and the width of the other links.
     """
     found = math.inf
     for are_ports in (True, False):
@@ -150,11 +169,12 @@ def _width(links: Sequence[Link]) -> float:
 
 
 def uniform_blocks(layer: Layer, dimensions: Sequence[str], of: Machine) -> tuple[Blocks, ...]:
-    """All cuts of a layer into equal blocks along `dimensions`, with at most MOST_BLOCKS_A_CORE blocks for each core.
+    """Cuts of a layer into equal blocks along `dimensions`: all cuts with at most MOST_BLOCKS_A_CORE blocks for each
+    core.
 
-    `dimensions` has at most three dimensions of the output: rows, channels, and heads or the batch. If two numbers of
-    parts give parts of the same size, only the smaller number is used. From the third dimension on, the number of parts
-    must divide the size of the dimension.
+    `dimensions` are up to three dimensions of the output, in this order: the rows, the channels, and the heads or the
+    batch. If several numbers of parts along a dimension give parts of the same size, only the smallest number is used.
+    The size of the third of `dimensions` must be a multiple of its number of parts.
     """
     return _uniform_blocks(replace(layer, name=""), tuple(dimensions), of)
 
@@ -168,23 +188,24 @@ def _uniform_blocks(layer: Layer, dimensions: tuple[str, ...], of: Machine) -> t
 
 
 def part_counts(size: int, most: int, evenly: bool = False) -> tuple[int, ...]:
-    """Numbers of parts up to `most`, in rising order, one for each possible size of the parts. With `evenly`, the
-    number must divide `size`.
+    """Numbers of parts into which `size` indices can be divided, at most `most`, in rising order. If several numbers
+    give parts of the same size, only the smallest is returned. With `evenly`, each number divides `size`.
     """
     found = {math.ceil(size / math.ceil(size / wanted)) for wanted in range(1, min(size, most) + 1)}
     return tuple(sorted(count for count in found if not evenly or size % count == 0))
 
 
 def core_counts(parts: int, cores: int) -> tuple[int, ...]:
-    """Numbers of cores, at most `cores`, in falling order. Each is the smallest number with which a core runs at most
-    1, 2, ... parts.
+    """Numbers of cores that are worth trying for `parts` blocks, in falling order. There is one number for each k from
+    1 to MOST_BLOCKS_A_CORE: the smallest number of cores with which no core gets more than k blocks. Numbers above
+    `cores` and repeated numbers are left out.
     """
     counts = (math.ceil(parts / each) for each in range(1, MOST_BLOCKS_A_CORE + 1))
     return tuple(dict.fromkeys(count for count in counts if count <= cores))
 
 
 class _Estimate:
-    """Estimator of the cycles and of the off-chip traffic of the blocks of one layer."""
+    """Estimator for the cycles and the off-chip traffic of the blocks of one layer."""
 
     def __init__(self, layer: Layer, dimensions: tuple[str, ...], of: Machine) -> None:
         self.layer, self.dimensions, self.machine = layer, dimensions, of
@@ -193,11 +214,15 @@ class _Estimate:
         self.sizes = tuple(layer.size_of[name] for name in dimensions)
         whole = self.bits(self.sizes)
         self.depends = {name: tuple(self._depends(name, place) for place in range(len(self.sizes))) for name in whole}
-        """[operand][dimension] Whether two blocks that differ in the dimension have different data of the operand."""
+        """Operand -> one flag for each dimension in `dimensions`. A flag is True if two blocks at different positions
+        along the dimension need different data of the operand.
+        """
         self.written_bits = operand_elements(layer, OUTPUT, CORRECTED) * layer.bits_of[FINAL_OUTPUT]
 
     def _bits(self, sizes: tuple[int, ...]) -> dict[str, int]:
-        """Bits of a block's data, by operand. Outputs count with the width of partial sums if this width is larger."""
+        """Bits of a block's data, by operand. Outputs have the width of partial sums or of final outputs, whichever is
+        larger.
+        """
         changed = dict(zip(self.dimensions, sizes, strict=True))
         loops = tuple((name, changed.get(name, size)) for name, size in self.layer.loop_sizes)
         block, width = replace(self.layer, loop_sizes=loops), self.layer.bits_of
@@ -209,7 +234,9 @@ class _Estimate:
         return self.sizes[place] > 1 and self.bits(one)[operand] != self.bits(self.sizes)[operand]
 
     def of(self, counts: tuple[int, ...]) -> Blocks:
-        """Cut into blocks with these numbers of parts along the dimensions, with its estimates."""
+        """Cut of the layer, with its estimates. `counts` has the number of parts along each dimension in
+        `dimensions`.
+        """
         sizes = tuple(math.ceil(size / count) for size, count in zip(self.sizes, counts, strict=True))
         parts, fits, block_cycles = math.prod(counts), self._fits(sizes), self._block_cycles(sizes)
         streamed = 0.0 if fits else parts * self._streamed_bits(sizes)
@@ -245,8 +272,9 @@ class _Estimate:
         return all(sum(bits[name] for name in held) <= room for room, held in self.machine.rooms)
 
     def _copied_bits(self, sizes: tuple[int, ...], counts: tuple[int, ...], cores: int, each: int) -> float:
-        """Bits of the inputs that all cores read together. Blocks on the same core share the data that they have in
-        common.
+        """Number of input bits that all cores read in total. Data that several blocks of one core need count once for
+        this core. If the off-chip data are sent over a bus or by multicast (`is_heard`), data that several cores need
+        also count only once.
         """
         if self.machine.is_heard:
             return float(sum(bits for name, bits in self.bits(self.sizes).items() if name != OUTPUT))
@@ -264,11 +292,12 @@ class _Estimate:
         return float(cores * min(bits_of(shape) for shape in shapes if math.prod(shape) >= each))
 
     def _first_bits(self, counts: tuple[int, ...], each: int) -> float:
-        """Bits of the different inputs that all cores together need for their first blocks, if all cores that need data
-        receive the data at once.
+        """Number of input bits that all cores together need for their first blocks. Data that several cores need count
+        once.
 
-        A core runs a rectangle of `each` blocks. Along a side of this rectangle, only one of several parts is needed at
-        first.
+        `counts` has the number of parts along each dimension, and `each` is the largest number of blocks on a core. The
+        blocks of a core form a rectangle. If the rectangle is n parts long along a dimension, the first blocks of all
+        cores need 1/n of the data along this dimension. The rectangle that needs the fewest bits is assumed.
         """
         bits = self.bits(self.sizes)
 
@@ -286,10 +315,12 @@ class _Estimate:
     def _streamed_bits(self, sizes: tuple[int, ...]) -> float:
         """Bits of the inputs that a core reads for a block whose data do not fit the core.
 
-        The block reads its inputs once if its outputs or one of its inputs stay on the core. Otherwise, the block runs
-        in pieces along its first two dimensions, and some inputs are read again. Mappings are chosen by their cycles,
-        so a mapping can read more data in the time of the computation. A block in pieces is therefore assumed to read
-        at least as much as the port can send in this time.
+        If the outputs or one of the inputs stay on the core, the block reads its inputs once. Otherwise, the block runs
+        in pieces along its first two dimensions, and some inputs are read again.
+
+        The result for a block in pieces is at least the number of bits that the port can send during the computation of
+        the block. The reason: a mapping is chosen by its cycles, and reads that overlap with the computation cost no
+        cycles.
         """
         steps = [math.ceil(size / self._unrolling(place)) for place, size in enumerate(sizes[:2])]
         least = math.inf
@@ -309,8 +340,10 @@ class _Estimate:
         return self.unrolling.get(self.dimensions[place], 1)
 
     def _stays(self, bits: Mapping[str, int], pieces: Sequence[int]) -> bool:
-        """True if one operand of a piece can stay in a memory of the core. It is the output, or an input that is equal
-        for all pieces along a dimension that is not cut.
+        """True if a memory of the core can keep the outputs of one piece of the block, or one suitable input of the
+        piece. An input is suitable if it does not depend on a dimension along which the block has only one piece.
+        `bits` has the size of each operand of a piece. `pieces` has the number of pieces along each of the first two
+        dimensions.
         """
         for room, held in self.machine.rooms:
             for name in held:

@@ -1,8 +1,11 @@
-"""Search for the cores of parts of layers, which improves the cores of an earlier plan step by step."""
+"""Search for the cores on which the parts of layers run.
+
+The search schedules initial allocations (warm starts, and the cores of an earlier plan if there is one). Then it
+improves the best allocation step by step.
+"""
 
 import math
 import random
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,20 +23,25 @@ from tilewright.plans.arrangements import Shape, arrangements
 from tilewright.plans.detours import DetourSteps, Layers
 
 LayerCores = tuple[tuple[int, ...], ...]
-"""[layer][group] Core of the group, as a position in `accelerator.core_ids`."""
+"""Core of each part of each layer, as a position in `accelerator.core_ids` (one tuple for each layer, with one entry
+for each part).
+"""
 PartCores = tuple[int, ...]
-"""[part] Core of the part. Parts are numbered as in the allocation space."""
+"""Core of the part (one entry for each part). Parts are numbered as in the allocation space."""
 ALIKE_PROBABILITY = 0.4
-"""Probability that a step treats several similar layers in the same way when it spreads their parts over cores. Similar
-layers have the same number of parts and the same allowed cores.
+"""Probability that a step which spreads the parts of a layer over cores treats several similar layers in the same way.
+Similar layers have the same number of parts and the same allowed cores.
 """
 DETOUR_PROBABILITY = 0.5
-"""Probability that a step changes the detours instead of the cores, if the search may change both."""
+"""Probability that a step changes the detours in place of the cores, if the search may change both."""
 RECUT_PROBABILITY = 0.6
-"""Probability that a step changes the cores of a layer whose number of parts differs from that in the earlier plan."""
+"""Probability that a step changes the cores of one of those layers that the earlier plan cuts into another number of
+parts. In all other steps, any layer with a choice of cores can change. The earlier plan is the one whose cores are the
+start of the search.
+"""
 SPREAD_STARTS = 5
-"""Number of warm starts (initial allocations) that spread the work over cores. Each further warm start puts all work on
-one core.
+"""Number of warm starts (initial allocations) that spread the work over cores; these come first. In each further warm
+start, one core runs all parts that it is allowed to run.
 """
 
 
@@ -45,15 +53,16 @@ class PlanFigures:
     energy_pj: float
 
     def rank(self, objective: str) -> tuple[float, ...]:
-        """Rank of the schedule by an objective. A smaller rank is better."""
+        """Sort key of the schedule for an objective; the schedule with the smaller key is better. The first number is
+        the value of the objective. If the objective is energy alone or latency alone, the other of these two measures
+        breaks ties.
+        """
         return tuple(float(value) for value in ranking(objective, self.energy_pj, self.latency_cycles))
 
 
-Clock = Callable[[], float]
-"""Function that returns the current time in seconds."""
 Judge = Callable[[PartCores, Layers], PlanFigures | None]
-"""Function that returns the latency and energy of an allocation in which some layers have detours, or None if the
-allocation has no schedule.
+"""Function that schedules an allocation. Arguments: the core of each part, and the layers with detours. Result: latency
+and energy, or None if there is no schedule.
 """
 
 
@@ -73,13 +82,18 @@ class SchedulingJudge:
         return PlanFigures(found.latency_cycles, found.energy_pj)
 
     def recorded(self, cores: PartCores, by_off_chip: Layers) -> Schedule:
-        """Schedule of an allocation, with its logs. The allocation must have a schedule."""
+        """Schedule of an allocation, with the logs of the scheduler. `by_off_chip` has the layers with detours through
+        the off-chip memory. Raises MappingError if the allocation has no schedule.
+        """
         return self._scheduler(np.array(cores, np.int64)[self._part_of_cn], by_off_chip, record=True)
 
 
 def starts(space: AllocationSpace, known: LayerCores | None, thorough: bool) -> Iterator[PartCores]:
-    """Initial allocations of a search. The first one is made from the `known` cores of a similar plan, and warm starts
-    follow. With `thorough`, all warm starts are used.
+    """Initial allocations of a search.
+
+    If `known` (the cores of a similar plan) is given, the first three allocations are made from it, and a warm start
+    follows. Otherwise, the first SPREAD_STARTS warm starts are used. With `thorough`, all warm starts are used in both
+    cases.
     """
     spread = [space.part_cores(genome) for genome in warm_starts(space)]
     if known is not None:
@@ -97,11 +111,16 @@ def _balanced_start(spread: Sequence[PartCores]) -> PartCores:
 
 
 def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None) -> PartCores:
-    """Allocation with the `known` cores of another plan.
+    """Allocation made from the cores `known` of an earlier plan. Each part of a layer has a counterpart in the earlier
+    plan: the part at the same relative position in the layer.
 
-    If a group of the other plan was split, the new groups stay on the core of the old group. A part without a
-    counterpart gets its core from the allocation `other`. The same holds for a part whose counterpart runs on a core
-    that is not allowed for the part. Without `other`, each core keeps its share of the layer.
+    If `other` is None, a part takes the core of its counterpart. If this core is not allowed, the part takes its first
+    allowed core.
+
+    If `other` (an allocation) is given, a part takes the core of its counterpart only if three conditions hold: this
+    core is allowed, the earlier plan cuts the layer into several parts, and one of the two numbers of parts of the
+    layer (now and earlier) is a multiple of the other. If a condition does not hold, the part takes the core that it
+    has in `other`.
     """
     counts = _part_counts(space)
     found = []
@@ -116,7 +135,9 @@ def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None
 
 
 def recut_parts(space: AllocationSpace, known: LayerCores | None) -> tuple[int, ...]:
-    """Parts of all layers whose number of parts differs from that in `known`; empty if `known` is None."""
+    """Positions in `space.parts` of the parts that have several allowed cores and belong to a layer whose number of
+    parts differs from that in `known`, the cores of an earlier plan. () if `known` is None.
+    """
     if known is None:
         return ()
     counts = _part_counts(space)
@@ -129,7 +150,7 @@ def _part_counts(space: AllocationSpace) -> Counter[int]:
 
 
 def layer_cores(space: AllocationSpace, cores: PartCores, layers: int) -> LayerCores:
-    """[layer][group] Core of each group of a layer, computed from the cores of all parts."""
+    """Core of each part of each layer: `cores`, with the parts grouped by layer. `layers` is the number of layers."""
     found: list[list[int]] = [[] for _ in range(layers)]
     for (layer, _), core in zip(space.parts, cores, strict=True):
         found[layer].append(core)
@@ -138,16 +159,18 @@ def layer_cores(space: AllocationSpace, cores: PartCores, layers: int) -> LayerC
 
 @dataclass(frozen=True)
 class CutParts:
-    """Properties of the parts of one plan, which the search for cores uses."""
+    """Properties of the parts of one plan that the search for cores uses."""
 
     recut: Sequence[int]
-    """Parts of layers whose number of parts differs from that in the plan with the initial cores."""
+    """Indices of the parts that have several allowed cores and belong to a layer whose number of parts differs from
+    that in the earlier plan. The earlier plan is the one whose cores are the start of the search.
+    """
     shapes: Mapping[int, Shape]
-    """Numbers of parts along the loops of each layer, by position of the layer."""
+    """Number of parts along each loop that is split between cores, for each layer, by position of the layer."""
 
 
 class CoreSearch:
-    """Search for the cores of one plan, step by step. No allocation is scheduled twice."""
+    """Search for the cores of one plan, step by step. No allocation is scheduled twice with the same detours."""
 
     def __init__(
         self,
@@ -155,11 +178,10 @@ class CoreSearch:
         judge: Judge,
         objective: str,
         draw: random.Random,
-        clock: Clock = time.monotonic,
         by_off_chip: Layers = (),
         parts: CutParts | None = None,
     ) -> None:
-        self.space, self.objective, self._judge, self._draw, self._clock = space, objective, judge, draw, clock
+        self.space, self.objective, self._judge, self._draw = space, objective, judge, draw
         self._recut, self._shapes = (parts.recut, parts.shapes) if parts else ((), {})
         self.best: PartCores | None = None
         self.by_off_chip = by_off_chip
@@ -171,12 +193,12 @@ class CoreSearch:
 
     @property
     def evaluations(self) -> int:
-        """Number of allocations that were scheduled."""
+        """Number of pairs (allocation, detours) for which a schedule was tried."""
         return len(self._known)
 
     def look_at(self, cores: PartCores, by_off_chip: Layers | None = None) -> bool:
-        """Schedule an allocation, and keep it if it is the best so far. Returns whether it was kept. The layers in
-        `by_off_chip` have detours; None stands for the detours of the best allocation.
+        """Schedule an allocation, and keep it if it is the best so far. Returns True if it was kept. `by_off_chip` has
+        the layers with detours through the off-chip memory; None means those of the best allocation.
         """
         detours = self.by_off_chip if by_off_chip is None else by_off_chip
         if (cores, detours) in self._known:
@@ -190,15 +212,15 @@ class CoreSearch:
         self.best, self.by_off_chip, self.figures = cores, detours, found
         return True
 
-    def improve(self, tries: int, end: float | None = None, detours: DetourSteps | None = None) -> None:
+    def improve(self, tries: int, is_over: Callable[[], bool], detours: DetourSteps | None = None) -> None:
         """Try `tries` neighbours of the best allocation. With `detours`, some neighbours differ in their
         detours (layers whose data go through the off-chip memory) instead of their cores. The search stops when
-        the clock reaches `end`.
+        `is_over` returns True.
         """
         if self.best is None or not (self.space.flexible or detours):
             return
         for _ in range(tries):
-            if end is not None and self._clock() >= end:
+            if is_over():
                 return
             if detours and (not self.space.flexible or self._draw.random() < DETOUR_PROBABILITY):
                 self.look_at(self.best, detours.next(self._draw, self.by_off_chip))
@@ -206,9 +228,11 @@ class CoreSearch:
                 self.look_at(self._neighbour(self.best))
 
     def _neighbour(self, cores: PartCores) -> PartCores:
-        """Neighbour of an allocation, made by one of four changes. (1) One part moves to another core. (2) Two parts of
-        a layer exchange their cores. (3) Each part of a layer takes the core of the previous part. (4) The parts of one
-        layer, or of several similar layers, are spread over the cores again.
+        """Neighbour of an allocation, made by one of four changes.
+
+        (1) One part moves to another core. (2) Two parts of a layer exchange their cores. (3) Each part of a layer
+        takes the core of the part before it. (4) The parts of one layer, or of several similar layers, are spread over
+        the cores again.
         """
         draw, changed = self._draw, list(cores)
         is_recut = self._recut and draw.random() < RECUT_PROBABILITY

@@ -14,10 +14,11 @@ from tilewright.multicore.scheduling.problem import SchedulingProblem
 Layers = tuple[int, ...]
 """Positions of layers in the network, in rising order."""
 BACK_PROBABILITY = 0.3
-"""Probability that the first layer of a step has a detour. Such a step removes detours."""
+"""Probability that the first layer of a step is drawn from the layers with a detour. The step then removes detours."""
 LARGE_PROBABILITY = 0.7
-"""Share of steps whose first layer is drawn in proportion to the bits that each layer produces. In other steps, all
-layers are equally likely. Detours of layers with large results relieve a bus most.
+"""Probability that the first layer of a step is drawn in proportion to the bits that each layer produces
+(`DetourSteps.bits`). The remaining steps draw from all layers with equal probability. Steps that BACK_PROBABILITY
+selects are not counted here. Detours of layers with large results relieve a bus most.
 """
 RUNS = (1, 1, 1, 2, 3, 5, 8)
 """Possible numbers of consecutive layers that a step changes; one number is drawn at random. Near the end of the
@@ -27,14 +28,18 @@ network, a step changes fewer layers.
 
 @dataclass(frozen=True)
 class DetourSteps:
-    """Random changes of the set of layers with detours, for one plan's network of computation nodes."""
+    """Random changes of the set of layers that send their results through the off-chip memory (detours), for one
+    plan.
+    """
 
     bits: Sequence[int]
-    """[layer] Number of bits that the layer produces for other layers."""
+    """Number of bits that each layer produces for other layers (one entry for each layer)."""
 
     def next(self, draw: random.Random, chosen: Layers) -> Layers:
-        """Set of layers with detours after one step. The step changes consecutive layers. If the first of them has no
-        detour, all of them get a detour. Otherwise all of them lose their detours.
+        """Set of layers with detours after one step.
+
+        The step changes consecutive layers. If the first of these layers has no detour, all of them get one; otherwise
+        all of them lose their detours.
         """
         first = self._first(draw, chosen)
         run = set(range(first, min(len(self.bits), first + draw.choice(RUNS))))
@@ -49,7 +54,7 @@ class DetourSteps:
 
 
 def detour_steps(problem: SchedulingProblem) -> DetourSteps:
-    """Generator of random detour changes for the network of a problem."""
+    """Generator of random changes of detours, for the network of a scheduling problem."""
     graph = problem.graph
     bits = np.zeros(int(graph.layer.max(initial=-1)) + 1, np.int64)
     is_made = np.zeros(len(graph.piece_bits), np.bool_)

@@ -1,6 +1,7 @@
-"""Evaluation of plans with the same functions and the same scheduler as in a run.
+"""Evaluation of plans, with the functions and the scheduler that an ordinary run on several cores uses, too.
 
-Plans share work: mappings of computation nodes are cached for all plans, by cost class.
+Plans share work: the mapping of a cost class (computation nodes with equal costs) on a core is searched once and reused
+for all plans.
 """
 
 import itertools
@@ -9,8 +10,9 @@ import random
 import time
 import zlib
 from collections import Counter, OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from tilewright.base.errors import InputError, MappingError
 from tilewright.base.objectives import Objective
@@ -29,8 +31,8 @@ from tilewright.pipeline.stages.multi.kept_operands import class_needs
 from tilewright.pipeline.stages.multi.run import MultiCoreProblem, allocate, multi_core_problem
 from tilewright.plans.block_cores import block_shapes, block_starts
 from tilewright.plans.blocks import Machine
+from tilewright.plans.budget import NO_LIMITS, TaskLimits
 from tilewright.plans.cores import (
-    Clock,
     CoreSearch,
     CutParts,
     LayerCores,
@@ -47,6 +49,8 @@ from tilewright.plans.reloads import moved_again_bits
 from tilewright.search.options import CnSearchOptions
 from tilewright.workload.layer import OUTPUT
 
+Clock = Callable[[], float]
+"""Function that returns the current time in seconds."""
 MOST_NODES = 60_000
 """Largest number of computation nodes of a plan that is evaluated. Larger plans would take seconds for each schedule.
 """
@@ -56,8 +60,8 @@ REMEMBERED = 4
 
 @dataclass(frozen=True)
 class PlanToBeat:
-    """Latency of the best plan so far, for a network of one layer. A plan whose lower bound is not below this latency
-    is not scheduled.
+    """Latency that a plan must beat to be scheduled: that of the best plan so far. It is used only for networks of one
+    layer. A plan is scheduled only if its lower bound is below this latency.
     """
 
     latency_cycles: int
@@ -66,7 +70,7 @@ class PlanToBeat:
 
 
 class _BeatenError(MappingError):
-    """Error that ends the evaluation of a plan whose lower bound is not below the latency to beat."""
+    """Error that ends the evaluation of a plan, because its lower bound is not below the latency of the best plan."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +79,9 @@ class Task:
 
     plan: Plan
     cores: LayerCores | None = None
-    """Cores of a similar plan, from which the first allocation is made."""
+    """Cores of a similar plan, from which the first initial allocations are made; None if there is no such plan."""
     tries: int = 0
-    """Number of further allocations to try after the initial allocations. Each is a neighbour of the best allocation so
+    """Number of allocations to try after the initial allocations. Each of them is a neighbour of the best allocation so
     far.
     """
     detours: bool = False
@@ -89,15 +93,16 @@ class Task:
     as_given: bool = False
     """True to evaluate only the allocation in `cores`."""
     spread: tuple[int, ...] = ()
-    """Positions of layers whose parts are also tried on fewer cores and in several arrangements (`block_starts`)."""
+    """Positions of layers whose parts are also tried on several numbers of cores and in several arrangements
+    (`block_starts`).
+    """
     on_every_count: bool = False
-    """True if layers in `spread` are tried on every number of cores instead of selected numbers (`every_count` of
-    `block_starts`).
+    """True if each layer in `spread` is tried with more different numbers of cores: with all numbers of cores that
+    `block_starts` tries if its argument `every_count` is true.
     """
     rival: PlanToBeat | None = None
     seed: int = 0
-    time_left_s: float | None = None
-    """Time limit in seconds: no further allocation is tried after this time. None: no limit."""
+    limits: TaskLimits = NO_LIMITS
 
 
 @dataclass(frozen=True)
@@ -109,11 +114,13 @@ class PlanOutcome:
     """Latency and energy of the best schedule; None if the plan has no schedule."""
     cores: LayerCores = ()
     evaluations: int = 0
-    """Number of schedules that were made for the plan."""
+    """Number of schedules that were made for the plan, with those of the allocation engine."""
     reason: str = ""
     """Reason why the plan has no schedule; '' if it has one."""
     moved_again: tuple[int, ...] = ()
-    """[layer] Number of bits of the layer's data that the schedule moves again after their first move."""
+    """Number of bits of the layer's data that the schedule moves again after their first move (one entry for each
+    layer).
+    """
     busiest_cycles: int = 0
     """Cycles in which the core with the most work computes."""
     most_parts: int = 0
@@ -142,8 +149,9 @@ class PlanEvaluator:
         self._costed: OrderedDict[object, CostedCnProblem] = OrderedDict()
 
     def costed(self, plan: Plan, rival: PlanToBeat | None = None) -> CostedCnProblem:
-        """Network cut into CNs by a plan, with the costs of the CNs. Raises InputError if the plan cannot cut the
-        network. Raises MappingError if the plan cannot beat the latency of the best plan.
+        """Network cut into computation nodes (CNs) by a plan, with the costs of the CNs. Raises InputError if the plan
+        cannot cut the network. Raises MappingError if a lower bound shows that the plan cannot beat the latency of
+        `rival`, the best plan so far.
         """
         found = self._costed.get(plan.cut)
         if found is None:
@@ -181,13 +189,16 @@ class PlanEvaluator:
 
     def multi_core_problem(self, plan: Plan, rival: PlanToBeat | None = None) -> MultiCoreProblem:
         """Problem of allocation and scheduling for a plan. Raises InputError if some part of a layer has no allowed
-        core. Raises MappingError if the plan cannot beat the latency of the best plan.
+        core. Raises MappingError if a lower bound shows that the plan cannot beat the latency of `rival`, the best plan
+        so far.
         """
         return multi_core_problem(self.costed(plan, rival), plan.settings(self.given))
 
     def evaluate(self, task: Task) -> PlanOutcome:
-        """Best schedule that the search for cores finds for a plan."""
-        start_s = self._clock()
+        """Result of the search for cores, for the plan of a task: the best schedule found, or the reason why the plan
+        has no schedule.
+        """
+        ends = _TaskEnds(task.limits, self._clock)
         try:
             problem = self.multi_core_problem(task.plan, task.rival)
         except (InputError, MappingError) as error:
@@ -197,28 +208,38 @@ class PlanEvaluator:
         judge = SchedulingJudge(problem)
         recut = recut_parts(problem.space, task.cores)
         shapes = block_shapes(task.plan, problem.space)
-        search = CoreSearch(
-            problem.space, judge, self.objective, draw, self._clock, by_off_chip, CutParts(recut, shapes)
-        )
+        search = CoreSearch(problem.space, judge, self.objective, draw, by_off_chip, CutParts(recut, shapes))
+
+        def is_out_of_schedules() -> bool:
+            return search.best is not None and ends.are_schedules_used(search.evaluations)
+
         begins = starts(problem.space, task.cores, task.thorough)
         if task.as_given:
             begins = itertools.islice(begins, 1)
         for start in begins:
             if task.as_given and layer_cores(problem.space, start, len(self._nodes)) != task.cores:
-                return PlanOutcome(task.plan, None, reason="a layer cannot run on its cores of the earlier result")
+                reason = "a layer cannot run on the cores that it has in the earlier result"
+                return PlanOutcome(task.plan, None, reason=reason)
             search.look_at(start)
-        if task.spread:
+            if is_out_of_schedules():
+                break
+        if task.spread and not is_out_of_schedules():
             chosen = {layer: shapes[layer] for layer in task.spread}
             for start in block_starts(problem.space, chosen, task.on_every_count, search.best):
                 search.look_at(start)
-        end = None if task.time_left_s is None else start_s + task.time_left_s
-        search.improve(task.tries, end, detour_steps(problem.assembled.problem) if task.detours else None)
-        left = None if end is None else end - self._clock()
-        if task.by_engine and (left is None or left > 0 or search.best is None):
-            for found in self._by_engine(problem, None if left is None else max(left, 1.0)):
+                if is_out_of_schedules():
+                    break
+        detours = detour_steps(problem.assembled.problem) if task.detours else None
+        search.improve(task.tries, lambda: ends.are_reached(search.evaluations), detours)
+        by_engine = 0
+        if task.by_engine and (search.best is None or not ends.are_reached(search.evaluations)):
+            engine = self._by_engine(problem, ends, search.evaluations, search.best is None)
+            by_engine = engine.evaluations
+            for found in engine.allocations:
                 search.look_at(found)
+        evaluations = search.evaluations + by_engine
         if search.best is None or search.figures is None:
-            return PlanOutcome(task.plan, None, evaluations=search.evaluations, reason="no allocation has a schedule")
+            return PlanOutcome(task.plan, None, evaluations=evaluations, reason="no allocation has a schedule")
         cores = layer_cores(problem.space, search.best, len(self._nodes))
         ids = tuple(self._nodes[layer].node_id for layer in search.by_off_chip)
         again = moved_again_bits(problem.assembled.problem, judge.recorded(search.best, search.by_off_chip))
@@ -227,27 +248,92 @@ class PlanEvaluator:
         for part, core in enumerate(search.best):
             load[core] += int(problem.space.runtime_cycles[part, core])
         most = max(Counter(search.best).values())
-        return PlanOutcome(plan, search.figures, cores, search.evaluations, "", again, max(load.values()), most)
+        return PlanOutcome(plan, search.figures, cores, evaluations, "", again, max(load.values()), most)
 
-    def _by_engine(self, problem: MultiCoreProblem, time_left_s: float | None) -> tuple[PartCores, ...]:
-        """Tuple with the allocation that the default allocation search of a run finds; empty if no allocation has a
-        schedule.
+    def _by_engine(self, problem: MultiCoreProblem, ends: "_TaskEnds", made: int, is_needed: bool) -> "_ByEngine":
+        """Best allocation that the default allocation search of a run finds within the limits of a task. `made` is the
+        number of schedules that the task has made before. `is_needed` is True if no allocation has a schedule yet; the
+        search then ignores the limit of schedules.
         """
-        options = AllocationOptions(objective=self.objective, jobs=1, ga_time_budget_s=time_left_s)
+        nodes = len(problem.space.part_of_cn)
+        options = ends.engine_options(self.objective, None if is_needed else made, nodes)
+        if options is None:
+            return _ByEngine((), 0)
         try:
-            found = allocate(problem, options, clock=self._clock)
+            found = allocate(problem, options, clock=ends.engine_clock)
         except MappingError:
-            return ()
+            return _ByEngine((), 0)
         if found.stopped_by == INTERRUPTED:
             raise KeyboardInterrupt  # ends the whole search of plans, not only this one
-        return (problem.space.part_cores(found.chosen.genome),)
+        return _ByEngine((problem.space.part_cores(found.chosen.genome),), found.evaluations)
+
+
+class _ByEngine(NamedTuple):
+    """Result of the allocation search of an ordinary run (`Task.by_engine`), for one plan."""
+
+    allocations: tuple[PartCores, ...]
+    """Best allocation, as a tuple of length 1; () if no allocation has a schedule, or if too few schedules are left for
+    a search.
+    """
+    evaluations: int
+
+
+class _TaskEnds:
+    """Limits of a task: points in time, and a number of schedules, at which the evaluation of its plan ends. Limits of
+    time count from the creation of this object.
+    """
+
+    def __init__(self, limits: TaskLimits, clock: Clock) -> None:
+        self._limits = limits
+        given = ((clock, limits.seconds), (time.process_time, limits.cpu_seconds))
+        self._ends = [(reading, reading() + seconds) for reading, seconds in given if seconds is not None]
+        self._clock = clock
+
+    def are_schedules_used(self, made: int) -> bool:
+        """True if `made` schedules are as many as the limit of schedules of the task allows."""
+        return self._limits.schedules is not None and made >= self._limits.schedules
+
+    def are_reached(self, made: int) -> bool:
+        """True if one of the limits of the task is reached: a limit of time has passed, or `made` schedules are as many
+        as the limit of schedules allows.
+        """
+        return self.are_schedules_used(made) or any(reading() >= end for reading, end in self._ends)
+
+    @property
+    def _first(self) -> tuple[Clock, float] | None:
+        """Limit of time that is reached first, as a pair: its clock, and the time on this clock at which it is reached.
+        None if the task has no limit of time.
+        """
+        return min(self._ends, key=lambda pair: pair[1] - pair[0](), default=None)
+
+    @property
+    def engine_clock(self) -> Clock:
+        """Clock that measures the time limit of the allocation engine."""
+        return self._clock if self._first is None else self._first[0]
+
+    def engine_options(self, objective: Objective, made: int | None, nodes: int) -> AllocationOptions | None:
+        """Options with which the allocation engine stays within the limits of the task. `made` is the number of
+        schedules that the task has made before; None lifts the limit of schedules. `nodes` is the number of computation
+        nodes of the plan. The result is None if too few schedules are left.
+        """
+        first = self._first
+        seconds = None if first is None else max(first[1] - first[0](), 1.0)
+        options = AllocationOptions(objective=objective, jobs=1, ga_time_budget_s=seconds)
+        if self._limits.schedules is None or made is None:
+            return options
+        left = self._limits.schedules - made
+        generations = min(options.nb_ga_generations, left // options.nb_ga_individuals - 1)
+        if generations < 1:
+            return None
+        every = min(options.exhaustive_nodes, left * nodes)
+        return replace(options, nb_ga_generations=generations, exhaustive_nodes=every)
 
 
 def _check_rival(rows: Sequence[CoreCostRow], count: int, rival: PlanToBeat) -> None:
-    """Raise MappingError if a lower bound for `count` equal CNs is not below the latency of `rival`. `rows` has the
-    costs of one CN on each kind of core.
+    """Raise MappingError if a lower bound for `count` equal CNs is not below the latency of `rival`.
 
-    Two lower bounds are used: computation on all cores at the same time, and traffic of the CNs at the off-chip port.
+    `rows` has the costs of one CN, one row for each kind of core. Two lower bounds are used: computation on all cores
+    at the same time, and traffic of the CNs at the off-chip port.
     """
     if not rows:
         return

@@ -1,6 +1,6 @@
-"""Random steps from one plan to another plan.
+"""Random steps from one plan to another.
 
-A step changes tiles, splits between cores, stacks, schedule options, or cores.
+A step changes the tiles of layers, their parts for different cores, the stacks, the schedule options, or the cores.
 """
 
 import math
@@ -16,33 +16,37 @@ from tilewright.plans.segments import PART_RULES
 from tilewright.plans.space import SELECTIONS, LayerSpace, PlanSpace
 
 FEW_TRIES, MANY_TRIES = 10, 80
-"""Numbers of neighbouring allocations to try: first for a new plan, second for a step that only improves the cores."""
+"""Numbers of neighbouring allocations to try. FEW_TRIES: for a new plan; MANY_TRIES: for a step that only improves the
+cores.
+"""
 PLAN_COST = 20
-"""Time to cut the network and compute its costs for one plan, expressed as a number of schedules."""
+"""Time to cut the network and compute its costs for one plan, as a multiple of the time for one schedule."""
 FIRST_GAIN, MEMORY, LEAST_SHARE = 0.01, 0.97, 0.15
-"""Constants of the random choice between kinds of steps. First: relative gain assumed for a kind that was not tried
-yet. Second: factor that reduces the weight of earlier steps of a kind at each new step of this kind. Third: smallest
-probability of a kind, relative to the most probable kind.
+"""Constants for the random choice between kinds of steps. FIRST_GAIN: relative gain assumed for a kind that was not
+tried yet. MEMORY: factor by which each new step of a kind reduces the weight of earlier steps of this kind.
+LEAST_SHARE: smallest probability of a kind, relative to the most probable kind.
 """
 LONGEST_RUN = 5
-"""Largest number of sections of consecutive layers that one step changes."""
+"""Largest number of sections that one step changes. A section has consecutive layers."""
 MOST_WITHIN = 8
 """Largest number of tiles of a part along columns or channels."""
 DETOURS = "detours"
-"""Kind of steps that change detours. A layer with a detour sends its results through the off-chip memory."""
+"""Kind of steps that change which layers send their results through the off-chip memory (detours)."""
 RELOADS = "reloads"
-"""Kind of steps that change a layer whose data are moved more than once: its tiles, parts or stack."""
+"""Kind of steps that change the tiles, parts or stack of a layer whose data are moved more than once."""
 MERGED = "merged"
-"""Kind of steps that reduce the number of parts of a layer with more parts than cores."""
+"""Kind of steps that merge parts of a layer if one core runs several of them."""
 BLOCKS = "blocks"
 """Kind of steps that cut a layer into blocks along several dimensions."""
 BEST_BLOCKS = 16
-"""Number of cuts into blocks from which a step draws: those with the best estimates."""
+"""Number of cuts from which a step draws when it cuts a layer into blocks: the cuts with the best estimates."""
 Change = Callable[["PlanMoves", PlanOutcome], Plan | None]
 
 
 def written_tiles(one: LayerSpace, tiles: LayerTiles) -> int:
-    """Number of tiles along the rows of a layer."""
+    """Number of tiles along the rows of a layer, as `tiles` gives it: `all` counts as one tile for each row. 1 if no
+    loop cuts the rows.
+    """
     for loop in tiles.within:
         if loop.dimension == one.rows:
             return one.size(one.rows) if loop.tiles == ALL_TILES else int(loop.tiles)
@@ -50,7 +54,9 @@ def written_tiles(one: LayerSpace, tiles: LayerTiles) -> int:
 
 
 def written_parts(tiles: LayerTiles) -> int:
-    """Number of parts of a layer between cores. A loop for which the mapping file has no number counts as one part."""
+    """Number of parts into which the loops `tiles.between` cut a layer: the product of their numbers. A loop that has
+    `all` or `*` in place of a number counts as one part.
+    """
     count = 1
     for loop in tiles.between:
         count *= loop.tiles if isinstance(loop.tiles, int) else 1
@@ -90,7 +96,9 @@ class PlanMoves:
         return self.space.layers[place].layer.loop_sizes
 
     def next_task(self, parent: PlanOutcome, seed: int) -> tuple[str, Task]:
-        """Pair (kind of a random step, task that evaluates the plan after this step). `parent` must have a schedule."""
+        """Pair (kind of a random step, task that evaluates the plan after the step). `parent`, the plan before the
+        step, must have a schedule.
+        """
         kinds = list(self.gain)
         rates = [self.gain[kind] / self.cost[kind] for kind in kinds]
         least = LEAST_SHARE * max(rates)
@@ -106,14 +114,15 @@ class PlanMoves:
         return "cores", Task(parent.plan, parent.cores, MANY_TRIES, seed=seed)
 
     def learn(self, kind: str, gain: float, schedules: int) -> None:
-        """Record the relative gain of a step in the objective, and the number of schedules that the step took. Older
-        steps lose weight.
+        """Add the results of a step of this kind to its statistics: the relative gain in the objective, and the effort,
+        computed from the number of schedules that the step took. The weight of older steps falls.
         """
         self.gain[kind] = MEMORY * self.gain[kind] + max(gain, 0.0)
         self.cost[kind] = MEMORY * self.cost[kind] + (schedules + PLAN_COST) / (FEW_TRIES + PLAN_COST)
 
     def _run(self) -> range:
-        """Positions of consecutive layers that a step changes: one layer, or the layers of a few sections."""
+        """Positions of the consecutive layers that a step changes: one layer, or all layers of a few sections of the
+        network."""
         if self.draw.random() < 0.4:
             place = self.draw.randrange(len(self.space.layers))
             return range(place, place + 1)
@@ -122,8 +131,9 @@ class PlanMoves:
         return range(self.blocks[first][0], self.blocks[first + count - 1][1] + 1)
 
     def _other_tiles(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with another number of tiles along rows for consecutive layers: more tiles, fewer tiles, or the same
-        number in each of these layers.
+        """Plan with other numbers of tiles along rows, for consecutive layers. Either all of these layers get the next
+        larger number, or all get the next smaller number, or all get the same number. A layer that cannot have this
+        number gets its largest number of tiles.
         """
         plan = parent.plan
         target = self.draw.choice((None, None, 1, 2, 4, 7, 8, 14, 16, 28, 1 << 30))
@@ -137,9 +147,12 @@ class PlanMoves:
         return plan.with_tiles(changed)
 
     def _other_parts(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with another number of parts between cores, for one layer or for all equal layers. Parts are along
-        channels, rows or columns. Sometimes a part rule decides the parts of consecutive layers instead; this choice is
-        random.
+        """Plan in which one layer is cut into another number of parts for different cores, along channels, rows or
+        columns. In some steps, drawn at random, all layers equal to this layer are cut in the same way. None if no
+        layer can get parts.
+
+        In other random steps, one of the PART_RULES is drawn instead, and it cuts several consecutive layers into
+        parts.
         """
         plan = parent.plan
         if self.draw.random() < 0.3:
@@ -175,8 +188,9 @@ class PlanMoves:
         return one.parts_along(one.image_dimension(parts, written_tiles(one, plan.tiles[place])), parts)
 
     def _other_blocks(self, parent: PlanOutcome) -> Plan | None:
-        """Plan in which one layer, or all equal layers, are cut into other blocks. The new cut has one of the best
-        estimates, or it is the present cut with one number of parts changed to the next larger or smaller one.
+        """Plan in which one layer, or all equal layers, are cut into other blocks. The new cut is one of those with the
+        best estimates, or the present cut with the next larger or smaller number of parts along one dimension. None if
+        the new cut has too many blocks.
         """
         place = self.draw.choice(self._cuttable)
         one, now = self.space.layers[place], parent.plan.tiles[place]
@@ -208,7 +222,7 @@ class PlanMoves:
         """Plan with other tiles, parts or stacks for a layer whose data are moved more than once.
 
         The layer gets parts along rows or columns, another number of parts along channels, fewer tiles, or a stack of
-        its own. Sometimes all equal layers change in the same way; this choice is random.
+        its own. In some steps, drawn at random, all equal layers change in the same way.
         """
         draw, plan = self.draw, parent.plan
         if not any(parent.moved_again):
@@ -236,8 +250,8 @@ class PlanMoves:
         return plan.with_tiles(dict.fromkeys(alike, tiles))
 
     def _merged_parts(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with fewer parts, by one of two changes. Either each layer whose parts all run on one core gets a single
-        part, or one layer with more parts than used cores gets fewer parts.
+        """Plan with fewer parts, by one of two changes. In the first, each layer whose parts all run on one core gets a
+        single part. In the second, one layer with more parts than used cores gets fewer parts.
         """
         if not parent.cores:
             return None
@@ -296,8 +310,8 @@ class PlanMoves:
         return counts[0] if counts and isinstance(counts[0], int) else 1
 
     def _other_schedule(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with one other schedule option. The step takes the other rule of candidate selection, or switches the
-        prefetching of constants or of results.
+        """Plan with one changed schedule option: the rule of candidate selection, the prefetching of constants, or the
+        prefetching of results.
         """
         plan = parent.plan
         fixed, options = self.space.fixed, []
@@ -310,8 +324,12 @@ class PlanMoves:
         return self.draw.choice(options) if options else None
 
     def _other_cut(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with other stacks, by one of four changes. (1) Each of several consecutive layers becomes a stack. (2)
-        All cuts between consecutive layers are removed. (3) One cut is removed. (4) One cut is added.
+        """Plan with other stacks, by one of four changes:
+
+        * Each of several consecutive layers becomes a stack of its own.
+        * The cuts before, between and after several consecutive layers are removed.
+        * One cut is removed.
+        * One cut is added.
         """
         plan = parent.plan
         ends = set(self.space.ends_of(plan)) - {len(self.space.layers) - 1}
@@ -332,7 +350,9 @@ class PlanMoves:
 
 
 def _next_of(counts: Sequence[int], now: int, step: int) -> int:
-    """Next larger count after `now` if `step` > 0, otherwise the next smaller count."""
+    """Next larger value in `counts` after `now` if `step` > 0, otherwise the next smaller value. `counts` is in
+    ascending order. If there is no such value, the last (or first) value of `counts`.
+    """
     if step > 0:
         return next((count for count in counts if count > now), counts[-1])
     return next((count for count in reversed(counts) if count < now), counts[0])

@@ -1,6 +1,6 @@
-"""A plan: stacks of a network, splits of layers between cores, tiles of layers, and schedule options.
+"""Plan of a network: stacks, splits of layers between cores, tiles of layers, and schedule options.
 
-A plan contains all choices that a mapping file and the options of a run can fix, except the cores.
+A plan has all choices that a mapping file and the options of a run can fix, except the cores.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ Loops = tuple[TilingEntry, ...]
 
 @dataclass(frozen=True)
 class LayerTiles:
-    """Loops that cut one layer: into parts, which can run on different cores, and into tiles of each part."""
+    """Loops that cut one layer into parts, which can run on different cores, and each part into tiles."""
 
     between: Loops = ()
     """Loops over parts, which can run on different cores."""
     within: Loops = ()
-    """Loops over the tiles of a part, which run one after another. These loops are used only if the layer is fused with
-    other layers.
+    """Loops that cut each part into tiles. The tiles of a part run one after another. These loops are used only if the
+    layer is fused with other layers.
     """
 
 
@@ -36,19 +36,17 @@ class Plan:
     stacks: tuple[tuple[int, ...], ...]
     """Node ids of the layers of each stack; layers of one stack are fused."""
     selection: str
-    """`scheduler_candidate_selection` of the schedule."""
+    """Rule that chooses the node that a core runs next (option `scheduler_candidate_selection`)."""
     prefetch: tuple[str, ...]
-    """`operands_to_prefetch` of the schedule."""
+    """Layer operands whose constants are fetched ahead (option `operands_to_prefetch`)."""
     prefetch_results: bool = False
-    """`prefetch_results` of the schedule."""
+    """True if every core fetches the results that it needs as soon as they exist (option `prefetch_results`)."""
     by_off_chip: tuple[int, ...] = ()
     """`layers_by_off_chip` of the schedule: layers whose results go through the off-chip memory."""
 
     @property
     def cut(self) -> tuple[object, ...]:
-        """Key of the choices that determine the computation nodes: tiles and stacks. Schedule options are not part of
-        it.
-        """
+        """Key of the choices that decide the computation nodes: tiles and stacks, but not the schedule options."""
         return self.tiles, self.stacks
 
     @property
@@ -63,7 +61,7 @@ class Plan:
         return TilingOptions(layer_stacks=self.stacks)
 
     def settings(self, given: ScheduleSettings) -> ScheduleSettings:
-        """Settings of `tilewright schedule` for this plan. Settings that a plan does not contain come from `given`."""
+        """Settings of `tilewright schedule` for this plan. `given` has the settings that are not part of a plan."""
         chosen = {
             "scheduler_candidate_selection": self.selection,
             "operands_to_prefetch": self.prefetch,
@@ -73,7 +71,7 @@ class Plan:
         return ScheduleSettings(**{**given.as_dict(), **chosen})
 
     def with_tiles(self, changed: dict[int, LayerTiles]) -> "Plan":
-        """Copy of the plan with new tiles for some layers. `changed` maps the position of a layer to its new tiles."""
+        """Copy of the plan with new tiles for some layers. `changed` has these tiles, by position of the layer."""
         return replace(self, tiles=tuple(changed.get(place, tiles) for place, tiles in enumerate(self.tiles)))
 
 
@@ -83,8 +81,8 @@ def layers_of(workload: Workload) -> tuple[WorkloadNode, ...]:
 
 
 def planned_mapping(mapping: Mapping, nodes: Sequence[WorkloadNode], plan: Plan) -> Mapping:
-    """Mapping with one entry for each layer. The entry has the cuts of the plan, and leaves the cores of the layer
-    unchanged.
+    """Copy of a mapping with one entry for each layer. This entry has the cuts of the plan, and leaves the cores of the
+    layer unchanged. Entries of the mapping that do not have the name of a layer are kept.
     """
     entries = []
     for node, tiles in zip(nodes, plan.tiles, strict=True):

@@ -1,6 +1,7 @@
 """Reloads of a schedule: bits of each layer that are moved more than once.
 
-Steps to a better plan begin at layers with many reloads.
+The step `reloads` of the search for plans changes a random layer. The probability of a layer is proportional to its
+reloads.
 """
 
 import numpy as np
@@ -10,9 +11,9 @@ from tilewright.multicore.scheduling.schedule import Schedule
 
 
 def moved_again_bits(problem: SchedulingProblem, schedule: Schedule) -> tuple[int, ...]:
-    """[layer] Number of bits of the layer's data that links move again after their first move. Constants belong to the
-    layer that reads them, and results to the layer that produces them. A multicast is one move. `schedule` must contain
-    logs.
+    """Bits of the layer's data that links move after the first move of these data (one entry for each layer). Constants
+    belong to the first layer that reads them, and results to the layer that produces them. A multicast is one move.
+    `schedule` must contain logs.
     """
     graph, transfers = problem.graph, schedule.transfers
     moves = np.bincount(transfers["piece"][transfers["broadcast_of"] < 0], minlength=len(graph.piece_bits))

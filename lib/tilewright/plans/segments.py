@@ -1,9 +1,10 @@
-"""Segments: consecutive layers as a separate network, with its inputs and outputs in the off-chip memory.
+"""Segments: consecutive layers as a separate network, with inputs and outputs in the off-chip memory.
 
-The scheduler of a run computes the costs of a fused segment, once for all equal segments. A dynamic program over the
-cuts then composes the network from segments (`compose`). The sum of the segments' costs neglects that segments can
-overlap in time, and that data can stay on chip between segments. Therefore compositions are only starting points for
-the search for plans of the complete network.
+The scheduler of a run computes the costs of a fused segment, once for all equal segments. A dynamic program then
+composes the network from segments (`compose`).
+
+The sum of the segments' costs neglects two effects: segments can overlap in time, and data can stay on chip between
+them. Therefore compositions are only starting points for the search for plans of the complete network.
 """
 
 import itertools
@@ -27,8 +28,8 @@ PART_RULES = (
     PartRule(0.5, False),
     PartRule(0.5, True, along_rows=True),
 )
-"""Rules that are tried for the number of parts of layers. Many parts balance the work of the cores. Few parts move less
-data, because each part needs the complete input.
+"""Part rules that are tried. Many parts balance the work of the cores. Few parts move less data, because each part
+needs the complete input.
 """
 MOST_BLOCKS = 24
 """Largest number of sections into which the network is divided. A section has consecutive layers, and a segment
@@ -37,7 +38,9 @@ consists of consecutive sections.
 LONGEST = 6
 """Largest number of sections in a segment."""
 MOST_LABELS = 24
-"""Largest number of labels (partial compositions) that are kept at each cut."""
+"""Largest number of partial compositions (labels of the dynamic program) that are kept at each position of the network.
+The segments of these compositions cover all layers before the position.
+"""
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,12 @@ class Segment:
     is_fused: bool
     """True if all layers of the segment form one stack. Otherwise each layer is a stack."""
     in_blocks: bool = False
-    """True if the layers are cut into blocks. Blocks are also tried on fewer cores."""
+    """True if the layers are cut into blocks. Such segments are also tried on fewer cores."""
 
 
 def blocks(space: PlanSpace) -> tuple[int, ...]:
-    """Positions of the last layers of all sections. A section ends before a layer with weights, where later layers read
-    only few earlier tensors. There are at most MOST_BLOCKS sections.
+    """Position of the last layer of each section of the network, for at most MOST_BLOCKS sections. Each section but the
+    first begins with a layer that has weights, at a point where later layers read only few earlier tensors.
     """
     last = len(space.layers) - 1
     ends = [end for end in space.ends if space.layers[end + 1].weight_bits]
@@ -67,8 +70,9 @@ def blocks(space: PlanSpace) -> tuple[int, ...]:
 def candidates(
     space: PlanSpace, ends: Sequence[int], rules: Sequence[PartRule] = PART_RULES, objective: str = "latency"
 ) -> list[Segment]:
-    """Segments to try, the shortest first. In a segment, part rules cut the layers. If there are many cores, there are
-    also segments whose layers are cut into the blocks with the best estimates for the objective.
+    """Segments to try, the shortest first. `ends` has the position of the last layer of each section of the network.
+    Each of the `rules` cuts the layers of a segment into parts. If there are many cores, there are also segments whose
+    layers are cut into the blocks with the best estimates for the objective.
     """
     starts = [0, *(end + 1 for end in ends[:-1])]
     found: dict[Segment, None] = {}
@@ -88,8 +92,8 @@ def candidates(
 
 
 def part_of_network(problem: SystemProblem, nodes: Sequence[WorkloadNode], first: int, last: int) -> SystemProblem:
-    """Network of the layers from position `first` to `last`. It contains the operators between and before these layers
-    that only move data.
+    """Network of the layers from position `first` to `last`. Operators that only move data are included if they lie
+    between these layers or directly before them.
     """
     everything = problem.workload.nodes
     index_of = {node.node_id: index for index, node in enumerate(everything)}
@@ -116,8 +120,8 @@ def part_of_network(problem: SystemProblem, nodes: Sequence[WorkloadNode], first
 
 
 def likeness(problem: SystemProblem) -> Hashable:
-    """Key of all properties of a network that determine its costs. Networks that differ only in names have the same
-    key.
+    """Hashable key of a network: all its properties on which the costs depend. Networks that differ only in the names
+    of networks, layers or tensors have the same key.
     """
     number: dict[str, int] = {}
 
@@ -141,7 +145,9 @@ def _nameless(entry: MappingConstraints) -> MappingConstraints:
 
 
 def _numbered(index_map: IndexMap, of: object) -> Hashable:
-    """Index map in which numbers replace the names of tensors."""
+    """Hashable content of an index map, with numbers in place of the names of tensors. `of` is a function that returns
+    the number of a name.
+    """
     output, source = index_map.output, index_map.input
     numbers = of(output.tensor), of(source.tensor)  # type: ignore[operator]
     return index_map.loops, numbers, output.axes, source.axes, index_map.operand, index_map.is_exact
@@ -149,17 +155,21 @@ def _numbered(index_map: IndexMap, of: object) -> Hashable:
 
 @dataclass(frozen=True)
 class _Label:
-    """Label of the dynamic program: a partial composition, whose segments cover all layers before a cut."""
+    """Label of the dynamic program: a partial composition, whose segments cover all layers before a position of the
+    network.
+    """
 
     figures: PlanFigures
     segments: tuple[Segment, ...]
 
 
 def compose(costs: Mapping[Segment, PlanFigures], layers: int, objective: str, count: int) -> list[tuple[Segment, ...]]:
-    """Best compositions of the complete network from segments, by the sums of latency and energy, best first.
+    """Best compositions of the complete network from segments, at most `count`, the best first. Latency and energy of a
+    composition are the sums over its segments.
 
-    At each cut, all compositions that are not dominated in latency and energy are kept. A comparison by EDP would be
-    wrong there, because the EDP of a composition is not the sum of the segments' EDPs.
+    The dynamic program keeps up to MOST_LABELS partial compositions at each position of the network: the best of those
+    that no other partial composition dominates in latency and energy. The EDP alone cannot decide which ones to keep,
+    because the EDP of a composition is not the sum of the segments' EDPs.
     """
     from_place: dict[int, list[tuple[Segment, PlanFigures]]] = {}
     for segment, figures in costs.items():
@@ -178,8 +188,8 @@ def compose(costs: Mapping[Segment, PlanFigures], layers: int, objective: str, c
 
 
 def _undominated(labels: Iterable[_Label], objective: str) -> list[_Label]:
-    """Labels that no other label dominates in latency and energy. If there are too many, only the best by the objective
-    are returned.
+    """Labels that no other label dominates in latency and energy. If there are more than MOST_LABELS such labels, the
+    best MOST_LABELS of them by the objective are returned.
     """
     ordered = sorted(labels, key=lambda label: (label.figures.latency_cycles, label.figures.energy_pj))
     kept: list[_Label] = []

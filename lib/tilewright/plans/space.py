@@ -1,4 +1,4 @@
-"""Space of plans: possible tiles of each layer, possible ends of stacks, and choices that the run fixes."""
+"""Space of plans: possible tiles of each layer, possible ends of stacks, and the choices that the run fixes."""
 
 import itertools
 import math
@@ -22,35 +22,42 @@ from tilewright.workload.graph import WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
 
 ROWS = ("OY", "D")
-"""Names of row dimensions. A layer is cut into rows along the first of these dimensions that it has. Without any of
-them, it is cut along its first dimension that is neither a channel, a column nor the batch.
+"""Names of row dimensions. A layer is cut into rows along the first of these dimensions that it has. If it has none of
+them, the first dimension that is not a channel, a column or the batch is used.
 """
 COLUMNS = ("OX",)
 CHANNELS = ("K", "G", "H")
 """Names of channel dimensions. Parts along one of them read different weights."""
 BATCH = "B"
 HEADS = ("G", "H")
-"""Names of channel dimensions along which parts also read different inputs."""
+"""Names of the channel dimensions along which parts of a layer read different inputs, and not only different weights.
+"""
 MANY_CORES = 8
-"""Smallest number of cores at which a network of several layers is also cut into blocks. With fewer cores, computing
-the costs of more parts takes more time than blocks save.
+"""Least number of cores with which the search also cuts the layers of a network into blocks, if the network has several
+layers. It is compared with the number of cores that can run a layer, for the layer with most such cores. With fewer
+cores, computing the costs of more parts takes more time than blocks save.
 """
 SELECTIONS = ("latency", "memory")
 ALL_ROWS = 1 << 30
-"""Number of tiles above the number of rows of any layer. With this number, each tile is a single row."""
+"""Number of tiles that is larger than the number of rows of any layer. A layer that is cut into this number of tiles
+gets one tile for each row.
+"""
 TILE_COUNTS = (1, 2, 4, 7, 8, 14, 16, 28, 32, 56, ALL_ROWS)
 """Numbers of tiles along rows that are tried."""
 MOST_PARTS = 32
-"""Largest number of parts of a layer per allowed core."""
+"""Factor that limits the number of parts of a layer along channels. The limit is MOST_PARTS x the number of cores that
+are allowed for the layer.
+"""
 SPREAD = 4
-"""Factor for the largest number of parts by a rule that spreads work. It multiplies the number of cores, or the
-smallest possible number of parts if this is larger. More parts can fill arrays better.
+"""Factor that limits the number of parts for rules that spread work. The limit is SPREAD x the larger of two numbers:
+the number of allowed cores, and the least tried number of parts for which the weights of a part fit. More parts can
+fill arrays better.
 """
 
 
 @dataclass(frozen=True)
 class PartRule:
-    """Rule that decides into how many parts layers are split between cores."""
+    """Rule that decides into how many parts a layer is split between cores."""
 
     share: float
     """Largest share of a core's weight memory for the weights of one part."""
@@ -66,14 +73,14 @@ class PartRule:
 
 @dataclass(frozen=True)
 class Fixed:
-    """Choices that the run fixes. A choice that is None is searched."""
+    """Choices that the run fixes. The search makes each choice that is None here."""
 
     stacks: tuple[tuple[int, ...], ...] | None = None
     selection: str | None = None
     prefetch: tuple[str, ...] | None = None
     prefetch_results: bool | None = None
     by_off_chip: tuple[int, ...] | None = None
-    """Ids of layers with detours: their results reach other memories through the off-chip memory."""
+    """Ids of layers with detours: layers whose results reach other memories only through the off-chip memory."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +101,9 @@ class LayerSpace:
     units: tuple[int, ...] = ()
     """Number of output channels that the array processes in parallel, one number for each allowed core."""
     between: Loops | None = None
-    """Loops over parts that the mapping file fixes. None: the parts are searched."""
+    """Loops that cut the layer into parts, if the mapping file fixes them; None if the search chooses the parts."""
     within: Loops | None = None
-    """Loops over tiles that the mapping file fixes. None: the tiles are searched."""
+    """Loops that cut each part into tiles, if the mapping file fixes them; None if the search chooses the tiles."""
     third: str = ""
     """Further dimension of the output, besides rows and channels, along which blocks are cut: heads or the batch; '' if
     there is no such dimension.
@@ -116,8 +123,8 @@ class LayerSpace:
 
     @cached_property
     def part_counts(self) -> tuple[int, ...]:
-        """Numbers of parts along channels to try, in rising order. These are one, two, the number of cores times powers
-        of two, and all numbers whose parts fill an array.
+        """Numbers of parts along channels to try, in rising order: one, two, the number of cores times powers of two,
+        and each number of parts that gives parts that fill an array.
         """
         if self.between is not None or not self.channels:
             return (1,)
@@ -132,11 +139,11 @@ class LayerSpace:
         return tuple(sorted({math.ceil(size / self._part_size(count)) for count in counts}))
 
     def _fills_an_array(self, parts: int) -> bool:
-        """True if all parts except the last use every unit of an array, if channels are cut into this many parts."""
+        """True if, with this number of parts along channels, every part except the last uses all units of an array."""
         return any(self._part_size(parts) % unit == 0 for unit in self.units if unit > 1)
 
     def _part_size(self, parts: int) -> int:
-        """Number of channels of each part except the last."""
+        """Number of channels of each part except the last, if the channels are cut into `parts` parts."""
         return math.ceil(self.size(self.channels[0]) / parts)
 
     @cached_property
@@ -149,27 +156,29 @@ class LayerSpace:
 
     @cached_property
     def block_dimensions(self) -> tuple[str, ...]:
-        """Dimensions along which the layer is cut into blocks: rows, channels, and heads or the batch."""
+        """Dimensions along which blocks are cut: rows, channels, and heads or the batch."""
         return tuple(name for name in (self.rows, *self.channels[:1], self.third) if name)
 
     @cached_property
     def blocks(self) -> tuple[Blocks, ...]:
-        """Cuts into blocks, with their estimates; empty if the parts are fixed or only one core can run the layer."""
+        """Ways to cut the layer into blocks, with estimates of cycles and traffic; empty if the mapping file fixes the
+        parts, or if fewer than two cores can run the layer.
+        """
         if self.between is not None or self.machine is None or self.cores < 2:
             return ()
         return uniform_blocks(self.layer, self.block_dimensions, self.machine)
 
     def in_ranked_blocks(self, rank: int, tiles: int, objective: str) -> LayerTiles:
-        """Tiles of the layer: the cut into blocks whose estimate has this rank (0 is the best), with each block in
-        tiles of rows. Without blocks, the layer is one part.
+        """Tiles of the layer in blocks. The layer is cut into the blocks whose estimate has rank `rank` (0 is the
+        best), and each block into tiles of rows. If there are no blocks, the layer is one part.
         """
         if not self.blocks:
             return self.tiles(1, tiles)
         return self.in_blocks(self.best_blocks(rank, objective).counts, tiles)
 
     def best_blocks(self, rank: int, objective: str) -> Blocks:
-        """Cut into blocks whose estimate has this rank (0 is the best), or the last rank if there are fewer cuts. The
-        layer must have blocks.
+        """Cut into blocks with the `rank`-th best estimate for the objective (0 is the best). If there are too few cuts
+        for this rank, the cut with the worst estimate is returned. The layer must have blocks.
         """
         if objective not in self._ranked:
             self._ranked[objective] = sorted(self.blocks, key=lambda cut: cut.rank(objective))
@@ -177,20 +186,26 @@ class LayerSpace:
 
     @cached_property
     def _ranked(self) -> dict[str, list[Blocks]]:
-        """Cuts into blocks, sorted by the rank for the objective, best first."""
+        """Objective -> cuts into blocks, sorted by their estimates for this objective, the best first. An objective is
+        added when it is first used.
+        """
         return {}
 
     def in_blocks(self, counts: Sequence[int], tiles: int, outwards: bool = False) -> LayerTiles:
-        """Tiles of the layer: blocks with these numbers of parts along `block_dimensions`, each in tiles of rows. The
-        innermost loop over blocks is the loop over rows. With `outwards`, it is the loop over the last dimension.
+        """Tiles of the layer: blocks with these numbers of parts along `block_dimensions`, and each block in tiles of
+        rows. The innermost loop over blocks is the loop over rows; with `outwards`, it is the loop over the last
+        dimension.
         """
         pairs = [(name, count) for name, count in zip(self.block_dimensions, counts, strict=True) if count > 1]
         loops = tuple(TilingEntry(name, count) for name, count in (pairs[::-1] if outwards else pairs))
         return LayerTiles(loops if self.between is None else self.between, self.rows_within(tiles))
 
     def tiles(self, parts: int, tiles: int, along_rows: bool = False) -> LayerTiles:
-        """Tiles of the layer for these numbers of parts and tiles. The layer is cut into parts between cores, along
-        channels or rows, and each part into tiles of rows.
+        """Tiles of the layer: `parts` parts, which can run on different cores, and in each part `tiles` tiles of rows.
+        The parts are cut along channels. If `along_rows` is true, or if the layer has no channels to cut, they are cut
+        along rows, or along columns if there are too few rows.
+
+        Loops that the mapping file fixes take precedence.
         """
         dimension = self.image_dimension(parts, tiles) if along_rows or not self.channels else self.channels[0]
         return LayerTiles(self.parts_along(dimension, parts), self.rows_within(tiles))
@@ -202,15 +217,17 @@ class LayerSpace:
         return self.columns if self.columns and parts * tiles > self.size(self.rows) else self.rows
 
     def parts_along(self, dimension: str, parts: int) -> Loops:
-        """Loops over parts between cores. Loops that the mapping file fixes take precedence."""
+        """Loops that cut the layer along a dimension into `parts` parts, which can run on different cores; () for one
+        part. If the mapping file fixes such loops, these are returned instead.
+        """
         if self.between is not None:
             return self.between
         parts = min(parts, self.size(dimension)) if dimension else 1
         return (TilingEntry(dimension, parts),) if parts > 1 else ()
 
     def rows_within(self, tiles: int) -> Loops:
-        """Loops over tiles of rows. Loops that the mapping file fixes take precedence. A single tile also gets a loop,
-        because a layer without loops over tiles is cut into two tiles by default.
+        """Loops over tiles of rows. Loops that the mapping file fixes take precedence. A single tile gets a loop, too:
+        a layer without a loop over tiles would be cut into two tiles by default.
         """
         if self.within is not None:
             return self.within
@@ -221,14 +238,15 @@ class LayerSpace:
         return (TilingEntry(dimension, ALL_TILES if tiles >= size else tiles),)
 
     def cut_by(self, rule: PartRule, tiles: int) -> LayerTiles:
-        """Tiles of the layer if a rule decides its parts. Each part is cut into tiles of rows."""
+        """Tiles of the layer: `rule` decides the parts, and each part is cut into `tiles` tiles of rows."""
         if rule.along_rows and self.rows:
             return self.tiles(self.cores, tiles, along_rows=True)
         return self.tiles(self.parts_for(rule), tiles)
 
     def parts_for(self, rule: PartRule) -> int:
-        """Number of parts that a rule gives. It is the smallest number whose weights fit or, for a rule that spreads
-        work, the number with the fewest idle array units and idle cores.
+        """Number of parts that a rule gives. If the rule does not spread work, it is the smallest number for which the
+        weights of a part fit into the share of a weight memory that the rule allows. If the rule spreads work, the
+        number can be larger: it leaves the fewest array units and cores idle.
         """
         fewest = 1
         if self.weight_bits and self.weight_room_bits:
@@ -240,8 +258,8 @@ class LayerSpace:
         return min(few, key=lambda count: (self._taken_units(count), count))
 
     def _taken_units(self, parts: int) -> int:
-        """Number for the comparison of part counts: array units that the parts occupy, with idle units and idle cores
-        counted. Smaller is better.
+        """Measure by which numbers of parts are compared: array units that the parts occupy, including idle units and
+        idle cores. Smaller is better.
         """
         part = self._part_size(parts)
         cores = max(self.cores, 1)
@@ -260,15 +278,17 @@ class PlanSpace:
     prefetchable: tuple[str, ...]
     """Layer operands that are constants and can be prefetched."""
     ends: tuple[int, ...]
-    """Positions of layers after which a stack can end, in rising order, without the last layer. At these positions, few
-    tensors pass from earlier to later layers.
+    """Positions of layers after which a stack can end, in rising order, without the last layer. Only few tensors pass
+    such a position.
     """
     is_on_several_cores: bool
     """True if the system has several cores, so that data can move between cores."""
 
     @property
     def has_many_cores(self) -> bool:
-        """True if some layer can run on many cores. If so, fewer cores and blocks are tried more often."""
+        """True if some layer can run on at least MANY_CORES cores. The search then cuts layers into blocks more often.
+        It also tries more often to use fewer cores than are allowed.
+        """
         return any(one.cores >= MANY_CORES for one in self.layers)
 
     @property
@@ -277,7 +297,9 @@ class PlanSpace:
         return tuple(layer.node.node_id for layer in self.layers)
 
     def stacks(self, ends: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """Stacks that end at the positions in `ends`. If the run fixes the stacks, these fixed stacks are returned."""
+        """Layer ids of each stack. A stack ends at each position in `ends` and at the last layer. If the run fixes the
+        stacks, the fixed stacks are returned.
+        """
         if self.fixed.stacks is not None:
             return self.fixed.stacks
         ids = self.node_ids
@@ -292,7 +314,10 @@ class PlanSpace:
     def plan(
         self, tiles: Sequence[LayerTiles], ends: Sequence[int], selection: str = "", prefetches: bool = True
     ) -> Plan:
-        """Plan with these choices. Choices that the run fixes take precedence."""
+        """Plan with these tiles of each layer and with stacks that end at the positions `ends`. `selection` is the rule
+        of candidate selection; '' stands for the default rule. If `prefetches` is false, the plan fetches nothing
+        ahead. Choices that the run fixes take precedence.
+        """
         chosen = self.fixed.selection or selection or SELECTIONS[0]
         prefetch = self.fixed.prefetch
         if prefetch is None:
@@ -303,23 +328,27 @@ class PlanSpace:
         return Plan(tuple(tiles), self.stacks(ends), chosen, prefetch, results, self.fixed.by_off_chip or ())
 
     def layer_by_layer(self, rule: PartRule | None) -> Plan:
-        """Plan in which every layer is a stack. If there is a rule, the rule cuts the layers into parts."""
+        """Plan in which every layer is a stack of its own. If a rule is given, it cuts the layers into parts."""
         tiles = [one.tiles(1, 1) if rule is None else one.cut_by(rule, 1) for one in self.layers]
         return self.plan(tiles, range(len(self.layers)))
 
     def in_blocks(self, rank: int, objective: str) -> Plan:
-        """Plan in which every layer is a stack. Each layer has the cut into blocks whose estimate has this rank (0 is
-        the best).
+        """Plan in which every layer is a stack of its own. Each layer is cut into the blocks whose estimate has the
+        rank `rank` among its cuts (0 is the best).
         """
         return self.plan([one.in_ranked_blocks(rank, 1, objective) for one in self.layers], range(len(self.layers)))
 
     def uniform(self, tiles: int, rule: PartRule, selection: str = "") -> Plan:
-        """Plan with all layers in one stack, each with the same number of tiles along rows."""
+        """Plan with all layers in one stack. The rule cuts each layer into parts, and each part is cut into `tiles`
+        tiles of rows. `selection` is the rule of candidate selection; '' selects the default rule.
+        """
         return self.plan([one.cut_by(rule, tiles) for one in self.layers], (), selection)
 
 
 def plan_space(problem: SystemProblem, fixed: Fixed) -> PlanSpace:
-    """Space of plans for a network on an accelerator. Choices in the mapping file are fixed."""
+    """Space of plans for a network on an accelerator. Neither the choices in `fixed` nor those in the mapping file can
+    vary in this space.
+    """
     nodes = layers_of(problem.workload)
     layers = tuple(_layer_space(problem, node) for node in nodes)
     constants = dict.fromkeys(
@@ -330,8 +359,8 @@ def plan_space(problem: SystemProblem, fixed: Fixed) -> PlanSpace:
 
 
 def parts_left_out(problem: SystemProblem) -> list[str]:
-    """Messages about loops over cores that are left out, one for each layer and loop. The loop comes from a mapping
-    entry for many layers, and would split a reduction of this layer.
+    """Messages on loops over cores that the search leaves out, one for each layer and loop. A loop is left out for a
+    layer if it comes from a mapping entry that does not name the layer and if it would split a reduction of the layer.
     """
     layers = [node.layer for node in layers_of(problem.workload) if node.layer is not None]
     return [one for layer in layers for one in loops_over_cores(layer, problem.mapping.constraints_for(layer))[1]]
@@ -375,8 +404,8 @@ def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:
 def _machine(
     accelerator: MultiCoreAccelerator, layer: Layer, entry: MappingConstraints, allowed: Sequence[int]
 ) -> Machine | None:
-    """Properties of the system for a layer that the cores `allowed` can run; None without such a core. If the cores
-    differ, the most frequent core file is used.
+    """Properties of the system for a layer that only the cores `allowed` can run; None if `allowed` is empty. If these
+    cores have different core files, the properties of a core are those of the most frequent file.
     """
     if not allowed:
         return None
@@ -392,11 +421,11 @@ def _machine(
 
 
 def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -> int:
-    """Number of indices of a dimension that a core processes in parallel.
+    """Number of indices of a dimension that a core processes in parallel: the unrolling in the first spatial mapping
+    that unrolls the dimension, or 1 if there is none.
 
-    This number is the unrolling in the first spatial mapping that unrolls the dimension, or 1 without such a mapping.
-    There is one exception. If no spatial mapping unrolls any dimension of the layer and the dataflows are not
-    exclusive, the number is the largest side of the array.
+    There is one exception. If no spatial mapping unrolls any dimension of the layer, and the core can also run
+    dataflows that its file does not list, the number is the size of the largest array dimension.
     """
     tried = [one.spatial_mapping for one in constraints_on_core(entry, layer, core)]
     for unrolling in tried:
@@ -411,8 +440,8 @@ def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -
 
 
 def _fixed_loops(layer: Layer, entry: MappingConstraints) -> tuple[Loops | None, Loops | None]:
-    """Pair (loops over parts, loops over tiles) that a mapping entry fixes; None for loops that it leaves open. An
-    entry with a list of several cores also fixes the parts.
+    """Pair (loops over parts, loops over tiles) that a mapping entry fixes. Loops that the entry does not fix are None.
+    An entry that fixes several cores for the layer also fixes the loops over parts.
     """
     is_fixed = entry.core_allocation_is_fixed and len(entry.core_allocation) > 1
     between = loops_over_cores(layer, entry)[0] if entry.inter_core_tiling or is_fixed else None
@@ -420,8 +449,8 @@ def _fixed_loops(layer: Layer, entry: MappingConstraints) -> tuple[Loops | None,
 
 
 def _ends(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> tuple[int, ...]:
-    """Positions of layers after which at most one tensor passes from earlier to later layers. Without such positions,
-    those with the fewest tensors are returned.
+    """Positions of layers after which at most one tensor passes from earlier to later layers. If there are no such
+    positions, those with the fewest tensors are returned.
     """
     crossing = crossing_tensors(problem, nodes)
     inner = crossing[:-1]
@@ -432,7 +461,10 @@ def _ends(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> tuple[int, .
 
 
 def crossing_tensors(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> list[int]:
-    """[position] Number of tensors that pass from layers up to the position to later layers."""
+    """Number of tensors that cross each position of the network (one entry for each layer, for the position directly
+    after it). A tensor crosses a position if a layer before the position makes it, and a layer after the position reads
+    it.
+    """
     place_of = {node.node_id: place for place, node in enumerate(nodes)}
     behind = _readers(problem, place_of)
     counts = [0] * len(nodes)
@@ -443,8 +475,8 @@ def crossing_tensors(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> l
 
 
 def _readers(problem: SystemProblem, place_of: Mapping[int, int]) -> dict[int, int]:
-    """[layer] Position of the last layer that reads the layer's result. The result can reach a reader through operators
-    that only move data.
+    """Position of a layer -> position of the last layer that reads its result. The result can reach a reader through
+    operators that only move data. A layer without a reader is left out.
     """
     made_by: dict[int, set[int]] = {}
     last: dict[int, int] = {}

@@ -1,4 +1,5 @@
-"""Start of a search with the plan of an earlier search, for example for less memory or for another objective.
+"""Start of a search with the plan of an earlier search, for example on hardware with less memory or for another
+objective.
 
 The earlier plan is evaluated without changes on the hardware of the new search. Therefore the new result is never worse
 than the earlier plan.
@@ -32,8 +33,8 @@ def read_start(path: Path, schema: str) -> JsonObject:
 def start_task(said: Mapping[str, Any], file: str, space: PlanSpace, accelerator: MultiCoreAccelerator) -> Task:
     """Task that evaluates the plan and the cores of an earlier result without changes.
 
-    Raises InputError with all problems: choices that do not fit the network or the cores, and choices that this search
-    fixes to another value.
+    Raises InputError with all problems: choices that do not fit the network or the cores, and choices for which this
+    search fixes another value.
     """
     names, layers = [one.node.name for one in space.layers], said["layers"]
     if [row["name"] for row in layers] != names:
@@ -65,8 +66,8 @@ def _plan(said: Mapping[str, Any], tiles: tuple[LayerTiles, ...], space: PlanSpa
 
 
 def _decisions(plan: Plan, space: PlanSpace) -> list[tuple[str, object, object]]:
-    """Triples (name of a choice, value in the plan, value that the search fixes). The last is None for a choice that
-    the search leaves open.
+    """Triples (name of a choice, value in the plan, value that the search fixes). The last value is None if the search
+    leaves the choice open.
     """
     fixed = space.fixed
     return [
@@ -86,8 +87,9 @@ def _other_layers(mine: Sequence[str], its: Sequence[str]) -> str:
 
 
 def _tiles(one: LayerSpace, row: Mapping[str, Any], file: str, problems: Problems) -> LayerTiles:
-    """Tiles of a layer, read from a row of an earlier result. A layer alone in its stack has no tiles within a core in
-    this row, and gets one tile.
+    """Tiles of a layer, read from a row of an earlier result. If the row has no loops over tiles (the layer was alone
+    in its stack), the layer gets one tile, or the tiles that the mapping file fixes. Loops that do not fit the layer or
+    the mapping file are reported in `problems`.
     """
     found = []
     for key, fixed in (("inter_core_tiling", one.between), ("intra_core_tiling", one.within)):
@@ -116,8 +118,8 @@ def _loop(text: str) -> TilingEntry:
 def _cores(
     layers: Sequence[Mapping[str, Any]], accelerator: MultiCoreAccelerator, file: str, problems: Problems
 ) -> LayerCores:
-    """[layer][group] Core of each group, as a position in `accelerator.core_ids`. Cores that the hardware does not have
-    are added to `problems`.
+    """Core of each part of each layer, as a position in `accelerator.core_ids`; -1 for a core that the hardware does
+    not have. If there are such cores, one problem that names all of them is added to `problems`.
     """
     number = {core_id: place for place, core_id in enumerate(accelerator.core_ids)}
     unknown = sorted({core_id for row in layers for core_id in row["cores"] if core_id not in number})

@@ -1,25 +1,28 @@
-"""Work of one process of a search: it evaluates plans and segments, and caches costs of computation nodes."""
+"""Work of one process of a search: evaluation of plans and segments, with a cache for the costs of computation
+nodes.
+"""
 
+import os
 import time
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilewright.base.objectives import Objective
 from tilewright.multicore.scheduling.options import ScheduleSettings
 from tilewright.pipeline.stages.multi.core_mapping import KnownRows
 from tilewright.pipeline.stages.multi.items import SystemProblem
-from tilewright.plans.cores import Clock, PlanFigures
-from tilewright.plans.evaluate import PlanEvaluator, PlanOutcome, Task
+from tilewright.plans.cores import PlanFigures
+from tilewright.plans.evaluate import Clock, PlanEvaluator, PlanOutcome, Task
 from tilewright.plans.plan import Plan, layers_of
 from tilewright.plans.segments import Segment, likeness, part_of_network
 from tilewright.plans.space import PlanSpace
 from tilewright.search.options import CnSearchOptions
 
 REMEMBERED_PARTS = 8
-"""Number of cached evaluators, one for each part of the network. A cached evaluator can evaluate the same part with
-other tiles.
+"""Largest number of cached evaluators. Each evaluates plans for the part of the network that one segment covers, and
+can evaluate this part again with other tiles.
 """
 
 
@@ -33,6 +36,8 @@ class PlanWork:
     objective: Objective
     clock: Clock = time.monotonic
     """Clock for time limits, in seconds."""
+    known: KnownRows | None = None
+    """Costs of computation nodes from earlier searches with the same options on the same cores."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,23 +57,35 @@ class SegmentOutcome:
     """Costs of a segment."""
 
     figures: Mapping[str, PlanFigures]
-    """Latency and energy, keyed by rule of candidate selection. A rule without a schedule has no key."""
+    """Rule of candidate selection -> latency and energy of the segment. A rule that finds no schedule is left out."""
     evaluations: int
 
 
+class FinishedTask(NamedTuple):
+    """Result of a task, with the CPU time of the process that ran the task."""
+
+    result: Any
+    """PlanOutcome of a Task, or SegmentOutcome of a SegmentTask."""
+    process: int
+    """Id of the process."""
+    cpu_s: float
+    """CPU seconds that the process has used since its start."""
+
+
 class PlanWorker:
-    """Worker of one process, which runs tasks."""
+    """Callable object that runs the tasks of one process."""
 
     def __init__(self, given: PlanWork) -> None:
         self._given = given
-        self._known: KnownRows = {}
+        self._known: KnownRows = {} if given.known is None else given.known
         self._nodes = layers_of(given.problem.workload)
         self._whole = self._evaluator(given.problem)
         self._parts: OrderedDict[tuple[int, int], PlanEvaluator] = OrderedDict()
 
-    def __call__(self, task: Task | SegmentTask) -> Any:
+    def __call__(self, task: Task | SegmentTask) -> FinishedTask:
         """Result of a task: a PlanOutcome for a Task, or a SegmentOutcome for a SegmentTask."""
-        return self._whole.evaluate(task) if isinstance(task, Task) else self._segment(task)
+        found = self._whole.evaluate(task) if isinstance(task, Task) else self._segment(task)
+        return FinishedTask(found, os.getpid(), time.process_time())
 
     def _evaluator(self, problem: SystemProblem) -> PlanEvaluator:
         given = self._given
@@ -95,7 +112,7 @@ class PlanWorker:
 
 
 def make_worker(given: PlanWork) -> PlanWorker:
-    """Worker for one process, made from its input."""
+    """Worker that runs the tasks of one process. `given` is the input that every process gets."""
     return PlanWorker(given)
 
 
@@ -115,7 +132,7 @@ class Likeness:
         self._numbers: dict[Hashable, int] = {}
 
     def of(self, segment: Segment) -> Hashable:
-        """Key of a segment. Segments with equal keys have equal costs."""
+        """Key of a segment. Two segments with equal keys have equal costs."""
         place = segment.first, segment.last
         if place not in self._of_part:
             part = likeness(part_of_network(self._problem, self._nodes, *place))

@@ -2,6 +2,7 @@
 its cores."""
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from tilewright.plans.answer import Fusion
 
 from tests.members import members
 from tests.unit.cli.multi_core import HARDWARE, write_network
+from tests.unit.multi_core.random_cases import RandomNetwork, further_parts, random_system
+from tests.unit.multi_core.runs import write_accelerator
 from tests.unit.plans.cases import SHORT, random_case
 
 EARLIER = SHORT | {"nb_plans": members(30, 10), "lpf_limit": 3}
@@ -60,6 +63,22 @@ def test_more_memory_is_no_worse_with_the_plan_for_less_as_start(seed: int, tmp_
     more = search(network, larger, objective, **FEW, start=tmp_path / "less" / "fusion.json").document
     assert value(more, objective) <= value(more["start"], objective)
     assert more["search"]["origins"][0]["origin"] == "start"
+
+
+@pytest.mark.parametrize("seed", range(members(24, 1)))
+def test_a_further_part_is_no_worse_with_the_plan_without_it_as_start(seed: int, tmp_path: Path) -> None:
+    """A core, a link, multicast or all of them more: what a search for one plan finds is not above what was found
+    without them.
+    """
+    draw = random.Random(seed // 4)
+    network, system = RandomNetwork(draw).save(tmp_path), random_system(draw)
+    name, changed = list(further_parts(draw, system).items())[seed % 4]
+    objective = ("latency", "energy", "EDP")[seed % 3]
+    given = write_accelerator(tmp_path / "given", system)
+    less = search(network, given, objective, **EARLIER, output=tmp_path / "less").document
+    grown = write_accelerator(tmp_path / name, {**system, **changed})
+    more = search(network, grown, objective, **FEW, start=tmp_path / "less").document
+    assert value(more, objective) <= value(less, objective) * (1 + 1e-12)
 
 
 def test_what_does_not_fit_is_refused_with_reasons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

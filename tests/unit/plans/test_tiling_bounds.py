@@ -20,7 +20,7 @@ from tilewright.plans.tiling_bounds.needed_shares import needed_boxes
 from tilewright.search.options import CnSearchOptions
 
 from tests.members import members
-from tests.unit.multi_core.random_cases import RandomNetwork, random_system
+from tests.unit.multi_core.random_cases import RandomNetwork, further_parts, random_system
 from tests.unit.multi_core.runs import write_accelerator
 from tests.unit.plans.cases import random_case, system_problem
 from tests.unit.plans.random_plans import random_plan, random_settings, schedules
@@ -135,7 +135,9 @@ def elements_before(problem: SystemProblem, graph: CnGraph) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(members(200, 8)))
 def test_a_better_system_has_no_larger_bound(seed: int, tmp_path: Path) -> None:
-    """Law: wider links and larger memories do not make a bound larger; equal inputs give equal bounds."""
+    """Law: wider links, larger memories, a further core, a further link and multicast do not make a bound larger;
+    equal inputs give equal bounds.
+    """
     draw = random.Random(seed)
     network, _ = random_case(seed, tmp_path)
     system = random_system(random.Random(seed + 1))
@@ -155,6 +157,10 @@ def test_a_better_system_has_no_larger_bound(seed: int, tmp_path: Path) -> None:
     assert (memory_cycles, memory_energy) <= (cycles, energy)
     assert memory_energy <= energy
     assert bounds_of("same", {}) == (cycles, energy)
+    for name, changed in further_parts(random.Random(seed + 2), system).items():
+        further_cycles, further_energy = bounds_of(name, changed)
+        assert further_cycles <= cycles, name
+        assert further_energy <= energy * (1 + 1e-12), name
 
 
 TWICE = {"512 B": "1 KiB", "1 KiB": "2 KiB", "2 KiB": "4 KiB", "4 KiB": "8 KiB"}

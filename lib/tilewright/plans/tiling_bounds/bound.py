@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,9 @@ from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import energy_delay_product
 from tilewright.base.profile import CORRECTED, profile_by_name
-from tilewright.base.proof import EVERY_PLAN, gap_to
+from tilewright.base.proof import CUT_REDUCTIONS, EVERY_PLAN, GIVEN_REDUCTIONS, gap_to
+from tilewright.multicore.nodes.partial_sums import reductions_of, why_not_summed
+from tilewright.multicore.nodes.tiling import dimension_names
 from tilewright.multicore.scheduling.bounds.limits import SLACK, system_limits
 from tilewright.multicore.scheduling.options import ScheduleSettings
 from tilewright.multicore.scheduling.problem import Floats
@@ -36,12 +38,16 @@ class TilingBounds:
     off_chip_traffic_cycles: int
     link_traffic_cycles: int
     phases_cycles: int
-    """Bound from the work and the traffic before, between and after the starts of some layers."""
+    """Lower bound of the latency in cycles from phases. The starts of some layers divide a schedule into phases, and
+    each phase must be long enough for its work and its traffic.
+    """
     energy_pj: float
+    covers: str = EVERY_PLAN
+    """Set of plans for which the bounds hold, in words."""
 
     @property
     def latency_terms(self) -> dict[str, int]:
-        """Lower bounds of the latency in cycles, by name of the argument."""
+        """Name of the proof (as in `summary.json`) -> lower bound of the latency in cycles."""
         return {
             "core_work": self.core_work_cycles,
             "off_chip_traffic": self.off_chip_traffic_cycles,
@@ -51,21 +57,30 @@ class TilingBounds:
 
     @property
     def latency_cycles(self) -> int:
-        """The largest bound on the latency."""
+        """Largest of the lower bounds of the latency, in cycles."""
         return max(self.latency_terms.values())
 
     def latency_gap(self, latency_cycles: int) -> float:
-        """Largest share of a found latency by which the optimum can be smaller."""
+        """Gap of a schedule: largest share of its latency that another plan could save, 1 - lower bound / latency."""
         return gap_to(self.latency_cycles, latency_cycles)
 
 
-def tiling_bounds(problem: SystemProblem, model: str, settings: ScheduleSettings) -> TilingBounds:
-    """Lower bounds over every plan of a network on a system. `model` is the profile of the cost model."""
+def tiling_bounds(
+    problem: SystemProblem, model: str, settings: ScheduleSettings, cuts_reductions: bool = False
+) -> TilingBounds:
+    """Lower bounds over every plan of a network on a system. `model` is the profile of the cost model. With
+    `cuts_reductions`, plans can also cut reductions between cores.
+    """
+    summed = summed_dimensions(problem) if cuts_reductions else [frozenset[str]() for _ in layers_of(problem.workload)]
     moves = layer_moves(problem)
-    works = layer_works(problem, model, settings)
-    loads = _loads(problem, moves, works)
-    limits, found, kept = system_limits(moves.problem.system), moves.moves, moves.kept
-    fetched, written = found.bits(kept & found.fetched), found.bits(kept & (found.reader < 0))
+    works = layer_works(problem, model, settings, summed)
+    limits, found = system_limits(moves.problem.system), moves.moves
+    fetched, written = found.bits(moves.kept & found.fetched), found.bits(moves.kept & (found.reader < 0))
+    # Partial sums can take a detour over the core that adds, and its own way to the reader.
+    is_summed = np.array([bool(names) for names in summed], np.bool_)
+    kept = moves.kept & ~((found.producer >= 0) & is_summed[np.maximum(found.producer, 0)])
+    moves = replace(moves, kept=kept)
+    loads = _loads(problem, moves, works, _reduced(problem, summed))
     traffic = max(
         fetched / limits.read_bits_per_cycle,
         written / limits.write_bits_per_cycle,
@@ -77,16 +92,41 @@ def tiling_bounds(problem: SystemProblem, model: str, settings: ScheduleSettings
         link_traffic_cycles=found.compulsory(kept).latency_cycles(),
         phases_cycles=_whole(max(resources_cycles(loads), phases_cycles(loads))),
         energy_pj=_energy_pj(problem, moves, works),
+        covers=EVERY_PLAN + (CUT_REDUCTIONS if cuts_reductions else "" if problem.read is None else GIVEN_REDUCTIONS),
     )
 
 
+def summed_dimensions(problem: SystemProblem) -> list[frozenset[str]]:
+    """Reduction dimensions along which a plan can cut a layer between cores, as one set for each layer. The set is
+    empty for a layer that is not a sum of products.
+    """
+    return [
+        frozenset() if node.layer is None or why_not_summed(node) else frozenset(reductions_of(node.layer))
+        for node in layers_of(problem.workload)
+    ]
+
+
+def _reduced(problem: SystemProblem, summed: Sequence[frozenset[str]]) -> tuple[frozenset[str], ...]:
+    """Reduction dimensions along which each layer can be cut (one set for each layer): those in `summed`, which a plan
+    can cut between cores, and those that the mapping file cuts.
+    """
+    found = []
+    for node, names in zip(layers_of(problem.workload), summed, strict=True):
+        assert node.layer is not None
+        entry = problem.mapping.constraints_for(node.layer)
+        own = dimension_names(node.layer, entry)
+        given = {own.get(loop.dimension, "") for loop in (*entry.inter_core_tiling, *entry.intra_core_tiling)}
+        found.append(names | (given & set(reductions_of(node.layer))))
+    return tuple(found)
+
+
 def any_plan_fields(bounds: TilingBounds, latency_cycles: int, energy_pj: float) -> JsonObject:
-    """Fields of `fusion.json` with the lower bounds over every plan, and the gaps of a schedule to them."""
+    """Fields of `fusion.json` with the lower bounds over every plan, and the gap of a schedule to each of them."""
     least_edp = energy_delay_product(bounds.energy_pj, bounds.latency_cycles)
     return {
         LATENCY_CYCLES: bounds.latency_cycles,
         ENERGY_PJ: bounds.energy_pj,
-        "covers": EVERY_PLAN,
+        "covers": bounds.covers,
         "latency_terms": dict(bounds.latency_terms),
         "gap_latency": bounds.latency_gap(latency_cycles),
         "gap_energy": gap_to(bounds.energy_pj, energy_pj),
@@ -98,17 +138,24 @@ def _whole(cycles: float) -> int:
     return math.ceil(cycles * (1 - SLACK))
 
 
-def layer_works(problem: SystemProblem, model: str, settings: ScheduleSettings) -> list[dict[str, LayerWork]]:
-    """[layer] Least work on each core file that can run the layer."""
+def layer_works(
+    problem: SystemProblem, model: str, settings: ScheduleSettings, summed: Sequence[frozenset[str]] | None = None
+) -> list[dict[str, LayerWork]]:
+    """Lower bounds of the work of each layer: a list with one dictionary for each layer, core file -> bounds on a core
+    of this file. The dictionaries have all core files except that of the off-chip core. `summed` has, for each layer,
+    the reductions that a plan can cut between cores; None if a plan can cut none.
+    """
     is_corrected = profile_by_name(model) == CORRECTED
     has_loading = settings.cn_runtime != "total0"
     known: dict[object, LayerWork] = {}
     rows = []
-    for node in layers_of(problem.workload):
+    nodes = layers_of(problem.workload)
+    for node, reduced in zip(nodes, summed or [frozenset[str]()] * len(nodes), strict=True):
         layer = node.layer
         assert layer is not None
         entry = problem.mapping.constraints_for(layer)
         cut = cut_dimensions(layer, [loop.dimension for loop in (*entry.inter_core_tiling, *entry.intra_core_tiling)])
+        cut |= reduced
         row = {}
         for name, core in problem.accelerator.distinct_cores.items():
             key = layer.loop_sizes, layer.operand_dimensions, layer.relations, layer.precision_bits, entry, name, cut
@@ -120,13 +167,21 @@ def layer_works(problem: SystemProblem, model: str, settings: ScheduleSettings) 
 
 
 def cut_dimensions(layer: Layer, given: Sequence[str]) -> frozenset[str]:
-    """Dimensions along which a plan can cut a layer: those of the output, and those of loops in the mapping file."""
+    """Dimensions along which a plan can cut a layer: the dimensions of the output, and those in `given`, which are the
+    dimensions of the loops in the mapping file. If the output has a sliding window, or if `given` has a name that the
+    layer does not have, all dimensions of the layer are returned.
+    """
     if outputs_have_windows(layer) or any(name not in layer.size_of for name in given):
         return frozenset(layer.size_of)  # other names for the dimensions in the mapping file, or loops that overlap
     return frozenset((*dict(layer.operand_dimensions)[OUTPUT], *given))
 
 
-def _loads(problem: SystemProblem, moves: LayerMoves, works: Sequence[dict[str, LayerWork]]) -> LayerLoads:
+def _loads(
+    problem: SystemProblem,
+    moves: LayerMoves,
+    works: Sequence[dict[str, LayerWork]],
+    reduced: tuple[frozenset[str], ...],
+) -> LayerLoads:
     files = [place.file_name for place in problem.accelerator.places]
     groups: dict[object, list[int]] = {}
     for core, name in enumerate(files):
@@ -146,11 +201,13 @@ def _loads(problem: SystemProblem, moves: LayerMoves, works: Sequence[dict[str, 
         only = work[next(iter(used))].lanes if is_alike else ()
         lanes.append(only[0] if len(only) == 1 and only[0].open_units == 1 else None)
     counts = np.array([len(cores) for cores in groups.values()], np.int64)
-    return LayerLoads(problem.workload, nodes, cycles, counts, tuple(lanes), moves)
+    return LayerLoads(problem.workload, nodes, cycles, counts, tuple(lanes), moves, reduced)
 
 
 def _energy_pj(problem: SystemProblem, moves: LayerMoves, works: Sequence[dict[str, LayerWork]]) -> float:
-    """Least energy in pJ: every layer on its cheapest core, and the cheapest way of all data that every plan moves."""
+    """Lower bound in pJ of the energy of every plan. Each layer runs on its cheapest core, and each move that every
+    plan makes takes its cheapest path.
+    """
     files = [place.file_name for place in problem.accelerator.places]
     cores = sum(
         min(work[files[core]].energy_pj for core in np.flatnonzero(moves.allowed[layer]).tolist())
@@ -160,8 +217,9 @@ def _energy_pj(problem: SystemProblem, moves: LayerMoves, works: Sequence[dict[s
 
 
 def _moving_pj(moves: LayerMoves) -> float:
-    """Least energy in pJ of links, of the off-chip memory, and of the memories at both ends of moves. Parts of words
-    count as parts, because a cut decides how data are divided among words.
+    """Least energy in pJ of the moves that every plan makes: links, the off-chip memory, and the memories at both ends
+    of each move. A fraction of a word counts as the same fraction of the energy of a word, because a plan can divide
+    data among words in any way.
     """
     system, found, limits = moves.problem.system, moves.moves, system_limits(moves.problem.system)
     off = system.off_chip_memory

@@ -1,7 +1,8 @@
-"""Least cycles and least energy of a layer on a core, over all tiles, spatial mappings and loop orders.
+"""Lower bounds of the cycles and the energy of a layer on a core, for every choice of tiles, spatial mappings and loop
+orders.
 
-The numbers follow from the latency model and the energy model of a core. They hold for the sum over all tiles of the
-layer, for any cut along dimensions of the output.
+The bounds follow from the latency model and the energy model of a core. They hold for the sum over all tiles of the
+layer, if the layer is cut only along the dimensions that the caller names (`cut`).
 """
 
 import math
@@ -18,41 +19,53 @@ from tilewright.workload.relevancy import operand_relevancy, outputs_have_window
 
 @dataclass(frozen=True)
 class ArrayLanes:
-    """Spatial mapping of a layer on an array, or a set of spatial mappings if some sides of the array are open."""
+    """Spatial mapping of a layer on an array. If some sides of the array are open (can take any loops), it stands for a
+    set of spatial mappings.
+    """
 
     factors: tuple[tuple[str, int], ...]
-    """Pairs (loop dimension, lanes), by name; no factor is larger than the size of the dimension or equal to 1."""
+    """Pairs (loop dimension, lanes), sorted by dimension. Only dimensions with more than one lane are listed. The
+    number of lanes is at most the size of the dimension.
+    """
     open_units: int = 1
-    """Product of the sizes of the sides that can take any loops."""
+    """Number of array units that the open sides of the array span together."""
 
     def of(self, dimension: str) -> int:
-        """Fixed lanes of a dimension."""
+        """Number of lanes of a dimension on the sides that are not open."""
         return dict(self.factors).get(dimension, 1)
 
 
 @dataclass(frozen=True)
 class LayerWork:
-    """Least work of a whole layer on a core. Every bound is a sum over the tiles of the layer."""
+    """Least work of a complete layer on a core. Every bound is for the sum over the tiles of the layer."""
 
     cycles: float
-    """Least cycles, if all tiles of the layer run with the same lanes; equal to `shared_cycles` if they may not."""
+    """Least cycles of the layer. If its tiles can have different lanes, the value is equal to `shared_cycles`. If all
+    its tiles have the same lanes, the value can be larger.
+    """
     shared_cycles: float
-    """Least cycles, in proportion to the share of the layer that the core runs."""
+    """Least cycles of the complete layer, in a form that also gives bounds for its parts: a core that runs a share of
+    the layer needs at least the same share of these cycles.
+    """
     energy_pj: float
     lanes: tuple[ArrayLanes, ...]
-    """Spatial mappings that no other spatial mapping dominates."""
+    """Possible spatial mappings of the layer. A mapping is left out if another one has at least as many lanes along
+    each dimension and at least as many open units.
+    """
 
 
 @dataclass(frozen=True)
 class _Nest:
-    """Layer with the dimensions that can be cut."""
+    """Layer with the dimensions along which it can be cut."""
 
     layer: Layer
     cuttable: frozenset[str]
     """Dimensions along which tiles can be smaller than the layer."""
 
     def full_share(self, lanes: ArrayLanes, dimension: str, size: int) -> float:
-        """Largest mean number of lanes that work along a dimension, over all sizes of tiles."""
+        """Upper limit, for every size of the tiles, of the mean number of lanes that work along a dimension. `size` is
+        the size of the complete layer along the dimension.
+        """
         most = lanes.of(dimension)
         return float(most) if dimension in self.cuttable else size / math.ceil(size / most)
 
@@ -62,9 +75,9 @@ def layer_work(
 ) -> LayerWork:
     """Least work of a layer on a core.
 
-    `is_corrected` says whether the cost model has all repairs of the profile `corrected`; otherwise only the passes of
-    the array count. `has_loading` says whether the runtime of a tile includes on-loading. `cut` has the dimensions
-    along which tiles can be smaller than the layer.
+    `is_corrected` is true if the cost model has all repairs of the profile `corrected`; otherwise only the passes of
+    the array count. `has_loading` is true if the runtime of a tile includes on-loading. `cut` has the dimensions along
+    which tiles can be smaller than the layer.
     """
     nest = _Nest(layer, cut)
     counts_ports = is_corrected and core.operational_array.kind == DIGITAL and entry.memory_reach is None
@@ -81,7 +94,7 @@ def layer_work(
 
 
 def _lanes(layer: Layer, entry: MappingConstraints, core: Core) -> Iterator[ArrayLanes]:
-    """Sets of spatial mappings that contain the spatial mapping of every tile of a layer."""
+    """Sets of spatial mappings that together contain the spatial mapping of every tile of a layer."""
     array = core.operational_array
     given = entry.spatial_mapping
     is_given = bool(given) and all(name in array.size_of for name, _ in given)
@@ -108,7 +121,9 @@ def _lanes(layer: Layer, entry: MappingConstraints, core: Core) -> Iterator[Arra
 
 
 def _undominated(found: list[ArrayLanes]) -> Iterator[ArrayLanes]:
-    """Spatial mappings without those that have at most the lanes of another one along every dimension."""
+    """Spatial mappings without dominated ones and without duplicates. A spatial mapping is dominated if another one has
+    at least as many lanes along every dimension, and at least as many open units.
+    """
     distinct = list(dict.fromkeys(found))
     for one in distinct:
         others = (other for other in distinct if other != one and other.open_units >= one.open_units)
@@ -118,28 +133,34 @@ def _undominated(found: list[ArrayLanes]) -> Iterator[ArrayLanes]:
 
 @dataclass(frozen=True)
 class _Link:
-    """Data movement from or to the memory next to the array, whose transfers can be counted for some loop orders."""
+    """Data movement of one operand, in one direction, between the array (or its registers) and a memory. The bounds
+    count transfers of the link only for loop orders in which the link must move data in each pass. For other loop
+    orders, they count none.
+    """
 
     port: tuple[int, int]
-    """(memory, port of the memory)"""
+    """Pair (index of the memory in the core, index of the port in the memory)."""
     operand: str
     element_bits: int
     wide_bits: int
-    """Width of the port."""
+    """Width of the port in bits."""
     narrow_bits: int
-    """Smallest accessible part of a word."""
+    """Smallest accessible part of a word, in bits."""
     word_pj: float
-    """Energy of a word of full width."""
+    """Energy in pJ to access a word of full width."""
     reaches_all: bool
     """True if one instance of the memory serves the whole array."""
     is_register: bool
-    """True if the link fills or empties a register that holds a single element; otherwise it ends at the array."""
+    """True if the link fills or empties a register that holds a single element; otherwise the link ends at the array.
+    """
     goes_up: bool
-    """True if the link moves outputs away from the array; otherwise it moves data towards the array."""
+    """True if the link moves outputs away from the array; False if the link moves data towards the array."""
 
 
 class _Pass:
-    """Work of a layer with one set of lanes. A pass is one cycle of the array without stalls."""
+    """Lower bounds of the work of a layer that is mapped with given lanes (`ArrayLanes`). Work is counted in passes. A
+    pass is one cycle of the array without stalls.
+    """
 
     def __init__(
         self, nest: _Nest, core: Core, entry: MappingConstraints, lanes: ArrayLanes, has_loading: bool
@@ -153,19 +174,22 @@ class _Pass:
 
     @property
     def whole_passes(self) -> float:
-        """Least passes if all tiles have these lanes."""
+        """Least number of passes (cycles of the array without stalls) if all tiles have these lanes."""
         if self.lanes.open_units > 1:
             return self.shared_passes
         return float(math.prod(math.ceil(size / self.lanes.of(name)) for name, size in self.sizes.items()))
 
     @property
     def shared_passes(self) -> float:
-        """Least passes in proportion to the work."""
+        """Least number of passes (cycles of the array without stalls) of the complete layer. A core that runs a share
+        of the layer needs at least this share of them."""
         busy = math.prod(self.nest.full_share(self.lanes, name, size) for name, size in self.sizes.items())
         return self.nest.layer.mac_count / (busy * self.lanes.open_units)
 
     def _accumulations(self) -> int:
-        """Least number of passes that add to the same output of a tile, one after another."""
+        """Least number of consecutive passes that add to the same output of a tile. A pass is one cycle of the
+        array.
+        """
         if outputs_have_windows(self.nest.layer):
             return 1
         reduced = [name for name in self.kinds[OUTPUT].irrelevant if name not in self.nest.cuttable]
@@ -173,13 +197,17 @@ class _Pass:
         return max(1, -(-passes // self.lanes.open_units))
 
     def cycles(self, passes: float, counts_ports: bool) -> float:
-        """Least cycles of the layer if its tiles take this number of passes, over all loop orders."""
+        """Least cycles, over all loop orders, of a layer whose tiles together take `passes` passes (cycles of the array
+        without stalls). If `counts_ports` is false, transfers are ignored, and the result is `passes`.
+        """
         if not counts_ports:
             return passes
         return max(passes, min(self._port_cycles(passes, inner) for inner in self._innermost()))
 
     def _port_cycles(self, passes: float, inner: str) -> float:
-        """Least cycles of the busiest port if `inner` is the dimension of the innermost temporal loop."""
+        """Least cycles in which the busiest port transfers data, over the loop orders in which `inner` is the dimension
+        of the innermost temporal loop.
+        """
         busy: dict[tuple[int, int], float] = {}
         for link in self.links:
             if link.goes_up:
@@ -188,7 +216,7 @@ class _Pass:
         return max(busy.values(), default=0.0)
 
     def energy_pj(self) -> float:
-        """Least energy of the memories, over all loop orders."""
+        """Lower bound of the energy of memory accesses in pJ. It is the minimum over all loop orders."""
         return min(sum(self._link_pj(link, inner) for link in self.links) for inner in self._innermost())
 
     def _link_pj(self, link: _Link, inner: str) -> float:
@@ -206,7 +234,9 @@ class _Pass:
         return max(words, max(bits, once) / link.wide_bits) * link.word_pj
 
     def _transfers(self, link: _Link, passes: float, inner: str) -> float:
-        """Least cycles of all transfers of a link while the array computes, and of its on-loading."""
+        """Least cycles of all transfers of a link that count as runtime of the tiles. The on-loading (the first
+        transfer of each tile) is left out if the runtime of a tile does not include it.
+        """
         counted = self._counted(link, inner)
         if not counted:
             return 0.0
@@ -218,7 +248,8 @@ class _Pass:
         return cycles * counted
 
     def _bits(self, link: _Link) -> float:
-        """Least bits of a link if every pass moves the elements that its lanes use."""
+        """Least number of bits that a link moves, if every pass (cycle of the array) moves the elements that its lanes
+        use."""
         kind, layer = self.kinds[link.operand], self.nest.layer
         shared = 1.0
         for name, size in self.sizes.items():
@@ -228,7 +259,9 @@ class _Pass:
         return layer.mac_count / shared * link.element_bits
 
     def _counted(self, link: _Link, inner: str) -> float:
-        """Share of the passes in which a link moves data for sure, if `inner` is the innermost temporal loop."""
+        """Smallest share of the passes (cycles of the array) in which a link must move data, if `inner` is the
+        dimension of the innermost temporal loop.
+        """
         kind = self.kinds[link.operand]
         is_output = link.operand == OUTPUT
         at_array = is_output or inner not in kind.irrelevant
@@ -240,7 +273,7 @@ class _Pass:
         return 1.0
 
     def _innermost(self) -> list[str]:
-        """Dimensions of which the innermost temporal loop of a tile can be; '' if there may be no temporal loop."""
+        """Possible dimensions of a tile's innermost temporal loop; '' stands for no temporal loop."""
         return [*self.sizes, ""]  # memories can lower the number of lanes, so any dimension counts
 
     def _links(self, link_of: dict[str, str]) -> Iterator[_Link]:

@@ -1,4 +1,7 @@
-"""Linear program that minimises a sum of lengths, with a lower bound that holds whatever the solver returns."""
+"""Linear program that minimises the sum of its variables that are lengths, such as the lengths of phases of a schedule.
+
+The result of the solver may be inexact, but the lower bound that is computed from it is always valid.
+"""
 
 from typing import Any
 
@@ -11,9 +14,14 @@ from tilewright.multicore.scheduling.problem import Floats
 class CoveringProgram:
     """Linear program: minimise the sum of lengths such that every row is at least its limit.
 
-    A variable is a length (at least 0) or a share (from 0 to 1). The rows are the constraints. The prices of the rows
-    come from a solver. Any prices give a valid lower bound: the prices times the limits, plus the least cost of the
-    shares at these prices. Prices that ask too much of a length are lowered first.
+    A variable is a length (at least 0) or a share (from 0 to 1). A row is a constraint: a weighted sum of variables is
+    at least the limit of the row.
+
+    A solver gives a price for each row. The charge of a variable is the sum, over the rows, of price x factor of the
+    variable in the row. Prices are valid if the charge of each length is at most the cost of the length, which is 1. If
+    a charge is larger, all prices are divided by the largest charge.
+
+    Valid prices give a lower bound: the sum of price x limit over the rows, minus the positive charges of all shares.
     """
 
     def __init__(self) -> None:
@@ -24,17 +32,19 @@ class CoveringProgram:
         self._factors: list[float] = []
 
     def length(self) -> int:
-        """Number of a new variable with the cost 1."""
+        """Add a variable that is a length, and return its index. A length is at least 0, and has the cost 1."""
         self._is_length.append(True)
         return len(self._is_length) - 1
 
     def share(self) -> int:
-        """Number of a new variable between 0 and 1 without a cost."""
+        """Add a variable that is a share, and return its index. A share is between 0 and 1, and has no cost."""
         self._is_length.append(False)
         return len(self._is_length) - 1
 
     def row(self, limit: float) -> int:
-        """Number of a new row, which must be at least `limit`."""
+        """Add a row without variables, and return its index. The row requires that the weighted sum of its variables,
+        which `add` adds, is at least `limit`.
+        """
         self._limits.append(limit)
         return len(self._limits) - 1
 
@@ -45,7 +55,7 @@ class CoveringProgram:
         self._factors.append(factor)
 
     def lower_bound(self) -> float:
-        """Lower bound of the sum of the lengths."""
+        """Lower bound of the sum of the lengths, for all values of the variables that meet the constraints."""
         if not self._limits:
             return 0.0
         prices = np.maximum(0.0, np.array(self._prices()))
@@ -61,7 +71,7 @@ class CoveringProgram:
         return max(0.0, found - SLACK * float(np.abs(terms).sum() + rest.sum()))
 
     def _prices(self) -> list[float]:
-        """Prices of the rows that a solver finds; zeros if it finds none."""
+        """Prices (dual values) that a solver finds, one for each row; zeros if the solver finds no optimum."""
         from ortools.linear_solver import pywraplp  # it takes a while to import
 
         solver = pywraplp.Solver.CreateSolver("GLOP")

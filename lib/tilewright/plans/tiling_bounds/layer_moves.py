@@ -1,7 +1,8 @@
-"""Data that move in every plan of a network: constants, inputs and results, and tensors between cores.
+"""Data that move in every plan of a network: constants, inputs, results, and tensors between cores.
 
-The network is taken with one computation node for each layer. The pieces of this graph are the data that layers need,
-however the layers are cut. A piece counts only if every plan moves at least its bits.
+To find these data, the module makes a graph with one computation node for each layer. The pieces of data in this graph
+do not depend on how a plan cuts the layers. A piece counts only if every plan moves at least as many bits as the piece
+has.
 """
 
 from dataclasses import dataclass, replace
@@ -30,20 +31,26 @@ from tilewright.workload.layer import FINAL_OUTPUT
 
 @dataclass(frozen=True, eq=False)
 class LayerMoves:
-    """Network with one computation node for each layer, and the moves that every plan makes."""
+    """Scheduling problem in which each layer is one computation node, and the movements of data that every plan
+    contains.
+    """
 
     problem: SchedulingProblem
     allowed: Booleans
-    """[layer, core] True where the core can run tiles of the layer"""
+    """True if the core can run tiles of the layer, as an array of shape (layers, cores)."""
     classes: CnClasses
     moves: PossibleMoves
     kept: Booleans
-    """[reason of `moves`] True where every plan moves the bits of the piece for this reason"""
+    """True if every plan moves the bits of the piece for this reason (one entry for each reason of `moves`)"""
     tensors: tuple[str, ...]
-    """[reason of `moves`] Tensor of the piece"""
+    """Name of the tensor to which the moved piece belongs (one entry for each reason of `moves`, which are the reasons
+    to move a piece).
+    """
 
     def room_bits(self, kinds: set[int]) -> int:
-        """Capacity of all memories on chip in which readers can have data that move in these ways."""
+        """Total capacity, in bits, of the on-chip memories in which data can wait until a layer reads them. Only data
+        whose kind of move is in `kinds` count (numbers as in `PossibleMoves.kind`).
+        """
         system, moves = self.problem.system, self.moves
         chosen = np.isin(moves.kind, sorted(kinds)) & (moves.reader >= 0)
         memories: set[int] = set()
@@ -53,7 +60,9 @@ class LayerMoves:
 
 
 def layer_moves(problem: SystemProblem) -> LayerMoves:
-    """Moves that every plan of a network on a system makes. Raises InputError if a layer has no core."""
+    """Data movements that every plan of a network on a system contains. Raises InputError if no core can run a
+    layer.
+    """
     nodes = layers_of(problem.workload)
     mapping = _any_cores(problem.mapping)
     plan = Plan(tuple(LayerTiles() for _ in nodes), tuple((node.node_id,) for node in nodes), "latency", ())
@@ -77,12 +86,14 @@ def layer_moves(problem: SystemProblem) -> LayerMoves:
 
 
 def _any_cores(mapping: Mapping) -> Mapping:
-    """Mapping whose entries allow any order of their cores, so that a layer can be one part."""
+    """Copy of a mapping in which no entry fixes the core of each part of a layer (`core_allocation_is_fixed`), so that
+    a layer can be one part on any of its cores.
+    """
     return Mapping(tuple(replace(entry, core_allocation_is_fixed=False) for entry in mapping.entries))
 
 
 def _allowed(problem: SystemProblem, nodes: tuple[WorkloadNode, ...], scheduling: SchedulingProblem) -> Booleans:
-    """[layer, core] True where the input files allow the core to run the layer"""
+    """True if the input files allow the core to run the layer (one entry for each layer and core)"""
     ids = problem.accelerator.core_ids
     allowed = np.zeros((len(nodes), scheduling.system.core_count), np.bool_)
     for place, node in enumerate(nodes):
@@ -93,8 +104,9 @@ def _allowed(problem: SystemProblem, nodes: tuple[WorkloadNode, ...], scheduling
 
 
 def _is_direct(nodes: tuple[WorkloadNode, ...], pieces: DataPieces, moves: PossibleMoves) -> Booleans:
-    """[reason] False for data from outside the network that reach their reader through operators that move data. Which
-    of their elements a part of the reader needs is not always known.
+    """False for data from outside the network that reach their reader only through operators that move data; True for
+    all other data (one entry for each reason to move a piece). If data pass such operators, it is not always known
+    which of their elements a part of the reader needs.
     """
     tensor = pieces.tensor[moves.piece]
     inputs = [set(node.inputs) for node in nodes]
@@ -103,10 +115,12 @@ def _is_direct(nodes: tuple[WorkloadNode, ...], pieces: DataPieces, moves: Possi
 
 
 def _counted(problem: SystemProblem, nodes: tuple[WorkloadNode, ...], graph: CnGraph, moves: PossibleMoves) -> Booleans:
-    """[reason] True where any cut of the layers moves all bits of the piece, whether it is copied or streamed.
+    """True if every bit of the piece moves, by a copy or a stream, however the layers are cut (one entry for each
+    reason of a move). False in three cases:
 
-    A piece does not count where a layer may leave out elements of it (gaps), reads or writes it with fewer bits per
-    element, or where the needed elements are not known exactly.
+    * A layer may leave out some elements of the piece (gaps).
+    * A layer reads or writes the piece with fewer bits per element than the tensor has.
+    * It is not known exactly which elements of the piece are needed.
     """
     partly = {(link.consumer, link.producer) for link in graph.links if not link.is_exact}
     loose = np.zeros((len(nodes) + 1, len(MEMORY_OPERANDS)), np.bool_)

@@ -1,7 +1,7 @@
-"""Lower bound from the order of layers: cores or links limit one phase of a plan, and others limit another phase.
+"""Lower bound of the latency from the order of layers: cores limit some phases of a plan, links limit others.
 
-A pivot is a layer. The time at which its first tile starts divides the schedule: the parts of earlier layers that every
-tile of the pivot needs are complete then, and the work of the layers that need the pivot comes later. A chain of pivots
+A pivot is a layer whose first tile divides the schedule when it starts. Parts of earlier layers, on which every tile of
+the pivot depends, must be complete by then. Layers that need the pivot do all their work later. A chain of pivots
 divides the schedule into phases.
 """
 
@@ -20,7 +20,7 @@ from tilewright.plans.tiling_bounds.needed_shares import Sides, box_of_input, ne
 from tilewright.workload.graph import Workload, WorkloadNode
 
 MOST_PIVOTS = 8
-"""Largest number of pivots. More pivots give a larger program and hardly a larger bound."""
+"""Largest number of pivots. More pivots make the program larger, but the bound hardly rises."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,31 +30,41 @@ class LayerLoads:
     workload: Workload
     nodes: tuple[WorkloadNode, ...]
     cycles: Floats
-    """[layer, group of cores] Least cycles of the whole layer; infinite where the group cannot run the layer"""
+    """Least cycles of the complete layer on one core of the group (one entry for each layer and group of cores);
+    infinite where the group cannot run the layer
+    """
     cores: Integers
-    """[group of cores] Number of cores"""
+    """Number of cores in the group (one entry for each group of cores)"""
     lanes: tuple[ArrayLanes | None, ...]
-    """[layer] ArrayLanes of all tiles of the layer; None if tiles can have other lanes"""
+    """Lanes of all tiles of the layer (one entry for each layer); None if tiles can have different lanes"""
     moves: LayerMoves
+    reduced: tuple[frozenset[str], ...]
+    """Reduction loops along which the layer can be cut into parts or tiles (one set for each layer)."""
 
     def boxes(self, pivot: int) -> dict[str, Sides]:
-        """Least boxes of tensors that every tile of a layer needs."""
+        """Tensor -> size, along each axis, of a block of its elements. Every tile of the layer `pivot` depends on at
+        least a block of this size. A tensor is left out if a tile may depend on none of its elements.
+        """
         if pivot not in self._boxes:
-            self._boxes[pivot] = needed_boxes(self.workload, self.nodes[pivot].node_id)
+            self._boxes[pivot] = needed_boxes(self.workload, self.nodes[pivot].node_id, self.reduced[pivot])
         return self._boxes[pivot]
 
     @cached_property
     def _boxes(self) -> dict[int, dict[str, Sides]]:
-        """Boxes that every tile of a layer needs, by position of the layer."""
+        """Cache: position of a layer -> result of `boxes` for this layer."""
         return {}
 
     def box_of(self, boxes: dict[str, Sides], layer: int) -> Sides | None:
-        """Box of the output of a layer, if the layer has a single output."""
+        """Entry of `boxes` for the output of a layer; None if the layer has several outputs, or if there is no
+        entry.
+        """
         outputs = self.nodes[layer].outputs
         return boxes.get(outputs[0]) if len(outputs) == 1 else None
 
     def work_share(self, layer: int, box: Sides) -> float:
-        """Least share of the cycles of a layer that a box of its output takes."""
+        """Least share of a layer's cycles that a block of its output needs. `box` has the size of the block along each
+        axis.
+        """
         node = self.nodes[layer]
         shape = self.workload.tensor_of[node.outputs[0]].shape
         share = math.prod(box) / max(1, math.prod(shape))
@@ -75,18 +85,22 @@ class LayerLoads:
 
 @dataclass(frozen=True, eq=False)
 class _Event:
-    """Start of the first tile of a pivot."""
+    """Start of the first tile of a pivot layer, with the work and the moves that must be complete before it."""
 
     work: Floats
-    """[layer] Share of the work that is complete before"""
+    """Share of each layer's work that must be complete before the event, as an array of shape (layers,)."""
     arrived: Floats
-    """[reason of a move] Share of the piece that has arrived before"""
+    """Share of the moved piece that must have arrived before the event (one entry for each reason to move a piece, see
+    `PossibleMoves`).
+    """
     later: Booleans
-    """[layer] True if all work of the layer comes after"""
+    """True for each layer that does all its work after the event, as an array of shape (layers,)."""
 
 
 def phases_cycles(loads: LayerLoads) -> float:
-    """Lower bound of the latency in cycles, from the phases between some layers."""
+    """Lower bound of the latency in cycles. The starts of some layers (pivots) divide a schedule into phases, and each
+    phase must be long enough for its work and its traffic.
+    """
     chain = _chain(loads)
     return _program(loads, [_event(loads, pivot) for pivot in chain]).lower_bound()
 
@@ -104,7 +118,10 @@ def core_work_cycles(loads: LayerLoads) -> float:
 
 
 def _chain(loads: LayerLoads) -> list[int]:
-    """Pivots, each of which needs the pivot before; they share out work and data evenly as far as possible."""
+    """Positions of the pivots in the order of the network, ascending. A pivot is a layer whose start ends a phase of
+    the schedule. Each pivot depends on the pivot before it. The pivots are chosen so that the phases have roughly equal
+    shares of the work and the data.
+    """
     count = len(loads.nodes)
     if not count:
         return []
@@ -148,7 +165,9 @@ def _event(loads: LayerLoads, pivot: int) -> _Event:
 
 
 def _arrived(loads: LayerLoads, boxes: dict[str, Sides], reader: int, tensor: str) -> float:
-    """Least share of a tensor that a reader has got before the pivot."""
+    """Least share of a tensor that must have reached the layer at position `reader` before the first tile of a pivot
+    starts. `boxes` is the result of `LayerLoads.boxes` for this pivot.
+    """
     node, workload = loads.nodes[reader], loads.workload
     box = loads.box_of(boxes, reader)
     if box is None:
@@ -188,7 +207,12 @@ def _add_work(program: CoveringProgram, loads: LayerLoads, events: Sequence[_Eve
 
 
 def _cover(program: CoveringProgram, parts: Sequence[tuple[int, int]], shares: Sequence[float]) -> None:
-    """Rows: all parts together are the whole, and the parts in the phases before an event are its share or more."""
+    """Add constraints for an amount of work or data that is divided into parts, which are variables. The sum of all
+    parts is at least 1 (the whole amount). For each event, the sum of the parts before the event is at least the share
+    that the event requires.
+
+    `parts` has pairs (phase, variable). `shares` has the required share for each event.
+    """
     for number, share in enumerate([*shares, 1.0]):
         if share > 0.0:
             row = program.row(share)
@@ -199,15 +223,19 @@ def _cover(program: CoveringProgram, parts: Sequence[tuple[int, int]], shares: S
 
 @dataclass(frozen=True)
 class _Bulk:
-    """Bits with the same ways, the same shares before the events, and the same first phase."""
+    """Group of bits that the bound does not distinguish: they can take the same paths over links, and have the same
+    values of the fields below.
+    """
 
     kind: int
     first: int
     """First phase in which the bits can move."""
     held: tuple[int, ...]
-    """Events at which the bits are on chip if they moved before."""
+    """Indices of the events at which these bits still occupy on-chip memory if they have moved before. These are the
+    events after which the layer that reads the bits does all its work. () for bits that a layer produces.
+    """
     shares: tuple[float, ...]
-    """[event] Share that has moved before the event"""
+    """Share of these bits that must have moved before each event (one entry for each event)."""
 
 
 def _add_moves(program: CoveringProgram, loads: LayerLoads, events: Sequence[_Event], lengths: Sequence[int]) -> None:
@@ -249,7 +277,7 @@ def _add_moves(program: CoveringProgram, loads: LayerLoads, events: Sequence[_Ev
 
 
 def _bulks(loads: LayerLoads, events: Sequence[_Event]) -> dict[_Bulk, int]:
-    """Bits that every plan moves, by their common properties."""
+    """Group of bits with equal properties -> number of its bits, for all bits that every plan moves."""
     moves, kept = loads.moves.moves, loads.moves.kept
     found: dict[_Bulk, int] = {}
     for number in moves.once(kept).tolist():
@@ -268,7 +296,10 @@ def _bulks(loads: LayerLoads, events: Sequence[_Event]) -> dict[_Bulk, int]:
 
 
 def _distinct_ways(ways: Floats) -> list[Floats]:
-    """Ways without repetitions, and without ways that load every link at least as much as another way."""
+    """Paths of data without redundant ones. A path is an array of shape (legs, links) with the cycles that one bit
+    takes on each link; a path through the off-chip memory has two legs. A path is redundant if another path takes at
+    most as many cycles on every link, summed over the legs. Of equal paths, one is kept.
+    """
     found: list[Floats] = []
     for way in sorted(ways, key=lambda way: (float(way.sum()), way.tobytes())):
         if not any(bool(np.all(other.sum(axis=0) <= way.sum(axis=0))) for other in found):

@@ -1,23 +1,29 @@
 """Least parts of earlier layers that must be complete before any tile of a later layer can start.
 
-A tile makes at least one element of the output. Every element of an output needs a box of elements of earlier tensors.
-The sides of this box depend on the place of the element; the functions of this module compute sides that no element
-has smaller. If an element needs data over several paths of the network, the path with the largest box counts.
+A tile makes at least one element of an output. Each element of the output depends on a block of elements (a box) of an
+earlier tensor. The size of the box depends on the position of the element. Therefore the functions of this module
+compute lower bounds of the size, which hold for every element. If the element depends on a tensor over several paths of
+the network, the path with the largest box counts.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from tilewright.workload.access import AxisIndex, IndexMap, index_range
 from tilewright.workload.graph import Workload, WorkloadNode
 
 Sides = tuple[int, ...]
-"""Number of needed indices along each axis of a tensor; () for a scalar."""
+"""Size of a box: number of needed indices along each axis of a tensor; () for a scalar."""
 
 
-def needed_boxes(workload: Workload, node_id: int) -> dict[str, Sides]:
-    """Least boxes of tensors that every element of the outputs of a node needs, by name of the tensor. Tensors without
-    an entry may be needed by no element.
+def needed_boxes(workload: Workload, node_id: int, cut: Collection[str] = ()) -> dict[str, Sides]:
+    """Tensor -> size of a box (a block of elements of the tensor). Each element of the outputs of the node depends on
+    at least one box of this size. A tensor is left out if some output element may depend on none of the elements of the
+    tensor.
+
+    `cut` has the reduction loops along which tiles of this node can be cut. An output element of a tile can then be a
+    partial sum, which uses at least one value of each of these loops. Outputs of all other nodes count as complete
+    sums.
     """
     boxes: dict[str, Sides] = {}
     for node in reversed(workload.nodes):
@@ -25,14 +31,19 @@ def needed_boxes(workload: Workload, node_id: int) -> dict[str, Sides]:
             for name in node.outputs:
                 boxes[name] = (1,) * len(workload.tensor_of[name].shape)
             outputs = set(node.outputs)
-            _pass_on(workload, node, boxes, outputs if len(outputs) == 1 else set())
+            _pass_on(workload, node, boxes, outputs if len(outputs) == 1 else set(), cut)
         elif any(name in boxes for name in node.outputs):
             _pass_on(workload, node, boxes, {name for name in node.outputs if name in boxes})
     return boxes
 
 
-def _pass_on(workload: Workload, node: WorkloadNode, boxes: dict[str, Sides], outputs: set[str]) -> None:
-    """Add the boxes that a node needs of its inputs for the boxes of its outputs."""
+def _pass_on(
+    workload: Workload, node: WorkloadNode, boxes: dict[str, Sides], outputs: set[str], cut: Collection[str] = ()
+) -> None:
+    """Add to `boxes` the boxes of a node's inputs, computed from the boxes of its outputs. `outputs` has the names of
+    the outputs to use; `boxes` must contain them. If an input already has a larger box, this box is kept. `cut` has the
+    names of loops that tiles can cut (`box_of_input`).
+    """
     for index_map in node.index_maps:
         if index_map.output.tensor not in outputs or not index_map.is_exact:
             continue
@@ -41,19 +52,25 @@ def _pass_on(workload: Workload, node: WorkloadNode, boxes: dict[str, Sides], ou
             boxes[index_map.output.tensor],
             workload.tensor_of[index_map.output.tensor].shape,
             workload.tensor_of[index_map.input.tensor].shape,
+            cut,
         )
         before = boxes.get(index_map.input.tensor)
         if found is not None and (before is None or math.prod(found) > math.prod(before)):
             boxes[index_map.input.tensor] = found
 
 
-def box_of_input(index_map: IndexMap, box: Sides, output: Sequence[int], source: Sequence[int]) -> Sides | None:
-    """Least box of an input that a box of the output needs, wherever the box of the output is; None if it may need
-    nothing. `output` and `source` are the shapes of the tensors.
+def box_of_input(
+    index_map: IndexMap, box: Sides, output: Sequence[int], source: Sequence[int], cut: Collection[str] = ()
+) -> Sides | None:
+    """Lower bound of the size of a box: the box of an input on which a box of the output depends. The bound holds for
+    every position of the output box. None if no bound is known, or if the output box may depend on no element of the
+    input. `output` and `source` are the shapes of the output and of the input. `cut` has the names of loops that tiles
+    can cut: only one value of each of these loops counts as needed.
     """
     full, reach = index_map.size_of, reach_of_box(index_map, box, output)
     if reach is None:
         return None
+    reach |= {name: 1 for name in cut if name in reach}
     used: set[str] = set()
     sides = []
     for axis, size in zip(index_map.input.axes, source, strict=True):
@@ -67,7 +84,9 @@ def box_of_input(index_map: IndexMap, box: Sides, output: Sequence[int], source:
 
 
 def reach_of_box(index_map: IndexMap, box: Sides, output: Sequence[int]) -> dict[str, int] | None:
-    """Least number of consecutive values of each loop that a box of the output needs; None if it may need none."""
+    """Loop -> least number of its consecutive values that a box of the output needs. None if the box may need no
+    values, or if the function knows no lower bound for the form of the indices.
+    """
     full = index_map.size_of
     reach = dict(full)
     fixed: set[str] = set()
@@ -94,28 +113,33 @@ def reach_of_box(index_map: IndexMap, box: Sides, output: Sequence[int]) -> dict
 
 
 def _stays_inside(axis: AxisIndex, full: Mapping[str, int], size: int) -> bool:
-    """True if all loop values give indices inside a tensor."""
+    """True if the index along an axis lies inside the tensor for all values of the loops."""
     low, high = index_range(axis, full)
     return low >= 0 and high < size
 
 
 def _is_split(terms: Sequence[tuple[str, int]], full: Mapping[str, int]) -> bool:
-    """True if two loops count the indices of an axis as digits: the coefficient of one loop is 1, and that of the other
-    loop is the size of the first.
+    """True if two loops count the indices of an axis like the digits of a number: one loop has the coefficient 1, and
+    the coefficient of the other loop is the size of the loop with coefficient 1. `terms` has two pairs (loop,
+    coefficient), and `full` has the size of each loop.
     """
     inner, outer = sorted(terms, key=lambda term: term[1])
     return inner[1] == 1 and outer[1] == full[inner[0]]
 
 
 def _reach_of_split(terms: Sequence[tuple[str, int]], full: Mapping[str, int], length: int) -> dict[str, int]:
-    """Values that two loops take at least in all combinations, for `length` indices in a row."""
+    """Loop -> least number of its values. The two loops in `terms` count the indices of an axis like the two digits of
+    a number. Any `length` consecutive indices contain all combinations of at least so many values of each loop.
+    """
     inner, outer = (name for name, _ in sorted(terms, key=lambda term: term[1]))
     rows = (length - full[inner] + 1) // full[inner] if length >= full[inner] else 0
     return {inner: full[inner], outer: rows} if rows > 0 else {inner: 1, outer: 1}
 
 
 def _side(axis: AxisIndex, full: Mapping[str, int], reach: Mapping[str, int], size: int) -> int:
-    """Least number of indices inside a tensor along an axis, if each loop takes `reach` consecutive values."""
+    """Least number of indices along an axis that lie inside the tensor, if each loop takes the number of consecutive
+    values that `reach` has for it.
+    """
     low, high = index_range(axis, full)
     outside = max(0, -low) + max(0, high - size + 1)
     reached, has_gaps = 0, False

@@ -1,0 +1,220 @@
+"""Budget of a search for plans: limits of plans, schedules, CPU seconds and elapsed seconds, and what is used of each.
+
+With limits of plans and schedules, the result is the same on any machine. Limits of CPU seconds depend on the machine,
+but not on the other work that it does. Limits of elapsed seconds also depend on this other work.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from tilewright.multicore.allocation.evaluate import TIME_BUDGET
+from tilewright.pipeline.configuration.fusion_options import FusionOptions
+
+COUNT, SCHEDULES, CPU_BUDGET = "count", "schedules", "cpu_budget"
+"""Reasons why a search ended, besides TIME_BUDGET and INTERRUPTED. COUNT: it evaluated the planned number of plans.
+SCHEDULES: it made the planned number of schedules. CPU_BUDGET: it used its CPU seconds.
+"""
+FINISHES, FILES_S = 2.0, 1.0
+"""Numbers that determine the time reserved for the end of a call: FINISHES x (time that the bounds and the check of the
+first plan take) + FILES_S. FILES_S is the time for writing files, in seconds.
+"""
+CUTS_TIME_SHARE = 0.1
+"""Share of a time limit that is reserved for measuring the benefits of cuts between stacks."""
+IsPast = Callable[[], bool]
+"""Function that returns True when a step of a search has used its share of the budget."""
+
+
+@dataclass(frozen=True)
+class TaskLimits:
+    """Limits of the evaluation of one plan. No further allocation is tried after a limit is reached. None: no limit."""
+
+    seconds: float | None = None
+    """Limit of the time that `clock` of the search measures, in seconds."""
+    cpu_seconds: float | None = None
+    """Limit of the CPU seconds of the process that evaluates the plan."""
+    schedules: int | None = None
+    """Limit of the number of schedules of the plan."""
+
+
+NO_LIMITS: TaskLimits = TaskLimits()
+"""Limits of a task without any limit."""
+
+
+class CpuMeter:
+    """Meter of the CPU seconds that this process and its worker processes use.
+
+    The operating system adds the time of a worker to that of its parent only when the worker has ended. Therefore each
+    running worker reports its time with every result.
+    """
+
+    def __init__(self) -> None:
+        self._own, self._children = time.process_time(), _children_s()
+        self._of_worker: dict[int, float] = {}
+
+    def note(self, process: int, cpu_s: float) -> None:
+        """Set the CPU seconds that a worker process has used since its start. A call for this process itself changes
+        nothing.
+        """
+        if process != os.getpid():
+            self._of_worker[process] = max(cpu_s, self._of_worker.get(process, 0.0))
+
+    @property
+    def spent_s(self) -> float:
+        """CPU seconds since this meter was made."""
+        workers = max(_children_s() - self._children, sum(self._of_worker.values()))
+        return time.process_time() - self._own + workers
+
+
+def _children_s() -> float:
+    """CPU seconds of all child processes that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+@dataclass
+class TimeLimit:
+    """Limit of the seconds that a call uses: elapsed time or CPU time."""
+
+    reason: str
+    """Reason that a search reports for its end if this limit ends it."""
+    budget_s: float
+    elapsed: Callable[[], float]
+    """Function that returns the seconds since the call began."""
+    reserve_s: float | None = None
+    """Seconds reserved for the end of the call, which computes the bounds, checks the result and writes files. The time
+    for measuring the benefit of cuts is reserved separately. None until `SearchBudget.reserve` sets this value.
+    """
+    until_s: float = math.inf
+    """Elapsed seconds at which a part of the search ends."""
+
+    @property
+    def left_s(self) -> float:
+        """Seconds that are left for plans."""
+        reserved = CUTS_TIME_SHARE * self.budget_s + (self.reserve_s or 0.0)
+        return max(0.0, min(self.budget_s - reserved, self.until_s) - self.elapsed())
+
+    @property
+    def is_over(self) -> bool:
+        """True if only the seconds reserved for the end of the call are left. The call then stops measuring the
+        benefits of cuts between stacks.
+        """
+        return self.elapsed() >= self.budget_s - (self.reserve_s or 0.0)
+
+
+@dataclass
+class SearchBudget:
+    """Budget of one search: its limits, and the numbers of plans and schedules that it has used so far."""
+
+    most_plans: int
+    most_schedules: int | None = None
+    clock_limit: TimeLimit | None = None
+    cpu_limit: TimeLimit | None = None
+    processes: int = 1
+    meter: CpuMeter = field(default_factory=CpuMeter)
+    plans: int = 0
+    """Number of plans that were evaluated, including plans for parts of the network."""
+    schedules: int = 0
+
+    @property
+    def time_limits(self) -> tuple[TimeLimit, ...]:
+        """Limits of seconds: first the limit of elapsed time, then the limit of CPU time. A limit that is not set is
+        left out.
+        """
+        return tuple(limit for limit in (self.clock_limit, self.cpu_limit) if limit is not None)
+
+    @property
+    def plans_left(self) -> int:
+        """Number of plans that can still be evaluated."""
+        return self.most_plans - self.plans
+
+    @property
+    def schedules_left(self) -> int | None:
+        """Number of schedules that can still be made; None if there is no limit."""
+        return None if self.most_schedules is None else max(0, self.most_schedules - self.schedules)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Least number of seconds that a limit of elapsed time or of CPU time leaves for plans; None if there is
+        neither limit.
+        """
+        return min((limit.left_s for limit in self.time_limits), default=None)
+
+    def reason_to_end(self) -> str:
+        """Reason why a search must end now; '' if it may continue. The limit of the number of plans is not checked
+        here: each step of a search takes `plans_left` into account when it chooses its plans.
+        """
+        if self.schedules_left == 0:
+            return SCHEDULES
+        return next((limit.reason for limit in self.time_limits if limit.left_s <= 0), "")
+
+    def reserve(self, finish: Callable[[], object]) -> None:
+        """Reserve seconds for the end of the call. `finish` runs once and does the work of the end of the call; the
+        reserve is computed from the seconds that it takes. Later calls do nothing.
+        """
+        if not self.time_limits or self.time_limits[0].reserve_s is not None:
+            return
+        before = [limit.elapsed() for limit in self.time_limits]
+        finish()
+        for limit, start in zip(self.time_limits, before, strict=True):
+            reserve = FINISHES * (limit.elapsed() - start) + FILES_S
+            limit.reserve_s = min(reserve, max(0.0, limit.budget_s - start))
+
+    def after(self, share: float) -> IsPast:
+        """Function that returns True as soon as a share of the seconds that are left now, or the same share of the
+        schedules that are left now, is used.
+        """
+        ends = [(limit, limit.elapsed() + share * limit.left_s) for limit in self.time_limits]
+        left = self.schedules_left
+        most = math.inf if left is None else self.schedules + share * left
+        return lambda: self.schedules >= most or any(limit.elapsed() >= end for limit, end in ends)
+
+    def part(self, number: int, count: int) -> "SearchBudget":
+        """Budget of part `number` of a search that is divided into `count` equal parts. The part gets its share of the
+        plans and schedules that are left now. It also gets an equal share of the seconds that are left for this part
+        and the later parts.
+        """
+        left = self.schedules_left
+        schedules = None if left is None else _share(left, number, count)
+        clock_limit, cpu_limit = (
+            None if limit is None else replace(limit, until_s=limit.elapsed() + limit.left_s / (count - number))
+            for limit in (self.clock_limit, self.cpu_limit)
+        )
+        plans = _share(max(0, self.plans_left), number, count)
+        return SearchBudget(plans, schedules, clock_limit, cpu_limit, self.processes, self.meter)
+
+    def task_limits(self, tasks: int, is_first: bool) -> TaskLimits:
+        """Limits for each plan of a batch with `tasks` plans. While no plan has a schedule (`is_first`), no time is
+        reserved for the end of the call.
+        """
+        seconds, cpu_seconds = (
+            None if limit is None else max(0.0, limit.budget_s - limit.elapsed()) if is_first else limit.left_s
+            for limit in (self.clock_limit, self.cpu_limit)
+        )
+        if cpu_seconds is not None:
+            cpu_seconds /= max(1, min(self.processes, tasks))
+        return TaskLimits(seconds, cpu_seconds, self.schedules_left)
+
+
+def _share(total: int, number: int, count: int) -> int:
+    """Size of part `number` (counted from 0) if a total is divided into `count` parts that differ by at most 1."""
+    return total * (number + 1) // count - total * number // count
+
+
+def search_budget(
+    options: FusionOptions, clock: Callable[[], float], start_s: float, meter: CpuMeter | None = None
+) -> SearchBudget:
+    """Budget that the options give a search. `start_s` is the time on `clock` at which the call began. `meter` counts
+    the CPU seconds of the call; None for a meter that begins now.
+    """
+    used, seconds, cpu_seconds = meter or CpuMeter(), options.fusion_time_budget_s, options.fusion_cpu_budget_s
+    return SearchBudget(
+        options.nb_plans,
+        options.nb_schedules,
+        None if seconds is None else TimeLimit(TIME_BUDGET, seconds, lambda: clock() - start_s),
+        None if cpu_seconds is None else TimeLimit(CPU_BUDGET, cpu_seconds, lambda: used.spent_s),
+        options.job_count,
+        used,
+    )

@@ -1,0 +1,241 @@
+"""Opening of a search for plans.
+
+It evaluates layer-by-layer plans, plans of blocks, uniformly cut plans, and plans that are composed of segments.
+
+The opening draws no random numbers, so that it is the same for every seed.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tilewright.base.objectives import OBJECTIVES, Powers
+from tilewright.plans.block_queue import BlockQueue
+from tilewright.plans.blocks import Blocks
+from tilewright.plans.budget import IsPast
+from tilewright.plans.cores import PlanFigures
+from tilewright.plans.evaluate import PlanOutcome, PlanToBeat, Task
+from tilewright.plans.plan import LayerTiles, Plan
+from tilewright.plans.segments import PART_RULES, SEGMENT_TILES, Segment, candidates, compose
+from tilewright.plans.space import SELECTIONS, PartRule, PlanSpace
+from tilewright.plans.trials import Trials
+from tilewright.plans.work import Likeness, PlanWork, SegmentTask, segment_task
+
+SEGMENT_SHARE, SEGMENT_COUNT_SHARE = 0.3, 0.4
+"""Largest shares of the budget that the search spends on segments of the network. SEGMENT_SHARE: share of the seconds
+and schedules that are left; SEGMENT_COUNT_SHARE: share of the number of plans that is left.
+"""
+SEGMENT_RULES = 3
+"""Largest number of part rules that are tried for segments. The search takes these rules from the best plans in which
+one part rule cuts all layers.
+"""
+COMPOSED = 3
+"""Largest number of compositions of segments that are made for each rule of candidate selection. Each composition is
+evaluated as a plan of the whole network.
+"""
+COMPOSED_TRIES = 120
+"""Number of allocations that are tried for each composition. Later plans start from the best of these allocations."""
+BLOCK_ROUNDS = ((1.1, 0.9), (math.inf, 0.5))
+"""Limits of the rounds of cuts into blocks, for a network of one layer: a pair for each round. The first number is the
+limit for the estimated latency of a cut, as a multiple of the latency of the best plan; it applies only if the
+objective is the latency. The second number is the largest share of the remaining seconds and schedules that the round
+may use.
+"""
+BLOCK_COUNT_SHARE = 0.5
+"""Largest share of the remaining number of plans that one round of cuts into blocks may evaluate. The same share limits
+the refinement of a round, except for its LEAST_REFINED best cuts.
+"""
+BLOCK_BATCH = 2
+"""Number of cuts into blocks in a batch. All cuts of a batch are chosen before any of them is evaluated."""
+BLOCK_RANKS = 2
+"""Number of plans tried for a network of several layers in which all layers are cut into blocks. In plan `r`, each
+layer has the cut whose estimate has rank `r` (0 is the best).
+"""
+REFINED_WITHIN, LEAST_REFINED = 1.15, 3
+"""Limits for the selection of block cuts that are evaluated further: on every number of cores, and with both orders of
+the loops. Cuts are selected if their objective is at most REFINED_WITHIN times that of the best cut. If these are fewer
+than LEAST_REFINED, the LEAST_REFINED best cuts are selected.
+"""
+LAYER_BY_LAYER_RULES = (PartRule(1.0, True), *PART_RULES)
+START, LAYER_BY_LAYER, BLOCKS, UNIFORM = "start", "layer by layer", "blocks", "uniform"
+COMPOSITION = "composition"
+"""Origin (step of the search that proposes a plan) of plans that are composed of segments. The constants START,
+LAYER_BY_LAYER, BLOCKS and UNIFORM are the origins of the other plans of the opening.
+"""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """First steps of a search."""
+
+    trials: Trials
+    work: PlanWork
+    space: PlanSpace
+    ends: tuple[int, ...]
+    """Position of the last layer of each section of the network. Segments are made of complete sections."""
+
+    def run(self, given: Task | None) -> None:
+        """Evaluate the start plan `given`, and the plans of all steps of the opening."""
+        if given is not None:
+            (self.trials.start,) = self.trials.look_at([given], START)
+        self.trials.look_at(self._layer_by_layer(), LAYER_BY_LAYER)
+        self._blocks()
+        rules = self._uniform() if len(self.space.layers) > 1 else []
+        if self.space.fixed.stacks is None:
+            self.trials.look_at(self._compositions(rules), COMPOSITION)
+
+    @property
+    def _all(self) -> tuple[int, ...]:
+        """Positions of all layers of the network."""
+        return tuple(range(len(self.space.layers)))
+
+    def _layer_by_layer(self) -> list[Task]:
+        """Tasks that evaluate plans in which every layer is a stack. In the first task, the allocation search of an
+        ordinary run (`Task.by_engine`) also looks for cores. The list is empty if the run fixes the stacks.
+        """
+        if self.space.fixed.stacks is not None:
+            return []
+        plain = self.space.layer_by_layer(None)
+        fixed = self.space.fixed
+        first = replace(
+            plain,
+            selection=fixed.selection or SELECTIONS[0],
+            prefetch=() if fixed.prefetch is None else fixed.prefetch,
+            prefetch_results=bool(fixed.prefetch_results),
+        )
+        plans = dict.fromkeys([plain, *(self.space.layer_by_layer(rule) for rule in LAYER_BY_LAYER_RULES)])
+        plans = dict.fromkeys(variant for plan in plans for variant in self._schedules(plan))
+        return [Task(first, thorough=True, by_engine=True), *(Task(plan, thorough=True) for plan in plans)]
+
+    def _schedules(self, plan: Plan) -> list[Plan]:
+        """Copies of a plan, one for each rule of candidate selection. If the run fixes this rule, the result is
+        [`plan`].
+        """
+        if self.space.fixed.selection is not None:
+            return [plan]
+        return [replace(plan, selection=selection) for selection in SELECTIONS]
+
+    def _blocks(self) -> None:
+        """Try plans in which every layer is a stack, cut into blocks along several dimensions. Blocks with the best
+        estimates come first. Nothing is tried if the run fixes the stacks.
+
+        For a network of several layers, BLOCK_RANKS plans are tried, and only if there are many cores. For a network of
+        one layer, cuts are tried until no cut is left, or until the step has used its share of the budget.
+        """
+        if self.space.fixed.stacks is not None or not any(one.blocks for one in self.space.layers):
+            return
+        if len(self.space.layers) > 1:
+            if not self.space.has_many_cores:
+                return  # the costs of further parts take more time than they save
+            plans = dict.fromkeys(self.space.in_blocks(rank, self.trials.objective) for rank in range(BLOCK_RANKS))
+            self.trials.look_at([Task(plan, spread=self._all) for plan in plans], BLOCKS)
+            return
+        queue = BlockQueue(self.space.layers[0].blocks, self.trials.objective)
+        for tolerance, share in BLOCK_ROUNDS:
+            self._block_round(queue, tolerance, share)
+
+    def _block_round(self, queue: BlockQueue, tolerance: float, share: float) -> None:
+        """Try cuts from the queue, and refine the best of the tried cuts. If the objective is the latency, a cut is
+        tried only if its estimate is below `tolerance` times the latency of the best plan. `share` is the largest share
+        of the remaining seconds and schedules that the round may use. The refinement of the LEAST_REFINED best cuts may
+        exceed this share.
+        """
+        is_past = self.trials.after(share)
+        most = len(self.trials.tried) + int(BLOCK_COUNT_SHARE * self.trials.budget.plans_left)
+        found: list[tuple[PlanOutcome, Blocks]] = []
+        while len(self.trials.tried) < most and not is_past():
+            cuts = queue.next(min(BLOCK_BATCH, most - len(self.trials.tried)), self.trials.best, tolerance)
+            if not cuts:
+                break
+            outcomes = self.trials.look_at([self._block_task(cut) for cut in cuts], BLOCKS, is_past)
+            for outcome, cut in zip(outcomes, cuts, strict=False):
+                queue.learn(outcome, cut)
+                if outcome.figures is not None:
+                    found.append((outcome, cut))
+        self._refine(found, is_past)
+
+    def _refine(self, found: Sequence[tuple[PlanOutcome, Blocks]], is_past: IsPast) -> None:
+        """Evaluate the best cuts into blocks on every number of cores, and with both orders of the loops. The best
+        LEAST_REFINED cuts come first; they are limited only by the number of remaining plans. The other cuts follow
+        until `is_past` returns True, with at most half of the plans that then remain.
+        """
+        ordered = sorted(found, key=lambda pair: self.trials.rank(pair[0]))
+        least = REFINED_WITHIN * self.trials.rank(ordered[0][0])[0] if ordered else 0.0
+        cuts = [
+            cut
+            for place, (outcome, cut) in enumerate(ordered)
+            if place < LEAST_REFINED or self.trials.rank(outcome)[0] <= least
+        ]
+        tasks = [self._block_task(cut, outwards, True) for cut in cuts for outwards in (True, False)]
+        few = tasks[: 2 * LEAST_REFINED][: max(0, self.trials.budget.plans_left)]
+        self.trials.look_at(few, BLOCKS)
+        if not is_past():
+            most = int(BLOCK_COUNT_SHARE * max(0, self.trials.budget.plans_left))
+            self.trials.look_at(tasks[len(few) :][:most], BLOCKS, is_past)
+
+    def _block_task(self, cut: Blocks, outwards: bool = False, on_every_count: bool = False) -> Task:
+        (one,) = self.space.layers
+        plan = self.space.plan([one.in_blocks(cut.counts, 1, outwards)], (0,))
+        rival = None
+        if self.trials.best is not None and self.trials.best.figures is not None and one.machine is not None:
+            is_latency = OBJECTIVES[self.trials.objective] == Powers(latency=1)
+            rival = PlanToBeat(self.trials.best.figures.latency_cycles, one.machine) if is_latency else None
+        return Task(plan, spread=self._all, on_every_count=on_every_count, rival=rival)
+
+    def _uniform(self) -> list[PartRule]:
+        """Try plans in which one part rule cuts all layers. Returns the part rules of the best plans."""
+        rule_of: dict[Plan, PartRule] = {}
+        for rows in SEGMENT_TILES:
+            for rule in PART_RULES:
+                for variant in self._schedules(self.space.uniform(rows, rule)):
+                    rule_of.setdefault(variant, rule)
+        outcomes = self.trials.look_at([Task(plan) for plan in rule_of], UNIFORM)
+        found = sorted((one for one in outcomes if one.figures is not None), key=self.trials.rank)
+        best = list(dict.fromkeys(rule_of[one.plan] for one in found))[:SEGMENT_RULES]
+        return [rule for rule in PART_RULES if rule in best]
+
+    def _compositions(self, rules: Sequence[PartRule]) -> list[Task]:
+        """Tasks that evaluate plans of the complete network. Each plan joins a sequence of segments whose costs have a
+        small sum.
+        """
+        costs = self._segment_costs(rules)
+        tasks = []
+        for selection in self._selections:
+            for segments in compose(costs[selection], len(self.space.layers), self.trials.objective, COMPOSED):
+                tiles: list[LayerTiles] = []
+                ends: list[int] = []
+                for segment in segments:
+                    tiles += segment.tiles
+                    ends += [segment.last] if segment.is_fused else range(segment.first, segment.last + 1)
+                spread = self._all if self.space.has_many_cores else ()
+                plan = self.space.plan(tiles, ends, selection)
+                tasks.append(Task(plan, tries=COMPOSED_TRIES, thorough=True, spread=spread))
+        return tasks
+
+    @property
+    def _selections(self) -> tuple[str, ...]:
+        return SELECTIONS if self.space.fixed.selection is None else (self.space.fixed.selection,)
+
+    def _segment_costs(self, rules: Sequence[PartRule]) -> dict[str, dict[Segment, PlanFigures]]:
+        """Costs of the segments: rule of candidate selection -> segment -> latency and energy. Each segment is
+        scheduled as a separate network, and equal segments are scheduled only once. Segments without a schedule, and
+        segments that the budget does not allow, are left out.
+        """
+        costs: dict[str, dict[Segment, PlanFigures]] = {selection: {} for selection in self._selections}
+        known: dict[object, list[Segment]] = {}
+        wanted: list[SegmentTask] = []
+        alike = Likeness(self.work.problem)
+        for segment in candidates(self.space, self.ends, rules, self.trials.objective):
+            if len(self.ends) == 1:
+                continue  # the segment is the whole network, which was evaluated before
+            key = alike.of(segment)
+            if key not in known:
+                wanted.append(segment_task(segment, self._selections, self.space))
+            known.setdefault(key, []).append(segment)
+        groups = list(known.values())
+        wanted = wanted[: max(0, int(SEGMENT_COUNT_SHARE * self.trials.budget.plans_left))]
+        outcomes = self.trials.segment_costs(wanted, self.trials.after(SEGMENT_SHARE))
+        for members, found in zip(groups, outcomes, strict=False):
+            for selection, figures in found.figures.items():
+                costs[selection].update(dict.fromkeys(members, figures))
+        return costs

@@ -1,0 +1,159 @@
+"""Budgets of a search of plans: what ends it is what was given, and only limits of seconds depend on the machine."""
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tilewright.multicore.scheduling.options import ScheduleSettings
+from tilewright.multicore.scheduling.simulate import Scheduler
+from tilewright.pipeline.configuration.fusion_options import FusionOptions
+from tilewright.plans.answer import Fusion
+from tilewright.plans.budget import CPU_BUDGET, SCHEDULES, CpuMeter, SearchBudget, TimeLimit
+from tilewright.plans.call import fused as fused_plan
+from tilewright.plans.evaluate import NO_LIMITS, PlanEvaluator, Task, TaskLimits
+from tilewright.results.multi.search_end import search_end
+from tilewright.search.options import CnSearchOptions
+
+from tests.unit.cli.multi_core import write_network
+from tests.unit.plans.cases import fused, options, random_case, space_of, system_problem
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three convolutions one after the other."""
+    return write_network(tmp_path_factory.mktemp("network"))
+
+
+class JumpingClock:
+    """A clock of a machine on which others work: it goes on by up to an hour between two looks."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw, self.now_s = random.Random(seed), 0.0
+
+    def __call__(self) -> float:
+        """Seconds."""
+        self.now_s += 3600 * self.draw.random()
+        return self.now_s
+
+
+def told(found: Fusion) -> tuple[Any, ...]:
+    """Result of a search, and its evaluations in their order."""
+    return found.document, found.found.tried, found.mapping_text
+
+
+def test_schedules_give_the_same_result_at_any_load(network: Path) -> None:
+    """Whatever the clock says, in one process and in several."""
+    problem = system_problem(network)
+    alone = fused_plan(problem, options(nb_schedules=150, nb_plans=4000), clock=JumpingClock(1))
+    shared = fused_plan(problem, options(nb_schedules=150, nb_plans=4000, jobs=2), clock=JumpingClock(2))
+    assert told(alone) == told(shared)
+    assert alone.found.stopped_by == SCHEDULES
+
+
+@pytest.mark.parametrize("schedules", [1, 7, 40, 90])
+def test_only_the_last_plan_exceeds_the_schedules(schedules: int, tmp_path: Path) -> None:
+    """The schedules before the last plan are fewer than the limit; each is counted once."""
+    network, hardware = random_case(schedules, tmp_path)
+    found = fused(network, hardware, nb_schedules=schedules, nb_plans=4000).found
+    assert found.stopped_by == SCHEDULES
+    assert found.evaluations >= schedules
+    of_plans = sum(one.evaluations for one in found.tried)
+    assert found.evaluations > of_plans if found.segments else found.evaluations == of_plans
+    assert found.evaluations - max(one.evaluations for one in found.tried) < schedules
+
+
+@pytest.mark.parametrize("limits", [NO_LIMITS, TaskLimits(schedules=40), TaskLimits(schedules=3)])
+def test_every_schedule_is_counted(limits: TaskLimits, network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Schedules of the allocation engine count too, by counting the calls of the scheduler; limits are kept."""
+    calls, run = [], Scheduler.__call__
+
+    def counted(self: Scheduler, *given: Any, record: bool = False, **others: Any) -> Any:
+        calls.append(record)
+        return run(self, *given, record=record, **others) if record else run(self, *given, **others)
+
+    monkeypatch.setattr(Scheduler, "__call__", counted)
+    problem = system_problem(network)
+    evaluator = PlanEvaluator(problem, options().part(CnSearchOptions), ScheduleSettings(), "latency")
+    task = Task(space_of(network).layer_by_layer(None), thorough=True, by_engine=True, tries=5, limits=limits)
+    outcome = evaluator.evaluate(task)
+    assert outcome.figures is not None
+    assert outcome.evaluations == calls.count(False)
+    if limits.schedules is not None:
+        assert outcome.evaluations <= limits.schedules + 1  # the engine's best is scheduled again
+
+
+def test_cpu_seconds_end_the_search(network: Path) -> None:
+    """After the first plan with a schedule; work that others do takes none of them."""
+    found = fused(network, fusion_cpu_budget_s=1e-6, nb_plans=4000)
+    assert (found.found.stopped_by, len(found.found.tried)) == (CPU_BUDGET, 1)
+    problem = system_problem(network)
+    patient = fused_plan(problem, options(nb_plans=12, fusion_cpu_budget_s=1e6), clock=JumpingClock(3))
+    assert patient.found.stopped_by == "count"
+    assert told(patient)[1:] == told(fused_plan(problem, options(nb_plans=12)))[1:]
+
+
+def test_cpu_seconds_of_children_count() -> None:
+    """Of those that have ended, and of workers that still run, by what they report; of none twice."""
+    meter, own_s = CpuMeter(), time.process_time()
+    meter.note(-1, 0.25)
+    meter.note(-1, 0.5)
+    meter.note(-2, 0.25)
+    assert meter.spent_s >= 0.75
+    code = "import time\nwhile time.process_time() < 2: pass"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    of_children_s = meter.spent_s - (time.process_time() - own_s)
+    assert 1.9 <= of_children_s < 2 + 0.75
+
+
+def test_a_share_of_a_budget_is_one_of_each_limit() -> None:
+    """Seconds or schedules, whichever is used first; the end of the call keeps its part."""
+    now = [0.0]
+    limit = TimeLimit("time_budget", 100.0, lambda: now[0])
+    budget = SearchBudget(10, most_schedules=50, clock_limit=limit)
+
+    def finish() -> None:
+        now[0] += 4.0
+
+    budget.reserve(finish)
+    assert limit.reserve_s == 2 * 4.0 + 1.0
+    assert limit.left_s == 100 - 10 - 9 - 4
+    is_past = budget.after(0.5)
+    now[0] += 38.0
+    assert not is_past()
+    now[0] += 0.5
+    assert is_past()
+    now[0] -= 30.0
+    is_past = budget.after(0.1)
+    budget.schedules = 5
+    assert is_past()
+    assert budget.task_limits(4, False) == TaskLimits(limit.left_s, None, 45)
+    budget.schedules = 50
+    assert budget.reason_to_end() == SCHEDULES
+
+
+def test_a_limit_replaces_the_default_time() -> None:
+    """A time that is given stays."""
+    assert FusionOptions().fusion_time_budget_s == 120
+    assert FusionOptions(nb_schedules=9).fusion_time_budget_s is None
+    assert FusionOptions(fusion_cpu_budget_s=9).fusion_time_budget_s is None
+    assert FusionOptions(nb_schedules=9, fusion_time_budget_s=120).fusion_time_budget_s == 120
+    assert FusionOptions(nb_schedules=None).fusion_time_budget_s == 120
+    with pytest.raises(TypeError, match="nb_schedule"):
+        FusionOptions(nb_schedule=9)
+
+
+def test_the_end_is_told_by_its_number() -> None:
+    """Each reason with the limit that made it."""
+    search = {"plans": 3000, "segments": 1001, "schedules": 20_012, "stopped_by": "count", "nb_plans": 4000}
+    assert search_end(search) == "ended after 4,001 plans and parts, by the limit of 4,000 (nb_plans)"
+    search |= {"stopped_by": "schedules", "nb_schedules": 20_000}
+    assert search_end(search) == "ended after 20,012 schedules, by the limit of 20,000 (nb_schedules)"
+    search |= {"stopped_by": "cpu_budget", "fusion_cpu_budget_s": 60.0}
+    assert search_end(search) == "ended by the limit of 60 CPU seconds for the call (fusion_cpu_budget_s)"
+    search |= {"stopped_by": "time_budget", "fusion_time_budget_s": 0.5}
+    assert search_end(search) == "ended by the limit of 0.5 seconds for the call (fusion_time_budget_s)"
+    assert search_end(search | {"stopped_by": "interrupted"}) == "interrupted by Ctrl-C"
