@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 
 
 LATENCY = "latency"
-"""Objective that does not depend on energies."""
+"""Objective that does not depend on the energies in the hardware file."""
 LEAST_GAIN = 0.001
-"""Least saving, as a share of the objective, for which a change is reported as helpful."""
+"""Least saving, as a share of the objective, for which a change is listed as helpful."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """Advice on one change: the costs of the network before and after it."""
+    """Advice on one change: the costs of the network after the change, with the mappings of the run and after a new
+    search.
+    """
 
     change: FileChange
     same: Outcome | None
@@ -34,8 +36,9 @@ class Advice:
     search: Outcome | None
     """Costs with the mappings that a new search on the changed hardware finds; None if there was no new search."""
     held: Outcome | None = None
-    """Costs with the mappings of the new search on the unchanged hardware. They isolate the gain of the search. None if
-    these mappings save nothing there, or if these costs were not computed.
+    """Costs on the unchanged hardware, with the mappings that the new search found for the changed hardware. They show
+    which part of the gain comes from the search alone. None if these mappings save nothing on the unchanged
+    hardware, or if these costs were not computed.
     """
 
     @property
@@ -47,7 +50,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class Together:
-    """Set of changes that saves more than its changes alone, with the mappings of the run."""
+    """Set of changes that, with the mappings of the run, saves more than each of its changes alone."""
 
     changes: tuple[FileChange, ...]
     outcome: Outcome
@@ -62,21 +65,22 @@ class Together:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Result of trying pairs of changes with the mappings of the run.
-
-    The changes are those of sizes, widths and array sides.
+    """Result of trying two changes at a time, with the mappings of the run. Only changes that add resources are tried:
+    larger memories and array sides, and wider ports and links.
     """
 
     tried: int
-    """Number of pairs that were tried."""
+    """Number of pairs of changes that were tried."""
     changes: int
-    """Number of changes that were combined, each with each other."""
+    """Number of changes that were combined, each with every other one."""
     left_out: int
-    """Number of changes that were not combined, because they save less alone."""
+    """Number of changes that were not combined, because each of them alone saves less than the changes that were
+    combined.
+    """
     best: Together | None
     """Pair that saves most; None if there is none.
 
-    Only pairs count that save at least LEAST_GAIN more than the sum of the savings of their two changes.
+    A pair is considered only if it saves at least LEAST_GAIN more than the sum of the savings of its two changes.
     """
 
 
@@ -126,7 +130,9 @@ class Advices:
         same_words: str = "same\nmappings",
         known: Outcome | None = None,
     ) -> "Advices":
-        """Advices in the order of the report, from advice in the order of the files."""
+        """Advices, sorted as in the report (see `found`). `advices` are in the order of the changes in the input
+        files.
+        """
         more = sorted((one for one in advices if one.change.more), key=partial(advice_rank, objective))
         less = [one for one in advices if not one.change.more]
         made = cls(objective, now, (*more, *less), searched, tuple(notes), same_words, known)
@@ -155,11 +161,11 @@ class Advices:
         return None if value is None or now is None else (now - value) / now if now else 0.0
 
     def hardware_gain(self, one: Advice) -> float | None:
-        """Saving by a change itself, as a share of the objective. None if there are no costs with the change.
+        """Saving that a change itself brings, as a share of the objective. A saving that better mappings also bring on
+        the unchanged hardware does not count. None if there are no costs with the change.
 
-        It is the larger of two savings. The first is the saving with the mappings of the run. The second is the saving
-        of a new search over the best mappings that are known without the change. A saving that the same mappings bring
-        on the unchanged hardware is not counted.
+        The saving is the larger of two numbers. The first is the saving with the mappings of the run. The second is the
+        saving of a new search, compared with the best mappings that are known for the unchanged hardware.
         """
         gains = [self.gain(one.same), self._gain_over(one.search, self.known or self.now)]
         return max((gain for gain in gains if gain is not None), default=None)
@@ -176,10 +182,11 @@ class Advices:
 
     @property
     def helpful(self) -> tuple[tuple[int, Advice], ...]:
-        """Pairs (number, advice) of the changes that add resources and by themselves save at least LEAST_GAIN.
+        """Pairs (number, advice) of the changes that do not reduce a resource and by themselves save at least
+        LEAST_GAIN.
 
-        For each entry of the mapping file, only two changes are listed: the best change that removes an unrolling, and
-        the best change that sets another unrolling.
+        For each entry of the mapping file, such as that of one layer or operator type, at most two changes are listed:
+        the best change that removes an unrolling, and the best change that sets another unrolling.
         """
         found: dict[object, tuple[int, Advice]] = {}
         for number, one in self._numbered:
@@ -191,19 +198,22 @@ class Advices:
 
     @property
     def spare(self) -> tuple[tuple[int, Advice], ...]:
-        """Pairs (number, advice) of the changes that reduce a resource while energy and latency do not rise.
+        """Pairs (number, advice) of the changes that reduce a resource, and with which neither energy nor latency rises
+        (`free_outcome`).
 
-        With the mappings of the run, costs are compared with the run. After a new search, they are compared with the
-        best known costs on the unchanged hardware.
+        For the mappings of the run, the costs are compared with the costs of the run. For the mappings of a new search,
+        they are compared with the best known costs on the unchanged hardware.
         """
         return tuple(
             (n, one) for n, one in self._numbered if not one.change.more and self.free_outcome(one) is not None
         )
 
     def free_outcome(self, one: Advice) -> Outcome | None:
-        """Costs which show that a change reduces a resource at no cost; None if energy or latency rises.
+        """Costs which show that a change reduces a resource at no cost. None if there are no such costs.
 
-        These are the costs with the mappings of the run or, if they rise, the costs after a new search.
+        These are the costs with the mappings of the run, if neither energy nor latency is above that of the run.
+        Otherwise, they are the costs after a new search, if neither is above that of the best known mappings on the
+        unchanged hardware. A new search counts only if `holds_searches` is true.
         """
         if one.same is not None and one.same.is_no_more_than(self.now):
             return one.same
@@ -221,9 +231,11 @@ def together(
     on_changed: Callable[[Sequence[FileChange]], Outcome],
     most_sets: int = MOST_SETS,
 ) -> Together | None:
-    """Smallest set of changes that add resources and together save at least LEAST_GAIN. None if no set does.
+    """Smallest set of two or more changes that together save at least LEAST_GAIN. None if no tried set saves as much.
 
-    `on_changed` returns the costs after a set of changes.
+    Only changes that do not reduce a resource are combined. If the objective is the latency, changes of energies are
+    left out. `made` has the objective and the costs of the run. `on_changed` returns the costs after a set of changes.
+    `most_sets` is passed on to `smallest_set`.
     """
     now = made.now.value(made.objective)
     can_help = [one for one in changes if one.more and not (one.kind == ENERGY and made.objective == LATENCY)]
@@ -239,7 +251,9 @@ def together(
 
 
 def advice_table(advices: Advices) -> "pandas.DataFrame":
-    """Table with one row per change, with its number. Energies are in pJ, and gains are shares of the objective."""
+    """Table with one row per change. The column `number` has the number of the change. Energies are in pJ, and gains
+    are shares of the objective.
+    """
     import pandas
 
     rows = [_row(number, one, advices) for number, one in enumerate(advices.found, 1)]
@@ -314,7 +328,7 @@ def advice_rank(objective: str, advice: Advice) -> tuple[Any, ...]:
     """Sort key of advice.
 
     The first criterion is the lower of two costs: with the mappings of the run, and after a new search. The second
-    criterion is the cost after a new search. Advice with equal keys keeps the order of the file.
+    criterion is the cost after a new search. Advice with equal keys keeps the order of the changes in the input files.
     """
     made = [one for one in (advice.same, advice.search) if one is not None]
     costs = [one for one in made if one.energy_pj is not None and one.latency_cycles is not None]

@@ -1,4 +1,6 @@
-"""Gaps of the mappings behind advice: how much smaller the objective of the run and of its best changes could be."""
+"""Gaps between the mappings behind the advice and the best mappings: how much smaller the objective could be, for the
+run and for the changes that help most.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol
@@ -18,8 +20,9 @@ from tilewright.search.options import SearchOptions
 from tilewright.workload.graph import Workload
 
 MOST_BOUNDED = 3
-"""Largest number of changes of the hardware file whose mappings have bounds: those that help most. A bound takes as
-long as a new search."""
+"""Largest number of changes of the hardware file for which lower bounds are computed. They are computed for the changes
+that help most, because one bound takes as long as a new search.
+"""
 NOT_KNOWN = (
     "how far the mappings are from the best is not known, because the run has no lower bounds"
     " (`tilewright map --bounds`)"
@@ -51,7 +54,7 @@ class BoundedRun(Protocol):
 
     @property
     def objective(self) -> str:
-        """Objective of the search of the run."""
+        """Objective that the search of the run minimises."""
 
     @property
     def now(self) -> Outcome:
@@ -59,29 +62,36 @@ class BoundedRun(Protocol):
 
 
 def gap_notes(run: BoundedRun, advices: Advices) -> list[str]:
-    """Sentence on the gaps of the run and of the changes that help most after a new search; [] without searches."""
+    """List of one sentence on the gaps to the best mappings: the gap of the run, and the largest gap of the most
+    helpful changes after a new search. The sentence is NOT_KNOWN if the run has no lower bounds. [] if the advice was
+    made without new searches.
+    """
     if not advices.searched:
         return []
     goal, value = run.objective, run.now.value(run.objective)
     own = None if value is None else bound_of_layers([(one.of_one, one.repeats) for one in run.placed], goal, value)
     if own is None:
         return [NOT_KNOWN]
-    told = f"with the best mappings, the {goal} of the run could be smaller by {own.gap:.2%} at most"
+    told = f"with the best mappings, the {goal} of the run could be at most {own.gap:.2%} smaller"
     bounds = list(_bounds_of_changes(run, advices))
     if bounds:
-        which = "the change" if advices.is_named else f"no. {', '.join(str(number) for number, _ in bounds)}"
-        told += f", and after a new search with {which} by {max(bound.gap for _, bound in bounds):.2%} at most"
+        which = "the change" if advices.is_named else f"change no. {', '.join(str(number) for number, _ in bounds)}"
+        told += f", and after a new search with {which} at most {max(bound.gap for _, bound in bounds):.2%} smaller"
         sure = [number for number, bound in bounds if bound.value < own.lower_bound]
         if sure:
-            saves = "the change" if advices.is_named else f"no. {', '.join(map(str, sure))}"
-            told += f"; with {saves}, it is below the lower bound of the run, so no better mapping makes up for it"
+            saves = "the change" if advices.is_named else f"change no. {', '.join(map(str, sure))}"
+            told += (
+                f"; with {saves}, the {goal} is below the lower bound of the run, so no mapping on the unchanged"
+                " hardware reaches it"
+            )
     engine = run.options.temporal_mapping_search_engine
     return [f"{told} (over the spatial mappings that {engine} tries)"]
 
 
 def _bounds_of_changes(run: BoundedRun, advices: Advices) -> Iterator[tuple[int, Bounded]]:
-    """Pairs (number of a change, objective after a new search with its bound), for the changes of the hardware
-    file that help most."""
+    """Pairs (number of a change, `Bounded` with the objective after a new search and a lower bound of it). There are at
+    most MOST_BOUNDED pairs, for the changes of the hardware file that help most.
+    """
     rows = list(enumerate(advices.found, 1)) if advices.is_named else advices.helpful
     # A changed mapping file can open all spatial mappings, whose bounds take much longer than those of a hardware file.
     rows = [(number, one) for number, one in rows if one.search is not None and not one.change.is_of_mapping]
@@ -93,7 +103,9 @@ def _bounds_of_changes(run: BoundedRun, advices: Advices) -> Iterator[tuple[int,
 
 
 def _bound_of_change(run: BoundedRun, one: Advice) -> Bounded | None:
-    """Objective after a new search with a change, with its lower bound; None if there is no bound."""
+    """Objective after a new search on the changed hardware, together with a lower bound of this objective. None if
+    there is no objective or no bound.
+    """
     value = None if one.search is None else one.search.value(run.objective)
     if value is None:
         return None

@@ -11,7 +11,9 @@ from tilewright.results.text_tables import NOTHING, render, text_table
 
 MOST_ROWS = 12
 DIGITS = 3
-"""Number of decimals of a share in texts. For a share that would be rounded to 0, the text states a bound."""
+"""Number of decimals to which a share is rounded, so that a percentage has one decimal. If a share would be rounded to
+0, the text gives an upper limit instead.
+"""
 Rows = Sequence[tuple[int, Advice]]
 
 
@@ -50,7 +52,7 @@ def advice_text(advices: Advices) -> str:
 
 
 _NAMES = ("no.", "key", "from -> to", "line")
-"""Columns that name a change."""
+"""Headings of the columns that identify a change in the table of advice."""
 
 
 def _together_lines(advices: Advices) -> list[str]:
@@ -60,7 +62,7 @@ def _together_lines(advices: Advices) -> list[str]:
     changes = " and ".join(f"{one.key} ({one.before} -> {one.after})" for one in advices.together.changes)
     held = " ".join(advices.same_words.split())
     gain = _change(advices.gain(advices.together.outcome))
-    return [ended_lines([f"Together, these changes do, {held}: {changes}: {gain} of {advices.objective}."])]
+    return [ended_lines([f"Together, these changes help ({held}): {changes}: {gain} of {advices.objective}."])]
 
 
 def _named(advices: Advices) -> str:
@@ -93,7 +95,9 @@ def pair_words(advices: Advices, pair: Together) -> str:
 
 
 def is_tie(advices: Advices, pair: Together) -> bool:
-    """True if two limits tie: the savings of the single changes add up to at most half of the saving of the pair."""
+    """True if two limits of the run are about equally tight, so that a change of only one of them helps little. This is
+    the case if the savings of the two changes alone add up to at most half of the saving of the pair.
+    """
     alone = sum(max(advices.gain(one) or 0.0, 0.0) for one in pair.alone)
     return alone <= (advices.gain(pair.outcome) or 0.0) / 2
 
@@ -126,11 +130,13 @@ def _pair_lines(advices: Advices) -> list[str]:
 
 
 def _files(advices: Advices) -> str:
-    """Text that names the files of the line numbers in the tables."""
+    """Text with the names of the files to which the line numbers in the tables belong."""
     changes = [one.change for one in advices.found]
     files = dict.fromkeys(one.file for one in changes if not one.is_of_mapping and one.line)
     mappings = dict.fromkeys(one.file for one in changes if one.is_of_mapping and one.file)
-    return ended_lines(files, "Lines of ") + ended_lines(mappings, "Lines of `mapping: ...` are of ")
+    return ended_lines(files, "Line numbers are those of ") + ended_lines(
+        mappings, "Line numbers of `mapping: ...` are those of "
+    )
 
 
 def _gains(title: str, advices: Advices, rows: Rows) -> str:
@@ -149,7 +155,7 @@ def _gains(title: str, advices: Advices, rows: Rows) -> str:
 
 
 def _found(advices: Advices) -> str:
-    """Word for what a search finds: mappings or allocations."""
+    """Word for the result of a search: mappings or allocations."""
     return {"mappings": "mappings", "allocation": "allocations"}[advices.same_words.split()[-1]]
 
 
@@ -175,12 +181,12 @@ def _names(number: int, one: Advice) -> tuple[str, str, str, str]:
 
 
 def share(part: float) -> str:
-    """Share as text. If it would be rounded to 0, the text states a bound."""
+    """Share as a percentage. If it would be rounded to 0, the text gives an upper limit instead."""
     return f"{part:,.1%}" if part >= LEAST_GAIN / 2 else f"less than {LEAST_GAIN:.1%}"
 
 
 def _change(gain: float | None) -> str:
-    """Change of a quantity as text, such as "-3.2%"."""
+    """Text of the change that a saving `gain` makes, such as "-3.2%" for 0.032. "does not fit" if `gain` is None."""
     if gain is None:
         return "does not fit"
     if not gain:
@@ -189,7 +195,9 @@ def _change(gain: float | None) -> str:
 
 
 def assumptions_of(changes: Sequence[FileChange]) -> list[str]:
-    """Sentences on assumptions behind the gains of changes, which real hardware would not meet."""
+    """Sentences on the assumptions with which the gains of changes are computed, such as "a memory with a changed size
+    is counted with the old energies and the old area".
+    """
     changes = [part for change in changes for part in change.single]
     kinds = {
         change.kind for change in changes if not (change.is_sourced or (change.kind == BANDWIDTH and change.is_per_bit))

@@ -1,4 +1,6 @@
-"""Answer to the exploration of a space: fronts, best designs, effects of the axes, and reasons of failed designs."""
+"""Answer to the exploration of a space: fronts, best designs, effects of the axes, and reasons why designs are not
+compared.
+"""
 
 import re
 from collections.abc import Iterator
@@ -6,18 +8,22 @@ from dataclasses import dataclass, replace
 
 import pandas
 
+from tilewright.base.errors import count_of
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ
 from tilewright.designs.axis_ends import axis_sentences
+from tilewright.designs.columns import energy_column
 from tilewright.designs.exploration import Exploration
 from tilewright.designs.front import Front, fronts
 from tilewright.designs.front_odds import least_probability
-from tilewright.designs.results import INFEASIBLE, INVALID, OK, uniform, value_text
+from tilewright.designs.plan_gaps import gap_sentences
+from tilewright.designs.results import DROPPED, INFEASIBLE, INVALID, OK, uniform, value_text
+from tilewright.hardware.attributes import power_terms
 
-LEAKAGE = "energy_leakage_pj"
 EXCLUDED, UNMET = "excluded", "constraint on results not met"
 MOST_EXACT_CAUSES = 12
-"""Largest number of different causes of a status. If there are more, causes that differ only in numbers count as one.
+"""Largest number of different causes that are listed exactly for one status. If there are more, causes that differ only
+in numbers are counted as one cause.
 """
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*\d|(?<![\w.])\d")
 
@@ -28,18 +34,20 @@ class Counts:
 
     network: str
     designs: int
-    """Number of evaluated designs."""
+    """Number of designs with a row for the network. The other numbers count parts of these designs."""
     ok: int
     """Number of designs that have results and meet all constraints."""
     unmet: int
     """Number of designs that have results but do not meet a constraint."""
     infeasible: int
     invalid: int
+    dropped: int
+    """Number of designs that are not searched, because the results of another design dominate their lower bounds."""
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Reason why designs are not compared, and the number of these designs."""
+    """Reason why some designs are not compared, and the number of these designs."""
 
     status: str
     text: str
@@ -57,13 +65,15 @@ class Answer:
     counts: tuple[Counts, ...]
     """Numbers of designs by outcome, with one `Counts` per network."""
     causes: tuple[Cause, ...]
-    """Causes, grouped by status. In each group, the most frequent cause comes first."""
+    """Causes, grouped by status. In each group, the causes with the most designs come first."""
     design_count: int
     """Number of all designs of the space. It includes designs without rows: excluded designs, designs that are not
     evaluated yet, and designs that a certificate shows to be on no front.
     """
     mapping_notes: tuple[str, ...] = ()
-    """Sentences on the gap between the mappings of some designs and the best mappings (`mapping_gaps`)."""
+    """Sentences on the gap between the mappings of some designs and the best mappings (`mapping_gaps`), or between the
+    plans of designs and the best plans (`plan_gaps`).
+    """
 
     @property
     def overall(self) -> Front:
@@ -77,16 +87,18 @@ class Answer:
         If designs of the space are not evaluated yet, there is also a note on them.
         """
         missing = self.exploration.missing
-        part = f"{missing:,} designs are not evaluated yet: this answer covers only the evaluated designs."
-        leakage = _missing_leakage(self.overall.compared, self.exploration.table)
-        if leakage and not self.overall.is_whole:
-            leakage = f"Of the designs on a front: {leakage}"
-        further = filter(None, (self.exploration.clocks.note, leakage))
+        part = f"Not evaluated yet: {count_of(missing, 'design')}. This answer covers only the evaluated designs."
+        missing_power = _missing_static_power(self.overall.compared, self.exploration.table)
+        if missing_power and not self.overall.is_whole:
+            missing_power = f"Of the designs on a front: {missing_power}"
+        further = filter(None, (self.exploration.clocks.note, missing_power))
         return (*([part] if missing else []), *self.exploration.assumptions, *further)
 
     @property
     def axis_notes(self) -> tuple[str, ...]:
-        """Sentences on axes that end at the best design, with values to add, and on axes that hardly matter."""
+        """Sentences on axes that end too early for the best design, with values to try next, and on axes that hardly
+        change any design.
+        """
         return axis_sentences(self.overall, self.exploration.axis_values)
 
     @property
@@ -95,19 +107,22 @@ class Answer:
         return sum(self.exploration.excluded.values())
 
 
-def _missing_leakage(compared: pandas.DataFrame, table: pandas.DataFrame) -> str:
-    """Note that the static power is known for only some designs, with its share of their energy.
+def _missing_static_power(compared: pandas.DataFrame, table: pandas.DataFrame) -> str:
+    """Note that the static power of only some compared designs is known. The note gives the share of the static power
+    in the energy of these designs.
 
-    '' if the static power is known for all designs, or for none.
+    '' if the static power is known for all compared designs, or for none.
     """
-    if LEAKAGE not in table or compared.empty:
+    columns = [name for name in map(energy_column, power_terms()) if name in table]
+    if not columns or compared.empty:
         return ""
     rows = table[table["index"].isin(compared.index)]
-    leaks = rows[LEAKAGE] > 0
-    without = rows.loc[~leaks, "index"].nunique()
-    if not leaks.any() or not without:
+    static_pj = rows[columns].sum(axis=1)
+    is_known = static_pj > 0
+    without = rows.loc[~is_known, "index"].nunique()
+    if not is_known.any() or not without:
         return ""
-    share = (rows[LEAKAGE] / rows[ENERGY_PJ])[leaks]
+    share = (static_pj / rows[ENERGY_PJ])[is_known]
     return (
         f"The static power of {without:,} of {rows['index'].nunique():,} designs is not known, and their energy does"
         f" not include it; in the other designs it is {share.min():.1%} to {share.max():.1%} of the energy. Therefore"
@@ -116,17 +131,19 @@ def _missing_leakage(compared: pandas.DataFrame, table: pandas.DataFrame) -> str
 
 
 def answer_of(exploration: Exploration) -> Answer:
-    """Answer from the table of results."""
+    """Answer to an exploration, computed from its table of results."""
     even = replace(exploration, table=uniform(exploration.table, exploration.value_names))
     table = even.table
     outcomes = even.outcomes
     evaluated = int(table["index"].nunique())
+    found = fronts(even)
     return Answer(
         even,
-        fronts(even),
+        found,
         tuple(_counts(name, outcomes[outcomes["network"] == name]) for name in even.networks),
         tuple(_causes(even)),
         evaluated + sum(even.excluded.values()) + even.missing + even.settled,
+        tuple(sentence for front in found for sentence in gap_sentences(front.network, front.members)),
     )
 
 
@@ -150,6 +167,7 @@ def _counts(network: str, rows: pandas.DataFrame) -> Counts:
         int((is_ok & ~is_met).sum()),
         int((rows["status"] == INFEASIBLE).sum()),
         int((rows["status"] == INVALID).sum()),
+        int((rows["status"] == DROPPED).sum()),
     )
 
 
@@ -157,13 +175,15 @@ def _causes(exploration: Exploration) -> Iterator[Cause]:
     table = exploration.outcomes
     for text, designs in exploration.excluded.items():
         yield Cause(EXCLUDED, text, designs, ())
-    for status in (INVALID, INFEASIBLE):
+    for status in (INVALID, INFEASIBLE, DROPPED):
         yield from _counted(status, table[table["status"] == status], "reason")
     yield from _counted(UNMET, table[(table["status"] == OK) & (table["unmet"] != "")], "unmet")
 
 
 def _counted(status: str, rows: pandas.DataFrame, column: str) -> list[Cause]:
-    """Causes in a column of the rows, the most frequent first. Equally frequent causes are in the order of the rows."""
+    """Causes of one status: the different texts in a column of the rows, each with its number of designs. The most
+    frequent causes come first. Equally frequent causes are in the order of the rows.
+    """
     texts = rows[column]
     if texts.nunique() > MOST_EXACT_CAUSES:
         texts = texts.map({text: _NUMBER.sub("N", text) for text in texts.unique()})

@@ -26,8 +26,10 @@ MOST_VALUES = 10_000
 
 
 def geometric(first: float, last: float, factor: float) -> tuple[int | float, ...]:
-    """Values `first`, `first` x `factor`, ... up to `last`, as integers if all of them are integers. Raises FieldError
-    if `factor` or `first` is too small.
+    """Values `first`, `first` x `factor`, ... up to `last`, as integers if all of them are integers.
+
+    Raises FieldError if `factor` is not above 1, if `first` is not above 0, if the range is empty, or if it has more
+    than MOST_VALUES values.
     """
     if factor <= 1:
         raise FieldError("factor must be greater than 1")
@@ -37,8 +39,9 @@ def geometric(first: float, last: float, factor: float) -> tuple[int | float, ..
 
 
 def linear(first: float, last: float, step: float) -> tuple[int | float, ...]:
-    """Values `first`, `first` + `step`, ... up to `last`, as integers if all of them are integers. Raises FieldError if
-    `step` is not greater than 0.
+    """Values `first`, `first` + `step`, ... up to `last`, as integers if all of them are integers.
+
+    Raises FieldError if `step` is not above 0, if the range is empty, or if it has more than MOST_VALUES values.
     """
     if step <= 0:
         raise FieldError("step must be greater than 0")
@@ -48,10 +51,12 @@ def linear(first: float, last: float, step: float) -> tuple[int | float, ...]:
 def _range(
     first: float, last: float, factor: Decimal = Decimal(1), step: Decimal = Decimal(0)
 ) -> tuple[int | float, ...]:
-    """Values of a range.
+    """Values of a range. The first is `first`. Each further value is the value before it times `factor`, plus `step`.
+    No value is above `last`.
 
-    They are computed in decimal arithmetic, as written in the file, so that 0.1, 0.2, 0.3 are the same on every
-    machine.
+    The values are computed in decimal arithmetic from the numbers as the file has them, so that 0.1, 0.2, 0.3 are the
+    same on every machine. They are integers if all of them are whole. Raises FieldError for an empty range, and for
+    more than MOST_VALUES values.
     """
     if last < first:
         raise FieldError("`to` is below `from`: the range is empty")
@@ -76,7 +81,7 @@ _TRUTHS = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class Sheet:
-    """Content of a design sheet. The column with the names of the designs is separate from the other columns."""
+    """Content of a design sheet. The names of the designs are stored separately from the other columns."""
 
     file: str
     columns: tuple[str, ...]
@@ -129,7 +134,9 @@ def read_sheet(path: Path) -> Sheet:
 
 
 def _cells(path: Path) -> tuple[list[str], list[int], list[list[str]]]:
-    """Triple (heading, line of each row, cells of each row) of a file. Raises InputError if the file is not a table."""
+    """Triple (cells of the heading, line number of each row below the heading, cells of each of these rows) of a design
+    sheet. Raises InputError if the file cannot be read as a table.
+    """
     file = str(path)
     try:
         if path.stat().st_size > LARGEST_SHEET_BYTES:
@@ -171,7 +178,9 @@ def _value(text: str) -> Value:
 def _value_problems(
     file: str, column: str, lines: Sequence[int], texts: Sequence[str], values: Sequence[Value]
 ) -> Iterator[Problem]:
-    """Mistakes in one column: cells without a value, and text in a column of numbers."""
+    """Problems in one column of a design sheet: cells without a value, numbers that are not finite, and text in a
+    column of numbers.
+    """
     are_numbers = any(type(value) in (int, float) for value in values)
     for line, text, value in zip(lines, texts, values, strict=True):
         if not text:
@@ -205,20 +214,24 @@ _RANGE = ("from", "to", "factor", "step")
 
 @dataclass(frozen=True)
 class Setter:
-    """Entry of the space file that sets a value in the base."""
+    """Entry of the space file that sets a value in the base hardware file."""
 
     path: KeyPath
-    """Path in the base of the value that the entry sets."""
+    """Path, in the base hardware file, of the value that this entry of the space file sets."""
     place: KeyPath
-    """Path in the space file of the axis or law with this entry."""
+    """Path of keys to this entry in the space file. It is `designs` for a column of a design sheet whose heading is a
+    dotted path.
+    """
     axis: str = ""
-    """Name of the axis with this entry; '' for a law."""
+    """Name of the axis to which this entry of the space file belongs; '' if it belongs to a law."""
     choice: str = ""
-    """Name of the axis choice with this entry; '' if the axis has no choices."""
+    """Name of the axis choice to which this entry of the space file belongs; '' if it belongs to no choice."""
 
 
 class AxesReader:
-    """Reader of axes. It records mistakes and returns the axes without mistakes."""
+    """Reader of the axes of a space. It reports mistakes in `problems` and reads on. The axes are complete only if no
+    mistake is reported.
+    """
 
     def __init__(self, base: Any, problems: Problems) -> None:
         """Start a reader. `base` is the data of the hardware file; None if the file cannot be read."""
@@ -242,7 +255,9 @@ class AxesReader:
     def sheet(
         self, entries: Mapping[str, AxisEntry | None], sheet: Sheet
     ) -> tuple[tuple[Axis, ...], tuple[tuple[int, ...], ...]]:
-        """Pair (axes of a design sheet, index of the value of each axis for each design)."""
+        """Pair (axes of a design sheet, one tuple for each design). A tuple has, for each axis, the index of the value
+        that the design has on this axis.
+        """
         axes, columns = [], []
         for name, entry in entries.items():
             self.check_name(("axes", name), name)
@@ -261,15 +276,17 @@ class AxesReader:
         return tuple(axes), tuple(rows)
 
     def check_name(self, path: KeyPath, name: str) -> None:
-        """Record why a name cannot be the name of an axis or a law."""
+        """Report a problem if a name cannot be the name of an axis or a law."""
         message = "is already the name of a column in tables of designs" if is_column(name) else name_problem(name)
         if message:
             self.problems.at(path, message, name)
 
     def key_path(self, place: KeyPath, path: str, axis: str = "", choice: str = "") -> KeyPath | None:
-        """Path in the base for the dotted path at `place` in the space file.
+        """Path in the base hardware file to which a dotted path refers. The dotted path stands at `place` in the space
+        file. The path found is also added to `setters`, with the names of its `axis` and its `choice`.
 
-        If the base has no such path, a mistake is recorded, and the result is None.
+        If the base hardware file has no such path, a problem is reported, and the result is None. The result is also
+        None if there is no base hardware file.
         """
         found = () if self.base is None else key_path(self.base, path)
         if isinstance(found, Problem):
@@ -280,9 +297,10 @@ class AxesReader:
         return found or None
 
     def check_setters(self) -> None:
-        """Record conflicts between settings.
+        """Report settings that conflict.
 
         Two settings conflict if they set the same value, or if one sets a part of the value that the other sets.
+        Settings of different choices of one axis do not conflict.
         """
         for place, one in enumerate(self.setters):
             for other in self.setters[:place]:
@@ -310,7 +328,7 @@ class AxesReader:
         return self._range(path, entry)
 
     def _check_words(self, path: KeyPath, values: Sequence[Value | None]) -> None:
-        """Record values that would look the same in a table, such as the text "2" and the number 2."""
+        """Report values of one axis that would look the same in a table, such as the text "2" and the number 2."""
         first: dict[str, Value] = {}
         for place, value in enumerate(values):
             if value is not None and first.setdefault(value_word(value), value) != value:
@@ -335,7 +353,9 @@ class AxesReader:
     def _settings(
         self, name: str, entry: AxisEntry, values: Sequence[Value]
     ) -> tuple[tuple[tuple[KeyPath, Any], ...], ...]:
-        """Settings in the base, for each value of an axis."""
+        """Settings that an axis makes: for each value of the axis, a tuple of pairs (path in the base hardware file,
+        value to set there).
+        """
         if entry.choices is not None:
             message = "cannot be combined with `choices`, which already name the values that they set"
             self._refuse(("axes", name), entry, ("values", *_RANGE, "path"), message)

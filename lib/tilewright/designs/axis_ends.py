@@ -17,9 +17,13 @@ from tilewright.designs.front import Front
 from tilewright.designs.results import value_text
 
 LEAST_GAIN = 0.001
-"""Least gain at the last value of an axis, over the value before it, for which the end of the axis is reported."""
+"""Least share by which a measure at the end of an axis must be below its least value at all other values of the axis.
+Otherwise, the end is not reported.
+"""
 LARGEST_CHANGE = 0.01
-"""Largest relative change of a measure along an axis that counts as hardly changing any design."""
+"""Limit of the relative change of a measure along an axis. If no measure changes by more, the text says that the axis
+hardly changes any design.
+"""
 NEXT_VALUES = 2
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(\s*[A-Za-z]\S*)")
 """Number with a unit, such as `64 KiB`."""
@@ -38,7 +42,7 @@ class AxisEnd:
     is_largest: bool
     measure: str
     before: Value
-    """Value nearest to the end among those of compared designs."""
+    """Neighbour of the end: of the other values of the axis that compared designs have, the one next to the end."""
     gain: float
     """Share by which the least value of the measure falls from `before` to `value`."""
     following: tuple[Value, ...]
@@ -53,14 +57,17 @@ class WeakAxis:
     changes: tuple[tuple[str, float], ...]
     """Pairs (measure, largest relative change between two designs that differ only in this axis)."""
     groups: int
-    """Number of groups of designs that differ only in this axis."""
+    """Number of groups of designs in which this axis has several values. The designs of one group differ only in this
+    axis.
+    """
 
 
 def axis_ends(front: Front, values: AxisValues) -> Iterator[AxisEnd]:
-    """Ends of axes at which a measure has its least value and still falls, by axis, then by measure.
+    """Ends of axes at which a measure has its least value, sorted by axis, then by measure. At each of these ends, the
+    measure is clearly lower than at all other values of the axis (LEAST_GAIN).
 
-    An end is left out if another value of the axis gives nearly as good a design. There are no ends for axes whose
-    values are not numbers or quantities with one unit. There are none for fronts of which only the members are known.
+    The values of the axis must be all numbers, all sizes, or all quantities with the same unit. The area is not one of
+    the measures. There are no ends if only the designs on the front have rows.
     """
     for effect in effects(front, tuple(values)):
         ordered = _ordered(values[effect.axis])
@@ -74,7 +81,8 @@ def axis_ends(front: Front, values: AxisValues) -> Iterator[AxisEnd]:
             if len(places) < 2 or end not in (0, len(ordered) - 1):
                 continue
             beside = places[1] if end == 0 else places[-2]
-            if 1 - best[end] / min(best[place] for place in places if place != end) >= LEAST_GAIN:
+            others = min(best[place] for place in places if place != end)
+            if others > 0 and 1 - best[end] / others >= LEAST_GAIN:
                 yield AxisEnd(
                     effect.axis,
                     ordered[end][1],
@@ -131,13 +139,15 @@ def _weak_sentence(front: Front, weak: WeakAxis) -> str:
     """Sentence on an axis that hardly changes any design."""
     changes = ", ".join(f"{front.measures[measure].words} by at most {change:.2%}" for measure, change in weak.changes)
     return (
-        f"Axis {weak.axis} hardly matters: in {count_of(weak.groups, 'group')} of compared designs that differ only in"
-        f" this axis, it changes {changes}."
+        f"Axis {weak.axis} hardly matters: among designs that differ only in this axis"
+        f" ({count_of(weak.groups, 'group')} compared), it changes {changes}."
     )
 
 
 def _number(value: Value) -> Fraction | None:
-    """Number in a value, without its unit. None if the value is neither a number nor a quantity."""
+    """Number in a value. A size is converted to bits; any other quantity is taken without its unit. None if the value
+    is neither a number nor text with a number and a unit.
+    """
     if isinstance(value, str):
         match = _QUANTITY.fullmatch(value)
         return Fraction(match[1]) * _unit_factor(value, match[1]) if match else None
@@ -147,7 +157,9 @@ def _number(value: Value) -> Fraction | None:
 
 
 def _unit_factor(text: str, number: str) -> Fraction:
-    """Number of bits in the unit of a size; 1 for other units."""
+    """Number of bits in the unit of a size such as `64 KiB`. `text` is the size, and `number` is its number without the
+    unit. 1 if `text` is not a size.
+    """
     try:
         return Fraction(parse_size_bits(text)) / Fraction(number)
     except (FieldError, ZeroDivisionError):
@@ -155,7 +167,9 @@ def _unit_factor(text: str, number: str) -> Fraction:
 
 
 def _ordered(values: Sequence[Value]) -> list[tuple[Fraction, Value]]:
-    """Pairs (number, value) in ascending order. [] if a value has no number, or if the values have different units."""
+    """Pairs (number, value) in ascending order, with the numbers of `_number`. [] unless the values are all numbers,
+    all sizes, or all quantities with the same unit.
+    """
     numbers = [_number(value) for value in values]
     found = [(number, value) for number, value in zip(numbers, values, strict=True) if number is not None]
     kinds = {isinstance(value, str) for value in values}
@@ -173,7 +187,12 @@ def _is_size(text: str) -> bool:
 
 
 def _following(ordered: Sequence[tuple[Fraction, Value]]) -> tuple[Value, ...]:
-    """Values that continue a series after its last value: by the step if steps are equal, else by the last ratio."""
+    """Next values of a series, at most NEXT_VALUES. `ordered` has the pairs (number, value) of the series.
+
+    If the series has at least three values and equal steps, its step is continued, otherwise the ratio of its last two
+    values. The result ends before the first number that is not positive, and before the first fraction if the last
+    value is an integer.
+    """
     numbers = [number for number, _ in ordered]
     last, value = ordered[-1]
     steps = {after - before for before, after in pairwise(numbers)}
@@ -191,7 +210,9 @@ def _following(ordered: Sequence[tuple[Fraction, Value]]) -> tuple[Value, ...]:
 
 
 def _written(ratio: Fraction, value: Value) -> Value | None:
-    """Value times a ratio, written in the form of the value. None if the value is an integer and the result is not."""
+    """Value times `ratio`, in the form of `value`: a number, or text with a unit. None if `value` is an integer and the
+    result is not.
+    """
     if isinstance(value, str):
         match = _QUANTITY.fullmatch(value)
         assert match is not None

@@ -1,6 +1,6 @@
 """Bandwidths of off-chip memories as uncertain numbers: the recorded mappings are evaluated at each bandwidth.
 
-The energy per bit is held constant. A word that is twice as wide therefore takes twice the energy. Bandwidths are whole
+The energy per bit stays the same. A word that is twice as wide therefore takes twice the energy. Bandwidths are whole
 numbers of bits per cycle.
 """
 
@@ -24,56 +24,65 @@ from tilewright.results.order_turn import (
 )
 
 GRID_STEP = 1.3
-"""Ratio of neighbouring bandwidths that are tried for runs that share a memory.
+"""Ratio of neighbouring bandwidths that are tried for a memory that two runs share.
 
-The difference of the runs need not be monotone in this bandwidth. A bandwidth range between two neighbours in which the
-order of the runs turns can therefore be missed.
+The difference between the costs of the runs can rise and fall several times as the bandwidth grows. A reversal of their
+order that exists only between two neighbouring tried bandwidths is therefore missed.
 """
 Runs = tuple[ExplainedRun, ExplainedRun]
 
 
 @dataclass(frozen=True)
 class BandwidthNumber(UncertainNumber):
-    """Bandwidth of one off-chip memory, which one run or both runs use."""
+    """Bandwidth of an off-chip memory, in a comparison of two runs. The memory is used by one run or by both."""
 
     width_bits: int = field(kw_only=True)
-    """Width of the widest port of the memory, in bits per cycle. For two memories, the larger width."""
-    outcomes: "Callable[[float], tuple[Outcome, Outcome]]" = field(kw_only=True)
-    """Function that returns the costs of the recorded mappings of both runs. Its argument is a factor on the bandwidth.
+    """Width of the widest port of the memory, in bits per cycle. If the two runs have different memories, the larger of
+    the two widths.
     """
+    outcomes: "Callable[[float], tuple[Outcome, Outcome]]" = field(kw_only=True)
+    """Function from a factor on the bandwidth to the costs of both runs with their recorded mappings."""
     seconds_a_cycle: tuple[float, float] = field(kw_only=True)
-    """Clock period of each run, in seconds. 1 for both if a clock is not known."""
+    """Clock period of each run, in seconds. Both are 1 if a clock is not known."""
 
     def changes(self, measure: str) -> bool:
-        """True if a measure of a run changes between the ends of the number's range."""
+        """True if `measure` depends on the bandwidth: for at least one of the two runs, its value at the lowest or
+        highest bandwidth of the range differs from its value at the present bandwidth. False for all measures that are
+        not in `measures`.
+        """
         values = [self._values(measure, factor) for factor in (self.low, 1.0, self.high)]
         return measure in self.measures and any(one != values[1] for one in values)
 
     def difference(self, measure: str, factor: float, first: int) -> float:
-        """Value of the second run minus the value of the first run, if the number is multiplied by `factor`."""
+        """Value of the second run minus the value of the first run in `measure`, if the bandwidth is multiplied by
+        `factor`. `first` is the index (0 or 1) of the run that counts as the first run.
+        """
         values = self._values(measure, factor)
         return values[1 - first] - values[first]
 
     def share(self, measure: str, factor: float, first: int) -> float:
-        """Difference of the second run from the first, as a share of the first, if the number is multiplied by
-        `factor`.
+        """Value of the second run minus the value of the first run, as a share of the value of the first run, if the
+        bandwidth is multiplied by `factor`. `first` is the index (0 or 1) of the run that counts as the first run.
         """
         return self.difference(measure, factor, first) / self._values(measure, factor)[first]
 
     def turning_factor(self, measure: str, first: int) -> float | None:
-        """Factor nearest to 1 (as a ratio) that turns the order of the runs.
+        """Factor on the bandwidth that reverses the order of the two runs. If a larger and a smaller bandwidth reverse
+        it, the factor nearer to 1 on a logarithmic scale is returned. None if no bandwidth in the range reverses it.
 
-        The bandwidth is then a whole number of bits per cycle.
+        The bandwidth times this factor is a whole number of bits per cycle. `first` is the index (0 or 1) of the run
+        that is better now.
         """
         found = [bits / self.width_bits for bits in self._turning_bits(measure, first)]
         return min(found, key=lambda factor: abs(math.log(factor)), default=None)
 
     def _turning_bits(self, measure: str, first: int) -> Iterator[int]:
-        """Bandwidths in bits per cycle that turn the order of the runs: the nearest larger and the nearest smaller one,
-        if they exist.
+        """Bandwidths in bits per cycle that reverse the order of the two runs: the nearest larger one and the nearest
+        smaller one, if they exist.
 
-        If only one run uses the memory, its latency is monotone in the bandwidth. Then only the ends of the range are
-        tried first.
+        If both runs use the memory, several larger and several smaller bandwidths are tried. If only one run uses it,
+        the latency of this run never rises as the bandwidth grows, and only the largest and the smallest bandwidth of
+        the range are tried. Bisection then finds the nearest bandwidth that reverses the order.
         """
 
         def is_turned(bits: int) -> bool:
@@ -96,7 +105,8 @@ class BandwidthNumber(UncertainNumber):
 
 
 def bandwidth_numbers(runs: Runs) -> tuple[BandwidthNumber, ...]:
-    """Bandwidths of the off-chip memories of two runs. If both runs have the same memory, it is one number.
+    """Bandwidths of the off-chip memories of two runs. If each run has one off-chip memory and both memories are the
+    same part (`_is_same`), they share one number.
 
     Raises InputError if the cost model does not reproduce the recorded costs of a run.
     """
@@ -120,7 +130,7 @@ def off_chip_memories(core: Core) -> list[Memory]:
 
 
 def with_bandwidth(core: Core, names: Sequence[str], factor: float) -> Core:
-    """Core in which the ports of some memories are `factor` times as wide, rounded down to whole bits.
+    """Core in which the ports of the memories `names` are `factor` times as wide, rounded down to whole bits.
 
     The energy per bit stays the same.
     """
@@ -143,7 +153,9 @@ def _widened_port(port: Port, factor: float) -> Port:
 
 
 def _words_bits(ports: Sequence[Port]) -> tuple[int, int]:
-    """Widths in bits of the words that are read and written; 1 if there are none."""
+    """Pair (bits of a word that is read, bits of a word that is written): the width of the widest port that reads, and
+    of the widest port that writes. A number is 1 if there is no such port.
+    """
     read, write = (
         max((port.bandwidth_max_bits for port in ports if way in port.port_type), default=1)
         for way in ("read", "write")
@@ -156,9 +168,8 @@ def _width_bits(memory: Memory) -> int:
 
 
 def _is_same(one: Memory, other: Memory, clocks_mhz: Sequence[float]) -> bool:
-    """True if two memories are the same part.
-
-    Their bandwidths must be equal (per second if the clocks are known), and their energies per bit too.
+    """True if two memories are the same part: they have equal bandwidths and equal energies per bit. If the clocks are
+    known, the bandwidths per second are compared.
     """
     rates = clocks_mhz if all(clocks_mhz) else (1.0, 1.0)
     pairs = [(_width_bits(one) * rates[0], _width_bits(other) * rates[1])]
@@ -194,7 +205,9 @@ def _number(runs: Runs, memories: tuple[Memory | None, Memory | None]) -> Bandwi
 
 @dataclass(eq=False)
 class _Outcomes:
-    """Costs of the recorded mappings of two runs, by a factor on a bandwidth. Each factor is evaluated once."""
+    """Function from a factor on a bandwidth to the costs of two runs with their recorded mappings. Each changed core is
+    evaluated only once.
+    """
 
     runs: Runs
     parts: tuple[tuple[str, ...], tuple[str, ...]]
@@ -220,9 +233,10 @@ def _value(measure: str, outcome: Outcome, seconds_a_cycle: float) -> float:
 
 
 def _grids(width_bits: int, is_fine: bool) -> tuple[list[int], list[int]]:
-    """Bandwidths to try above and below a bandwidth, the nearest first.
+    """Pair of lists: bandwidths in bits per cycle to try above `width_bits`, and bandwidths to try below it. The
+    nearest bandwidth is first.
 
-    If `is_fine` is false, these are only the ends of the range.
+    If `is_fine` is false, each list has only the end of the range. An end that is equal to `width_bits` is left out.
     """
     limits = math.floor(width_bits * LARGEST_FACTOR), math.ceil(width_bits / LARGEST_FACTOR)
     count = math.floor(math.log(LARGEST_FACTOR) / math.log(GRID_STEP)) if is_fine else 0
@@ -234,9 +248,10 @@ def _grids(width_bits: int, is_fine: bool) -> tuple[list[int], list[int]]:
 
 
 def _first_turned(before: int, bits: int, is_turned: Callable[[int], bool]) -> int:
-    """Bandwidth nearest to `before` that turns the order of the runs.
+    """Bandwidth nearest to `before` that reverses the order of the runs. It is found by bisection, which assumes that
+    the order reverses once between `before` and `bits`.
 
-    The bandwidth `bits` turns the order, and `before` does not.
+    The order must be reversed at `bits`, and not at `before`.
     """
     while abs(bits - before) > 1:
         middle = (before + bits) // 2

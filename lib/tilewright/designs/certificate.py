@@ -1,4 +1,6 @@
-"""Certificate of complete Pareto fronts: the costs of every design, and a design on the front that dominates it."""
+"""Certificate of complete Pareto fronts: the costs of every design and, for each design off a front, a design on the
+front that dominates it.
+"""
 
 import hashlib
 from collections.abc import Mapping
@@ -33,19 +35,19 @@ class DesignPoints:
 
     space: Space
     index: np.ndarray
-    """int64 [row] index of the design; rows are in ascending order"""
+    """Index of the design in each row, in ascending order, as an int64 array of shape (rows,)."""
     area_mm2: np.ndarray
     clock_period_ns: np.ndarray
-    """float64 [row] clock period of the design; NaN if the clock is not known"""
+    """Clock period of the design in each row, as a float64 array of shape (rows,); NaN if the clock is not known."""
     is_ok: np.ndarray
-    """bool [row, network] whether the design has results"""
+    """True if the design in a row has results for a network: bool array of shape (rows, networks)."""
     energy_pj: np.ndarray
-    """float64 [row, network] energy of the design on the network"""
+    """Energy of the design in each row on each network, as a float64 array of shape (rows, networks)."""
     latency_cycles: np.ndarray
 
     @classmethod
     def of(cls, space: Space, table: pandas.DataFrame) -> "DesignPoints":
-        """Costs from the table of a certificate or of families."""
+        """Costs of the designs of a space. `table` is the table of a certificate or of `FamilyCosts`."""
         numbers = range(len(space.networks))
         return cls(
             space,
@@ -65,12 +67,14 @@ class DesignPoints:
 
     @cached_property
     def row_of(self) -> Mapping[int, int]:
-        """Row of the design with this index."""
+        """Table from the index of a design to its row in the arrays."""
         return {index: row for row, index in enumerate(self.index.tolist())}
 
     @cached_property
     def unmet(self) -> np.ndarray:
-        """object [row, network] constraint that the results violate; '' if they meet all constraints"""
+        """First constraint that the results violate, as text, in an object array [row, network]. '' if the results meet
+        all constraints, or if there are no results.
+        """
         found = np.full(self.is_ok.shape, "", dtype=object)
         if self.space.constraints_after:
             for row in np.flatnonzero(self.is_ok.any(axis=1)).tolist():
@@ -81,12 +85,16 @@ class DesignPoints:
 
     @cached_property
     def clocks(self) -> Clocks:
-        """Relation of the clocks of all designs that are compared for at least one network."""
+        """Comparison of the clocks of all designs that are compared for at least one network: alike, different or
+        partly unknown.
+        """
         return clocks_of(self.clock_period_ns[(self.is_ok & ~self.is_unmet).any(axis=1)])
 
     @cached_property
     def latency(self) -> np.ndarray:
-        """float64 [row, network] latency for comparisons: in seconds if clocks differ, else in cycles"""
+        """Latency for comparisons, as a float64 array [row, network]: in seconds if `clocks` is DIFFER, else in
+        cycles.
+        """
         if self.clocks is not Clocks.DIFFER:
             return self.latency_cycles
         found: np.ndarray = latency_s(self.latency_cycles, self.clock_period_ns[:, None])
@@ -94,7 +102,7 @@ class DesignPoints:
 
     @property
     def is_unmet(self) -> np.ndarray:
-        """bool [row, network] whether the results violate a constraint"""
+        """Truth values [row, network]: True if the results violate a constraint."""
         found: np.ndarray = self.unmet != ""
         return found
 
@@ -106,9 +114,10 @@ class DesignPoints:
         return found if area != area else {**found, AREA_MM2: area}
 
     def front_points(self, front: int) -> tuple[np.ndarray, np.ndarray]:
-        """Pair (rows that a front compares, array with one column per objective).
+        """Pair (indexes of the rows that a front compares, values of the objectives of these rows as an array [compared
+        row, objective]).
 
-        If clocks differ, latencies are in seconds. `front` is the number of a network. The next higher number is the
+        Latencies are in the unit of `latency`. `front` is the number of a network, or the number of networks for the
         front of all networks together.
         """
         count = self.is_ok.shape[1]
@@ -134,7 +143,9 @@ def front_count(space: Space) -> int:
 
 
 def dominated_by(points: DesignPoints, front: int) -> np.ndarray:
-    """[row] index of the first design on the front that dominates this design; else ON_FRONT or NOT_COMPARED"""
+    """Array [row] with the index of the first design on the front that dominates the design of the row. An element is
+    ON_FRONT if no design dominates the design, and NOT_COMPARED if the design is not compared.
+    """
     rows, values = points.front_points(front)
     first = first_dominators(values, on_front(values))
     found = np.full(len(points.index), NOT_COMPARED, np.int64)
@@ -147,19 +158,24 @@ SCHEMA = "tilewright/front-certificate"
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Certificate of the fronts of a space: the costs of the designs, and a dominating design for each."""
+    """Certificate of the fronts of a space: the costs of the designs and, for each design off a front, a design that
+    dominates it.
+    """
 
     table: pandas.DataFrame
     """Table with a row for each design that no constraint excludes before evaluation, sorted by index.
 
-    The columns are `index` and `area_mm2`; for each network `status_<n>`, `energy_<n>_pj` and `latency_<n>_cycles`; and
-    for each front `dominated_by_<n>`. The latter is the index of a design on the front that dominates this design. It
-    is -1 if this design is on the front, and -2 if it is not compared.
+    The columns are `index`, `area_mm2` and `clock_period_ns`; for each network with the number n, `status_<n>`,
+    `energy_<n>_pj` and `latency_<n>_cycles`; and for each front with the number n, `dominated_by_<n>`. This last column
+    has the index of a design on the front that dominates the design of the row. It is -1 if the design of the row is on
+    the front, and -2 if it is not compared.
     """
     excluded: Mapping[str, int]
     """Number of designs that each constraint excludes before evaluation, by constraint."""
     said: Mapping[str, Any]
-    """Inputs of the certificate: `space` (digest), `objectives`, `networks`, `designs`, `provenance`."""
+    """Inputs of the certificate: `space` (digest of the space, its other input files, options and code), `objectives`
+    (names), `networks` (names), `designs` (number of designs of the space), and `provenance`.
+    """
 
 
 def front_names(space: Space) -> tuple[str, ...]:
@@ -169,12 +185,12 @@ def front_names(space: Space) -> tuple[str, ...]:
 
 
 def dominator_column(front: int) -> str:
-    """Name of the column with the dominating designs of a front. `number` is the number of the front."""
+    """Name of the column with the dominating designs of a front. `front` is the number of the front."""
     return f"dominated_by_{front}"
 
 
 def columns_of(space: Space) -> list[str]:
-    """Names of the columns of the table of a certificate."""
+    """Column names of a certificate's table."""
     networks, fronts = range(len(space.networks)), range(front_count(space))
     own = [c for n in networks for c in (f"status_{n}", energy_column(n), latency_column(n))]
     return ["index", AREA_MM2, PERIOD, *own, *(dominator_column(front) for front in fronts)]
@@ -193,7 +209,7 @@ def write_certificate(path: Path, certificate: Certificate) -> None:
 
 
 def read_certificate(path: Path) -> tuple[Certificate, str]:
-    """Pair (certificate, digest of the content that the file states).
+    """Pair (certificate, digest that the file states for its content).
 
     Raises InputError if the file is not a certificate.
     """
@@ -202,7 +218,9 @@ def read_certificate(path: Path) -> tuple[Certificate, str]:
 
 
 def content_digest(certificate: Certificate) -> str:
-    """Digest of the columns of a certificate's table."""
+    """Digest of the content of a certificate: the columns of its table, the numbers of excluded designs, and its
+    inputs.
+    """
     digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for name, column in certificate.table.items():
         values = column.to_numpy()

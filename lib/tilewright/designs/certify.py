@@ -1,7 +1,7 @@
-"""Check of a certificate of complete fronts against the space and against designs that are costed one by one.
+"""Check of a certificate of complete fronts against the space, and against designs that are costed one by one.
 
-The designs are read and counted again, and dominance is checked again. Designs on a front and a sample of the other
-designs are costed individually, as by `tilewright map` (docs/proofs.md#fronts).
+The check reads and counts the designs again, and checks dominance again. It costs all designs on a front and a sample
+of the other designs individually, as `tilewright map` does (docs/proofs.md#fronts).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ _ON_FRONT, _NOT_COMPARED = -1, -2
 
 @dataclass(frozen=True)
 class CertificateVerdict:
-    """Result of the check: its extent, and the faults that it found."""
+    """Result of the check: the numbers of checked designs and families, and the faults that were found."""
 
     designs: int
     """Number of designs in the certificate."""
@@ -51,7 +51,7 @@ class CertificateVerdict:
     members: int
     """Number of designs on a front. Each of them was costed individually."""
     costed: int
-    """Number of other designs that were costed individually."""
+    """Number of designs off the fronts that were costed individually."""
     families: int
     """Number of families that were costed again."""
     problems: tuple[Problem, ...]
@@ -69,9 +69,9 @@ def certify(
 ) -> CertificateVerdict:
     """Check the certificate in the file `path` against the space.
 
-    `advance` is called with the number of families and designs that are done. `sample` is the number of designs off the
-    fronts that are costed individually. If `everything` is true, all families are costed again. Raises InputError if
-    the file is not a certificate.
+    Each call of `advance` adds to the number of families and designs that are done. `sample` is the number of designs
+    off the fronts that are costed individually. If `everything` is true, all families are costed again. Raises
+    InputError if the file is not a certificate.
     """
     certificate, digest = read_certificate(path)
     faults = _Faults(space, str(path))
@@ -98,11 +98,15 @@ class FamilyContent:
     """
 
     indexes: np.ndarray
-    """int64 [member] index of each design that is a valid accelerator and meets the constraints before evaluation"""
+    """Index of each design that is a valid accelerator and meets the constraints that are checked before evaluation, as
+    an int64 array.
+    """
     area_mm2: np.ndarray
-    """float64 [member] area of the design; NaN if the area of one of its parts is not known"""
+    """Area of each design, as a float64 array in the order of `indexes`; NaN if the area of a part of the design is not
+    known.
+    """
     clock_period_ns: np.ndarray
-    """float64 [member] clock period of the design; NaN if the clock is not known"""
+    """Clock period of each design, as a float64 array in the order of `indexes`; NaN if the clock is not known."""
     invalid: tuple[int, ...]
     """Indexes of designs that are not valid accelerators."""
     excluded: Mapping[str, int]
@@ -117,11 +121,13 @@ class _Faults:
         self.found: dict[str, list[int]] = {}
 
     def add(self, message: str, indexes: Sequence[int] = ()) -> None:
-        """Add a fault of some designs. Without designs, the fault is one of the whole certificate."""
+        """Add a fault with a message, for the designs `indexes`. If there are no indexes, the fault concerns the whole
+        certificate.
+        """
         self.found.setdefault(message, []).extend(indexes)
 
     def problems(self) -> Iterator[Problem]:
-        """Problems, one for each kind of fault."""
+        """Problems for the report, one for each kind of fault."""
         for message, indexes in self.found.items():
             known = [index for index in indexes if 0 <= index < len(self.space)]
             told = ", ".join(self.space.design_name(index) for index in known[:MOST_TOLD])
@@ -144,9 +150,11 @@ class _Rows:
         self.dominated_by = np.stack([table[dominator_column(n)].to_numpy(np.int64) for n in fronts], axis=1)
 
     def objectives(self, front: int) -> np.ndarray:
-        """[row, objective] Values by which a front compares designs.
+        """Values by which a front compares designs, as an array of shape (rows, objectives).
 
-        Latencies are in seconds if the clocks of compared designs differ.
+        If the clocks of compared designs are all known and differ, latencies are in seconds and EDPs in pJ s.
+        Otherwise, latencies are in cycles and EDPs in pJ cycles. The area is left out if it is known for no design that
+        has results.
         """
         count = len(self.space.networks)
         networks = [front] if front < count else range(count)
@@ -172,7 +180,7 @@ class _Rows:
         return bool(is_known and periods.max() > periods.min() * (1 + 1e-9))
 
     def has_results(self, front: int) -> np.ndarray:
-        """[row] whether the design has results for all networks of the front"""
+        """Boolean array of shape (rows,): True if the design has results for all networks of the front."""
         own = self.status if front >= len(self.space.networks) else self.status[:, [front]]
         result: np.ndarray = (own == OK).all(axis=1)
         return result
@@ -187,13 +195,15 @@ def _check_content(faults: _Faults, certificate: Certificate, digest: str, space
     expected = {"objectives": list(space.objectives), "networks": [network.name for network in space.networks]}
     for key, value in {**expected, "designs": len(space)}.items():
         if said.get(key) != value:
-            faults.add(f"{key}: {said.get(key)} instead of {value}")
+            faults.add(f"`{key}` is {said.get(key)} in the certificate, but {value} in the space")
 
 
 def _check_columns(faults: _Faults, table: pandas.DataFrame, space: Space) -> bool:
-    """True if all columns exist, with values of the right type and range. If not, faults are recorded."""
+    """Check that all columns exist, and that their values have the right type and range. Violations are added to
+    `faults`. Returns True if there are none.
+    """
     if list(table.columns) != columns_of(space):
-        faults.add(f"columns are {', '.join(map(str, table.columns))}")
+        faults.add(f"the table has other columns than the space needs: {', '.join(map(str, table.columns))}")
         return False
     index = table["index"].to_numpy()
     if (
@@ -201,7 +211,7 @@ def _check_columns(faults: _Faults, table: pandas.DataFrame, space: Space) -> bo
         or (np.diff(index) <= 0).any()
         or (len(index) and not 0 <= index[0] <= index[-1] < len(space))
     ):
-        faults.add("indexes of designs are not ascending numbers of the space")
+        faults.add("the indexes of designs are not ascending, or are no indexes of the space")
         return False
     for number in range(len(space.networks)):
         status = table[f"status_{number}"]
@@ -226,8 +236,8 @@ def _check_columns(faults: _Faults, table: pandas.DataFrame, space: Space) -> bo
 def _check_designs(
     faults: _Faults, rows: _Rows, certificate: Certificate, source: SpaceSource, jobs: int, advance: Advance
 ) -> None:
-    """Record faults of designs: the row is missing, the area or the clock is wrong, or the row is wrong about whether
-    the design is a valid accelerator.
+    """Read all designs of the space again, and report faults of the certificate: missing and superfluous rows, wrong
+    areas and clocks, results of designs that are not valid accelerators, and a wrong number of excluded designs.
     """
     space = rows.space
     blocks = _blocks(range(len(Families(space))))
@@ -272,26 +282,29 @@ def _check_designs(
 
 
 def _are_equal(claims: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """[row] whether two numbers are equal, or both unknown"""
+    """Boolean array, one element for each pair of elements of `claims` and `values`: True if the two numbers are equal,
+    or if both are unknown (NaN).
+    """
     result: np.ndarray = (claims == values) | (np.isnan(claims) & np.isnan(values))
     return result
 
 
 def _check_dominance(faults: _Faults, rows: _Rows) -> None:
-    """Record wrong statements about a front.
+    """Report designs for which the certificate makes a wrong claim about a front.
 
-    No design on the front may be dominated by another one there. Every other design must be dominated by the design
-    that its row names.
+    No design on a front may be dominated by another design on this front. Every compared design off a front must be
+    dominated by the design that its row names, and the named design must be on the front. A design must be compared if
+    it has results and meets all constraints, and must not be compared if it has no results.
     """
     for front, name in enumerate(front_names(rows.space)):
         claims, points, has_results = rows.dominated_by[:, front], rows.objectives(front), rows.has_results(front)
         is_unmet = _unmet(rows, front, np.flatnonzero(has_results & (claims < 0)))
         for message, wrong in (
-            ("is compared although it has no results", (claims != _NOT_COMPARED) & ~has_results),
-            ("is not compared although it has results", (claims == _NOT_COMPARED) & has_results & ~is_unmet),
-            ("is on the front although it does not meet a constraint", (claims == _ON_FRONT) & is_unmet),
+            ("a design is compared although it has no results", (claims != _NOT_COMPARED) & ~has_results),
+            ("a design is not compared although it has results", (claims == _NOT_COMPARED) & has_results & ~is_unmet),
+            ("a design is on the front although it does not meet a constraint", (claims == _ON_FRONT) & is_unmet),
             (
-                "the index of the dominating design is not one of the space",
+                "the space has no design with the index of the dominating design",
                 (claims < _NOT_COMPARED) | (claims >= len(rows.space)),
             ),
         ):
@@ -302,7 +315,8 @@ def _check_dominance(faults: _Faults, rows: _Rows) -> None:
             others = points[members]
             if ((others <= points[row]).all(axis=1) & (others < points[row]).any(axis=1)).any():
                 faults.add(
-                    f"{name}: is on the front although another design on the front dominates it", [int(rows.index[row])]
+                    f"{name}: a design is on the front although another design on the front dominates it",
+                    [int(rows.index[row])],
                 )
         claimed = np.flatnonzero((claims >= 0) & has_results)
         place = np.minimum(np.searchsorted(rows.index, claims[claimed]), len(rows.index) - 1)
@@ -318,9 +332,8 @@ def _check_dominance(faults: _Faults, rows: _Rows) -> None:
 
 
 def _unmet(rows: _Rows, front: int, places: np.ndarray) -> np.ndarray:
-    """[row] whether the results violate a constraint on a network of the front.
-
-    Only the rows in `places` are checked.
+    """Boolean array of shape (rows,): True if the results of the row violate a constraint on a network of the front.
+    Only the rows at the positions `places` are checked; all other elements are False.
     """
     found = np.zeros(len(rows.index), np.bool_)
     space = rows.space
@@ -339,7 +352,9 @@ def _unmet(rows: _Rows, front: int, places: np.ndarray) -> np.ndarray:
 
 
 def _chosen(rows: _Rows, sample: int, seed: int) -> tuple[list[int], list[int]]:
-    """Pair (all designs on a front, sample of the other designs). These designs are costed individually."""
+    """Indexes of the designs to cost individually, as a pair (all designs on a front, random sample of the other
+    designs).
+    """
     is_member = (rows.dominated_by == _ON_FRONT).any(axis=1)
     others = rows.index[~is_member]
     count = min(sample, len(others))
@@ -350,7 +365,9 @@ def _chosen(rows: _Rows, sample: int, seed: int) -> tuple[list[int], list[int]]:
 def _check_costs(
     faults: _Faults, rows: _Rows, indexes: Sequence[int], source: SpaceSource, jobs: int, advance: Advance
 ) -> None:
-    """Record designs whose costs differ from those in the certificate if they are costed individually."""
+    """Report each design in `indexes` whose status or costs in the certificate differ from those of a new, individual
+    evaluation of this design.
+    """
     networks = [network.name for network in rows.space.networks]
     row_of = {index: row for row, index in enumerate(rows.index.tolist())}
     blocks = _blocks(indexes)
@@ -370,7 +387,9 @@ def _check_costs(
 
 
 def _check_families(faults: _Faults, rows: _Rows, source: SpaceSource, jobs: int, advance: Advance) -> None:
-    """Record designs whose costs differ from those in the certificate if all families are costed again."""
+    """Cost all families again, and report each design whose status or costs in the certificate differ from the new
+    ones.
+    """
     count = len(Families(rows.space))
     blocks = [range(first, min(first + COSTED_FAMILIES, count)) for first in range(0, count, COSTED_FAMILIES)]
     with working(source, rows.space, make_costs, len(blocks), jobs) as work:
@@ -380,7 +399,7 @@ def _check_families(faults: _Faults, rows: _Rows, source: SpaceSource, jobs: int
 
 
 def _compare(faults: _Faults, rows: _Rows, found: FamilyCosts) -> None:
-    """Record designs whose costs in the certificate differ from those in `found`."""
+    """Report each design whose status or costs in the certificate differ from the newly computed ones in `found`."""
     table = found.table[found.table["index"].isin(rows.index)]
     index = table["index"].to_numpy(np.int64)
     places = np.searchsorted(rows.index, index)
@@ -400,7 +419,9 @@ def _blocks(numbers: Sequence[int]) -> list[list[int]]:
 
 
 def make_reader(space: Space) -> Callable[[Sequence[int]], list[FamilyContent]]:
-    """Function that reads the content of families, by their numbers, in a separate process."""
+    """Function that reads the content of families, which are given by their numbers. Each process makes this function
+    once.
+    """
     families, reader = Families(space), FigureReader(space.base)
     return lambda numbers: [_content(members_of(space, families[number], reader)) for number in numbers]
 

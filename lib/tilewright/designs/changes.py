@@ -31,13 +31,13 @@ _ARRAYS = ("operational_array", "multipliers")
 _LINK_ENERGIES = ("energy_per_bit", "unit_energy_cost")
 _UNIT_ENERGIES = ("unit_energy", "multiplier_energy")
 _OLD_WIDTHS = {"r_bw": "min_r_granularity", "w_bw": "min_w_granularity"}
-"""Key of the smallest access of a port in older files, by the key of the port's width."""
+"""Key of a port's width -> key of its smallest access, in older hardware files."""
 _QUANTITY = re.compile(rf"\s*({NUMBER_PATTERN})(\s*\S*)\s*")
 SET_SIGN = " + "
-"""Text that joins the keys, and the values, of a set of changes."""
+"""Separator between the parts of a set of changes, in its `key`, `before` and `after`."""
 _SET_NAMES = ("key", "before", "after")
 _SIGNIFICANT = 12
-"""Number of significant digits of decimal numbers that are written."""
+"""Number of significant digits with which a changed decimal number is written."""
 
 
 @dataclass(frozen=True)
@@ -47,38 +47,41 @@ class FileChange:
     kind: str
     path: KeyPath
     key: str
-    """Path as text, with the names of ports, as in a design space."""
+    """Path of the changed number as text. Ports have their names in this path, as in the file of a design space."""
     file: str
     line: int
     before: Any
     """Value before the change, as written in the file."""
     after: Any
     more: bool
-    """True if the change adds resources, or makes accesses cheaper. If False, it reduces a resource."""
+    """False if the change reduces a resource. True for all other changes: they add a resource, lower an energy, or set
+    another spatial mapping.
+    """
     also: tuple[tuple[KeyPath, Any], ...] = ()
     """Further settings that the change needs. For example, if a port becomes narrower, its smallest access must also
     shrink.
     """
     within: KeyPath = ()
-    """Path of the file's content in an accelerator that includes its core files. It is () for the accelerator file, and
-    a path below `core_files` for a core file.
+    """Path at which the content of `file` stands in an accelerator file into which the core files are inserted: a path
+    below `core_files` for a core file, () for all other files.
     """
     is_sourced: bool = False
-    """True if the energies and the area of the changed memory come from the cost library. The change of a size or port
-    width then also changes them.
+    """True if the energies and the area of the changed memory come from the cost library. A change of the size or of a
+    port width then also changes these energies and this area.
     """
     is_per_bit: bool = False
     """True if the file gives the energies of the changed memory per bit. The energy of a word then changes with its
     width.
     """
     written: Any = None
-    """Value to write into the file. None if it is `after`; otherwise `after` is a text for readers."""
+    """Value to write into the file. It is None if `after` is that value; otherwise `after` is only a text for readers.
+    """
     parts: "tuple[FileChange, ...]" = ()
-    """Single changes of a set; () for a single change."""
+    """Single changes of which this set of changes consists; () for a single change."""
 
     @classmethod
     def together(cls, parts: "Sequence[FileChange]") -> "FileChange":
-        """Set of changes as one change. `file` is '' if they change several files."""
+        """Set of changes as one change. `file` is '' if the changes belong to several files."""
         if len(parts) == 1:
             return parts[0]
         key, before, after = (SET_SIGN.join(str(getattr(one, name)) for one in parts) for name in _SET_NAMES)
@@ -89,7 +92,7 @@ class FileChange:
 
     @property
     def single(self) -> "tuple[FileChange, ...]":
-        """Single changes of a set; otherwise the change itself."""
+        """Single changes of the set; if this is a single change, the change itself."""
         return self.parts or (self,)
 
     @property
@@ -101,12 +104,14 @@ class FileChange:
 
     @property
     def is_of_mapping(self) -> bool:
-        """True if the change is one of the mapping file, and not of a hardware file."""
+        """True if the change is in the mapping file, false if it is in a hardware file."""
         return self.kind == SPATIAL
 
     @property
     def system_settings(self) -> tuple[tuple[KeyPath, Any], ...]:
-        """Settings of the change, as pairs (path in an accelerator that includes its core files, value)."""
+        """Settings of the change, as pairs (path, value). The paths are those in an accelerator file into which the
+        core files are inserted (`within`).
+        """
         if self.parts:
             return tuple(setting for part in self.parts for setting in part.system_settings)
         return tuple(((*self.within, *path), value) for path, value in self.settings)
@@ -120,17 +125,20 @@ class FileChange:
 def possible_changes(document: YamlDocument, factor: Fraction) -> tuple[FileChange, ...]:
     """Changes of a hardware file that multiply or divide one number by `factor` > 1, in the order of the file.
 
-    For each number, the change that adds resources comes first. The change that reduces them follows, if there is one.
-    A change is left out if its result is the old number, 0, or not a number.
+    For each number, the change that adds a resource or lowers an energy comes first. For numbers other than energies,
+    the change that reduces the resource follows. A change is left out if the number would stay the same or become 0, or
+    if the value is not a number.
     """
     return tuple(_changes(document, factor, _numbers))
 
 
 def system_changes(document: YamlDocument, base: SystemBase, factor: Fraction) -> tuple[FileChange, ...]:
-    """Changes of an accelerator with several cores: first of its links, then of each distinct core file.
+    """Changes of an accelerator with several cores: first of its links, then of each core in the accelerator file, then
+    of each distinct core file.
 
     `document` is the accelerator file as written. `base` is the accelerator with the contents of its core files. The
-    keys of the changes are those of a space with several cores.
+    keys of the changes are paths as in a space with several cores: the key of a change in a core starts with
+    `core_files.<name>`.
     """
     found = list(_changes(document, factor, _link_numbers))
     for name in contained_cores(document.data) or ():
@@ -145,7 +153,9 @@ def system_changes(document: YamlDocument, base: SystemBase, factor: Fraction) -
 
 Paths = tuple[KeyPath, ...]
 _Numbers = Iterator[tuple[str, Paths, Paths]]
-"""Triples (kind, paths of numbers that change together, paths of the smallest accesses of the same port)."""
+"""Numbers that can be changed, as triples (kind, paths of numbers that change together, paths of the smallest accesses
+of the same port).
+"""
 
 
 def _changes(
@@ -179,7 +189,7 @@ def _memory_at(data: Any, path: KeyPath) -> Table[Any, Any]:
 
 
 def _link_numbers(data: Table[Any, Any]) -> _Numbers:
-    """Numbers of the links of an accelerator.
+    """Numbers of links that a change can set (see `_Numbers`). `data` is the content of an accelerator file.
 
     There are three groups: numbers for all links, numbers for the links of the core graph, and numbers of each listed
     link.
@@ -198,7 +208,9 @@ def _link_numbers(data: Table[Any, Any]) -> _Numbers:
 
 
 def _numbers_within(data: Table[Any, Any], within: KeyPath) -> _Numbers:
-    """Numbers of a core that stands in the accelerator file itself."""
+    """Numbers of the core at the path `within` that a change can set (see `_Numbers`). `data` is the content of the
+    accelerator file, which itself contains this core. The numbers have their paths in this file.
+    """
     inner: Any = data
     for key in within:
         inner = table(inner).get(key)
@@ -207,7 +219,9 @@ def _numbers_within(data: Table[Any, Any], within: KeyPath) -> _Numbers:
 
 
 def _numbers(data: Table[Any, Any]) -> _Numbers:
-    """Numbers of a core that can be changed."""
+    """Numbers of one core that a change can set (see `_Numbers`). `data` is the description of the core in a hardware
+    file.
+    """
     for name in _ARRAYS:
         array = table(data.get(name))
         for index, _ in enumerate(items(array.get("sizes"))):
@@ -240,9 +254,10 @@ def _old_widths(keys: Table[Any, Any]) -> list[tuple[str, ...]]:
 
 
 def _narrower(document: YamlDocument, smallest: KeyPath, after: Any) -> tuple[tuple[KeyPath, Any], ...]:
-    """Setting that reduces the smallest access of a port to its new width `after`.
+    """Tuple of one setting (path `smallest`, value `after`), which reduces the smallest access of a port to the port's
+    new width `after`.
 
-    () if the smallest access is not wider than this width.
+    () if the smallest access is not wider than this width, or if one of the two values is not a width.
     """
     part, word = (_quantity(value) for value in (document.written(smallest), after))
     return ((smallest, after),) if part is not None and word is not None and part > word else ()
@@ -320,7 +335,8 @@ def mapping_changes(
 
 
 def _others(entry: MappingConstraints, core: Core, layers: Sequence[Layer]) -> Iterator[tuple[str, Unrolling]]:
-    """Pairs (side of the array, new spatial mapping), one per change. The side is '' if all sides change.
+    """Pairs (side of the array, new spatial mapping), one per change of the mapping file. The side is '' if the change
+    removes all unrollings.
 
     A loop is unrolled only if at least one of the layers has it.
     """
@@ -357,7 +373,9 @@ def _change(
 
 
 def _words(factors: dict[str, tuple[tuple[str, int], ...]], side: str) -> str:
-    """Loops along `side` of the array as text. If `side` is '', the names of all sides with loops."""
+    """Loops that are unrolled along `side` of the array, as text. If `side` is '', the names of all sides with unrolled
+    loops.
+    """
     if not side:
         return ", ".join(factors) or LEFT_OUT
     if side not in factors:
@@ -366,6 +384,6 @@ def _words(factors: dict[str, tuple[tuple[str, int], ...]], side: str) -> str:
 
 
 def _written(entry: MappingConstraints, spatial: Unrolling) -> JsonObject:
-    """Value of `spatial_mapping` that the changed file has in this entry."""
+    """Value that the changed mapping file has for `spatial_mapping` in this entry."""
     written: dict[str, Any] = as_entry(replace(entry, spatial_mapping=spatial)).get("spatial_mapping", {})
     return written

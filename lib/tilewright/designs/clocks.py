@@ -45,7 +45,9 @@ def clocks_of(period_ns: npt.NDArray[np.float64]) -> Clocks:
 
 
 def clocks_in(table: pandas.DataFrame) -> Clocks:
-    """Relation between the clocks of the designs in a table of results that are compared for at least one network."""
+    """Relation between the clocks of the compared designs in a table of results. A design is compared if it has results
+    and meets all constraints on at least one network.
+    """
     if LATENCY_S not in table:
         return Clocks.ALIKE
     rows = table[(table["status"] == OK) & (table["unmet"] == "") & (table[LATENCY_CYCLES] > 0)]

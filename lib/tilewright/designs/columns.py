@@ -1,6 +1,8 @@
-"""Names of columns in tables of designs, which axes and laws cannot have as names.
+"""Names of columns in tables of designs.
 
-This module uses only the standard library, because spaces are read when the Snakefile is parsed.
+Axes and laws cannot have these names.
+
+This module needs only the standard library, because spaces are read when the Snakefile is parsed.
 """
 
 import re
@@ -10,37 +12,59 @@ from tilewright.base.measures import EDP_PJ_S, LATENCY_S, MEASURES
 RESULTS = MEASURES
 """Names of the results of a design on a network. Constraints and objectives use them."""
 USES = ("peak_memory_bits", "fullest_memory_share", "fullest_link_share")
-"""Columns of designs with several cores: on-chip memory in bits, and two used shares.
+"""Columns for designs with several cores.
 
-The first column is the sum of the peak contents of all on-chip memories, as if all peaks were simultaneous. The second
-is the used share of the fullest memory. The third is the used share of the bandwidth of the most used link.
+The first is the on-chip memory in bits: the sum of the peak contents of all on-chip memories, as if all peaks were
+simultaneous. The second is the largest used share of an on-chip memory at its peak. The third is the largest used share
+of the bandwidth of a link, over the whole latency.
 """
 POWER = "power_w"
 RATES = (LATENCY_S, EDP_PJ_S, POWER)
 """Columns that tables have only if the clock is known."""
 ODDS = ("energy_low_pj", "energy_high_pj", "area_low_mm2", "area_high_mm2", "front_probability")
-"""Columns that tables have only if costs have ranges."""
+"""Columns that tables have only if some costs have ranges."""
 INDEX, DESIGN, NETWORK = "index", "design", "network"
 STATUS, REASON, UNMET = "status", "reason", "unmet"
 ON_FRONT, DOMINATED_BY = "pareto", "dominated_by"
 LARGEST_ENERGY, LARGEST_LATENCY = "largest_energy_term", "largest_latency_part"
 COMPARED_BY, ASSUMES = "compared_by", "assumes"
 MAPPING_GAP = "mapping_gap"
-"""Column of some designs on the front: the share by which the objective of the search could fall with the best
-mappings.
+"""Column with the largest share by which better mappings could lower the objective of the search, according to the
+lower bound of the objective. Only some designs on the front have a value in this column.
+"""
+PLAN_BOUNDS = ("bound_energy_pj", "bound_latency_cycles", "bound_edp_pj_cycles")
+"""Columns with lower bounds over every plan, for designs whose fusion is searched."""
+PLAN_GAPS = ("gap_energy", "gap_latency", "gap_edp")
+"""Columns with gaps, one for each column of PLAN_BOUNDS. A gap is the largest share by which any plan can be below the
+plan that was found, in energy, latency or EDP.
+"""
+SCHEDULES = "searched_schedules"
+"""Column with the number of schedules that the search for a plan made."""
+START_DESIGN, DROPPED_BY = "start_design", "dropped_by"
+"""Names of columns with names of designs.
+
+START_DESIGN: the design whose plan was the start of the search. DROPPED_BY: the design whose results dominate the lower
+bounds of this design, so that no search was made. The value is '' if there is no such design.
 """
 OF_ALL = "_all_networks"
-"""Suffix of columns on all networks together."""
+"""Suffix of the columns that describe all networks together."""
 
 _FIXED = {
     *(INDEX, DESIGN, NETWORK, STATUS, REASON, UNMET, *RESULTS, *USES, *RATES, *ODDS),
     *(ON_FRONT, DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, COMPARED_BY, ASSUMES, MAPPING_GAP),
+    *(*PLAN_BOUNDS, *PLAN_GAPS, SCHEDULES, START_DESIGN, DROPPED_BY),
 }
 _MADE = re.compile(rf"energy_.+_pj|latency_.+_cycles|range of .+|.+{OF_ALL}", re.DOTALL)
-"""Pattern of column names that contain another name: a term, a memory, a part of the latency, a cost law or a column.
+"""Pattern of column names that contain another name: that of a term, a memory, a part of the latency, a cost law or a
+column.
 """
 
 
+def energy_column(term: str) -> str:
+    """Name of the column with the energy of a term, in pJ."""
+    return f"energy_{term}_pj"
+
+
 def is_column(name: str) -> bool:
-    """True if tables of designs can have a column of this name besides the columns of axes and laws."""
+    """True if the name is reserved: tables of designs can use it for a column that belongs to no axis and no law."""
     return name in _FIXED or _MADE.fullmatch(name) is not None

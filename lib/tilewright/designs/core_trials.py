@@ -1,6 +1,6 @@
 """Trials of changes to a run on one core: its mappings are evaluated on changed hardware, and new searches are made.
 
-The evaluation is that of `tilewright evaluate`. For a changed mapping file, a new search runs on the hardware of the
+The costs are those of `tilewright evaluate`. If the mapping file is changed, the new search runs on the hardware of the
 run.
 """
 
@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
+from tilewright.base.errors import MappingError
 from tilewright.base.processes import in_processes
 from tilewright.cost.record import times
 from tilewright.designs.advice import Advice, Advices
 from tilewright.designs.advice_gaps import gap_notes
 from tilewright.designs.changes import MappingChange
 from tilewright.designs.evaluate import NetworkEvaluator
-from tilewright.designs.held_mappings import Held, Outcome, best_known, held_mappings
+from tilewright.designs.held_mappings import Held, Outcome, best_known, held_mappings, with_levels
 from tilewright.designs.trials import Found
 from tilewright.hardware.core import Accelerator, Core, single_core
 from tilewright.hardware.hierarchy import top_memories
@@ -67,7 +68,7 @@ class ExplainedRun:
 
     @cached_property
     def _mappings(self) -> dict[int, RecordedMapping]:
-        """Mappings of the run, by index of their record.
+        """Mappings of the run, by `record_index` of the layer.
 
         Raises InputError if hardware or network do not belong to the run.
         """
@@ -78,16 +79,38 @@ class ExplainedRun:
     def same(self, accelerator: Accelerator) -> Outcome:
         """Costs of the run's mappings on an accelerator.
 
-        The cost of each mapping is multiplied by its number of layers. The costs are added as in the summary of a run.
+        The cost of each mapping is multiplied by the number of layers that have this mapping. The costs are added as in
+        the summary of a run.
         """
         core = single_core(accelerator)
         one_each = {index: mapping.on(core) for index, mapping in self._mappings.items()}
         return Outcome.of([times(one_each[layer.record_index], layer.repeats) for layer in self.placed])
 
+    @cached_property
+    def _fixed(self) -> dict[int, RecordedMapping]:
+        """Mappings of the run, by `record_index` of the layer. The memory of each loop is fixed, unless this would
+        change the cost.
+        """
+        core = self.core
+        return {index: with_levels(mapping, core) for index, mapping in self._mappings.items()}
+
+    def held(self, core: Core) -> Outcome:
+        """Costs of the run's mappings on a core with other memory sizes. Each loop stays in its memory.
+
+        Raises MappingError if a mapping does not fit, or if the cost model moves a loop to another memory.
+        """
+        one_each = {index: mapping.on(core) for index, mapping in self._fixed.items()}
+        for index, mapping in self._fixed.items():
+            if one_each[index].temporal_mapping != mapping.record.temporal_mapping:
+                raise MappingError(f"{mapping.layer.name}: its loops cannot stay in the same memories")
+        return Outcome.of([times(one_each[layer.record_index], layer.repeats) for layer in self.placed])
+
     def searcher(self) -> Callable[[Accelerator], Found]:
         """Function that searches mappings for a changed core.
 
-        If the mappings could also improve the run on its own core, they are evaluated there, too.
+        The found mappings are also evaluated on the unchanged core of the run if they could improve the run there. This
+        is the case if their costs on the changed core differ from the costs of the run, and their objective is not
+        above that of the run.
         """
         evaluator = NetworkEvaluator(self.network, self.mapping, self.options)
         now, least, core = self.now, self.now.value(self.objective), self.core
@@ -116,14 +139,16 @@ class ExplainedRun:
         return advices
 
     def best_known(self, held: Sequence[Held]) -> Outcome:
-        """Costs on the hardware of the run, with the best mapping of each layer that any search found."""
+        """Costs on the hardware of the run, with the best known mapping of each layer: that of the run, or one from a
+        search.
+        """
         return best_known(self.placed, held, self.objective)
 
     def notes(self, advices: Advices) -> list[str]:
-        """Notes on the clock of a changed in-memory array, on outermost memories that could be smaller, and on the gaps
-        of the mappings.
+        """Notes on three topics: the clock of a changed in-memory array, outermost memories that could be smaller, and
+        the gaps of the mappings.
 
-        An outermost memory can be off-chip. If it is smaller, nothing is saved on the chip.
+        If an outermost memory is off-chip, a smaller one saves nothing on the chip.
         """
         core, notes = self.core, []
         changed = [part for one in advices.found for part in one.change.single]
@@ -136,6 +161,6 @@ class ExplainedRun:
 
 
 def _mapping_searcher(run: ExplainedRun) -> Callable[[Mapping], Outcome]:
-    """Function that searches with changed mapping files. It is made once in each process."""
+    """Function that searches mappings with a changed mapping file. Each process makes this function once."""
     accelerator = parse_accelerator(run.hardware)
     return lambda mapping: Outcome.of_design(NetworkEvaluator(run.network, mapping, run.options).cost(accelerator))

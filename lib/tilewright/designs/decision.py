@@ -1,4 +1,5 @@
-"""Decision for one design of a space: the choice, its price in other measures, its certainty, and what would change it.
+"""Decision for one design of a space: the chosen design, its price in other measures, its certainty, and changes that
+would lead to another choice.
 
 Every number is computed from the table of results. The sentences on the decision can therefore be checked against this
 table.
@@ -26,15 +27,15 @@ from tilewright.designs.results import MEASURES, Measure, energy_parts
 OBJECTIVES = tuple(measure.words for measure in MEASURES.values())
 """Names of the objectives by which a design can be chosen."""
 CLOSE = 0.01
-"""Largest relative excess of the objective over the choice at which a design counts as close."""
+"""Largest relative excess over the chosen design's objective at which a design counts as close to the chosen design."""
 LARGEST_FACTOR = 10.0
-"""Largest factor that is considered for a part of the energy, upwards or downwards, to make another design the choice.
+"""Largest factor by which a part of the energy is multiplied or divided, to find a change that leads to another choice.
 """
 
 
 @dataclass(frozen=True)
 class RatedDesign:
-    """Design with its values, and with its measures."""
+    """Design with the values of its axes and laws, as text, and with its measures."""
 
     name: str
     values: str
@@ -44,24 +45,26 @@ class RatedDesign:
 
 @dataclass(frozen=True)
 class Price:
-    """Price of the choice in a measure other than the objective: how far the choice is above the best design."""
+    """Price of the chosen design in a measure other than the objective: how far the chosen design is above the design
+    that is best in this measure.
+    """
 
     measure: str
     best: RatedDesign
     """Design with the least value of the measure."""
     excess: float
-    """Relative excess of the choice over the least value; 0 if no design has a lower value."""
+    """Relative excess of the chosen design over the least value; 0 if no design has a lower value."""
     nearest: RatedDesign | None
-    """Best design by the objective, among designs with a much lower value of the measure than the choice.
-
-    "Much" means by at least LEAST_GAIN. None if there are no such designs.
+    """Best design by the objective, among the designs whose value of the measure is below that of the chosen design by
+    at least the share LEAST_GAIN. None if there are no such designs.
     """
     saving: float
-    """Saving of `nearest` in the measure, as a share of the choice's value."""
+    """Saving of `nearest` in the measure, as a share of the chosen design's value; 0 if `nearest` is None."""
     loss: float
-    """Relative excess of `nearest` over the choice in the objective."""
+    """Relative excess of the objective of `nearest` over the objective of the chosen design; 0 if `nearest` is None."""
     count: int
-    """Number of designs whose value of the measure is at least LEAST_GAIN below that of the choice."""
+    """Number of designs whose value of the measure is below that of the chosen design by at least the share LEAST_GAIN.
+    """
 
 
 @dataclass(frozen=True)
@@ -70,16 +73,16 @@ class RunnerUp:
 
     design: RatedDesign
     excess: float
-    """Relative excess of its objective over that of the choice."""
+    """Relative excess of the second best design's objective over that of the chosen design."""
     equal: int
-    """Number of other designs whose objective equals that of the choice."""
+    """Number of other designs whose objective equals that of the chosen design."""
     close: int
-    """Number of other designs whose objective exceeds that of the choice by at most CLOSE."""
+    """Number of other designs whose objective exceeds that of the chosen design by at most the share CLOSE."""
 
 
 @dataclass(frozen=True)
 class CostOdds:
-    """Shares of cost samples in which a design has the least objective: for the choice and for the runner-up."""
+    """Shares of cost samples in which the chosen design, or the second best design, has the least objective."""
 
     choice: float
     runner_up: float | None
@@ -87,15 +90,15 @@ class CostOdds:
 
 @dataclass(frozen=True)
 class TurningPart:
-    """Smallest change of one part of the energy that makes another design as good as the choice.
+    """Smallest change of one part of the energy that makes another design as good as the chosen design.
 
-    It is the same in all designs.
+    The part changes by the same factor in all designs.
     """
 
     column: str
     words: str
     factor: float
-    """Factor on the part of the energy. The mappings stay the same."""
+    """Factor on the part of the energy. The mappings do not change."""
     design: str
 
 
@@ -107,7 +110,7 @@ class BarredDesign:
     unmet: str
     """Constraints that the design violates."""
     saving: float
-    """Saving of the design over the choice, as a share of the choice's objective."""
+    """Saving of the design over the chosen design, as a share of the chosen design's objective."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,19 +119,27 @@ class Decision:
 
     answer: Answer
     objective: str
-    """Column of the measure that the choice minimises."""
+    """Column of the measure that the chosen design minimises."""
     choice: RatedDesign
     dominated_by: str
-    """Name of a design that dominates the choice in the objectives of the front; '' if the choice is on the front."""
+    """Name of a design that dominates the chosen design in the objectives of the front; '' if the chosen design is on
+    the front."""
     runner_up: RunnerUp | None
     prices: tuple[Price, ...]
     odds: CostOdds | None
-    """Shares of cost samples. None if no costs have ranges, or if the objective does not depend on costs."""
+    """Share of cost samples in which the chosen design is best, and share in which the second best design is best. None
+    if no costs have ranges, or if the objective does not depend on energies or areas.
+    """
     turning: TurningPart | None
     ends: tuple[AxisEnd, ...]
-    """Axes that end at the design with the least objective."""
+    """Ends of axes (an end is the smallest or the largest value of an axis) at which the objective is lowest. The
+    lowest objective at an end is below the lowest objective at every other value of the axis, by at least the share
+    LEAST_GAIN.
+    """
     barred: BarredDesign | None
-    """Design that a constraint on results excludes, and that is better than the choice. None if there is none."""
+    """Design that a constraint on results excludes, and whose objective is below that of the chosen design by at least
+    the share LEAST_GAIN. None if there is none.
+    """
 
     @property
     def front(self) -> Front:
@@ -137,7 +148,7 @@ class Decision:
 
     @property
     def measure(self) -> Measure:
-        """Measure that the choice minimises."""
+        """Measure that the chosen design minimises."""
         return self.front.measures[self.objective]
 
     @property
@@ -153,7 +164,7 @@ class Decision:
 
     @property
     def held(self) -> str:
-        """Text on the choices that stay the same if a cost changes."""
+        """Word for the decisions that stay the same if a cost changes: mappings, or mappings and schedules."""
         is_of_systems = USES[0] in self.front.rows
         return "mappings and schedules" if is_of_systems else "mappings"
 
@@ -165,7 +176,9 @@ class Decision:
 
     @property
     def table(self) -> pandas.DataFrame:
-        """Table of the designs that the decision names: the choice, the runner-up, and the best by each measure."""
+        """Table with a row for each design that the decision names: its roles in the decision, its name, the values of
+        its axes, and its measures.
+        """
         names = self.answer.exploration.axis_names
         values = self.front.rows.set_index("design")[list(names)]
         rows = [
@@ -176,7 +189,9 @@ class Decision:
 
     @property
     def named(self) -> tuple[tuple[str, RatedDesign], ...]:
-        """Pairs (roles, design), one for each design that the decision names. The choice comes first."""
+        """Pairs (roles of the design in the decision, design), one for each design that the decision names. The roles
+        are one text. The chosen design comes first.
+        """
         found: dict[str, tuple[RatedDesign, dict[str, list[str]]]] = {self.choice.name: (self.choice, {"choice": []})}
         if self.runner_up is not None:
             found.setdefault(self.runner_up.design.name, (self.runner_up.design, {}))[1]["runner-up"] = []
@@ -263,7 +278,9 @@ class _Rated:
 
 
 def _check(answer: Answer, key: str) -> None:
-    """Raise InputError if no design can be chosen."""
+    """Raise InputError if no design is compared. Also raise InputError if `key` is the area and the area of a compared
+    design is not known.
+    """
     front, name = answer.overall, answer.exploration.name
     if front.compared.empty:
         evaluated = answer.design_count - answer.excluded - answer.exploration.missing
@@ -310,7 +327,9 @@ def _price(rated: _Rated, ordered: pandas.DataFrame, key: str, measure: str) -> 
 
 
 def _barred(front: Front, key: str, chosen: float) -> BarredDesign | None:
-    """Best design by the objective among those that are better than the choice but violate a constraint on results."""
+    """Best design by the objective, among the designs that violate a constraint on results and are better than the
+    chosen design by at least the share LEAST_GAIN. None if there is no such design.
+    """
     rows = front.rows[(front.rows["unmet"] != "") & (front.rows[key] <= chosen * (1 - LEAST_GAIN))]
     if rows.empty:
         return None
@@ -319,9 +338,8 @@ def _barred(front: Front, key: str, chosen: float) -> BarredDesign | None:
 
 
 def _odds(front: Front, ordered: pandas.DataFrame, key: str) -> CostOdds | None:
-    """Shares of cost samples in which the choice and the runner-up have the least objective.
-
-    None if costs have no ranges.
+    """Share of cost samples in which the chosen design has the least objective, and share in which the second best
+    design has it. None if no costs have ranges.
     """
     if FRONT_PROBABILITY not in front.rows:
         return None
@@ -330,9 +348,8 @@ def _odds(front: Front, ordered: pandas.DataFrame, key: str) -> CostOdds | None:
 
 
 def _turning(answer: Answer, ordered: pandas.DataFrame, key: str) -> TurningPart | None:
-    """Smallest change of one part of the energy that makes another design as good as the choice.
-
-    None if factors up to LARGEST_FACTOR are not enough.
+    """Smallest change of one part of the energy that makes another design as good as the chosen design. None if no
+    factor up to LARGEST_FACTOR is enough.
     """
     values = ordered[key].to_numpy(dtype=np.float64)
     lead = values[1:] - values[0]
@@ -353,7 +370,12 @@ def _turning(answer: Answer, ordered: pandas.DataFrame, key: str) -> TurningPart
 
 
 def _part_of_objective(answer: Answer, ordered: pandas.DataFrame, key: str, column: str) -> np.ndarray:
-    """[design] Part of the objective that is proportional to one part of the energy."""
+    """Part of the objective that one part of the energy causes, for each design in `ordered`, as an array of shape
+    (designs,). `column` is the column of this part of the energy.
+
+    For the energy as objective, the result is this part of the energy. For the EDP, it is this part times the latency.
+    The values of all networks are added up.
+    """
     exploration = answer.exploration
     table = exploration.table[exploration.table["index"].isin(ordered["index"])]
     part = table[column].fillna(0.0)

@@ -13,12 +13,14 @@ from tilewright.designs.axis_ends import LEAST_GAIN, end_sentence
 from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, Decision, Price, RatedDesign
 from tilewright.designs.results import SUMMED
 from tilewright.results.text_tables import TextTable, render, text_table
-from tilewright.results.uncertainty import SAMPLES
+from tilewright.results.uncertainty import SAMPLES, samples_text
 
 CHOICE, PRICE, RUNNER_UP = "The choice", "What it gives up", "The runner-up"
-CERTAINTY, TURN, NEXT, ASSUMED = "How sure", "What would turn it", "The next change to try", "Assumptions"
+CERTAINTY, TURN, NEXT, ASSUMED = "How sure", "What would change the choice", "The next change to try", "Assumptions"
 LARGEST_SHARE = 2.0
-"""Largest factor of a change that is written as a percentage."""
+"""Largest factor that is written as a percentage, such as 1.2 as "20.0% more". The smallest such factor is the
+reciprocal.
+"""
 TOPICS = (CHOICE, PRICE, RUNNER_UP, CERTAINTY, TURN, NEXT)
 
 
@@ -63,9 +65,8 @@ def command_line(*words: object) -> str:
 
 
 def statements(decision: Decision, commands: Commands, further: Sequence[Statement] = ()) -> tuple[Statement, ...]:
-    """All statements of a decision, in the order of TOPICS.
-
-    `further` has the statements that the table of results does not contain.
+    """All statements of a decision, in the order of TOPICS. `further` has the statements that cannot be made from the
+    table of results.
     """
     made = (
         _choice(decision, commands),
@@ -80,7 +81,7 @@ def statements(decision: Decision, commands: Commands, further: Sequence[Stateme
 
 
 def heading(decision: Decision) -> str:
-    """Title of the decision, with the space, the objective, and the extent of the comparison."""
+    """Title of the decision: the space, the objective, the number of compared designs, and the networks."""
     exploration = decision.answer.exploration
     count = count_of(decision.front.compared_count, "compared design")
     return f"Decision for {exploration.name}: least {decision.measure.words} of {count} on {_networks(decision)}"
@@ -121,7 +122,9 @@ def decision_markdown(decision: Decision, made: Sequence[Statement]) -> str:
 
 
 def table_cells(decision: Decision) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Pair (headings, rows) of the table of the designs that the decision names. The first three columns are texts."""
+    """Pair (headings, rows) of a table with one row for each design that the decision names. The columns are the role
+    in the decision, the name, the values of axes and laws, and each known measure.
+    """
     known = {key: decision.front.measures[key] for key in decision.choice.measures}
     heads = ("", "design", "values", *(measure.title for measure in known.values()))
     rows = [
@@ -213,7 +216,8 @@ def _close(decision: Decision) -> str:
     assert decision.runner_up is not None
     close, others = decision.runner_up.close, decision.front.compared_count - 1
     number = f"{close:,}" if close else "none"
-    return f"Of {count_of(others, 'other design')}, {number} {'are' if close > 1 else 'is'} within {CLOSE:.0%}."
+    verb = "are" if close > 1 else "is"
+    return f"Of {count_of(others, 'other design')}, {number} {verb} within {CLOSE:.0%} of the choice."
 
 
 def _odds(decision: Decision, commands: Commands) -> Iterator[Statement]:
@@ -231,7 +235,7 @@ def _odds(decision: Decision, commands: Commands) -> Iterator[Statement]:
         yield Statement(CERTAINTY, text)
     else:
         second = decision.runner_up.design.name
-        shares = _samples(odds.choice), _samples(odds.runner_up or 0.0)
+        shares = samples_text(odds.choice), samples_text(odds.runner_up or 0.0)
         text = (
             f"Within the ranges of costs, no design has less {words} than {name} in {shares[0]} of {SAMPLES:,} samples,"
             f" and none has less than {second} in {shares[1]}. The {decision.held} stay the same in all"
@@ -247,7 +251,7 @@ def _turning(decision: Decision, commands: Commands) -> Iterator[Statement]:
     for end in decision.ends:
         yield Statement(TURN, end_sentence(decision.front, (end,)), (commands.explore(),))
     if not decision.ends:
-        text = f"No axis ends at the least {decision.measure.words} while a step before the end still lowers it."
+        text = f"No axis ends where the {decision.measure.words} is least and still falling."
         yield Statement(TURN, text, (commands.explore(),))
     for price in decision.prices:
         yield from _trade(decision, price, commands)
@@ -275,24 +279,17 @@ def _turning_part(decision: Decision, commands: Commands) -> Iterator[Statement]
         yield Statement(TURN, text, commands.compare(decision.choice.name, turning.design))
     elif decision.depends_on_energy and decision.runner_up is not None and not decision.runner_up.equal:
         text = (
-            f"No energy term turns the choice if it alone is multiplied or divided by up to {LARGEST_FACTOR:g} in all"
-            f" designs and the {decision.held} stay the same."
+            f"No single energy term changes the choice, even if the term is multiplied or divided by up to"
+            f" {LARGEST_FACTOR:g} in all designs, while the {decision.held} stay the same."
         )
         yield Statement(TURN, text, commands.compare(decision.choice.name, decision.runner_up.design.name))
 
 
 def _change(factor: float) -> str:
-    """Factor as text: a percentage if the change is small, else the factor."""
+    """Factor as text: a percentage if the factor is near 1, else the factor itself."""
     if not 1 / LARGEST_SHARE <= factor <= LARGEST_SHARE:
         return f"{factor:.3g} times as much"
     return f"{share(factor - 1)} more" if factor > 1 else f"{share(1 - factor)} less"
-
-
-def _samples(part: float) -> str:
-    """Share of samples as text. Only the shares 0 and 1 become 0.0% and 100.0%."""
-    if part > 1 - LEAST_GAIN / 2:
-        return "100.0%" if part == 1 else f"more than {1 - LEAST_GAIN:.1%}"
-    return share(part) if part else "0.0%"
 
 
 def _trade(decision: Decision, price: Price, commands: Commands) -> Iterator[Statement]:

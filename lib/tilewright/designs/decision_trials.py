@@ -1,4 +1,4 @@
-"""Statements of a decision that need more than the results of the space: the next changes, and bounds of mappings."""
+"""Statements of a decision that need more than the table of results: changes to try next, and bounds of mappings."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tilewright.designs.space import Space
 from tilewright.designs.trials import TrialEngine, advices_of, tried, with_pairs
 
 FACTOR = 2
-"""Factor by which numbers of the chosen design's hardware are multiplied or divided."""
+"""Factor by which numbers of the chosen design's hardware are multiplied or divided, to find changes to try next."""
 _EQUAL = 1e-9
 """Largest relative difference at which a value and a bound count as equal."""
 
@@ -35,24 +35,29 @@ class TriedChange:
 
 @dataclass(frozen=True)
 class NextChanges:
-    """Changes to try next on a run of the chosen design.
-
-    They concern only numbers that no axis or law of the space sets.
+    """Changes to try next on a run of the chosen design. Hardware numbers are left out if an axis or a law of the space
+    sets them.
     """
 
     advices: Advices
-    """Advice on all these numbers, with pairs of changes."""
+    """Advice on changes of single numbers, and on pairs of such changes."""
     single: TriedChange | None
-    """Single change that saves most. None if none saves LEAST_GAIN."""
+    """Single change that saves most. None if no change saves at least LEAST_GAIN."""
     set: TriedChange | None
     """Set of changes to try; None if there is none.
 
-    It is a pair that saves more than its changes alone. If no single change helps, it is the smallest set that helps.
+    If no single change helps, this is the smallest set of changes that helps. If a single change helps, or if no such
+    set is found, this is the pair of changes that saves most (`Pairs.best`). A pair is considered only if it saves at
+    least LEAST_GAIN more than the sum of what its two changes save alone.
     """
 
 
 def next_changes(space: Space, run: TrialEngine, changes: Sequence[FileChange], jobs: int = 1) -> NextChanges:
-    """Changes to try next on a run. Each is tried with the mappings of the run and with a new search."""
+    """Changes to try next on a run.
+
+    Changes of numbers that the space does not vary are tried with the mappings of the run. Only the best single change
+    and the best set of changes are also tried with a new search, if the run allows one.
+    """
     varied = _varied(space)
     free = [one for one in changes if not any(_overlap(path, own) for path, _ in one.system_settings for own in varied)]
     advices = with_pairs(run, advices_of(run, free, search=False, jobs=jobs), jobs)
@@ -63,25 +68,25 @@ def next_changes(space: Space, run: TrialEngine, changes: Sequence[FileChange], 
 
 
 def _tried(run: TrialEngine, change: FileChange) -> TriedChange:
-    """Change with the costs after it."""
+    """Change, together with the costs after the change."""
     trial = tried(run, change, search=True)
     return TriedChange(change, trial.same, trial.search)
 
 
 def _varied(space: Space) -> set[KeyPath]:
-    """Paths in the base that the axes and laws of a space set."""
+    """Paths that the axes or laws of a space set in the base hardware file."""
     of_axes = {path for axis in space.axes for settings in axis.settings for path, _ in settings}
     return of_axes | {law.path for law in space.laws if law.path is not None}
 
 
 def _overlap(one: KeyPath, other: KeyPath) -> bool:
-    """True if one path is equal to the other, or leads to a part of it."""
+    """True if the two paths are equal, or if one of them is the beginning of the other."""
     length = min(len(one), len(other))
     return one[:length] == other[:length]
 
 
 def next_statements(decision: Decision, runs: Sequence[tuple[Path, NextChanges]]) -> Iterator[Statement]:
-    """Statements on the next change and the next set of changes, for each run of the chosen design."""
+    """Statements on the single change and on the set of changes to try next, for each run of the chosen design."""
     for run, found in runs:
         yield _single_statement(decision, run, found)
         yield _set_statement(run, found)
@@ -92,14 +97,15 @@ def _single_statement(decision: Decision, run: Path, found: NextChanges) -> Stat
     ranking = command_line("advise", run, "--no-search", "--no-mapping-changes")
     if single is None:
         text = (
-            f"{run.name}: no number of the hardware of {decision.choice.name} that the space does not vary saves"
-            f" {LEAST_GAIN:.1%} of {advices.objective}, if it alone is multiplied or divided by {FACTOR}."
+            f"{run.name}: any single hardware number of {decision.choice.name} that the space does not vary, multiplied"
+            f" or divided by {FACTOR}, saves less than {LEAST_GAIN:.1%} of {advices.objective}."
         )
         return Statement(NEXT, text, (ranking,))
     text = (
         f"{run.name}: {single.change.words} saves {share(advices.gain(single.same) or 0.0)} of {advices.objective} with"
-        f" the {_held(advices)}. {_after_search(advices, single)} No other number that the space does not vary saves"
-        f" more with the {_held(advices)} if it alone is multiplied or divided by {FACTOR}.{_assumed(advices, single)}"
+        f" the {_held(advices)}. {_after_search(advices, single)} No other single number that the space does"
+        f" not vary, multiplied or divided by {FACTOR}, saves more with the {_held(advices)}."
+        f"{_assumed(advices, single)}"
     )
     return Statement(NEXT, text, (ranking, _again(run, single)))
 
@@ -131,12 +137,12 @@ def _set_statement(run: Path, found: NextChanges) -> Statement:
 
 
 def _held(advices: Advices) -> str:
-    """Text on the choices of the run that stay the same."""
+    """Words for the choices of the run that a trial without a new search keeps, such as `same mappings`."""
     return " ".join(advices.same_words.split())
 
 
 def _again(run: Path, one: TriedChange) -> str:
-    """Command that makes a change and searches again."""
+    """Command that makes a change and searches mappings again."""
     keys = ",".join(part.key for part in one.change.single)
     return command_line("advise", run, "--together", keys)
 
@@ -161,18 +167,20 @@ def _assumed(advices: Advices, one: TriedChange) -> str:
 
 @dataclass(frozen=True)
 class MappingBounds:
-    """Objectives of the choice and the runner-up after a search with bounds, with the lower bound of the runner-up."""
+    """Values of the objective after a search with bounds: that of the chosen design, that of the runner-up, and a lower
+    bound for the runner-up.
+    """
 
     choice: float
     runner_up: float
     bound: float | None
-    """Lower bound of the runner-up's objective over all mappings that the bounds of the search cover. None if a layer
-    has no bound.
+    """Lower bound of the runner-up's objective. It holds for all mappings that the bounds of the search cover,
+    including mappings that the search did not evaluate. None if the search gives no bound for a layer.
     """
 
 
 def bounds_statement(decision: Decision, bounds: MappingBounds, pairs: Sequence[tuple[Path, Path]]) -> Statement:
-    """Statement on the order of the choice and the runner-up after a search with bounds.
+    """Statement on the order of the chosen design and the second best design after a search with bounds.
 
     `pairs` has the runs of both designs for each network.
     """
@@ -182,30 +190,32 @@ def bounds_statement(decision: Decision, bounds: MappingBounds, pairs: Sequence[
     searched = "After a search with bounds (`best`) on both designs,"
     if bounds.runner_up < bounds.choice * (1 - _EQUAL):
         text = (
-            f"{searched} the order turns: {second} has {share(gap_to(bounds.runner_up, bounds.choice))} less {words}"
-            f" than {first}. The search of the space decided, not the hardware."
+            f"{searched} the order is reversed: {second} has {share(gap_to(bounds.runner_up, bounds.choice))} less"
+            f" {words} than {first}. The choice was due to the search of the space, not to the hardware."
         )
     elif bounds.bound is None:
         text = (
-            f"{searched} the order stays, but mappings that were not found could turn it: the search gives no lower"
+            f"{searched} the order stays, but mappings that were not found could reverse it: the search gives no lower"
             f" bound for some layer on {second}."
         )
     elif bounds.bound > bounds.choice * (1 + _EQUAL):
         text = (
-            f"{searched} the order is certain over all mappings that the bounds cover: {first} is"
+            f"{searched} the order is certain for all mappings that the bounds cover: {first} is"
             f" {share(gap_to(bounds.choice, bounds.bound))} below the lower bound of {second}. Other designs were not"
             " searched again."
         )
     else:
         text = (
-            f"{searched} the order stays, but mappings that were not found could turn it: {second} could have up to"
+            f"{searched} the order stays, but mappings that were not found could reverse it: {second} could have up to"
             f" {share(gap_to(bounds.bound, bounds.choice))} less {words} than {first}."
         )
     return Statement(CERTAINTY, text, again)
 
 
 def search_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:
-    """Statements that mappings were searched for another objective than that of the decision, if this is so."""
+    """Statement that the mappings were searched for another objective than that of the decision; none if the objectives
+    are equal.
+    """
     goal = space.options.objective
     if goal != objective and decision.depends_on_mappings and decision.runner_up is not None:
         yield Statement(
@@ -218,8 +228,10 @@ def search_statements(decision: Decision, space: Space, commands: Commands, obje
 
 
 def unbounded_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:
-    """Statements that other mappings could turn the order, for a decision without a search with bounds."""
+    """Statement that other mappings could reverse the order of the two best designs, for a decision without a search
+    with bounds.
+    """
     if decision.depends_on_mappings and decision.runner_up is not None:
-        text = "Whether better mappings turn the order of the choice and the runner-up was not examined."
+        text = "It was not examined whether better mappings reverse the order of the choice and the runner-up."
         again = () if space.is_of_systems else (commands.decide(objective, "--bounds"),)
         yield Statement(CERTAINTY, f"{text} This command examines it." if again else text, again)

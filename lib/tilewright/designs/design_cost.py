@@ -28,13 +28,17 @@ class DesignCost:
     energy_terms_pj: Mapping[str, float] = field(default_factory=dict)
     """Energy in pJ by term."""
     memory_energy_pj: Mapping[str, float] = field(default_factory=dict)
-    """Energy in pJ by memory of the core. Its sum is the energy term of memory accesses."""
+    """Energy in pJ by memory of the core. The sum over the memories is the energy term of memory accesses. {} for
+    several cores.
+    """
     latency_terms_cycles: Mapping[str, float] = field(default_factory=dict)
     """Latency in cycles by part."""
     further: Mapping[str, float] = field(default_factory=dict)
     """Values of further columns in the table of results, by column."""
     cost_parts: tuple[CostPart, ...] = ()
-    """Parts of the energy and the area that come from cost laws with a range."""
+    """Parts of the energy and the area, one for each memory whose costs have a range."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Texts of further columns in the table of results, by column."""
 
     @classmethod
     def refused(cls, error: InputError | MappingError) -> "DesignCost":
@@ -45,14 +49,16 @@ class DesignCost:
 
 
 def reason_of(error: InputError) -> str:
-    """Mistakes in a design, as text on one line."""
+    """Text on one line with the first mistake in a design, and with the number of further mistakes."""
     first, *others = error.problems
     more = f" (and {len(others)} more)" if others else ""
     return " ".join(str(first).split()) + more
 
 
 def reason_of_misfit(error: MappingError) -> str:
-    """Reason why no mapping fits a design, as text: the layers that fail, and the first reason."""
+    """Text on one line that says why no mapping fits a design. It joins the first two lines of `error`: the layers
+    without a fitting mapping, and the first reason. Later lines are left out.
+    """
     told, *first = [line.strip().rstrip(":") for line in str(error).splitlines()[:2]]
     return ": ".join([told, *first])
 
@@ -60,13 +66,15 @@ def reason_of_misfit(error: MappingError) -> str:
 GRAPHS, TABLES = "CN graph", "cost table"
 """Kinds of work that designs share.
 
-GRAPHS: the graph of the computation nodes (CNs) of a network. TABLES: the costs of the CNs on a core.
+GRAPHS: making the graph of the computation nodes (CNs) of a network. TABLES: computing the costs of the CNs on a core.
 """
 
 
 @dataclass
 class Sharing:
-    """Store of the mappings of computation nodes that processes share, with counts of shared work."""
+    """Counts of the work that designs share, and a store of mappings of computation nodes. Several processes can use
+    this store.
+    """
 
     store: Store | None = None
     asked: Counter[str] = field(default_factory=Counter)
@@ -77,13 +85,15 @@ class Sharing:
         return Sharing(None, self.asked.copy(), self.made.copy())
 
     def add(self, now: "Sharing", before: "Sharing") -> None:
-        """Add the difference between two copies of the counts: from `before` to `now`."""
+        """Add the work that was counted between two copies of the counts. `before` is the earlier copy, and `now` is
+        the later copy.
+        """
         self.asked += now.asked - before.asked
         self.made += now.made - before.made
 
     def __str__(self) -> str:
-        """Counts as text, such as: 6 of 40 cost tables made, 34 as in another design."""
+        """Counts as text, such as: 6 of 40 cost tables made, 34 taken from other designs."""
         return "; ".join(
-            f"{self.made[what]:,} of {count_of(asked, what)} made, {asked - self.made[what]:,} as in another design"
+            f"{self.made[what]:,} of {count_of(asked, what)} made, {asked - self.made[what]:,} taken from other designs"
             for what, asked in self.asked.items()
         )

@@ -14,10 +14,10 @@ from tilewright.workload.graph import Workload
 
 
 class DesignEvaluator(ABC):
-    """Evaluator of one network on many designs, one after the other.
+    """Evaluator of one network on many designs, one after the other. The designs have one or several cores.
 
-    The designs have one or several cores. `mapping` has the parts of mappings that the mapping file fixes. Results do
-    not depend on earlier designs.
+    `mapping` has the decisions that the mapping file fixes. The results for a design do not depend on the designs
+    before it.
     """
 
     def __init__(self, network: Workload, mapping: MappingSource | None) -> None:
@@ -25,7 +25,7 @@ class DesignEvaluator(ABC):
         self.mapping = parse_mapping(NO_MAPPING if mapping is None else mapping)
 
     def cost(self, accelerator: Any) -> DesignCost:
-        """Costs on a design, or the reason why there are none."""
+        """Costs of the network on a design, or the reason why there are none."""
         try:
             return self.evaluated(accelerator)
         except (InputError, MappingError) as error:
@@ -33,7 +33,7 @@ class DesignEvaluator(ABC):
 
     @abstractmethod
     def evaluated(self, accelerator: Any) -> DesignCost:
-        """Costs on a design.
+        """Costs of the network on a design.
 
         Raises InputError if the design is not valid for the network. Raises MappingError if no mapping fits.
         """
@@ -42,8 +42,8 @@ class DesignEvaluator(ABC):
 def accelerator_of(hardware: JsonObject, is_of_systems: bool) -> Accelerator:
     """Accelerator of a design.
 
-    Raises InputError if the accelerator is not valid. Raises InputError if only one of the design and the base has
-    several cores.
+    Raises InputError if the accelerator is not valid. Raises InputError if the accelerator has several cores but the
+    base hardware file has one, or the reverse; `is_of_systems` is true if the base hardware file has several cores.
     """
     accelerator = parse_accelerator(hardware)
     if isinstance(accelerator, MultiCoreAccelerator) != is_of_systems:

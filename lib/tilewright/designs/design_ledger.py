@@ -15,18 +15,19 @@ from tilewright.results.run_ledger import ENERGY, LATENCY, LedgerPlace, RunLedge
 from tilewright.results.run_point import RunPoint
 
 ASSUMES = "assumes"
-"""Column of the front's table that states the assumptions behind the numbers."""
+"""Name of a column in the table of the front. The column has the assumptions behind the numbers of the table."""
 
 
 def ledger_of_design(folder: Path, design: str, network: str = "") -> RunLedger:
-    """Ledger of the design with this name, from the results in the folder of an exploration.
+    """Ledger of the design with the name `design`, from the results in the folder of an exploration. `network` can be
+    '' if the space has only one network.
 
-    Raises InputError if the folder has no results, if the design or the network does not exist, or if the design has no
-    results.
+    Raises InputError if the folder has no results, if the design or the network does not exist, if `network` is '' but
+    the space has several networks, or if the design has no results for the network.
     """
     path = folder / f"{SPACE_STEM}.parquet"
     if not path.is_file():
-        raise InputError([Problem(f"the folder has no results of a space ({path.name})", str(folder))])
+        raise InputError([Problem(f"the folder has no file {path.name} with the results of a space", str(folder))])
     table = read_parquet(path)
     rows = table[table["design"] == design]
     if rows.empty:
@@ -34,7 +35,7 @@ def ledger_of_design(folder: Path, design: str, network: str = "") -> RunLedger:
         raise InputError([Problem("no such design", str(path), value=design, nearest=nearest_name(design, known))])
     networks = rows["network"].tolist()
     if network not in networks and (network or len(networks) > 1):
-        problem = "no such network" if network else "the space has several networks, name one"
+        problem = "no such network" if network else "the space has several networks: name one of them"
         raise InputError([Problem(problem, path="--network", value=network, allowed=", ".join(networks))])
     row = rows[rows["network"] == (network or networks[0])].to_dict("records")[0]
     if row["status"] != OK:
@@ -71,16 +72,19 @@ def _clock_mhz(row: Mapping[Any, Any]) -> float | None:
 
 
 def _assumed(folder: Path) -> str:
-    """Assumptions behind the numbers. They are in every row of the front's table."""
+    """Assumptions behind the numbers in the table of the front. Each row of this table repeats them. '' if there is no
+    table, or if it has no rows.
+    """
     path = folder / f"{FRONT_STEM}.parquet"
     found = read_parquet(path, [ASSUMES])[ASSUMES].tolist() if path.is_file() else []
     return str(found[0]).rstrip(".") if found else ""
 
 
 def _entries(row: Mapping[Any, Any]) -> Iterator[tuple[LedgerPlace, float]]:
-    """Entries of the ledger: energy by term, energy of accesses by memory, and latency by part.
+    """Pairs (place in the ledger, value): energy in pJ by term, energy of accesses in pJ by memory, and latency in
+    cycles by part.
 
-    In the row, columns that do not apply to the design are NaN. They are left out.
+    Columns with the value NaN are left out, because they do not apply to the design.
     """
     names = [str(name) for name in row]
     known = {name: float(row[name]) for name in names if isinstance(row[name], float | int) and row[name] == row[name]}

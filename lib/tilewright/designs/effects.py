@@ -14,10 +14,11 @@ class Effect:
 
     axis: str
     table: pandas.DataFrame
-    """Table with a row for each value of the axis.
+    """Table with a row for each value of the axis among the compared designs. Numbers are in ascending order, and texts
+    in the order of the space.
 
-    Numbers are in ascending order, and texts in the order of the space. The columns are `value`, `designs`, and for
-    each known measure `best_<objective>` and `median_<objective>`.
+    The columns are `value`, `designs` (number of compared designs with this value) and, for each known measure,
+    `best_<measure>` and `median_<measure>` over these designs.
     """
 
 
@@ -28,10 +29,10 @@ def known_measures(front: Front) -> tuple[str, ...]:
 
 
 def _measures_of_best(front: Front) -> tuple[str, ...]:
-    """Measures in which the best of all compared designs has a row.
+    """Measures for which the table is sure to contain the best of all compared designs.
 
-    If only the designs on a front have rows, these are the objectives of the front. The product of energy and latency
-    is added if both are objectives.
+    If the table has only the designs on a front, these are the objectives of the front. The product of energy and
+    latency is added if both are objectives.
     """
     known = known_measures(front)
     if front.is_whole:
@@ -42,7 +43,8 @@ def _measures_of_best(front: Front) -> tuple[str, ...]:
 
 
 def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
-    """Pairs (measure, row of the best design in this measure), one per known measure.
+    """Pairs (measure, row of the best design in this measure), one for each measure in which the best of all compared
+    designs is known (`_measures_of_best`).
 
     Among equally good designs, the first is taken. () if there are no designs.
     """
@@ -58,7 +60,7 @@ def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
 def effects(front: Front, axis_names: tuple[str, ...]) -> tuple[Effect, ...]:
     """Effects of the axes that have more than one value among the compared designs.
 
-    () if only the designs on a front have rows, because they do not show the effects.
+    () if only the designs on a front have rows, because effects can be computed only from all compared designs.
     """
     if not front.is_whole:
         return ()

@@ -1,4 +1,6 @@
-"""Evaluation of designs with one core for a network, with the numbers of `tilewright map` but without records.
+"""Evaluation of a network on designs with one core.
+
+The costs equal those of `tilewright map`, but no records are made.
 
 Work that does not depend on the design is done once: reading the network, finding equal layers, and making the stages
 of the search. For each design, these stages search the distinct layers. Each best mapping is then evaluated once more.
@@ -43,23 +45,24 @@ from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 
 _REMEMBERED_LAYERS = 1024
-"""Number of (layer, core) pairs whose costs are stored. Designs that differ only in properties without effect on the
-layer share these costs.
+"""Largest number of pairs (layer, core) whose costs are stored. Designs share these costs if they differ only in
+properties that have no effect on the layer.
 """
 _REMEMBERED_CORES = 64
-"""Number of cores (without energies, areas and port widths) for which the memories of data between layers are stored.
+"""Largest number of cores for which an evaluator stores the memories that keep the data between layers. Cores that
+differ only in energies, areas and port widths count once.
 """
 
 
 @dataclass(frozen=True)
 class LayerPlace:
-    """Layer that a core runs, with the memories that its data use."""
+    """Layer that a core runs, with the memories that the data of the layer use."""
 
     layer: str
     reach: MemoryReach | None
     """Highest memory that each kind of data of the layer reaches. None if the data go through all memories."""
     repeats: int = 1
-    """Number of layers of the network that this layer stands for."""
+    """Number of equal layers of the network for which this layer stands, including itself."""
 
 
 class NetworkEvaluator(DesignEvaluator):
@@ -79,18 +82,19 @@ class NetworkEvaluator(DesignEvaluator):
         self._costs = LayerCosts(self.search)
 
     def evaluated(self, accelerator: Accelerator) -> DesignCost:
-        """Costs on a design.
+        """Costs of the network on a design.
 
-        Raises InputError if the design is not valid for the network. Raises MappingError if no mapping fits.
+        Raises InputError if the design is not valid for the network. Raises MappingError if no mapping fits for a
+        layer.
         """
         core = single_core(accelerator)
         places = self._placed(replace(accelerator, cores=(_without_costs(core),)))
         return _sum(core, self._layers(core, places), self._profile)
 
     def _places(self, accelerator: Accelerator) -> tuple[LayerPlace, ...]:
-        """Layers that the core runs, in execution order. They do not depend on energies, areas and port widths.
+        """Layers that the core runs, in execution order. The result does not depend on energies, areas and port widths.
 
-        Raises InputError if the design is not valid.
+        Raises InputError if the design is not valid. Raises MappingError if the core lacks a memory that a layer needs.
         """
         described = Descriptions(None, self.network, self.mapping, accelerator=accelerator, network=self.network)
         problem = MappingParser().change(described)
@@ -106,9 +110,9 @@ class NetworkEvaluator(DesignEvaluator):
     def layer_problems(self, accelerator: Accelerator) -> list[tuple[LayerProblem, int]]:
         """Pairs (layer problem, number of equal layers that it stands for), in execution order.
 
-        Each problem has only the part of the core that the layer uses. Equal layers have the same name. Raises
-        InputError if the design is not a valid accelerator for the network. Raises MappingError if no core can run a
-        layer.
+        A problem has only the part of the core that the layer uses. Its layer has the name of the first of the equal
+        layers in the network. Raises InputError if the design is not a valid accelerator for the network. Raises
+        MappingError if the core lacks a memory that a layer needs.
         """
         core = single_core(accelerator)
         found = []
@@ -120,9 +124,10 @@ class NetworkEvaluator(DesignEvaluator):
 
     @cached_property
     def _kinds(self) -> dict[str, tuple[int, Layer, constraints.MappingConstraints]]:
-        """Triple (number of the kind, first layer of the kind, fixed part of the mapping) of each layer, by name.
+        """Name of a layer -> triple (number of its group, first layer of this group, decisions that the mapping file
+        fixes for this group).
 
-        Layers of one kind differ only in their names.
+        Layers of one group differ only in their names.
         """
         kinds: dict[tuple[Layer, constraints.MappingConstraints], int] = {}
         firsts: list[tuple[Layer, constraints.MappingConstraints]] = []
@@ -167,7 +172,7 @@ class NetworkEvaluator(DesignEvaluator):
         return found
 
     def _own(self, whole: LayerProblem, reach: MemoryReach | None) -> LayerProblem:
-        """Problem of mapping the layer on the part of the core that it uses."""
+        """Mapping problem of the layer on a core with only the parts that the layer uses."""
         core = core_for(whole.layer, whole.core, whole.constraints)
         problem = replace(whole, core=core, memory_reach=reach)
         for stage in self._after:
@@ -175,7 +180,9 @@ class NetworkEvaluator(DesignEvaluator):
         return problem
 
     def _search_layer(self, kind: int, core: Core) -> LayerCost:
-        """Cost of the best mapping that the search finds for a kind of layer. Raises MappingError if none fits."""
+        """Cost of the best mapping that the search finds for the layers of group number `kind`. Layers of one group
+        differ only in their names. Raises MappingError if no mapping fits.
+        """
         layer, given = next((layer, given) for number, layer, given in self._kinds.values() if number == kind)
         found = evaluations_of(Rest(self.search, Control()), LayerProblem(layer, core, given))
         best = next((one.costs for one in found if one.costs is not None and one.costs.fits.any()), None)
@@ -193,12 +200,14 @@ def _without_costs(core: Core) -> Core:
 
 
 def _data_of(reach: MemoryReach | None) -> tuple[object, ...]:
-    """Content of a memory reach without the name of its layer."""
+    """Content of a memory reach without the name of the layer: highest memory of each kind of data, and reserved bits.
+    () if there is no reach.
+    """
     return () if reach is None else (reach.activation, reach.output, reach.weight, reach.reserved_bits)
 
 
 def _split(stages: tuple[Stage, ...]) -> tuple[tuple[Change, ...], tuple[Stage, ...]]:
-    """Pair (stages that change the problem of a layer, stages that search mappings for the changed problem)."""
+    """Pair (stages that change the mapping problem of a layer, stages that search mappings for the changed problem)."""
     changes: list[Change] = []
     for stage in stages:
         if not isinstance(stage, Change):
@@ -208,7 +217,9 @@ def _split(stages: tuple[Stage, ...]) -> tuple[tuple[Change, ...], tuple[Stage, 
 
 
 def _layer_cost(costs: CostedBatch) -> LayerCost:
-    """Cost of the first mapping in a batch that fits the memories, divided into the parts of energy and latency."""
+    """Cost of the first mapping that fits the memories, among the mappings of a batch. Energy and latency are split
+    into parts.
+    """
     row = int(np.flatnonzero(costs.fits)[0])
     batch = costs.batch
     workspace = workspace_of(batch.problem, batch.loop_order(row), batch.level_boundaries(row))
@@ -218,7 +229,7 @@ def _layer_cost(costs: CostedBatch) -> LayerCost:
 
 
 def _sum(core: Core, layers: Sequence[LayerCost], profile: ModelProfile) -> DesignCost:
-    """Sum of the costs of layers that run one after another. It is added as in the summary of a run."""
+    """Sum of the costs of layers that run one after another, added in the same order as in the summary of a run."""
     names = energy_term_names(core)
     terms = [total_in_order(layer.energy_terms_pj[i] for layer in layers) for i in range(len(names))]
     parts = latency_term_names(core)

@@ -1,7 +1,10 @@
-"""Evaluation of designs with several cores for a network, with the numbers of a run of the whole pipeline.
+"""Evaluation of a network on designs with several cores.
 
-The stages of a run are executed in the same order. Work that designs share is done once. The network is read once. It
-is cut into computation nodes once for each distinct tiling. The nodes are mapped once for each distinct core.
+The results equal those of a run of the whole pipeline.
+
+The stages are executed in the same order as in a run. Designs share work. The network is read once, and is cut into
+computation nodes once for each distinct tiling. The cost table of a core is computed once for each distinct set of its
+inputs (`_Table`).
 """
 
 from collections.abc import Hashable, Mapping
@@ -46,21 +49,23 @@ from tilewright.search.options import CnSearchOptions
 from tilewright.workload.graph import Workload
 
 REMEMBERED_GRAPHS, REMEMBERED_TABLES = 32, 512
-"""Largest numbers of graphs of computation nodes, and of cost tables, that are stored for later designs."""
+"""Largest numbers of objects that are stored for later designs: REMEMBERED_GRAPHS graphs of computation nodes, and
+REMEMBERED_TABLES cost tables.
+"""
 NETWORK_MODEL = MODEL
-"""Model profile by which networks are read."""
+"""Name of the model profile with which networks for designs with several cores are read."""
 BUSY, STALLS, WAITING = "computing", "stalls", "waiting"
 """Parts of the latency, as seen by the core that is busy longest.
 
-BUSY is the time that its work would take if all its units always computed. STALLS is the rest of the time in which it
-runs nodes. WAITING is the time in which it runs no node.
+BUSY is the time that the core would need if all its units always computed. STALLS is the rest of the time in which the
+core runs CNs. WAITING is the time in which the core runs no CN.
 """
 
 
 class SystemEvaluator(DesignEvaluator):
     """Evaluator of one network on designs with several cores.
 
-    `sharing` counts the work that designs share. It does not change the results.
+    `sharing` counts the work that designs share. The results do not depend on it.
     """
 
     def __init__(
@@ -81,14 +86,18 @@ class SystemEvaluator(DesignEvaluator):
         self._tables = lru_cache(REMEMBERED_TABLES)(self._mapped)
 
     def evaluated(self, accelerator: MultiCoreAccelerator) -> DesignCost:
-        """Costs on a design.
+        """Costs of the network on a design.
 
         Raises InputError if the design is not valid for the network. Raises MappingError if no mapping fits.
         """
-        return _design_cost(self.result(accelerator))
+        result = self.result(accelerator)
+        return schedule_cost(result.artifact, result.problem.inputs.costs, accelerator)
 
     def result(self, accelerator: MultiCoreAccelerator) -> MultiCoreResult:
-        """Result of a run of the whole pipeline on a design. Raises InputError and MappingError as `evaluated` does."""
+        """Result of a run of the whole pipeline on a design.
+
+        Raises InputError if the design is not valid for the network. Raises MappingError if no mapping fits.
+        """
         problem, graph = self._cut_for(accelerator)
         result: MultiCoreResult
         try:
@@ -100,9 +109,9 @@ class SystemEvaluator(DesignEvaluator):
         return result
 
     def held(self, accelerator: MultiCoreAccelerator, other: MultiCoreResult) -> Schedule | None:
-        """Schedule on this design, with the allocation that was found for the design `other`.
+        """Schedule on this design, with the allocation of `other`, which is the result for another design.
 
-        None if there is no such schedule, or if the two designs cut the network differently.
+        None if this allocation has no schedule, or if the two designs cut the network differently.
         """
         try:
             problem, graph = self._cut_for(accelerator)
@@ -125,7 +134,7 @@ class SystemEvaluator(DesignEvaluator):
         return problem, graph
 
     def _costed(self, problem: SystemProblem, graph: CnGraph) -> CostedCnProblem:
-        """Scheduling problem, with the cost tables of all cores."""
+        """Scheduling problem, completed with the cost tables of all cores."""
         names = problem.accelerator.distinct_cores
         return CostedCnProblem(problem, graph, {name: self._rows(problem, graph, name) for name in names})
 
@@ -145,7 +154,7 @@ class SystemEvaluator(DesignEvaluator):
         return build_cn_graph(self.network, tiling)
 
     def _rows(self, problem: SystemProblem, graph: CnGraph, name: str) -> tuple[CoreCostRow, ...]:
-        """Cost table of the core file `name`."""
+        """Cost table of the core in the file `name`: the costs of the CNs of `graph` on this core."""
         self.sharing.asked[TABLES] += 1
         return self._tables(_Table(problem, graph, name))
 
@@ -182,11 +191,11 @@ class _Table:
         return hash(self._key)
 
 
-def _design_cost(result: MultiCoreResult) -> DesignCost:
-    """Costs of the schedule in a result."""
-    made = result.artifact
+def schedule_cost(
+    made: ScheduleArtifact, costs: Mapping[str, tuple[CoreCostRow, ...]], accelerator: MultiCoreAccelerator
+) -> DesignCost:
+    """Costs of a schedule on a design. `costs` has the cost table of each core file."""
     schedule = made.schedule
-    accelerator = result.problem.inputs.descriptions.accelerator
     area, clock_ns = system_area(accelerator).mm2, system_clock_period_ns(accelerator)
     return DesignCost(
         OK,
@@ -196,9 +205,9 @@ def _design_cost(result: MultiCoreResult) -> DesignCost:
         np.nan if area is None else area,
         {f"{term}_{part}" if part else term: pj for term, part, pj in term_parts(schedule.energy_terms_pj)},
         {},
-        _latency_parts(made, result.problem.inputs.costs),
+        _latency_parts(made, costs),
         further=_use_columns(made) | time_and_power(clock_ns, schedule.latency_cycles, schedule.energy_pj),
-        cost_parts=schedule_cost_parts(made, result.problem.inputs.costs, accelerator),
+        cost_parts=schedule_cost_parts(made, costs, accelerator),
     )
 
 
@@ -218,7 +227,7 @@ def _latency_parts(made: ScheduleArtifact, costs: Mapping[str, tuple[CoreCostRow
 
 
 def _use_columns(made: ScheduleArtifact) -> dict[str, float]:
-    """Values of the columns USES on memories and links."""
+    """Values of the columns USES, which describe how full memories and links are."""
     system = made.system
     on_chip = np.unique(np.delete(system.core_memory, system.off_chip_core, axis=0))
     on_chip = on_chip[(on_chip >= 0) & (on_chip != system.off_chip_memory)]

@@ -8,7 +8,7 @@ from typing import Any
 import pandas
 
 from tilewright.designs.clocks import Clocks, clocks_in
-from tilewright.designs.results import ALL_NETWORKS, MEASURES, OK, Measure, measures_in_time
+from tilewright.designs.results import ALL_NETWORKS, DROPPED, MEASURES, OK, Measure, measures_in_time
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +24,8 @@ class Exploration:
     """Objectives by which designs are compared, as columns of MEASURES."""
     networks: tuple[str, ...]
     assumptions: tuple[str, ...]
-    """Assumptions of a comparison, one sentence each. They concern the model, the search, and the memories of data
-    between layers.
+    """Assumptions of a comparison, one sentence each. They concern, for example, the model, the search, and the
+    memories that keep data between layers.
     """
     table: pandas.DataFrame
     """Table with one row per design and network, sorted by index of the design, then in the order of the networks.
@@ -45,13 +45,13 @@ class Exploration:
     notices: tuple[str, ...] = ()
     """Notices on unused parts of the input."""
     others: pandas.DataFrame | None = None
-    """Outcomes of all evaluated designs, if `table` has only some of them.
+    """Outcomes of all evaluated designs, if `table` has rows of only some designs; otherwise None.
 
     The columns are `index`, `network`, `status`, `reason` and `unmet`, with one row per design and network.
     """
 
     given_clocks: Clocks | None = None
-    """Relation between the clocks of all compared designs, if `table` has only some of them."""
+    """Relation between the clocks of all compared designs, if `table` has rows of only some designs; otherwise None."""
 
     @cached_property
     def clocks(self) -> Clocks:
@@ -69,9 +69,14 @@ class Exploration:
 
     @property
     def compared_by(self) -> tuple[str, ...]:
-        """Columns of `measures` for the objectives."""
+        """Columns of the measures by which designs are compared, one for each objective of the space."""
         names = dict(zip(MEASURES, self.measures, strict=True))
         return tuple(names[key] for key in self.objectives)
+
+    @property
+    def dropped(self) -> int:
+        """Number of designs that are not searched, because another design dominates their lower bounds."""
+        return int(self.outcomes.loc[self.outcomes["status"] == DROPPED, "index"].nunique())
 
     @property
     def outcomes(self) -> pandas.DataFrame:

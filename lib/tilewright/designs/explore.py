@@ -22,9 +22,10 @@ from tilewright.designs.exploration import Exploration
 from tilewright.designs.fixed_units import fixed_unit_lines
 from tilewright.designs.memory_axes import slower_with_more_memory
 from tilewright.designs.parts import SHARD_SCHEMA, ShardDigests, SpacePart, shards_of
+from tilewright.designs.plan_gaps import dropped_sentences
 from tilewright.designs.results import MEASURES, OK
 from tilewright.designs.shard import Row, ShardContent, ShardMaker, content_of, joined, read_shards, write_shard
-from tilewright.designs.space import Space, SystemOptions
+from tilewright.designs.space import FusedSystemOptions, Space, SystemOptions
 from tilewright.designs.space_reader import read_space
 from tilewright.designs.stamped_tables import digest_in
 from tilewright.search.options import CoreSearchOptions, SearchOptions, loops_of_loma
@@ -33,7 +34,7 @@ from tilewright.search.store import Store
 
 
 def assumptions(space: Space) -> tuple[str, ...]:
-    """Assumptions of a comparison of the designs of a space."""
+    """Assumptions under which the designs of a space are compared, one sentence each."""
     options = space.options
     model = f"Model profile {options.model}: energies and areas come from the hardware file and its laws."
     mapping = "" if space.mapping is None else " with the choices that the mapping file fixes"
@@ -43,8 +44,11 @@ def assumptions(space: Space) -> tuple[str, ...]:
         f"mapping with the least {options.objective} that {_how(options)}{mapping}."
         f" Where the mapping file does not fix the spatial mapping, the search tries {tried}."
     )
+    of_nodes = f"For each computation node on each core: the {search}"
     if isinstance(options, SystemOptions):
-        return model, f"For each computation node on each core: the {search}", *_of_systems(options)
+        return model, of_nodes, *_of_systems(options)
+    if isinstance(options, FusedSystemOptions):
+        return model, of_nodes, *_of_plans(options)
     return (
         model,
         f"For each layer: the {search}",
@@ -87,21 +91,38 @@ def _of_systems(options: SystemOptions) -> tuple[str, str]:
     )
 
 
+def _of_plans(options: FusedSystemOptions) -> tuple[str, str]:
+    most = options.nb_schedules
+    limit = f"{options.nb_plans:,} plans" + ("" if most is None else f" or {most:,} schedules")
+    return (
+        "For each design, stacks, tiles, parts, cores and schedule options are those with the least"
+        f" {options.objective} that a search finds (seed {options.seed}). The search ends after {limit}; its last plan"
+        " can exceed the limit.",
+        f"A block of {count_of(options.search_block, 'design')} is searched in the order of the lower bounds of"
+        f" {options.objective}. Each search starts from the plan of the nearest design that was searched before in the"
+        " block, if there is one.",
+    )
+
+
 SpaceSource = str | Path | dict[str, Any]
 """Path of a space file, or the content of such a file."""
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 Maker = Callable[[Space], Callable[[Task], Result]]
-"""Function at module level that makes the work function from a space. Each process calls it once."""
+"""Function at module level that takes a space and returns the function that runs one task. Each process calls the
+function at module level once.
+"""
 
 
 @contextlib.contextmanager
 def working(
     source: SpaceSource, space: Space, maker: Maker[Task, Result], most: int, jobs: int
 ) -> Iterator[Callable[[Sequence[Task]], Iterator[Result]]]:
-    """Work function that runs all tasks, in this process or in `jobs` other processes.
+    """Context that yields a function for running tasks. This function returns the results in the order of the tasks.
 
-    At most `most` processes are started.
+    If `jobs` or `most` is at most 1, the tasks run in this process. Otherwise, they run in other processes, whose
+    number is the smaller of `jobs` and `most`. `most` is the number of tasks. `maker` makes the function that runs one
+    task.
     """
     is_here = min(jobs, most) <= 1
     make = partial(maker, space) if is_here else partial(_made_of, source, maker)
@@ -110,7 +131,9 @@ def working(
 
 
 def _made_of(source: SpaceSource, maker: Maker[Task, Result]) -> Callable[[Task], Result]:
-    """Work function, made in a process that has only the source of a space."""
+    """Function that runs one task, made by `maker` for a space. The space is read from its source, because this process
+    does not have it yet.
+    """
     return maker(read_space(source))
 
 
@@ -135,7 +158,9 @@ class ShardStates:
 
 
 def shard_states(space: Space, digests: ShardDigests, folder: Path, only: int | None = None) -> ShardStates:
-    """States of all shards of a space, or only of the shard `only`."""
+    """Shards of a space that are up to date in `folder`, and shards that are missing or out of date there. If `only` is
+    not None, only the shard with this number is checked.
+    """
     shards = [shard for shard in shards_of(space) if only in (None, shard.number)]
     wanted = {shard.number: digests.of(shard) for shard in shards}
     is_fresh = {
@@ -157,16 +182,15 @@ def make_shards(
     advance: Advance,
     sharing: Sharing | None = None,
 ) -> Iterator[tuple[SpacePart, ShardContent]]:
-    """Evaluate shards in their order.
+    """Evaluate shards. Yields a pair (shard, its content) for each shard, in the order of `shards`.
 
-    `advance` is called with the number of designs that are done. `sharing` counts the work that designs share. The
-    results depend neither on `jobs` nor on `sharing`.
+    Each call of `advance` adds to the number of designs that are done. `sharing` counts the work that designs share.
+    The results depend neither on `jobs` nor on `sharing`.
     """
     sharing = sharing or Sharing()
+    size = space.block_size if space.block_size > 1 else BLOCK_DESIGNS
     blocks = [
-        range(first, min(first + BLOCK_DESIGNS, shard.end))
-        for shard in shards
-        for first in range(shard.first, shard.end, BLOCK_DESIGNS)
+        range(first, min(first + size, shard.end)) for shard in shards for first in range(shard.first, shard.end, size)
     ]
     with working(source, space, partial(_counted_designs, store=sharing.store), len(blocks), jobs) as work:
         found = work(blocks)
@@ -189,9 +213,11 @@ def complete(
     only: int | None = None,
     sharing: Sharing | None = None,
 ) -> None:
-    """Make the shards of a folder that are missing or out of date, or only the shard `only`.
+    """Make the shards of a folder that are missing or out of date. If `only` is not None, make only the shard with this
+    number, if needed.
 
-    Each shard is written as soon as it is done. Files of shards that no longer belong to the space are deleted.
+    Each shard is written as soon as it is done. If `only` is None, files of shards that no longer belong to the space
+    are deleted. Each call of `advance` adds to the number of designs that are done.
     """
     digests = ShardDigests(space)
     states = shard_states(space, digests, folder, only)
@@ -207,7 +233,7 @@ def complete(
 
 
 def gathered(space: Space, folder: Path) -> tuple[Exploration, tuple[SpacePart, ...]]:
-    """Pair (exploration of the present shards that are up to date, shards that are missing or out of date)."""
+    """Pair (exploration with the results of all shards that are up to date, shards that are missing or out of date)."""
     states = shard_states(space, ShardDigests(space), folder)
     content = joined(space, read_shards([folder / SHARDS / shard.file_name for shard in states.fresh]))
     missing = sum(shard.end - shard.first for shard in states.missing)
@@ -217,16 +243,17 @@ def gathered(space: Space, folder: Path) -> tuple[Exploration, tuple[SpacePart, 
 def explored(
     source: SpaceSource, space: Space, jobs: int, advance: Advance, sharing: Sharing | None = None
 ) -> Exploration:
-    """Exploration of the space in memory, without shard files."""
+    """Exploration of the space, computed in memory without shard files."""
     contents = [content for _, content in make_shards(source, space, shards_of(space), jobs, advance, sharing)]
     return exploration_of(space, joined(space, contents))
 
 
 def exploration_of(space: Space, content: ShardContent, clocks: Clocks | None = None) -> Exploration:
-    """Exploration with the results of shards, checked against the constraints on results.
+    """Exploration with the results of shards. The column `unmet` of its table has, for each row, the first constraint
+    that the results violate.
 
-    `clocks` is the relation between the clocks of all compared designs. It is needed if the shards have only some of
-    the designs.
+    `clocks` is the relation between the clocks of all compared designs. It must be passed if the shards have only some
+    of the designs.
     """
     axes = tuple(axis.name for axis in space.axes)
     found = Exploration(
@@ -235,7 +262,7 @@ def exploration_of(space: Space, content: ShardContent, clocks: Clocks | None = 
         tuple(name for name in space.value_names if name not in axes),
         space.objectives,
         tuple(network.name for network in space.networks),
-        (*assumptions(space), *slower_with_more_memory(space, content.table)),
+        (*assumptions(space), *slower_with_more_memory(space, content.table), *dropped_sentences(content.table)),
         content.table.assign(unmet=list(_unmet(space, content.table))),
         dict(sorted(content.excluded.items())),
         axis_values={axis.name: axis.values for axis in space.axes},
@@ -245,14 +272,18 @@ def exploration_of(space: Space, content: ShardContent, clocks: Clocks | None = 
 
 
 def _constraints_in_cycles(space: Space, clocks: Clocks) -> Iterator[str]:
-    """Sentence on constraints that limit cycles while latencies are compared in time; no sentence if there are none."""
+    """Sentence on constraints that limit cycles while latencies are compared in time; no sentence if there are no such
+    constraints.
+    """
     texts = [one.expression.text for one in space.constraints_after if {*IN_TIME} & {*one.expression.names}]
     if texts and clocks is Clocks.DIFFER:
         yield f"Constraints on cycles hold at every clock, and are not converted to time: {'; '.join(texts)}."
 
 
 def _unmet(space: Space, table: pandas.DataFrame) -> Iterator[str]:
-    """Constraint that the results of each row violate. '' if they meet all constraints, or if there are no results."""
+    """First constraint that the results in each row violate. '' for a row without results, and for a row whose results
+    meet all constraints.
+    """
     if not space.constraints_after:
         yield from ("" for _ in range(len(table)))
         return

@@ -1,5 +1,4 @@
-"""Families of designs that differ only in figures: a mapping moves the same data in all of them
-(docs/proofs.md#fronts).
+"""Families of designs that differ only in figures (docs/proofs.md#fronts).
 
 A figure is a number that changes costs, but not the data that a mapping moves. Examples are an energy and a port width.
 Families that differ only in memory sizes follow one another.
@@ -30,7 +29,7 @@ class Figure:
     memory: str | None = None
     """Name of the memory; None for a figure of the array."""
     port: str | None = None
-    """Name of the port; None for a figure of the memory itself."""
+    """Name of the port whose width this figure is; None for all other figures."""
 
 
 def figure_of(base: dict[str, Any], path: KeyPath) -> Figure | None:
@@ -48,7 +47,7 @@ def figure_of(base: dict[str, Any], path: KeyPath) -> Figure | None:
 
 @dataclass(frozen=True)
 class Family:
-    """Designs that differ only in figures."""
+    """Designs that differ only in figures, such as an energy or a port width."""
 
     number: int
     members: tuple[int, ...]
@@ -56,7 +55,11 @@ class Family:
 
 
 class Families:
-    """Families of a space, sorted by the values in which they differ. Each design is in exactly one family."""
+    """Families of a space. Each design is in exactly one family.
+
+    The families are sorted by the values of the axes that separate families. In a design sheet, they are sorted by the
+    first design with these values.
+    """
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -91,9 +94,10 @@ class Families:
 
     @cached_property
     def _structural(self) -> tuple[int, ...]:
-        """Indexes of the axes that set something other than figures, directly or through laws.
+        """Indexes of the axes whose values separate families. These axes set something other than figures, directly or
+        through laws, or have choices that set different paths.
 
-        Axes that set only memory sizes come last.
+        Axes that set only figures and memory sizes come last.
         """
         found = set()
         for place, axis in enumerate(self.space.axes):
@@ -126,7 +130,11 @@ class Families:
 
     @cached_property
     def _offsets(self) -> tuple[tuple[int, ...], ...]:
-        """Offsets of a family's designs from the index of its first design, in tuples of at most MOST_MEMBERS."""
+        """Offsets of the designs of a family: index of a design minus index of the first design with the same values of
+        the structural axes.
+
+        Each tuple has at most MOST_MEMBERS offsets, and makes one family.
+        """
         others = [place for place in range(len(self.space.axes)) if place not in self._structural]
         steps = [
             range(0, self._strides[place] * size, self._strides[place]) for place, size in self._with_sizes(others)
@@ -150,7 +158,7 @@ class Families:
 
 
 def _paths(axis: Axis) -> set[KeyPath]:
-    """Paths in the base that an axis sets."""
+    """Paths in the base hardware file that an axis sets."""
     return {path for settings in axis.settings for path, _ in settings}
 
 

@@ -35,7 +35,7 @@ PERIOD = "clock_period_ns"
 
 
 def columns_of(networks: int) -> list[str]:
-    """Columns of a table of costs."""
+    """Column names of a table of costs for a number of networks."""
     own = [
         column
         for number in range(networks)
@@ -45,17 +45,19 @@ def columns_of(networks: int) -> list[str]:
 
 
 def energy_column(network: int) -> str:
-    """Energy column of a network. `number` is the number of the network in the space."""
+    """Name of the energy column of a network. `network` is the number of the network in the space."""
     return f"energy_{network}_pj"
 
 
 def latency_column(network: int) -> str:
-    """Latency column of a network. `number` is the number of the network in the space."""
+    """Name of the latency column of a network. `network` is the number of the network in the space."""
     return f"latency_{network}_cycles"
 
 
 class FamilyCoster:
-    """Coster of families: it makes the rows of their designs. It reads the networks when it costs the first family."""
+    """Function object that computes the costs of families: one row per design. It reads the networks when it costs the
+    first family.
+    """
 
     def __init__(self, space: Space) -> None:
         self.space, self.families = space, Families(space)
@@ -73,9 +75,8 @@ class FamilyCoster:
 
     @property
     def pricer(self) -> FamilyPricer:
-        """Pricer of families on the networks of the space.
-
-        Raises InputError with all mistakes in the networks and the mapping file.
+        """Object that computes the costs of families on the networks of the space. Raises InputError with all mistakes
+        in the networks and the mapping file.
         """
         if self._pricer is None:
             evaluators = ShardMaker(self.space).evaluators
@@ -115,5 +116,7 @@ def joined(parts: Sequence[FamilyCosts], space: Space) -> FamilyCosts:
 
 
 def make_costs(space: Space) -> Callable[[Sequence[int]], FamilyCosts]:
-    """Function that computes the costs of families, by their numbers, in a separate process."""
+    """Function that computes the costs of families, which are given by their numbers. Each process makes this function
+    once.
+    """
     return FamilyCoster(space).costs

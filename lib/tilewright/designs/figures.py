@@ -1,4 +1,4 @@
-"""Figures of a space of designs: the front of each network, and the effect of each axis."""
+"""Figures (plots) of the results of a space: the front of each network, and the effect of each axis."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from tilewright.base.harmless import visible
 from tilewright.base.measures import AREA_MM2, LATENCY_CYCLES
 from tilewright.designs.answer import Answer, values_text
 from tilewright.designs.columns import ON_FRONT
@@ -40,10 +41,12 @@ MANY_POINTS = 300
 """Number of points above which points are drawn smaller."""
 MOST_LISTED = 20
 _ENDS = (".svg", ".png", *(f"-{width}{suffix}" for width in WIDTHS_INCHES for suffix in (".pdf", ".txt", ".csv")))
-"""Endings of the names of figures, and of the files beside figures for a paper."""
+"""Endings of the file names of figures, including those of the data files beside figures for a paper."""
 LEFT_INCHES, PLOT_INCHES, BOTTOM_INCHES, GAP_INCHES = 0.85, (4.8, 3.6), 0.6, 0.3
 NUMBER_INCHES, CHARACTER_INCHES = 0.3, 0.062
-"""Widths in inches of the number column in the list beside the plot, and of one character in its other columns."""
+"""Widths in inches: that of the number column in the list beside the plot, and that of one character in the other
+columns.
+"""
 MEASURE_INCHES, LINE_INCHES, SUBTITLE_INCHES = 1.0, 0.17, 0.15
 TITLE_INCHES = 9.5
 """Width in inches that the title needs."""
@@ -55,10 +58,10 @@ PANELS_A_ROW, MOST_LEVELS, LEVEL_CHARACTERS = 5, 12, 12
 
 
 def write_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
-    """Write the figures `front-<network>` and `effect-<network>` as .svg and .png. Returns the paths of the files.
+    """Write the figures `front-<network>` and `effect-<network>` with `save_figure`. Returns the paths of the files.
 
-    There are figures for each network and for all networks together, if designs can be compared. Old figures that are
-    not written this time are deleted.
+    If designs can be compared, there are figures for each network and for all networks together. Figures of an earlier
+    call that are not written this time are deleted, unless figures for a paper are written.
     """
     order = order_of_sample(answer.exploration.table)
     found: list[Path] = []
@@ -78,9 +81,8 @@ def write_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
 
 
 def write_all_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
-    """Write the figures of a report, to which its page links.
-
-    If the sheet has a width, also write the figures for a paper.
+    """Write the figures of a report. If the files are made for a paper (`results.sheet`), also write the figures for
+    the paper. Returns the paths of all files.
     """
     with drawn_for(None):
         found = write_figures(answer, folder)
@@ -90,7 +92,8 @@ def write_all_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
 def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figure:
     """Figure of the designs over two objectives.
 
-    A list beside the plot names designs on the front. Their numbers are also in the plot.
+    A list beside the plot names up to MOST_LISTED designs on the front and numbers them. The same numbers mark these
+    designs in the plot.
     """
     y, x = _two_measures(front)
     listed = spread(front.members, MOST_LISTED)
@@ -120,11 +123,15 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
 def effect_figure(answer: Answer, front: Front, found: Sequence[Effect]) -> Figure:
     """Figure of the effects of axes.
 
-    For each value of each axis, it shows the best and the median design with this value, in each objective.
+    For each value of an axis, it shows the best and the median of each objective, over all compared designs that have
+    this value.
     """
     measures = front.objectives or known_measures(front)
     blocks = [found[start : start + PANELS_A_ROW] for start in range(0, len(found), PANELS_A_ROW)]
-    lines = ["best (solid) and median (dashed) of all compared designs with a value", *_assumption_lines(answer)]
+    lines = [
+        "for each value: best (solid) and median (dashed) of all compared designs with this value",
+        *_assumption_lines(answer),
+    ]
     columns = max(3, max(len(block) for block in blocks))
     step = PANEL_INCHES[0] + PANEL_GAP_INCHES, PANEL_INCHES[1] + PANEL_BOTTOM_INCHES
     top = 0.5 + SUBTITLE_INCHES * len(lines)
@@ -161,9 +168,8 @@ def _effect_numbers(found: Sequence[Effect]) -> pandas.DataFrame:
 
 
 def _two_measures(front: Front) -> tuple[str, str]:
-    """Pair (measure upwards, measure to the right): the first two objectives.
-
-    If there is only one objective, another measure is added.
+    """Pair (measure on the vertical axis, measure on the horizontal axis): the first two objectives. If there is only
+    one objective, another measure is added.
     """
     others = [key for key in known_measures(front) if key not in front.objectives]
     first, second, *_ = *front.objectives, *others
@@ -187,7 +193,11 @@ def _front_lines(front: Front, drawn: int, listed: int) -> list[str]:
 
 def _assumption_lines(answer: Answer) -> list[str]:
     assumed = " ".join(f"{sentence.rstrip('.')}." for sentence in answer.assumptions)
-    return textwrap.wrap(f"assumed: {assumed}", SUBTITLE_CHARACTERS, max_lines=4, placeholder=" …") if assumed else []
+    return (
+        textwrap.wrap(visible(f"assumed: {assumed}"), SUBTITLE_CHARACTERS, max_lines=4, placeholder=" …")
+        if assumed
+        else []
+    )
 
 
 def _draw_points(axes: Axes, front: Front, drawn: pandas.DataFrame, x_key: str, y_key: str) -> None:
@@ -214,14 +224,20 @@ def _draw_points(axes: Axes, front: Front, drawn: pandas.DataFrame, x_key: str, 
 
 
 def _unit(front: Front, drawn: pandas.DataFrame, key: str) -> Unit:
-    """Unit of an axis of the figure, with the factor to the unit of the column."""
+    """Pair (divisor, unit) for the axis of the figure that shows the column `key`. A value of the column, divided by
+    the divisor, is in this unit.
+    """
     if key == LATENCY_CYCLES:
         return unit_for(drawn[key].min(), CYCLE_UNITS)
     return front.measures[key].scale, front.measures[key].unit
 
 
 def _sizes(front: Front, rows: pandas.DataFrame, drawn: pandas.DataFrame) -> np.ndarray:
-    """Marker sizes of some rows. The largest area that is drawn has the largest marker."""
+    """Marker sizes in points squared, one for each of `rows`: array of shape (rows,).
+
+    If the area is an objective beyond the two on the axes of the figure, the size grows linearly with the area, and the
+    largest area in `drawn` has the largest marker. Otherwise, all markers have the smallest size.
+    """
     smallest, largest = MARKER_POINTS_SQUARED
     if len(drawn) > MANY_POINTS:
         largest = largest / 3
@@ -242,13 +258,17 @@ def _cells(
         yield (
             str(number),
             name,
-            textwrap.shorten(values_text(row, answer.exploration.axis_names), VALUE_CHARACTERS, placeholder=" …"),
+            textwrap.shorten(
+                visible(values_text(row, answer.exploration.axis_names)), VALUE_CHARACTERS, placeholder=" …"
+            ),
             *(front.measures[key].text(row[key]) for key in measures),
         )
 
 
 def _edges(cells: Sequence[tuple[str, ...]]) -> np.ndarray:
-    """Positions of the column edges of the list: the left edges, and the right edge of the last column."""
+    """Positions of the column edges of the list beside the plot, in inches: the left edge of each column, then the
+    right edge of the last column.
+    """
     left = LEFT_INCHES + PLOT_INCHES[0] + GAP_INCHES
     texts = [max(len(row[column]) for row in cells) * CHARACTER_INCHES + 0.15 for column in (1, 2)]
     return np.cumsum([left, NUMBER_INCHES, *texts, *[MEASURE_INCHES] * (len(cells[0]) - 3)])
@@ -288,7 +308,7 @@ def _level_names(table: pandas.DataFrame) -> Iterator[str]:
 
 
 def _name_levels(axes: Axes, names: Sequence[str]) -> None:
-    """Write names under the axis. If there are many, some are left out. If they are long, they are slanted."""
+    """Write names below the axis. If there are many, some are left out. If they are long, they are slanted."""
     step = -(-len(names) // MOST_LEVELS)
     is_long = sum(len(name) + 2 for name in names[::step]) * 0.065 > PANEL_INCHES[0]
     style: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_long else {}

@@ -11,9 +11,13 @@ ARRAY = "operational_array"
 
 
 def fixed_unit_lines(space: Space) -> tuple[str, ...]:
-    """Assumption about a space of one core in which the array varies but the mapping file fixes loops along it.
+    """Sentence on units of an array that stay idle, as a tuple of length 1; () if the space needs no such sentence.
 
-    () for other spaces. Raises InputError if the mapping file has mistakes.
+    The sentence is needed if designs have one core, the array size varies, and the mapping file fixes loops along the
+    array. It says how many units these loops use at most, and that a larger array does not help the layers with these
+    loops.
+
+    Raises InputError if the mapping file has mistakes.
     """
     if space.mapping is None or space.is_of_systems or not _array_varies(space):
         return ()
@@ -25,7 +29,7 @@ def fixed_unit_lines(space: Space) -> tuple[str, ...]:
         return ()
     used = ", ".join(f"{count_of(units, 'unit')} along {side}" for side, units in sorted(most.items()))
     registers = (
-        ", although registers beside them count when the memory of data between layers is chosen"
+        ", although registers beside these units count as memory when the memory of data between layers is chosen"
         if _keeps_data(space)
         else ""
     )

@@ -12,6 +12,7 @@ from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, EDP_PJ_S, ENERGY_P
 from tilewright.designs.columns import DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, ON_FRONT, POWER, USES
 from tilewright.designs.exploration import Exploration
 from tilewright.designs.front_odds import summed_columns, with_odds
+from tilewright.designs.plan_gaps import gaps_of_sums, summed_plan_columns
 from tilewright.designs.results import ALL_NETWORKS, OK, Measure, energy_parts, latency_parts
 
 _JOULES_A_PJ = 1e-12
@@ -30,15 +31,19 @@ class Front:
     units.
     """
     without_area: int
-    """Number of designs with results but without a known area. If it is not 0, designs are not compared by area."""
+    """Number of compared designs without a known area; 0 if the area is not an objective of the space. If it is not 0,
+    designs are not compared by area.
+    """
     compared_count: int
     """Number of compared designs. It exceeds the length of `compared` if only the designs on a front have rows."""
     rows: pandas.DataFrame
-    """Rows by index of the design, with the columns of the table of results and some more.
+    """Rows of the designs, in ascending order of the design index. The columns are those of the table of results, and
+    some more.
 
-    `pareto` is True if no design dominates this design. `dominated_by` is the first design on the front that dominates
-    this design. It is '' if there is none, or if this design violates a constraint. `largest_energy_term` and
-    `largest_latency_part` name the largest parts. If costs have ranges, the rows also have the columns ODDS.
+    `pareto` is True if the design is on the front. `dominated_by` is the name of the first design on the front that
+    dominates this design. It is '' if there is none, or if this design violates a constraint. `largest_energy_term` and
+    `largest_latency_part` are the names of the largest parts of energy and latency. If costs have ranges, the rows also
+    have the columns ODDS.
     """
 
     @cached_property
@@ -58,7 +63,9 @@ class Front:
 
     @property
     def note(self) -> str:
-        """Note that the comparison ignores the area; '' if it does not."""
+        """Text saying that designs are not compared by area, because some areas are not known. '' if designs are
+        compared by area, or if the area is not an objective of the space.
+        """
         designs = f"{self.without_area:,} design{'s' * (self.without_area > 1)}"
         by = " and ".join(self.measures[key].words for key in self.objectives) or "nothing"
         return f"area not given, or without a unit, for {designs}: compared by {by} only" if self.without_area else ""
@@ -111,9 +118,9 @@ def front_of(exploration: Exploration, network: str, rows: pandas.DataFrame) -> 
 def totals(exploration: Exploration, table: pandas.DataFrame) -> pandas.DataFrame:
     """Rows of the designs that have results for every network, with totals over the networks.
 
-    Energies, latencies and EDPs are sums. The power is the sum of energies over the sum of latencies. Columns on the
-    use of memories and links have the largest value over the networks. `unmet` lists each constraint that is violated
-    on at least one network.
+    Energies, latencies, EDPs and the lower bounds of plans are sums. Gaps are computed from these sums. The power is
+    the sum of energies over the sum of latencies. Columns on the use of memories and links have the largest value over
+    the networks. `unmet` lists each constraint that is violated on at least one network.
     """
     count = len(exploration.networks)
     is_complete = table.groupby("index")["network"].transform("size") == count
@@ -121,7 +128,7 @@ def totals(exploration: Exploration, table: pandas.DataFrame) -> pandas.DataFram
     rows = complete.iloc[::count].reset_index(drop=True)
     summed = [ENERGY_PJ, LATENCY_CYCLES, EDP_PJ_CYCLES]
     summed += [key for key in (LATENCY_S, EDP_PJ_S) if key in complete]
-    summed += summed_columns(complete.columns)
+    summed += [*summed_columns(complete.columns), *summed_plan_columns(complete.columns)]
     summed += [*_columns(complete, "energy_", "_pj"), *_columns(complete, "latency_", "_cycles")]
     sums = {key: _sums(complete[key].to_numpy(dtype=np.float64), count) for key in dict.fromkeys(summed)}
     unmet = complete["unmet"].to_numpy(dtype=object).reshape(-1, count)
@@ -132,7 +139,7 @@ def totals(exploration: Exploration, table: pandas.DataFrame) -> pandas.DataFram
     for number in np.flatnonzero((unmet != "").any(axis=1)).tolist():
         joined[number] = "; ".join(dict.fromkeys(text for text in unmet[number].tolist() if text))
     power = {POWER: sums[ENERGY_PJ] * _JOULES_A_PJ / sums[LATENCY_S]} if {POWER, LATENCY_S} <= {*complete} else {}
-    return rows.assign(network=ALL_NETWORKS, unmet=joined, **sums, **uses, **power)
+    return rows.assign(network=ALL_NETWORKS, unmet=joined, **sums, **uses, **power, **gaps_of_sums(sums))
 
 
 def _sums(values: np.ndarray, count: int) -> np.ndarray:
@@ -152,7 +159,9 @@ def _columns(table: pandas.DataFrame, start: str, end: str) -> list[str]:
 
 
 def _largest(rows: pandas.DataFrame, parts: dict[str, str]) -> np.ndarray:
-    """Name of the largest part of each row, for readers; '' if the row has no parts."""
+    """Words for the largest part of the costs in each row, as an array of shape (rows,); '' if the row has no part
+    above 0. `parts` has the words by column.
+    """
     if not parts or rows.empty:
         return np.full(len(rows), "", dtype=object)
     values = np.nan_to_num(rows[list(parts)].to_numpy(dtype=np.float64), nan=0.0)
@@ -170,16 +179,17 @@ SAMPLE_SEED = 0
 
 
 def order_of_sample(table: pandas.DataFrame) -> pandas.Series:
-    """Rank of each design in the random order in which samples take designs, by index of the design."""
+    """Rank of each design in the random order from which samples are taken, by index of the design."""
     indices = np.unique(table["index"].to_numpy())
     return pandas.Series(np.random.default_rng(SAMPLE_SEED).permutation(len(indices)), index=indices)
 
 
 def drawn_rows(front: Front, most: int, order: pandas.Series) -> pandas.DataFrame:
-    """Rows to draw, sorted by index: the designs on the front, and a sample of the others. They are at most `most`
-    rows.
+    """Rows to draw, at most `most`, sorted by the index of the design.
 
-    `order` is the rank of each design in the order of sampling.
+    If `front` has more than `most` rows, the result has the designs on the front and a sample of the other designs. If
+    more than `most` designs are on the front, the result has only an evenly spread sample of these. `order` has the
+    rank of each design in a random order. The sample of the other designs has those with the least ranks.
     """
     rows = front.rows
     if len(rows) <= most:

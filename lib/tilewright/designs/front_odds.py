@@ -1,8 +1,8 @@
 """Odds of a front if memory costs have ranges: intervals of costs, and probabilities that designs are on the front.
 
-A cost law gives costs with a range of uncertainty. The row of a design has the energy and the area from each law. In
-one sample, all costs from a law are multiplied by the same random factor, in all designs. The mappings are those for
-the nominal costs.
+A cost law gives costs with a range of uncertainty. The row of a design has the energy and the area from each law. Each
+sample draws one random factor per law, and multiplies all costs from the law by this factor, in all designs. The
+mappings are those for the nominal costs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,14 @@ _ENERGY, _EDP, _EDP_IN_TIME, _AREA = " [pj]", " [pj cycles]", " [pj s]", " [mm2]
 _LOW, _HIGH = " [low]", " [high]"
 
 _END_OF = {ENERGY_PJ: _ENERGY, EDP_PJ_CYCLES: _EDP, EDP_PJ_S: _EDP_IN_TIME, AREA_MM2: _AREA}
-"""Suffix of the columns by cost law, for each measure with a range."""
+"""Measure -> ending of column names. A column with this ending contains the part of the measure that comes from one
+cost law. Measures that do not depend on cost laws are left out.
+"""
 
 
 def part_columns(parts: Sequence[CostPart], latency_cycles: float, latency_s: float | None = None) -> dict[str, float]:
-    """Columns of a design's row, for each cost law: the energy, EDP and area from the law, and the range of its factor.
+    """Columns of a design's row, for each cost law: the energy, EDP and area that come from the law, and the range of
+    its factor.
 
     Without a latency in seconds, there is no EDP in pJ s.
     """
@@ -43,7 +46,9 @@ def part_columns(parts: Sequence[CostPart], latency_cycles: float, latency_s: fl
 
 
 def parts_of_row(row: Mapping[Any, Any]) -> tuple[CostPart, ...]:
-    """Parts of the costs in a design's row that have a range, one per cost law; () if there are none."""
+    """Parts of a design's energy and area that come from cost laws with a range, one for each law; () if there are
+    none.
+    """
     return tuple(
         CostPart("", law, *(float(row[_START + law + end]) for end in (_ENERGY, _AREA, _LOW, _HIGH)))
         for law in _laws(row)
@@ -52,7 +57,9 @@ def parts_of_row(row: Mapping[Any, Any]) -> tuple[CostPart, ...]:
 
 
 def summed_columns(columns: Sequence[str]) -> list[str]:
-    """Columns by cost law whose values are summed over networks."""
+    """Names of the columns, among `columns`, that contain the energy or the EDP from one cost law. For all networks
+    together, the values of these columns are added up.
+    """
     names = {*columns}
     made = (_START + law + end for law in _laws(columns) for end in (_ENERGY, _EDP, _EDP_IN_TIME))
     return [name for name in made if name in names]
@@ -81,7 +88,9 @@ def with_odds(rows: pandas.DataFrame, objectives: Sequence[str], is_whole: bool)
 
 
 def least_probability(rows: pandas.DataFrame, measure: str, index: Any) -> float:
-    """Share of samples in which no design has a smaller value of the measure than the design in row `index`."""
+    """Share of the cost samples in which no design has a smaller value of the measure than the design whose row has the
+    label `index`.
+    """
     laws, ranges = _ranges(rows)
     return least_share(_quantity(rows, laws, measure), ranges, int(rows.index.get_loc(index)))
 
@@ -98,17 +107,16 @@ def _is_low(name: str) -> bool:
 
 
 def _ranges(rows: pandas.DataFrame) -> tuple[list[str], Ranges]:
-    """Triple (cost laws, lower ends of their factors, upper ends of their factors).
-
-    The ends are the same in all designs.
-    """
+    """Pair (cost laws, ranges of their factors). The range of a law is the same for all designs."""
     laws = [law for law in _laws(rows.columns) if rows[_START + law + _LOW].notna().any()]
     ends = [np.array([rows[_START + law + end].dropna().iloc[0] for law in laws], np.float64) for end in (_LOW, _HIGH)]
     return laws, Ranges(*ends)
 
 
 def _quantity(rows: pandas.DataFrame, laws: Sequence[str], measure: str) -> Quantity:
-    """Values of a measure of all designs, with the part of each cost law."""
+    """Values of a measure for the designs in `rows`, with the part of each value that comes from each of the cost laws
+    `laws`.
+    """
     values = rows[measure].to_numpy(dtype=np.float64)
     if measure not in _END_OF:
         return Quantity(values, np.zeros((len(rows), len(laws))))

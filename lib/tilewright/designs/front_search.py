@@ -1,4 +1,7 @@
-"""Complete fronts of a space, computed in a folder: first the costs of all designs, part by part, then the fronts."""
+"""Complete fronts of a space, computed in a folder: first the costs of all designs, then the fronts.
+
+The costs are computed in parts, one file per part.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +47,9 @@ class CompleteFront:
 
 
 def missing_parts(space: Space, digests: PartDigests, folder: Path, only: int | None = None) -> list[SpacePart]:
-    """Parts that are missing or out of date. If `only` is given, only this part is checked."""
+    """Parts of the space whose file in `folder` is missing or out of date. If `only` is not None, only the part with
+    this number is checked.
+    """
     parts = [part for part in parts_of(space) if only in (None, part.number)]
     return [part for part in parts if digest_in(folder / COSTS / part.file_name, COSTS_SCHEMA) != digests.of(part)]
 
@@ -52,9 +57,12 @@ def missing_parts(space: Space, digests: PartDigests, folder: Path, only: int | 
 def make_parts(
     source: SpaceSource, space: Space, folder: Path, jobs: int, advance: Advance, only: int | None = None
 ) -> None:
-    """Make the parts of a folder that are missing or out of date, or only the part `only`.
+    """Compute the costs of those parts of the space whose file in `folder` is missing or out of date, and write their
+    files. If `only` is not None, consider only the part with this number.
 
-    Each part is written as soon as it is done. `advance` is called with the number of families that are done.
+    Each file is written as soon as its part is done. If `only` is None, files of parts that no longer belong to the
+    space are deleted. Each call of `advance` adds to the number of families that are done. Raises InputError if the
+    space does not allow costing by families.
     """
     check_space(space)
     digests = PartDigests(space)
@@ -74,8 +82,9 @@ def front_of_folder(
 ) -> CompleteFront:
     """Fronts from the parts in a folder, with their certificate, which is written to `file`.
 
-    The designs on a front are costed again, each individually. `advance` is called with the number of these designs
-    that are done. Raises InputError if parts are missing.
+    The designs on a front are costed again, each individually. Each call of `advance` adds to the number of these
+    designs that are done. Raises InputError if parts are missing or out of date, or if the area is an objective but not
+    known for some designs.
     """
     check_space(space)
     digests = PartDigests(space)
@@ -128,7 +137,9 @@ def _outcomes(points: DesignPoints, costs: FamilyCosts) -> pandas.DataFrame:
 
 
 def _is_member(space: Space, certificate: Certificate) -> np.ndarray:
-    """bool [row] whether the design is on a front"""
+    """Boolean array with one element per row of the certificate's table: True if the design of the row is on a
+    front.
+    """
     fronts = [certificate.table[dominator_column(front)].to_numpy() == ON_FRONT for front in range(front_count(space))]
     result: np.ndarray = np.logical_or.reduce(fronts)
     return result
@@ -137,7 +148,7 @@ def _is_member(space: Space, certificate: Certificate) -> np.ndarray:
 def _found(
     source: SpaceSource, space: Space, parts: Sequence[SpacePart], jobs: int, advance: Advance
 ) -> Iterator[tuple[SpacePart, FamilyCosts]]:
-    """Costs in all parts, in the order of the parts."""
+    """Pairs (part, costs of the designs in this part), in the order of `parts`."""
     count = sum(part.end - part.first for part in parts)
     size = min(MOST_TOGETHER, max(1, -(-count // (2 * jobs)))) if jobs > 1 else MOST_TOGETHER
     blocks = {part.number: _blocks(part, size) for part in parts}
@@ -189,7 +200,9 @@ def _exploration(space: Space, points: DesignPoints, content: ShardContent, cert
 
 
 def _check_rows(points: DesignPoints, rows: Sequence[Row]) -> None:
-    """Check that individually computed costs of designs equal the costs computed with their families."""
+    """Check that the costs in `rows`, which were computed for each design individually, equal the costs that were
+    computed family by family. Raises AssertionError if they differ.
+    """
     networks = [network.name for network in points.space.networks]
     for row in rows:
         place, network = points.row_of[row["index"]], networks.index(row["network"])

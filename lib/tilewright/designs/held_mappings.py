@@ -1,11 +1,9 @@
 """Mappings that were found for changed hardware, evaluated on the unchanged hardware, to isolate the gain of a change.
 
 A new search on changed hardware can be better for two reasons. Either the change helps, or the search found a better
-mapping that the unchanged hardware allows, too. The costs of the same mappings on the unchanged hardware tell these
-reasons apart.
-
-Three parts of a mapping are fixed: the unrolling, the loop order, and the memory of each loop of an operand. The
-memories must be fixed, because loops are assigned differently if a memory has another size.
+mapping that the unchanged hardware also allows. The costs of the same mappings on the unchanged hardware show which
+reason holds. Three parts of a mapping are fixed: the unrolling, the loop order, and the memory of each loop of an
+operand. The memories must be fixed, because a memory of another size would be assigned other loops.
 """
 
 from collections.abc import Sequence
@@ -29,7 +27,9 @@ from tilewright.workload.graph import Workload
 
 
 class Outcome(NamedTuple):
-    """Costs of a network on a core. Without costs, they are None, and there is a reason."""
+    """Costs of a network on a core. If a network has no costs, `energy_pj` and `latency_cycles` are None, and `reason`
+    says why.
+    """
 
     energy_pj: float | None = None
     latency_cycles: float | None = None
@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
 
     @classmethod
     def of(cls, records: Sequence[LayerRecord]) -> "Outcome":
-        """Costs of layers that run one after another."""
+        """Sums of the energies and of the latencies of layers that run one after another."""
         energy = total_in_order(record.energy_pj for record in records)
         return cls(energy, total_in_order(record.latency_cycles for record in records))
 
@@ -70,11 +70,13 @@ class Held:
     outcome: Outcome
     """Outcome of the whole network. It has no costs if the mapping of a layer does not fit."""
     of_layer: dict[str, LayerRecord] = field(default_factory=dict)
-    """Records of the fitting mappings, by layer. Each record covers all equal layers. {} for several cores."""
+    """Records of the mappings that fit, by name of the layer. The costs in a record are those of all equal layers
+    together. {} for several cores.
+    """
 
 
 def held_mappings(network: Workload, mapping: Mapping, options: SearchOptions, changed: Core, core: Core) -> Held:
-    """Result of a search for a changed core, with its mappings evaluated on the unchanged core `core`."""
+    """Evaluation, on the unchanged core `core`, of the mappings that a search finds for the core `changed`."""
     try:
         mapped = map_workload(network, changed, mapping, options)
         placed = layers_in_order(mapped.records, mapped.summary)
@@ -103,9 +105,10 @@ def held_mappings(network: Workload, mapping: Mapping, options: SearchOptions, c
 
 
 def with_levels(one: RecordedMapping, core: Core) -> RecordedMapping:
-    """Mapping in which the memories of all loops are fixed as on `core`, for which the mapping was found.
+    """Mapping `one`, which was found for `core`, with the memory of each loop fixed. If the mapping is evaluated on
+    another core, the loops stay in these memories.
 
-    If this would change the cost, the mapping is returned unchanged.
+    If fixing the memories would change the cost on `core`, the mapping is returned unchanged.
     """
     loops = one.record.temporal_mapping
     counts = {operand: [sum(size != 1 for _, size in level) for level in levels] for operand, levels in loops.items()}

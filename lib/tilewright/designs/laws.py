@@ -70,7 +70,9 @@ class ExpressionError(ValueError):
 
 
 def _of_numbers(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Operator that refuses text. Python would repeat or format text instead of computing."""
+    """Function that computes the same as the operator `compute` on numbers, and raises ExpressionError if an operand is
+    text. Without this check, Python would repeat or format the text.
+    """
 
     def checked(left: Any, right: Any) -> Any:
         if isinstance(left, str) or isinstance(right, str):
@@ -128,7 +130,9 @@ class Expression:
     """
 
     def value(self, names: Mapping[str, Value]) -> Value:
-        """Value of the expression if names have these values. Raises ExpressionError if there is no finite value."""
+        """Value of the expression, in which each name has its value in `names`. Raises ExpressionError if there is no
+        finite value.
+        """
         _EVALUATOR.names = names
         try:
             value = _EVALUATOR.eval(self.text, self.tree)
@@ -172,8 +176,8 @@ def name_problem(name: str) -> str:
     if not (name.isascii() and name.isidentifier()) or name.startswith("_"):
         return "is not a name for expressions: use letters, digits and _, with a letter first"
     if keyword.iskeyword(name):
-        return "is a word of expressions and cannot be a name"
-    return "is a function and cannot be a name" if name in FUNCTIONS else ""
+        return "is a reserved word of expressions, so it cannot be a name"
+    return "is a function of expressions, so it cannot be a name" if name in FUNCTIONS else ""
 
 
 def _check(node: ast.AST, depth: int) -> None:

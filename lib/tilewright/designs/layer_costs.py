@@ -1,9 +1,10 @@
 """Costs of the best mapping of a layer on many similar cores, computed one core after another.
 
-Two kinds of results are stored and used again. The first kind depends only on the arrangement of memories and array:
-spatial mappings, loop orders, and cost model problems without energies and port widths. The second kind is the cost of
-a layer on a core. It does not depend on areas, or on memories that the layer's data do not reach. Cores that differ
-only in these share the cost.
+Two kinds of results are stored and used again. The first kind has the spatial mappings and the loop orders of a layer,
+and inputs of the cost model into which the numbers of each core are written. It depends on the arrangement of memories
+and array, and on the numbers of those memories that limit spatial mappings. The second kind is the cost of a layer on a
+core. Cores share this cost if they differ only in areas, or in sizes, energies and port widths of memories that the
+layer's data do not reach.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ from tilewright.base.errors import MappingError
 from tilewright.base.profile import ModelProfile
 from tilewright.cost.breakdown import latency_terms, verify
 from tilewright.cost.energy_terms import further_energy_terms
-from tilewright.cost.latency_terms import further_latency_terms
+from tilewright.cost.latency_terms import added_latency_terms
 from tilewright.cost.problem import MOST_CYCLES, Problem, fill, most_cycles, port_services, problem_frame, term_arrays
 from tilewright.cost.problem_figures import CoreFigures, FigurePlaces
 from tilewright.cost.workspace import Workspace
@@ -58,9 +59,9 @@ class LayerCost:
         workspace: Workspace | np.void,
         costs: tuple[float, float],
     ) -> "LayerCost":
-        """Cost of the mapping that was evaluated in `workspace`, by part of energy and latency.
+        """Cost of the mapping that was evaluated in `workspace`, with its energy and its latency split into parts.
 
-        `memories` are the names of the memories.
+        `memories` are the names of the memories. `costs` is the pair (energy in pJ, latency in cycles).
         """
         by_memory: dict[str, float] = {}
         energy = workspace["energy"].sum(axis=2).tolist()
@@ -86,7 +87,9 @@ class LayerCost:
 
 @dataclass(frozen=True, eq=False)
 class CoreColumns:
-    """Core as columns of numbers. All layers of a network use the same columns."""
+    """Core with data that are computed once and used for all layers of a network: properties by which cores are told
+    apart, and columns of numbers of its memories.
+    """
 
     core: Core
     array: Key
@@ -96,11 +99,13 @@ class CoreColumns:
     figures: tuple[Key, ...]
     """Name, energies and port widths of each memory."""
     columns: dict[str, np.ndarray]
-    """Columns of cost model problems, with one entry per memory, by name of the column."""
+    """Columns that describe the memories in cost model problems, by column name. Each column is an array of shape
+    (memories,).
+    """
 
     @classmethod
     def of(cls, core: Core) -> "CoreColumns":
-        """Core with its columns."""
+        """Object `CoreColumns` of a core."""
         array = core.operational_array
         return cls(
             core,
@@ -123,16 +128,16 @@ def _figures(memory: Memory) -> Key:
 
 @dataclass(frozen=True, eq=False)
 class _SeenCore:
-    """Part of a core that a layer uses."""
+    """Part of a core that a layer uses, described by indexes of memories and ports."""
 
     places: tuple[int, ...]
-    """Indexes of the memories that the layer uses."""
+    """Indexes of the memories that the layer uses, in the list of memories of the whole core."""
     operands: tuple[tuple[str, ...], ...]
-    """Operands of the layer in each of these memories."""
+    """Operands of the layer in each memory of `places`, in the same order."""
     inner: tuple[int, ...]
-    """Indexes of the memories that limit spatial mappings."""
+    """Indexes of the memories that limit spatial mappings, in the list of memories of the whole core."""
     ports: tuple[tuple[int, ...], ...]
-    """Indexes of the ports that the layer uses, for each of these memories."""
+    """Indexes of the ports that the layer uses, for each memory in `places`."""
 
     @classmethod
     def of(cls, core: Core, left: tuple[tuple[str, ...], ...]) -> "_SeenCore":
@@ -144,7 +149,7 @@ class _SeenCore:
 
 @dataclass(frozen=True, eq=False)
 class _LayerFrame:
-    """Data of a layer for a group of cores.
+    """Mapping problems of a layer for a group of cores.
 
     The cores differ only in numbers that do not affect the layer's spatial mappings.
     """
@@ -152,11 +157,13 @@ class _LayerFrame:
     orders: OrderSet
     places: FigurePlaces
     ports: tuple[tuple[int, int], ...]
-    """Pairs (index of the memory in the whole core, port), one for each port that serves an operand."""
+    """Pairs (index of the memory in the whole core, index of the port in this memory), one for each port that serves an
+    operand.
+    """
     problems: tuple[TemporalProblem, ...]
     profile: ModelProfile
     array: list[OperationalArray] = field(default_factory=list)
-    """Array whose energies the problems have at present, in a list of length 1. The list is empty before the first
+    """Array whose energies the problems contain at present, in a list of length 1. The list is empty before the first
     array.
     """
 
@@ -187,10 +194,10 @@ class _LayerFrame:
 
 
 class LayerCosts:
-    """Costs of kinds of layers on one core after another. The costs do not depend on earlier cores.
+    """Costs of layers on one core after another. The costs on a core do not depend on earlier cores.
 
-    Only searches that try all loop orders are covered, and only layers with few loop orders. In other cases, `cost`
-    returns None.
+    A layer is covered only if the search tries all loop orders, and if the layer has few of them. For other layers,
+    `cost` returns None.
     """
 
     def __init__(self, search: tuple[Stage, ...]) -> None:
@@ -201,7 +208,7 @@ class LayerCosts:
 
     @property
     def is_known(self) -> bool:
-        """True if the search tries all loop orders. Only such searches are covered."""
+        """True if the search tries all loop orders. If it does not, `cost` returns None for all layers."""
         return self._mapper is not None
 
     def cost(
@@ -212,14 +219,15 @@ class LayerCosts:
         reach: MemoryReach | None,
         problem: Callable[[], LayerProblem],
     ) -> LayerCost | None:
-        """Cost of the best mapping of a kind of layer. None if no mapping fits, or if the layer or the core is not
-        covered.
+        """Cost of the best mapping of a layer on a core. None if no mapping fits, or if the layer or the core is not
+        covered. A core is not covered if it has static power, waiting terms of the latency, or terms of plug-ins.
 
-        `whole` is the problem of the layer on the core with all memories. `problem` makes the problem on the core with
-        only the memories that the layer's data reach, which `reach` describes.
+        `kind` is the number of the group of equal layers. `design` is the whole core. `whole` is the problem of the
+        layer on the whole core. `reach` describes which memories the layer's data reach; None stands for all memories.
+        `problem` makes the problem of the layer on the core with only these memories.
         """
         # Tables of orders do not contain energy terms that depend on the latency, or latency terms of plug-ins.
-        if further_energy_terms(design.core) or further_latency_terms(design.core):
+        if further_energy_terms(design.core) or added_latency_terms(design.core):
             return None
         ends = () if reach is None else (reach.activation, reach.output, reach.weight)
         arranged = (kind, design.arranged, ends)
@@ -238,10 +246,10 @@ class LayerCosts:
         return _kept(self._costs, key, _MOST_COSTS, searched)
 
     def _frame(self, seen: _SeenCore, problem: LayerProblem) -> _LayerFrame | None:
-        """Data of the layer for all cores with the same frame.
+        """Mapping problems of the layer for a group of cores. The cores of the group differ only in numbers that do not
+        affect the layer's spatial mappings.
 
-        None if there are too many loop orders, if the orders are of a kind that cannot be tabulated, or if no mapping
-        fits.
+        None if there are too many loop orders, if the orders cannot be tabulated, or if no mapping fits.
         """
         assert self._mapper is not None
         try:
@@ -260,7 +268,9 @@ class LayerCosts:
         return _LayerFrame(OrderSet(batches, self._objective), places, ports, tuple(problems), conversion.profile)
 
     def _is_small(self, item: TemporalProblem) -> bool:
-        """True if there are few loop orders, and the number of cycles cannot overflow for any port widths."""
+        """True if there are at most MOST_ORDERS loop orders, the mapping file does not fix the memory of each loop, and
+        the number of cycles cannot overflow for any port widths.
+        """
         assert self._mapper is not None
         few = self._mapper.order_total(item) <= MOST_ORDERS and not item.given_boundaries
         return few and most_cycles(item.arrays, item.spatial, 1) <= MOST_CYCLES
@@ -274,7 +284,9 @@ def _seen_core(whole: LayerProblem, reach: MemoryReach | None) -> _SeenCore:
 
 
 def _kept(store: dict[Key, Kept], key: Key, most: int, make: Callable[[], Kept]) -> Kept:
-    """Stored value of a key. A missing value is made. If the store is full, its oldest entries are deleted."""
+    """Stored value of a key. If there is none, the value is made and stored. If the store is full, its oldest entries
+    are deleted.
+    """
     if key in store:
         return store[key]
     made = make()

@@ -17,29 +17,35 @@ from tilewright.designs.columns import MAPPING_GAP
 from tilewright.designs.evaluate import NetworkEvaluator
 from tilewright.designs.front import spread
 from tilewright.designs.results import OK
-from tilewright.designs.space import Space, SystemOptions
+from tilewright.designs.space import Space
 from tilewright.hardware.core import Accelerator, Core
 from tilewright.hardware.source import parse_accelerator
 from tilewright.pipeline.stages.base import Control, Rest
 from tilewright.pipeline.stages.layers import search_layer
+from tilewright.search.options import SearchOptions
 from tilewright.search.summary import bound_of_run
 from tilewright.workload.source import parse_workload
 
 MOST_BOUNDED = 3
-"""Largest number of designs on the front with bounds.
+"""Largest number of designs on the front for which lower bounds are computed.
 
-The bounds of one design take as long as the evaluation of some twenty designs, because designs share most of their
-work.
+The bounds of one design take as long as the evaluation of some twenty designs, because evaluated designs share most of
+their work.
 """
 
 
 def with_mapping_gaps(space: Space, answer: Answer) -> Answer:
-    """Answer with the column MAPPING_GAP for at most MOST_BOUNDED designs on the front, and with a sentence on it.
+    """Answer with the column MAPPING_GAP for at most MOST_BOUNDED designs on the front, and with a sentence on the
+    column.
 
     The answer is unchanged if designs have several cores, or if the space asks for no bounds.
     """
     options = space.options
-    if isinstance(options, SystemOptions) or not (options.bounds or options.of_bounds) or answer.overall.members.empty:
+    if (
+        not isinstance(options, SearchOptions)
+        or not (options.bounds or options.of_bounds)
+        or answer.overall.members.empty
+    ):
         return answer
     members = answer.overall.members
     chosen = spread(members, MOST_BOUNDED)["index"].tolist()
@@ -65,13 +71,15 @@ def with_mapping_gaps(space: Space, answer: Answer) -> Answer:
 def bound_of_design(
     evaluator: NetworkEvaluator, accelerator: Accelerator, objective: str, value: float
 ) -> Bounded | None:
-    """Objective `value` of a network on one design, with its lower bound; None if a layer has no bound."""
+    """Value of the objective for a network on one design, with its lower bound. None if a layer has no bound."""
     return bound_of_layers(list(_placed(evaluator, accelerator, objective)), objective, value)
 
 
 def bound_of_layers(placed: Sequence[tuple[LayerRecord, int]], objective: str, value: float) -> Bounded | None:
-    """Objective `value` of a network with its lower bound, from pairs (layer, number of repeats); None if a layer has
-    no bound."""
+    """Value of the objective for a network, with its lower bound. None if a layer has no bound.
+
+    `placed` has pairs (record of the best mapping of a layer, number of equal layers).
+    """
     if not all("lower_bound" in record.search for record, _ in placed):
         return None
     return bound_of_run(placed, OBJECTIVES[objective], value)
@@ -89,7 +97,11 @@ def _placed(evaluator: NetworkEvaluator, accelerator: Accelerator, objective: st
 
 
 def _sentence(space: Space, designs: int, members: int, gaps: list[float]) -> str:
-    """Sentence on the gaps of the bounded designs."""
+    """Sentence on the gaps between the mappings of designs on the front and the lower bounds.
+
+    `designs` is the number of designs for which bounds were computed. `members` is the number of designs on the front.
+    `gaps` has one gap per pair of a design and a network.
+    """
     options = space.options
     which = (
         f"{designs} of the {count_of(members, 'design')} on the front, evenly spread"
@@ -98,7 +110,7 @@ def _sentence(space: Space, designs: int, members: int, gaps: list[float]) -> st
     )
     pairs = f" ({len(gaps)} pairs of a design and a network)" if len(space.networks) > 1 else ""
     return (
-        f"Mappings of {which}{pairs}: with the best mappings, the {options.objective} of a network could be smaller by"
-        f" {statistics.median(gaps):.1%} (median) and {max(gaps):.1%} (largest) at most, over the spatial mappings that"
-        f" {options.temporal_mapping_search_engine} tries."
+        f"Mappings of {which}{pairs}: with other temporal mappings, and spatial mappings among those that were"
+        f" searched, the {options.objective} of each network could fall by at most {max(gaps):.1%}; the median of the"
+        f" limits of all networks is {statistics.median(gaps):.1%}."
     )

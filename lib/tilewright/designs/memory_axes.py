@@ -1,4 +1,4 @@
-"""Axes of a space that set memory sizes, and designs in which a larger memory takes more cycles."""
+"""Axes of a space that set memory sizes, and sentences on designs that have larger memories but need more cycles."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,9 @@ from tilewright.designs.space import Space
 
 
 def memory_axes(space: Space) -> tuple[str, ...]:
-    """Names of the axes that determine the size of a memory, directly or through laws, in the order of the space."""
+    """Names of the axes that set the size of at least one memory, directly or through a law, in the order of the axes
+    in the space.
+    """
     found = {
         axis.name for axis in space.axes if any(_is_size(path) for settings in axis.settings for path, _ in settings)
     }
@@ -30,18 +32,19 @@ def _is_size(path: KeyPath) -> bool:
 def slower_with_more_memory(space: Space, table: pandas.DataFrame) -> Iterator[str]:
     """Sentences on memory axes, one for each axis along which the latency rises.
 
-    The latency rises if it is higher at the next larger value while all other values are equal. `table` has the columns
-    of `Exploration.table`. The rules that can cause a rise are in docs/multi-core-model.md#operands-that-are-too-large
-    and, for one core, in docs/model.md#what-can-be-relied-on.
+    The latency rises along an axis if a design takes more cycles than the design with the next smaller value, while all
+    other values are equal. `table` has the columns of `Exploration.table`. The rules that can cause a rise are in
+    docs/multi-core-model.md#operands-that-are-too-large and, for one core, in docs/model.md#what-can-be-relied-on.
     """
     for axis in memory_axes(space):
         ratios = _latency_ratios(space, table, axis)
         worse = ratios[ratios > 1]
         if len(worse):
             yield (
-                f"Of {len(ratios):,} pairs of designs that differ only in {axis}, which sets sizes of memories, the"
-                f" next larger value takes more cycles in {len(worse):,}, by up to {worse.max() - 1:.2%}. This does not"
-                f" measure the benefit of the memory: {_reason(space)}."
+                f"Axis {axis} sets sizes of memories. Among {len(ratios):,} pairs of designs with neighbouring values"
+                f" of {axis} and otherwise equal values, the design with the larger value takes more cycles in"
+                f" {len(worse):,}, by up to {worse.max() - 1:.2%}. This increase does not measure the benefit of the"
+                f" memory: {_reason(space)}."
             )
 
 
@@ -49,8 +52,8 @@ def _reason(space: Space) -> str:
     goal = f"the search minimises {space.options.objective}"
     if space.is_of_systems:
         return (
-            f"{goal}, the scheduler prefetches all data that fit into a core, so a larger memory changes the decisions"
-            " of the scheduler"
+            f"{goal}, and the scheduler prefetches all data that fit into a core, so a larger memory changes its"
+            " decisions"
         )
     return goal if _is_free(space) else f"{goal}, and greedy allocation can assign the wrong loops to a larger memory"
 
@@ -60,10 +63,10 @@ def _is_free(space: Space) -> bool:
 
 
 def _latency_ratios(space: Space, table: pandas.DataFrame, axis: str) -> pandas.Series:
-    """Ratios of latencies along an axis: the latency of each design over that of the design with the next smaller
-    value.
+    """Ratios of latencies along an axis: the latency of a design over that of the design with the next smaller value of
+    the axis. Both designs have the same network and the same values of all other axes.
 
-    The network and the values of all other axes are equal.
+    The result has one ratio for each row of `table` for which such a design exists. Rows without results are ignored.
     """
     rows = table[table["status"] == OK]
     rows = rows.assign(size_of_axis=rows[axis].map(_size).astype(float)).dropna(subset=["size_of_axis"])

@@ -1,4 +1,7 @@
-"""New searches for two runs with a changed number, to find their order with mappings that fit the change."""
+"""Searches of new mappings for two runs after a number of their hardware has changed.
+
+They show which run is better if the mappings suit the changed number.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -14,13 +17,14 @@ from tilewright.hardware.source import parse_accelerator
 from tilewright.pipeline.stages.run import map_workload
 from tilewright.results.order_turn import BANDWIDTH, CLOCK, MAC_ENERGY, OrderTurn, UncertainNumber
 from tilewright.results.searched_turn import SearchedTurn, searchable, searched_turn
+from tilewright.workload.graph import Workload
 
 
 def searched_turns(
     turns: Sequence[OrderTurn], runs: tuple[ExplainedRun, ExplainedRun], jobs: int = 1
 ) -> tuple[SearchedTurn, ...]:
-    """Turns of the order of two runs after new searches. For each factor that is tried, the mappings of both runs are
-    searched again.
+    """Results of new searches for the changes in `turns`: the factor on a number at which the order of two runs
+    reverses, if the mappings of both runs are searched again for each tried factor.
 
     Each search has the options of its run. The number of `jobs` does not change the result. Raises MappingError if a
     search finds no mapping. Raises InputError if a changed clock makes a bandwidth per second smaller than a bit per
@@ -36,9 +40,9 @@ def searched_turns(
 
 
 def changed_core(run: ExplainedRun, number: UncertainNumber, place: int, factor: float) -> Core:
-    """Core of a run in which a number is multiplied by a factor. `place` is the index of the run: 0 or 1.
+    """Core of a run after one number of the core is multiplied by a factor. `place` is the index of the run: 0 or 1.
 
-    A changed clock is read with the hardware file, because bandwidths per second depend on it.
+    If the clock changes, the hardware file is read again, because bandwidths per second depend on the clock.
     """
     core, parts = run.core, number.parts[place]
     if not parts or factor == 1:
@@ -61,39 +65,63 @@ def _scaled(memory: Memory, factor: float) -> Memory:
 
 @dataclass(eq=False)
 class _Searches:
-    """Totals of both runs after new searches. Each search is made once."""
+    """Energies and latencies of both runs after new searches. Each search is made once."""
 
     runs: tuple[ExplainedRun, ExplainedRun]
     jobs: int
     found: dict[tuple[int, Core], Outcome] = field(default_factory=dict)
 
     def total(self, place: int, core: Core) -> Outcome:
-        """Energy and latency of a run on a core with newly searched mappings."""
+        """Energy and latency of a run on a core with newly searched mappings. `place` is the index of the run: 0
+        or 1.
+        """
         if (place, core) not in self.found:
-            run = self.runs[place]
-            summary = map_workload(run.network, core, run.mapping, run.options, threads=self.jobs).summary
-            self.found[place, core] = Outcome(summary[ENERGY_PJ], summary[LATENCY_CYCLES])
+            self.found[place, core] = searched_outcome(self.runs[place], core, self.jobs)
         return self.found[place, core]
 
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """Difference of two runs in a measure, by the factor on a number."""
+    """Relative difference between the two runs in the measure of `turn`, as a function of the factor by which `number`
+    is multiplied. The mappings are searched again for each factor.
+    """
 
     searches: _Searches
     turn: OrderTurn
     number: UncertainNumber
 
     def difference(self, factor: float) -> float:
-        """Value of the second run minus that of the first run, as a share of the first."""
+        """Relative difference between the runs in the measure of `turn`, if `number` is multiplied by `factor` and the
+        mappings are searched again: value of the second run minus value of the first run, divided by value of the first
+        run. The first run is the one with the smaller value before the change.
+        """
         cores = [changed_core(run, self.number, place, factor) for place, run in enumerate(self.searches.runs)]
-        by_time = all(core.clock_frequency_mhz for core in cores)
-        values = []
-        for place, core in enumerate(cores):
-            energy, cycles = self.searches.total(place, core)[:2]
-            assert energy is not None
-            assert cycles is not None
-            latency = cycles / (core.clock_frequency_mhz * 1e6) if by_time else cycles
-            values.append(BUILT_IN[self.turn.measure].value(energy, latency))
-        first, second = (values[place] for place in (self.turn.first, 1 - self.turn.first))
-        return second / first - 1
+        return share_of_difference(
+            self.turn, cores, [self.searches.total(place, core) for place, core in enumerate(cores)]
+        )
+
+
+def searched_outcome(run: ExplainedRun, core: Core, jobs: int, network: Workload | None = None) -> Outcome:
+    """Energy and latency of a run on a core with newly searched mappings. The search has the options of the run. If
+    `network` is not None, it replaces the network of the run. Raises MappingError if no mapping is found.
+    """
+    workload = run.network if network is None else network
+    searched = map_workload(workload, core, run.mapping, run.options, threads=jobs).summary
+    return Outcome(searched[ENERGY_PJ], searched[LATENCY_CYCLES])
+
+
+def share_of_difference(turn: OrderTurn, cores: Sequence[Core], outcomes: Sequence[Outcome]) -> float:
+    """Relative difference of the runs in the measure of `turn`: value of the second run minus value of the first run,
+    divided by value of the first run. `turn.first` is the index of the first run.
+
+    `cores` and `outcomes` have an entry for each run. Latencies are in seconds if both clocks are known.
+    """
+    by_time = all(core.clock_frequency_mhz for core in cores)
+    values = []
+    for core, (energy, cycles, _) in zip(cores, outcomes, strict=True):
+        assert energy is not None
+        assert cycles is not None
+        latency = cycles / (core.clock_frequency_mhz * 1e6) if by_time else cycles
+        values.append(BUILT_IN[turn.measure].value(energy, latency))
+    first, second = (values[place] for place in (turn.first, 1 - turn.first))
+    return second / first - 1

@@ -1,7 +1,8 @@
-"""Results of a space of designs as one HTML file, with data, style, scripts and plotly, so that it works offline.
+"""Results of a space of designs as one HTML file, with data, style, scripts and plotly.
 
-plotly.js (4.8 MB) is part of the page, so that the page can be sent as one file. The scripts explore_data.js and
-explore_page.js make the plots in the browser. They use one copy of the numbers for all axes that a reader can choose.
+The page works offline, and can be sent as one file, because it contains plotly.js (4.8 MB). The scripts explore_data.js
+and explore_page.js make the plots in the browser. The numbers are in the page only once, whichever axes the reader
+chooses for a plot.
 """
 
 import re
@@ -18,7 +19,7 @@ from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.harmless import html, html_data
 from tilewright.base.json_values import JsonObject
 from tilewright.base.unused import unused_rows
-from tilewright.designs.answer import Answer, values_text
+from tilewright.designs.answer import Answer, Counts, values_text
 from tilewright.designs.columns import DOMINATED_BY, ON_FRONT
 from tilewright.designs.effects import Effect, best_designs, effects, known_measures
 from tilewright.designs.front import Front, drawn_rows, order_of_sample
@@ -82,7 +83,8 @@ def page_data(answer: Answer) -> JsonObject:
 
 
 def _columns(answer: Answer) -> Iterator[JsonObject]:
-    """Columns in the order of the page: values, measures, use of memories and links, and parts.
+    """Descriptions of the columns, in the order of the page: values of axes and laws, measures, use of memories and
+    links, gaps of plans, and parts of energy and latency.
 
     A column of texts also has the list of its distinct values (`levels`).
     """
@@ -148,7 +150,7 @@ def _numbers(values: pandas.Series, column: dict[str, Any], front: Front) -> lis
 def _rounded(values: Any, digits: int = DIGITS) -> list[float | int | None]:
     """Numbers rounded to `digits` significant digits, for JSON.
 
-    Integers have no decimal point, and NaN becomes None.
+    Whole numbers are written without a decimal point. NaN and infinity become None.
     """
     found: list[float | int | None] = []
     for value in np.asarray(values, dtype=np.float64).tolist():
@@ -175,7 +177,9 @@ def _effect(effect: Effect, front: Front) -> dict[str, Any]:
 
 
 def _words(answer: Answer) -> Iterator[str]:
-    """Texts on the axes, the assumptions of the comparison, and the designs that are not compared."""
+    """HTML texts of the page: notes on axes and mappings, assumptions of the comparison, numbers of designs, reasons
+    why designs are not compared, and unused parts of the input.
+    """
     exploration = answer.exploration
     if notes := (*answer.axis_notes, *answer.mapping_notes):
         yield "<ul>" + "".join(f"<li>{html(sentence)}</li>" for sentence in notes) + "</ul>"
@@ -184,11 +188,19 @@ def _words(answer: Answer) -> Iterator[str]:
         sentences.append(SUMMED)
     sentences += list(dict.fromkeys(f"{front.network}: {front.note}" for front in answer.fronts if front.note))
     yield "<ul>" + "".join(f"<li>{html(sentence)}</li>" for sentence in sentences) + "</ul>"
-    heads = ("network", "evaluated", "compared", "on the front", "constraint not met", "infeasible", "invalid")
+    has_dropped = any(counts.dropped for counts in answer.counts)
+    heads: tuple[str, ...] = (
+        "network",
+        "in rows" if has_dropped else "evaluated",
+        "compared",
+        "on the front",
+        "constraint not met",
+    )
+    heads = (*heads, "infeasible", "invalid", *(("dropped by bounds",) if has_dropped else ()))
     yield html_table(
         heads,
         [
-            (c.network, *(f"{n:,}" for n in (c.designs, c.ok, len(front.members), c.unmet, c.infeasible, c.invalid)))
+            (c.network, *(f"{n:,}" for n in _numbers_of(c, len(front.members), has_dropped)))
             for c, front in zip(answer.counts, answer.fronts, strict=False)
         ],
         texts=1,
@@ -202,6 +214,14 @@ def _words(answer: Answer) -> Iterator[str]:
         yield "<h3>Unused parts of the input</h3>"
         rows = [(row["file"], str(row["line"] or "-"), row["key"], row["why"]) for row in unused]
         yield html_table(("file", "line", "key", "why"), rows, texts=4)
+
+
+def _numbers_of(counts: Counts, members: int, has_dropped: bool) -> tuple[int, ...]:
+    """Numbers of designs: evaluated, compared, on the front (`members`), with a violated constraint, infeasible,
+    invalid and, if `has_dropped` is true, dropped.
+    """
+    found = (counts.designs, counts.ok, members, counts.unmet, counts.infeasible, counts.invalid)
+    return (*found, counts.dropped) if has_dropped else found
 
 
 def _best(answer: Answer) -> str:

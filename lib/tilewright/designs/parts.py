@@ -1,4 +1,7 @@
-"""Parts of a space, each with a file and a provenance, without the code that makes their contents."""
+"""Division of a space into parts, with the file name and the input digest of each part.
+
+Other modules compute the contents of the parts.
+"""
 
 import hashlib
 import json
@@ -36,7 +39,7 @@ def parts_of_size(size: int, count: int) -> tuple[SpacePart, ...]:
 
 
 def made_of(space: Space, step: str) -> dict[str, Any]:
-    """Provenance that all parts of a step share: code, networks, mapping, options."""
+    """Provenance that is equal for all parts of a step: code, networks, mapping, options."""
     inputs = {f"network {network.name}": input_digest(network.file) for network in space.networks}
     if space.mapping is not None:
         inputs["mapping"] = input_digest(space.mapping)
@@ -46,12 +49,16 @@ def made_of(space: Space, step: str) -> dict[str, Any]:
 COSTS_SCHEMA = "tilewright/family-costs"
 MOST_PARTS = 200
 LEAST_FAMILIES = 20
-"""Least number of families in a part. For a network of fifty layers, their costs take some seconds."""
+"""Smallest number of families in a part; only the last part can have fewer. Costing this number of families takes some
+seconds for a network of fifty layers.
+"""
 MOST_TOGETHER = 120
 """Largest number of families that one process costs together."""
 STEP = "family_costs"
 ENGINE = "loma"
-"""Search engine that evaluates all loop orders. One search therefore gives the costs of all designs of a family."""
+"""Search engine that evaluates all loop orders. With this engine, one search gives the costs of all designs of a
+family.
+"""
 
 
 def parts_of(space: Space) -> tuple[SpacePart, ...]:
@@ -65,7 +72,9 @@ def parts_of(space: Space) -> tuple[SpacePart, ...]:
 
 
 def check_space(space: Space) -> None:
-    """Raise InputError if the space does not allow costing by families."""
+    """Raise InputError if the costs of the space cannot be computed by families: if the designs have several cores, or
+    if the search engine does not evaluate all loop orders.
+    """
     if space.is_of_systems:
         message = "complete fronts need costs by families, which are not available for designs with several cores"
         raise InputError([Problem(message, space.file, path="accelerator")])
@@ -77,9 +86,11 @@ def check_space(space: Space) -> None:
 
 
 class PartDigests:
-    """Digests of the inputs of parts. Shared inputs are read only once, and each part adds the numbers of its families.
+    """Digests of the inputs of parts. Inputs that parts share are read only once. The digest of a part also depends on
+    which families the part has.
 
-    If `told`, the provenance in a file, is given, it replaces the present provenance.
+    `told` is the provenance that an existing file of results contains. If it is None, the provenance is computed from
+    the present inputs.
     """
 
     def __init__(self, space: Space, told: dict[str, Any] | None = None) -> None:
@@ -87,12 +98,14 @@ class PartDigests:
 
     @cached_property
     def made_of(self) -> dict[str, Any]:
-        """Provenance that all parts share."""
+        """Provenance that is equal for all parts."""
         return made_of(self.space, STEP) if self._told is None else self._told
 
     @cached_property
     def said(self) -> str:
-        """Digest of everything in the space file that affects its designs."""
+        """Digest of all inputs that the parts share: provenance, and everything in the space file that affects its
+        designs.
+        """
         space = self.space
         axes = [[axis.name, axis.values, axis.settings] for axis in space.axes]
         laws = [[law.key, law.formula.expression.text] for law in space.laws]
@@ -110,22 +123,28 @@ class PartDigests:
 
 SHARD_SCHEMA = "tilewright/space-shard"
 SHARD_DESIGNS = 500
-"""Number of designs in a shard, if the space file does not set `shard_designs`. For a network of fifty layers, they
-take about a minute.
+"""Number of designs in a shard, if the space file does not set `shard_designs` and the searches of designs are
+independent. Evaluating this number of designs takes about a minute for a network of fifty layers.
 """
 STEP_OF = {False: "explore", True: "explore_systems"}
-"""Name of the step that evaluates the designs, by whether they have several cores."""
+"""Name of the step that evaluates the designs. The key is True if the designs have several cores."""
 
 
 def shards_of(space: Space) -> tuple[SpacePart, ...]:
-    """Shards of a space, in the order of the designs. A shard has a range of consecutive designs."""
-    return parts_of_size(space.shard_designs or SHARD_DESIGNS, len(space))
+    """Shards of a space, in the order of the designs. A shard has a range of consecutive designs.
+
+    If searches of a block of designs depend on each other, a shard has whole blocks: its size is rounded up.
+    """
+    block = space.block_size
+    size = space.shard_designs or (SHARD_DESIGNS if block == 1 else block)
+    return parts_of_size(-(-size // block) * block, len(space))
 
 
 class ShardDigests:
-    """Digests of the inputs of shards. Shared inputs are read only once.
+    """Digests of the inputs of shards. Inputs that shards share are read only once.
 
-    If `told`, the provenance in a file, is given, it replaces the present provenance.
+    `told` is the provenance that an existing file of results contains. If it is None, the provenance is computed from
+    the present inputs.
     """
 
     def __init__(self, space: Space, told: dict[str, Any] | None = None) -> None:
@@ -133,7 +152,7 @@ class ShardDigests:
 
     @cached_property
     def made_of(self) -> JsonObject:
-        """Provenance that all shards share."""
+        """Provenance that is equal for all shards."""
         return made_of(self.space, STEP_OF[self.space.is_of_systems]) if self._told is None else self._told
 
     def of(self, shard: SpacePart) -> str:

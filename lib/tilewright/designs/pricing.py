@@ -1,7 +1,8 @@
 """Costs of the designs of families: the traffic of each loop order is computed once for all designs of a family.
 
-docs/proofs.md#fronts describes the method. A family is a set of designs that differ only in figures, such as the energy
-of an access. The costs of designs on a network are called prices.
+docs/proofs.md#fronts describes the method. A family is a set of designs that differ only in figures. A figure is a
+number that changes costs, but not the data that a mapping moves, such as the energy of an access or the width of a
+port. The costs of designs on a network are called prices.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from tilewright.base.errors import InputError, KeyPath, MappingError, Problem
 from tilewright.base.json_values import JsonObject
 from tilewright.cost.energy_terms import further_energy_terms
-from tilewright.cost.latency_terms import further_latency_terms
+from tilewright.cost.latency_terms import added_latency_terms
 from tilewright.cost.problem import MOST_CYCLES, most_cycles
 from tilewright.designs.design_cost import reason_of
 from tilewright.designs.design_evaluator import accelerator_of
@@ -44,17 +45,18 @@ class FigureReader:
     def __init__(self, base: JsonObject) -> None:
         self.base = base
         self._known: dict[tuple[KeyPath, str, float | None], float] = {}
-        """Number for a value in the file, by (path, value, least number that the path allows)."""
+        """Parsed numbers, by (path, value in the file, least number that the path allows)."""
 
     def whole(self, settings: Settings) -> Accelerator:
-        """Accelerator with some settings made in the base. Raises InputError if it is not a valid accelerator."""
+        """Accelerator of the base after the changes `settings`. Raises InputError if it is not a valid accelerator."""
         return accelerator_of(with_values(self.base, settings), is_of_systems=False)
 
     def core(self, settings: Settings, first: Settings, core: Core) -> Core:
-        """Core with some settings made in the base.
+        """Core of the base after the changes `settings`.
 
-        `core` is the core with the settings `first`, which differ from `settings` only in figures. Raises InputError if
-        the result is not a valid accelerator.
+        `core` is the core of the base after the changes `first`. If `settings` and `first` differ only in figures, the
+        result is made from `core`. Otherwise, the whole hardware is read again. Raises InputError if `settings` do not
+        give a valid accelerator.
         """
         if len(settings) != len(first):
             return self.whole(settings).cores[0]
@@ -72,7 +74,8 @@ class FigureReader:
         return with_figures(core, changed)
 
     def _number(self, path: KeyPath, value: Any, figure: Figure, first: Settings, core: Core) -> float | None:
-        """Number for a new value at a path. None if the value changes more than the given figure.
+        """Number that the figure has after `value` is set at `path` in the hardware file. None if `value` changes more
+        than this figure.
 
         Raises InputError if the value is wrong.
         """
@@ -98,9 +101,8 @@ def number_at(core: Core, figure: Figure) -> float | None:
 
 
 def _least(core: Core, figure: Figure) -> float | None:
-    """Least allowed value of a figure in a core.
-
-    The width of a port is at least its smallest access. None if there is no limit.
+    """Smallest allowed value of a figure in a core: for the width of a port, the smallest access of this port. None for
+    all other figures, which have no such limit.
     """
     return None if figure.port is None else number_at(core, replace(figure, field="bandwidth_min_bits"))
 
@@ -132,26 +134,28 @@ def _widened(port: Port, wide: dict[str, float]) -> Port:
 MOST_WIDTHS = 16
 """Largest number of combinations of port widths that are costed together."""
 MOST_PARTS = 2**20
-"""Factor that makes a part's number from its family's number. It exceeds the number of parts of any family."""
+"""Factor by which the number of a family is multiplied to get the number of its first part. It exceeds the number of
+parts of any family.
+"""
 ORDERS_OF_SPATIAL_MAPPING = 2**44
-"""Factor that makes a loop order's number from its spatial mapping's number. It exceeds the number of loop orders of
-any spatial mapping.
+"""Factor by which the number of a spatial mapping is multiplied to get the number of its first loop order. It exceeds
+the number of loop orders of any spatial mapping.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class FamilyMembers:
-    """Designs of a family that are valid accelerators and meet the constraints before evaluation."""
+    """Designs of a family that are valid accelerators and meet all constraints that are checked before evaluation."""
 
     indexes: np.ndarray
-    """int64 [member] index of the design in the space"""
+    """Index of each design in the space, as an int64 array [member]."""
     area_mm2: np.ndarray
-    """float64 [member] area of the design in mm2; NaN if the area of one of its parts is not known"""
+    """Area of each design in mm2, as a float64 array [member]; NaN if the area of a part of the design is not known."""
     clock_period_ns: np.ndarray
-    """float64 [member] clock period of the design in ns; NaN if it is not known"""
+    """Clock period of each design in ns, as a float64 array [member]; NaN if the clock period is not known."""
     variants: CoreVariants | None
-    """Variants of one core, one per member. None if there are no members, or if their cores are not variants of one
-    core.
+    """Variants of one core, one per member. None if there are no members, or if two memories of a core, or two ports of
+    a memory, have the same name.
     """
     accelerator: Accelerator | None
     """Accelerator of the first member; None if there is no member."""
@@ -168,12 +172,12 @@ class Prices:
     status: str
     reason: str
     energy_pj: np.ndarray
-    """float64 [member] energy of the design in pJ; NaN if there is no result"""
+    """Energy of each design in pJ, as a float64 array [member]; NaN if there is no result."""
     latency_cycles: np.ndarray
 
     @classmethod
     def unknown(cls, members: int, status: str = OK, reason: str = "") -> "Prices":
-        """Prices of members without known costs."""
+        """Prices in which all costs of the `members` designs are unknown (NaN)."""
         return cls(status, reason, np.full(members, np.nan), np.full(members, np.nan))
 
 
@@ -218,7 +222,9 @@ def members_of(space: Space, family: Family, reader: FigureReader) -> FamilyMemb
 
 
 def _reason(reader: FigureReader, settings: Settings) -> str:
-    """Reason why settings do not give a valid accelerator, as stated for a single design."""
+    """Reason why the base with the changes `settings` is not a valid accelerator, in the same words as in an evaluation
+    of this single design.
+    """
     try:
         reader.whole(settings)
     except InputError as error:
@@ -228,7 +234,8 @@ def _reason(reader: FigureReader, settings: Settings) -> str:
 
 @dataclass(frozen=True)
 class _Kind:
-    """Key of (layer, core) pairs for which the search tries the same loop orders for each spatial mapping.
+    """Key of a pair (layer, core). For pairs with the same key, the search tries the same loop orders for each spatial
+    mapping, and the costs of these orders are computed together.
 
     Layers of several networks have the same key if they differ only in their names.
     """
@@ -236,36 +243,42 @@ class _Kind:
     layer: Layer
     constraints: MappingConstraints
     frame: Core
-    """Part of the core that the layer uses, without figures and memory sizes."""
+    """Structure of the part of a core that the layer uses (`Core.frame`), without names, costs, port widths and memory
+    sizes.
+    """
     array: tuple[Any, ...]
     names: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
     """Pairs (name of a memory, ports), one per memory. The ports are pairs (name, smallest access in bits)."""
     widths: bytes
-    """Widths of all ports in all variants, as bytes of an array."""
+    """Bytes of the array `CoreVariants.widths`."""
 
 
 @dataclass(eq=False)
 class _Seen:
-    """Part of a core that the layers of one kind use."""
+    """Part of a core that a group of layers with the same key (`_Kind`) uses, with the best loop orders of these
+    layers.
+    """
 
     core: Core
-    """Core in which each port has the largest width of all variants."""
+    """Part of the core that the layers use, with each port as wide as in the variant in which this port is widest."""
     variants: CoreVariants
     best: BestOrders
 
 
 @dataclass(eq=False)
 class _Layers:
-    """Layers of one kind. Their mappings are searched together."""
+    """Layers with the same key (`_Kind`). Their mappings are searched together."""
 
     search: tuple[Stage, ...]
     problem: LayerProblem
     seen: dict[tuple[int, Core], _Seen] = field(default_factory=dict)
-    """Parts of cores that the layers use, by (number of the part of a family, core with memory sizes)."""
+    """Results for these layers. The key is a pair: the first element is the number of a part of a family (`_Plan`), and
+    the second element is the core of the first member of this family, without memories that the layers do not use.
+    """
 
 
 class FamilyPricer:
-    """Pricer: it computes the costs of families on the networks of a space."""
+    """Function object that computes the costs of families on the networks of a space."""
 
     def __init__(self, space: Space, evaluators: Mapping[str, NetworkEvaluator]) -> None:
         self.space, self.evaluators = space, evaluators
@@ -274,13 +287,13 @@ class FamilyPricer:
         """Prices of every member of each family, by network.
 
         Families that differ only in memory sizes share work, so they should be passed in one call. Raises InputError if
-        a design has further terms of energy or latency, or an in-memory computing array. The costs of such designs can
-        depend on more than the figures.
+        a design has further terms of energy or latency, or an in-memory computing array, because the costs of such
+        designs can depend on other numbers than the figures of a family.
         """
         for members in families:
             assert members.accelerator is not None
             core = members.accelerator.cores[0]
-            if terms := (*further_energy_terms(core), *further_latency_terms(core)):
+            if terms := (*further_energy_terms(core), *added_latency_terms(core)):
                 message = (
                     "complete fronts are not available for designs with further terms of energy or latency"
                     f" ({', '.join(terms)})"
@@ -296,7 +309,11 @@ class FamilyPricer:
         return [self._added_up(members, plan) for members, plan in zip(families, plans, strict=True)]
 
     def _planned(self, number: int, members: FamilyMembers, kinds: dict[_Kind, _Layers]) -> "_Plan":
-        """Plan of a family. Its layers are added to `kinds`, which will be costed."""
+        """Parts of a family, as a `_Plan`. `number` is the index of the family in the call of `prices`.
+
+        The layers of the networks are also added to `kinds`, so that they are costed later. A network is left out if
+        the first member is invalid for it or lacks a memory that a layer needs.
+        """
         assert members.variants is not None
         assert members.accelerator is not None
         networks: dict[str, list[tuple[LayerProblem, int]]] = {}
@@ -318,8 +335,8 @@ class FamilyPricer:
         return parts
 
     def _added_up(self, members: FamilyMembers, plan: "_Plan") -> dict[str, Prices]:
-        """Prices of a family on each network: sums over its layers, added one after the other as in the summary of a
-        run.
+        """Prices of a family, by name of the network. A price is the sum over the layers of the network, added one
+        after the other as in the summary of a run.
         """
         result: dict[str, Prices] = {}
         for name in self.evaluators:
@@ -338,14 +355,17 @@ class FamilyPricer:
         return result
 
     def _refused(self, members: FamilyMembers, name: str) -> Prices:
-        """Prices of a family without costs. The reason is that of its first member."""
+        """Prices of a family that has no costs on the network `name`: all costs are NaN, and status and reason are
+        those of the first member.
+        """
         assert members.accelerator is not None
         cost = self.evaluators[name].cost(members.accelerator)
         assert cost.status in (INVALID, INFEASIBLE), "a design fits alone, and not with the others of its family"
         return Prices.unknown(len(members.indexes), cost.status, cost.reason)
 
     def _parts(self, variants: CoreVariants, layers: Sequence[LayerProblem]) -> list[list[int]]:
-        """Groups of rows of `variants.widths` with equal spatial mappings to try.
+        """Groups of row numbers of `variants.widths`. The search tries the same spatial mappings for all rows of a
+        group.
 
         A group has at most MOST_WIDTHS rows.
         """
@@ -363,9 +383,10 @@ class FamilyPricer:
         ]
 
     def _candidates(self, variants: CoreVariants, row: int, layers: Sequence[LayerProblem]) -> str:
-        """Text of the spatial mappings to try for each layer, with the port widths in row `row` of `variants.widths`.
+        """Text with the spatial mappings that the search tries for each layer, with the port widths in row `row` of
+        `variants.widths`.
 
-        For a layer without a spatial mapping, it has the reason. Equal texts mean equal spatial mappings.
+        If a layer has no spatial mapping, the text has the reason. Equal texts mean equal spatial mappings.
         """
         bits, options = variants.widths[row].tolist(), self.space.options
         count, mixed = options.spatial_count(bounds=False), options.enable_mix_spatial_mapping
@@ -380,15 +401,23 @@ class FamilyPricer:
 
 
 _Plan = list[tuple[np.ndarray, dict[str, list[tuple[_Seen, int]]]]]
-"""Parts of a family. Each part has the positions of its members, and for each network pairs (layer, number of equal
-layers).
+"""Parts of a family, as pairs (positions, networks). The search tries the same spatial mappings for all members of a
+part.
+
+`positions` is an array with the positions of these members in the arrays of `FamilyMembers`. `networks` maps the name
+of a network to a list of pairs (results for a layer, number of equal layers).
 """
 
 
 def _entered(
     kinds: dict[_Kind, _Layers], search: tuple[Stage, ...], layer: LayerProblem, key: int, variants: CoreVariants
 ) -> _Seen:
-    """Part of the core that a layer uses. The layer is added to `kinds`, which will be costed."""
+    """Add a layer to `kinds`, so that it is costed later. `key` is the number of a part of a family, and `variants` has
+    the variants of this part.
+
+    Returns an object for the part of the core that the layer uses. The best loop orders are written into this object
+    later.
+    """
     core, array = layer.core, layer.core.operational_array
     names = tuple(
         (memory.name, tuple((port.name, port.bandwidth_min_bits) for port in memory.ports)) for memory in core.memories
@@ -404,7 +433,9 @@ def _entered(
 
 
 def _price(layers: _Layers, space: Space) -> None:
-    """Find the best loop orders of all layers of one kind on each core, one spatial mapping after the other."""
+    """Find the best loop orders of layers with the same key (`_Kind`), for each object in the values of `layers.seen`.
+    Write them into the attribute `best` of this object. Spatial mappings are tried one after the other.
+    """
     makers = tuple(stage for stage in layers.search[:-1] if stage.gives is not Same)
     spatial: dict[tuple[int, ...], list[TemporalProblem]] = {}
     tried: dict[Unrolling, tuple[TemporalProblem, list[tuple[int, _Seen]]]] = {}
@@ -440,9 +471,9 @@ def _spatial_mappings(makers: tuple[Stage, ...], problem: LayerProblem) -> list[
 
 
 def _batches(mapper: Stage, item: TemporalProblem) -> Iterator[tuple[OrderBatch, int]]:
-    """Batches of the loop orders of a spatial mapping, each with the number of its first order.
+    """Pairs (batch of loop orders of a spatial mapping, number of the first order in the batch).
 
-    There are none if the mapping has no orders.
+    There are no pairs if the spatial mapping has no loop orders.
     """
     first = 0
     try:
@@ -455,6 +486,8 @@ def _batches(mapper: Stage, item: TemporalProblem) -> Iterator[tuple[OrderBatch,
 
 
 def _inner(core: Core, variants: CoreVariants) -> list[int]:
-    """Columns of the ports of the innermost memories. No other ports limit spatial mappings."""
+    """Indexes of the columns of `variants.widths` for the ports of the innermost memories. The widths of other ports do
+    not limit spatial mappings.
+    """
     memories = [core.memories[k] for k in memory_hierarchy(core).inner_memories]
     return [variants.column(memory.name, port.name) for memory in memories for port in memory.ports]

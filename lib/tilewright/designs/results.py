@@ -13,14 +13,15 @@ import pandas
 from tilewright.base.measures import AREA_MM2, EDP_PJ_S, ENERGY_PJ, LATENCY_S
 from tilewright.base.units import PICOJOULES_A_MICROJOULE
 from tilewright.cost.ledger import ACCESSES, term_words
-from tilewright.designs.columns import ODDS, RESULTS, USES
+from tilewright.designs.columns import ODDS, PLAN_GAPS, RESULTS, USES
 from tilewright.designs.laws import LARGEST_WHOLE, value_word
 
-OK, INFEASIBLE, INVALID = "ok", "infeasible", "invalid"
+OK, INFEASIBLE, INVALID, DROPPED = "ok", "infeasible", "invalid", "dropped"
 """Status of a design.
 
 OK: the design has results. INFEASIBLE: no mapping fits for at least one layer. INVALID: the design is not a valid
-accelerator, at all or for this network.
+accelerator, or it is not valid for this network. DROPPED: the design is not searched, because the results of another
+design dominate its lower bounds.
 """
 ALL_NETWORKS = "all networks"
 """Name in place of a network's name, for sums over all networks."""
@@ -30,7 +31,9 @@ SUMMED = "All networks: energies, latencies and EDPs are added up; the area is c
 
 @dataclass(frozen=True)
 class Measure:
-    """Measure of a design: its name and unit for readers, and the factor from this unit to the unit of the column."""
+    """Measure of a design, with its name and unit for readers. A value in the column of the measure, divided by
+    `scale`, has this unit.
+    """
 
     words: str
     unit: str
@@ -42,7 +45,9 @@ class Measure:
         return f"{self.words} [{self.unit}]"
 
     def text(self, value: float) -> str:
-        """Number of a column as text, in the unit for readers and without this unit; "not given" for NaN."""
+        """Text of a value in the unit for readers, without the name of this unit. `value` is in the unit of the column.
+        The text for NaN is "not given".
+        """
         if value != value:
             return "not given"
         scaled = value / self.scale
@@ -68,12 +73,16 @@ USE_MEASURES: dict[str, Measure] = dict(
     )
 )
 """Further measures of designs with several cores, by column."""
+USE_MEASURES |= {
+    column: Measure(f"gap of {words}", "%", 0.01)
+    for column, words in zip(PLAN_GAPS, ("energy", "latency", "EDP"), strict=True)
+}
 
 
 def measures_in_time(table: pandas.DataFrame) -> dict[str, Measure]:
     """Measures of designs with different clocks, in the order of MEASURES.
 
-    Each unit is the largest one in which no latency, or no EDP, of the table is below 1.
+    Latency and EDP have the largest unit in which no value of the table is below 1.
     """
     return {
         ENERGY_PJ: ENERGY,
@@ -91,7 +100,9 @@ def _prefixed(words: str, unit: str, scale: float, values: pandas.Series) -> Mea
 
 
 def uniform(table: pandas.DataFrame, value_names: Sequence[str]) -> pandas.DataFrame:
-    """Table whose measure columns have only numbers, and whose value columns have either numbers or texts."""
+    """Table in which the columns of measures have only numbers, and each column of `value_names` has either only
+    numbers or only texts.
+    """
     changed: dict[str, Any] = {key: pandas.to_numeric(table[key]).astype("float64") for key in MEASURES}
     for name in value_names:
         given = table[name].tolist()
@@ -101,10 +112,11 @@ def uniform(table: pandas.DataFrame, value_names: Sequence[str]) -> pandas.DataF
 
 
 def numbers_or_words(given: Sequence[Any], kinds: Sequence[Any]) -> pandas.Series:
-    """Column of values: numbers if all of `kinds` are numbers, else texts.
+    """Column with the values `given`. If all values in `kinds` are numbers, the column has numbers. Otherwise, it has
+    texts. True and false count as texts. Missing values (None or NaN) in `kinds` are ignored.
 
-    True and false become texts. Missing values of invalid designs (None or NaN) become NaN or ''. If integers are too
-    large for a table, the column has floating-point numbers.
+    Missing values in `given`, which invalid designs have, become NaN in a column of numbers, and '' in a column of
+    texts. If a value in `kinds` is too large for an integer column, the numbers are floating-point numbers.
     """
     known = [value for value in kinds if not _is_nothing(value)]
     if any(isinstance(value, str | bool | np.bool_) for value in known):
@@ -124,9 +136,8 @@ def _plain(value: Any) -> Any:
 
 
 def energy_parts(columns: Sequence[str]) -> dict[str, str]:
-    """Names for readers of the parts of the energy, by column.
-
-    If there are columns by memory, they replace the column of all memory accesses.
+    """Names, for readers, of the parts of the energy, by column. If the energy of accesses is known for each memory,
+    the columns of the single memories replace the column of all memory accesses.
     """
     found = dict(_parts(columns, r"energy_(.+)_pj"))
     memories = {column: term for column, term in found.items() if term.startswith(f"{ACCESSES}_")}
@@ -137,7 +148,7 @@ def energy_parts(columns: Sequence[str]) -> dict[str, str]:
 
 
 def latency_parts(columns: Sequence[str]) -> dict[str, str]:
-    """Names for readers of the parts of the latency, by column."""
+    """Names, for readers, of the parts of the latency, by column."""
     return {column: term_words(part) for column, part in _parts(columns, r"latency_(.+)_cycles")}
 
 

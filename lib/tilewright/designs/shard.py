@@ -1,27 +1,31 @@
 """Shards: Parquet files, each with the costs of some designs of a space on all its networks.
 
-The metadata of a shard name its inputs (parts.py).
+The metadata of a shard contain a digest of the inputs from which the shard was made (parts.py).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas
 
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, EDP_PJ_S, ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
 from tilewright.base.objectives import energy_delay_product
+from tilewright.designs.columns import energy_column
 from tilewright.designs.design_cost import DesignCost, Sharing
 from tilewright.designs.design_evaluator import DesignEvaluator, accelerator_of
 from tilewright.designs.front_odds import part_columns
 from tilewright.designs.parts import SHARD_SCHEMA
 from tilewright.designs.results import INVALID, numbers_or_words
-from tilewright.designs.space import Design, Network, Space, SystemOptions
+from tilewright.designs.space import Design, FusedSystemOptions, Network, Space, SystemOptions
 from tilewright.designs.stamped_tables import read_stamped, write_stamped
 from tilewright.pipeline.sources import parse_workload
+
+if TYPE_CHECKING:
+    from tilewright.designs.fused_systems import FusedBlocks
 
 Row = dict[str, Any]
 
@@ -37,7 +41,9 @@ class ShardContent:
 
 
 class ShardMaker:
-    """Maker of shards: it evaluates designs of a space. It reads the networks when it evaluates the first design."""
+    """Function object that evaluates designs of a space for shards. It reads the networks when it evaluates the first
+    design.
+    """
 
     def __init__(self, space: Space, sharing: Sharing | None = None) -> None:
         self.space = space
@@ -60,9 +66,23 @@ class ShardMaker:
             raise InputError(dict.fromkeys(problems))
         return found
 
+    @cached_property
+    def blocks(self) -> "FusedBlocks":
+        """Searches for the plans of designs, block by block. Only a space whose option `fusion` is `search` has
+        them.
+        """
+        from tilewright.designs.fused_systems import FusedBlocks, FusedEvaluator
+
+        found = {name: one for name, one in self.evaluators.items() if isinstance(one, FusedEvaluator)}
+        return FusedBlocks(self.space, found)
+
     def _evaluator(self, network: Network) -> DesignEvaluator:
         """Evaluator of one network. Raises InputError with all mistakes in the network and the mapping file."""
         options = self.space.options
+        if isinstance(options, FusedSystemOptions):
+            from tilewright.designs.fused_systems import NETWORK_MODEL, FusedEvaluator
+
+            return FusedEvaluator(parse_workload(network.file, model=NETWORK_MODEL), self.space.mapping, options)
         if isinstance(options, SystemOptions):
             from tilewright.designs.evaluate_system import NETWORK_MODEL, SystemEvaluator
 
@@ -75,7 +95,8 @@ class ShardMaker:
     def rows(self, indexes: Iterable[int]) -> Iterator[tuple[list[Row], str]]:
         """Pairs (rows, constraint), one per design.
 
-        `constraint` is the one that excludes the design, and there are then no rows. Otherwise `constraint` is ''.
+        If a constraint excludes the design before evaluation, `constraint` is this constraint, and there are no rows.
+        Otherwise `constraint` is ''.
         """
         for index in indexes:
             design = self.space.design(index)
@@ -85,7 +106,10 @@ class ShardMaker:
                 yield [self._row(design, name, cost) for name, cost in self._costs(design)], ""
 
     def _costs(self, design: Design) -> Iterator[tuple[str, DesignCost]]:
-        """Costs of a design on each network."""
+        """Pairs (name of a network, cost of the design on this network), in the order of the networks."""
+        if isinstance(self.space.options, FusedSystemOptions):
+            yield from self.blocks.costs(design.index).items()
+            return
         refused, accelerator = DesignCost(INVALID, design.problem), None
         if not design.problem:
             try:
@@ -102,26 +126,26 @@ class ShardMaker:
         row |= {ENERGY_PJ: cost.energy_pj, LATENCY_CYCLES: float(cost.latency_cycles)}
         row |= {EDP_PJ_CYCLES: energy_delay_product(cost.energy_pj, cost.latency_cycles), AREA_MM2: cost.area_mm2}
         row |= cost.further
+        row |= cost.texts
         seconds = cost.further.get(LATENCY_S)
         if seconds is not None:
             row[EDP_PJ_S] = energy_delay_product(cost.energy_pj, seconds)
-        row |= {f"energy_{term}_pj": energy for term, energy in cost.energy_terms_pj.items()}
+        row |= {energy_column(term): energy for term, energy in cost.energy_terms_pj.items()}
         row |= {f"energy_memory_{name}_pj": energy for name, energy in cost.memory_energy_pj.items()}
         row |= part_columns(cost.cost_parts, cost.latency_cycles, seconds)
         return row | {f"latency_{part}_cycles": float(cycles) for part, cycles in cost.latency_terms_cycles.items()}
 
 
 def make_rows(space: Space) -> Callable[[Sequence[int]], list[tuple[list[Row], str]]]:
-    """Function that computes the costs of designs, by their indexes, in a separate process.
-
-    Each design is costed individually.
+    """Function that computes the rows of designs, which are given by their indexes. Its results are those of
+    `ShardMaker.rows`. Each process makes this function once.
     """
     maker = ShardMaker(space)
     return lambda indexes: list(maker.rows(indexes))
 
 
 def content_of(space: Space, found: Iterable[tuple[list[Row], str]]) -> ShardContent:
-    """Content of a shard: a table with the rows of its designs."""
+    """Content of a shard. `found` has a pair (rows, constraint) for each of its designs, as from `ShardMaker.rows`."""
     rows: list[Row] = []
     excluded: dict[str, int] = {}
     for own, constraint in found:

@@ -2,15 +2,16 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.errors import KeyPath, Problem, count_of
 from tilewright.base.json_values import JsonObject
+from tilewright.base.parameters import PositiveCount, parameters_of
 from tilewright.base.profile import CORRECTED
 from tilewright.designs.columns import ODDS, RESULTS, USES
 from tilewright.designs.laws import Expression, ExpressionError, Value
@@ -18,6 +19,7 @@ from tilewright.hardware.text_edits import with_values
 from tilewright.multicore.allocation.options import AllocationParameters
 from tilewright.multicore.nodes.tiling_options import TilingOptions
 from tilewright.multicore.scheduling.options import ScheduleSettings
+from tilewright.pipeline.configuration.fusion_options import FusionOptions, PlanEffort, PlanSchedule
 from tilewright.search.options import CnSearchOptions, SearchOptions
 
 if TYPE_CHECKING:
@@ -27,20 +29,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SystemOptions(CnSearchOptions, TilingOptions, AllocationParameters, ScheduleSettings):
-    """Options for designs with several cores: of the search on a core, the division into computation nodes, the search
-    for an allocation, and the schedules.
+    """Options for designs with several cores, if fusion is not searched: options of the search on a core, of the
+    division into computation nodes, of the search for an allocation, and of the schedules.
     """
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
-        """Mistakes in options that exclude each other."""
+        """Mistakes that arise because some options exclude each other."""
         yield from CnSearchOptions.conflicts(self, wrong)
         yield from TilingOptions.conflicts(self, wrong)
 
     def without_effect(self) -> dict[str, str]:
-        """Reason why an option has no effect, by name of the option. Options of engines that are not used have no
-        effect.
+        """Reason why an option has no effect, by name of the option. For example, an option has no effect if it belongs
+        to a search engine that is not used.
 
-        `seed` always has an effect, because the search for an allocation uses it.
+        `seed` is never in the table, because the search for an allocation uses it.
         """
         return {name: why for name, why in super().without_effect().items() if name != "seed"}
 
@@ -50,18 +52,76 @@ class SystemOptions(CnSearchOptions, TilingOptions, AllocationParameters, Schedu
         return tiling | {name: encode(value) for name, value in self.as_dict().items() if name not in tiling}
 
 
-SpaceOptions = SearchOptions | SystemOptions
-KINDS: dict[bool, type[SpaceOptions]] = {False: SearchOptions, True: SystemOptions}
-"""Class of the options, by whether designs have several cores."""
-DEFAULTS: dict[bool, Mapping[str, Any]] = {
-    False: {"model": CORRECTED.name, "exploit_data_locality": True, "bounds": True},
-    True: {},
-}
-"""Defaults that differ from those of `SearchOptions`.
+@dataclass(frozen=True, eq=False, repr=False)
+class FusedSystemOptions(PlanSchedule, PlanEffort, CnSearchOptions):
+    """Options for designs with several cores, if fusion is searched: options of the search on a core, of the search for
+    plans, and of the schedules.
+    """
 
-Without data locality, a larger memory would never pay off. With bounds, the answer states gaps of mappings on the
-front.
+    fusion: Literal["search"] = "search"
+    """`search`: for each design, a search chooses stacks, tiles, parts, cores and schedule options, as in `tilewright
+    fuse`. If the key is absent, all designs have the same tiles, and a search chooses only the cores.
+    """
+    search_block: PositiveCount = 8
+    """Number of consecutive designs in a block. The designs of a block are searched one after another. A search can
+    start from the plan of another design of the same block. The lower bounds of a design are compared only with results
+    of the same block; if such a result dominates them, the design is dropped.
+    """
+
+    def without_effect(self) -> dict[str, str]:
+        """Reason why an option has no effect, by name of the option. `seed` always has an effect."""
+        return {name: why for name, why in super().without_effect().items() if name != "seed"}
+
+    @property
+    def of_search(self) -> FusionOptions:
+        """Options of the search for a plan of one design. Only numbers of plans and schedules limit the search, so that
+        its result does not depend on the speed of the machine.
+        """
+        return self.part(FusionOptions, fusion_time_budget_s=None, fusion_cpu_budget_s=None, jobs=1)
+
+
+SpaceOptions = SearchOptions | SystemOptions | FusedSystemOptions
+KINDS: tuple[type[SpaceOptions], ...] = (SearchOptions, SystemOptions, FusedSystemOptions)
+"""Classes of the search options: for one core, for several cores, and for several cores with searched fusion."""
+FUSION = "fusion"
+"""Name of the option for searched fusion. If a space file gives this option, its options have the class
+FusedSystemOptions.
 """
+DEFAULTS: dict[type[SpaceOptions], Mapping[str, Any]] = {
+    SearchOptions: {"model": CORRECTED.name, "exploit_data_locality": True, "bounds": True},
+    SystemOptions: {},
+    FusedSystemOptions: {"nb_schedules": 500},
+}
+"""Defaults that differ from those of the classes of options.
+
+* `exploit_data_locality`: data stay on chip between layers, because otherwise a larger memory would never pay off.
+* `bounds`: lower bounds are computed, so that the answer can state the gaps between them and the mappings of designs
+  on the front.
+* `nb_schedules`: a search for plans makes few schedules, because a space has many designs.
+"""
+
+
+def kind_of_options(is_of_systems: bool, given: Container[str]) -> type[SpaceOptions]:
+    """Class of the search options. `is_of_systems` is true if the designs have several cores. `given` has the names of
+    the options in the space file.
+    """
+    if not is_of_systems:
+        return SearchOptions
+    return FusedSystemOptions if FUSION in given else SystemOptions
+
+
+def option_of_other_kind(kind: type[SpaceOptions], name: str) -> str:
+    """Message on an option that only designs of another kind have; '' for any other name."""
+    owners = [other for other in KINDS if name in {one.name for one in parameters_of(other)}]
+    if not owners or kind in owners:
+        return ""
+    if kind is SearchOptions:
+        return "is only for an accelerator with several cores, but the base has one core"
+    if SearchOptions in owners:
+        return "no such setting for designs with several cores"
+    if kind is SystemOptions:
+        return f"is only for designs whose fusion is searched: add `{FUSION}: search`"
+    return f"is only for designs whose fusion is not searched: remove this key, or the key `{FUSION}`"
 
 
 def stated_options(options: SpaceOptions) -> JsonObject:
@@ -77,7 +137,8 @@ MOST_KEPT = 2**16
 is computed for each design.
 """
 _TRIED = 1000
-"""Number of designs that are tried one by one, before all combinations are checked together."""
+"""Number of designs that are tried one by one to find an allowed design, before all combinations are checked together.
+"""
 
 
 @dataclass(frozen=True)
@@ -104,10 +165,12 @@ class Design:
     Callers must not change this dict, because designs share their common parts.
     """
     excluded_by: str = ""
-    """Constraint before evaluation that the design violates; '' if it meets all of them."""
+    """Text of the first constraint that the design violates, among the constraints that are checked before evaluation;
+    '' if there is none.
+    """
     problem: str = ""
-    """Reason why there is no hardware file: a law cannot be computed, such as a division by zero. '' if there is a
-    file.
+    """Reason why there is no hardware file: a law or a constraint cannot be computed, such as a division by zero. '' if
+    there is a file.
     """
 
 
@@ -119,7 +182,7 @@ class Outline:
     """Settings of axes, then of laws. () if there is no hardware file; `problem` then has the reason."""
     excluded_by: str = ""
     problem: str = ""
-    """Reason why there is no hardware file, as in `Design`. `excluded_by` is also as in `Design`."""
+    """Reason why there is no hardware file: a law or a constraint cannot be computed. '' if there is a file."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +192,8 @@ class Axis:
     name: str
     values: tuple[Value, ...]
     settings: tuple[tuple[tuple[KeyPath, Any], ...], ...]
-    """Settings in the base, for each value of the axis."""
+    """Changes of the base for each value of the axis, in the order of `values`. A change is a pair (path, new value).
+    """
 
 
 @dataclass(frozen=True)
@@ -140,7 +204,8 @@ class Formula:
     axes: tuple[int, ...]
     """Indexes of the axes on which the expression depends, directly or through laws."""
     is_kept: bool
-    """True if the values are stored for each combination of axis values. They are stored if there are few combinations.
+    """True if the value of the formula is stored for each combination of axis values. Values are stored if there are at
+    most MOST_KEPT combinations.
     """
     kept: dict[tuple[int, ...], "_Outcome"] = field(default_factory=dict, compare=False, repr=False)
 
@@ -195,12 +260,17 @@ class Space:
     designs.
     """
     row_names: tuple[str, ...] = ()
-    """Names of the designs in the sheet; () if it has none."""
+    """Names of the designs in the design sheet; () if the space has no sheet, or if the sheet has no names."""
 
     @property
     def is_of_systems(self) -> bool:
         """True if the designs have several cores."""
         return "cores" in self.base
+
+    @property
+    def block_size(self) -> int:
+        """Number of consecutive designs whose searches depend on each other; 1 if designs are independent."""
+        return self.options.search_block if isinstance(self.options, FusedSystemOptions) else 1
 
     @property
     def value_names(self) -> tuple[str, ...]:
@@ -212,7 +282,9 @@ class Space:
         return math.prod(self._sizes) if self.rows is None else len(self.rows)
 
     def design(self, index: int) -> Design:
-        """Design with this index. It depends only on the space and the index. Raises IndexError if there is none."""
+        """Design with this index. It depends only on the space and the index. Raises IndexError if there is no such
+        design.
+        """
         positions = self.positions(index)
         values = self._axis_values(positions)
         found = self._law_outcomes(positions)
@@ -222,7 +294,9 @@ class Space:
         return Design(index, values, hardware, outline.excluded_by, outline.problem)
 
     def values(self, index: int) -> dict[str, Value]:
-        """Values of the design with this index, as constraints read them. Raises IndexError if there is none."""
+        """Values of the design with this index, as constraints read them. Raises IndexError if there is no such
+        design.
+        """
         positions = self.positions(index)
         outcomes = ((law, self._outcome(law.formula, positions)) for law in self.laws if law.path is None)
         named = {law.key: outcome.value for law, outcome in outcomes if not outcome.problem}
@@ -230,9 +304,10 @@ class Space:
 
     @cached_property
     def known_values(self) -> dict[str, tuple[Value, ...]]:
-        """Values that designs of the space can have, by column of `value_names`.
+        """Possible values of each axis and of each law that defines a name, by name of the axis or law.
 
-        They include values of designs that a table lacks. Laws with too many values are left out.
+        Values of designs without results are included. A law is left out if it depends on more than MOST_KEPT
+        combinations of axis values.
         """
         found = {axis.name: axis.values for axis in self.axes}
         for law in self.laws:
@@ -243,7 +318,7 @@ class Space:
         return found
 
     def outline(self, index: int) -> Outline:
-        """Settings that turn the base into the design with this index. Raises IndexError if there is none."""
+        """Settings that turn the base into the design with this index. Raises IndexError if there is no such design."""
         positions = self.positions(index)
         return self._outline(positions, self._law_outcomes(positions))
 
@@ -275,7 +350,9 @@ class Space:
         return ""
 
     def count_allowed(self) -> int:
-        """Number of designs that meet all constraints before evaluation, and whose laws can be computed."""
+        """Number of designs that meet all constraints that are checked before evaluation, and whose laws can be
+        computed.
+        """
         if self.rows is not None:
             return sum(map(self._is_allowed, self.rows))
         allowed = self._allowed_combinations()
@@ -288,9 +365,10 @@ class Space:
         return f"{count_of(len(self), 'design')}{left}, on {networks}"
 
     def first_allowed(self) -> int | None:
-        """Index of the first design that meets all constraints before evaluation, and whose laws can be computed.
+        """Index of the first design that meets all constraints that are checked before evaluation, and whose laws can
+        be computed.
 
-        None if there is none.
+        None if there is no such design.
         """
         tried = len(self) if self.rows is not None else min(len(self), _TRIED)
         found = next((index for index in range(tried) if self._is_allowed(self.positions(index))), None)
@@ -316,7 +394,9 @@ class Space:
         return {axis.name: place for place, axis in enumerate(self.axes)}
 
     def positions(self, index: int) -> tuple[int, ...]:
-        """Index of the value of each axis, for the design with this index. Raises IndexError if there is none."""
+        """Index of the value of each axis, for the design with this index. Raises IndexError if there is no such
+        design.
+        """
         if not 0 <= index < len(self):
             raise IndexError(index)
         if self.rows is not None:
@@ -334,7 +414,7 @@ class Space:
         return [(law, self._outcome(law.formula, positions)) for law in self.laws]
 
     def _outline(self, positions: Sequence[int], found: Sequence[tuple[Law, _Outcome]]) -> Outline:
-        """Settings of a design. `found` has its laws with their outcomes."""
+        """Settings of a design. `found` has the outcome of each law for this design."""
         problem = next((f"{law.key}: {outcome.problem}" for law, outcome in found if outcome.problem), "")
         if problem:
             return Outline((), problem=problem)
@@ -372,7 +452,9 @@ class Space:
             return _Outcome(0, str(error))
 
     def _exclusion(self, positions: Sequence[int]) -> tuple[str, str]:
-        """Pair (first violated constraint, reason why a constraint cannot be computed). Each is '' if there is none."""
+        """Pair (text of the violated constraint, reason why a constraint cannot be computed). It describes the first
+        constraint of `constraints_before` that is violated or cannot be computed. At least one element is ''.
+        """
         for constraint in self.constraints_before:
             outcome = self._outcome(constraint, positions)
             if outcome.problem:
@@ -386,7 +468,11 @@ class Space:
         return not outcome.problem and bool(outcome.value or not is_constraint)
 
     def _conditions(self) -> Iterator[tuple[Formula, bool]]:
-        """Pairs (formula, whether it is a constraint), one for each formula that can rule out a design."""
+        """Pairs (formula, True if it is a constraint), for all laws, and for all constraints that are checked before
+        evaluation.
+
+        A constraint rules out a design that violates it. A law rules out a design for which the law cannot be computed.
+        """
         yield from ((law.formula, False) for law in self.laws)
         yield from ((constraint, True) for constraint in self.constraints_before)
 
@@ -394,10 +480,11 @@ class Space:
         return all(self._holds(formula, is_constraint, positions) for formula, is_constraint in self._conditions())
 
     def _allowed_combinations(self) -> "NDArray[np.bool_]":
-        """Array with one dimension per axis: True for each allowed combination of axis values.
+        """Array with one dimension per axis of the space: True for each combination of axis values that meets all
+        conditions (`_conditions`).
 
-        If no condition depends on an axis, the array has length 1 in this axis, which stands for all values. Each
-        condition is computed only over the axes on which it depends.
+        If no condition depends on an axis, the array has length 1 in the dimension of this axis, and the single element
+        stands for all values. Each condition is computed only over the axes on which it depends.
         """
         import numpy as np  # the rules of the pipeline read spaces too
 

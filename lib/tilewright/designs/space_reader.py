@@ -20,7 +20,6 @@ from tilewright.designs.axes_reader import AxesReader, read_sheet
 from tilewright.designs.laws import Expression, ExpressionError, Value, read_expression
 from tilewright.designs.space import (
     DEFAULTS,
-    KINDS,
     MOST_KEPT,
     RESULTS,
     Axis,
@@ -29,6 +28,8 @@ from tilewright.designs.space import (
     Network,
     Space,
     SpaceOptions,
+    kind_of_options,
+    option_of_other_kind,
 )
 from tilewright.designs.space_schema import SpaceFile, check_name
 from tilewright.hardware.core import Accelerator
@@ -50,15 +51,16 @@ class SystemBase:
 
     document: YamlDocument
     """Content of the accelerator file, with the core files by name under CORES. `cores` and `offchip_core` use these
-    names.
-    """
+    names."""
     parts: Table[str, YamlDocument] = field(default_factory=dict)
-    """Core files by name. Cores that the accelerator file itself contains are left out."""
+    """Contents of core files, and of cores that the space file adds, by name of the core. Cores that the accelerator
+    file itself contains are left out."""
     space_file: str = ""
     """Path of the space file, which can also contain cores under CORES."""
 
     def told(self, problem: Problem) -> Problem:
-        """Problem with a part of a core file, with the file, line and path in this core file.
+        """Copy of a problem in the content of a core (`parts`), with the file, the line and the path of the wrong
+        value.
 
         Other problems are returned unchanged.
         """
@@ -75,9 +77,9 @@ class SystemBase:
 def system_base(
     document: YamlDocument, further: Table[str, YamlDocument], problems: Problems, space_file: str = ""
 ) -> SystemBase | None:
-    """Base from an accelerator file and the cores `further` that the space adds.
+    """Base with several cores: an accelerator file, and the cores `further` that the space file adds.
 
-    If a core file is missing or cannot be read, the mistake is recorded, and the result is None.
+    If a core file is missing or cannot be read, this is reported in `problems`, and the result is None.
     """
     contained = contained_cores(document.data)
     parts: dict[str, YamlDocument] = {}
@@ -102,9 +104,9 @@ def system_base(
 
 
 def _paths(document: YamlDocument, problems: Problems) -> dict[KeyPath, Path] | None:
-    """Paths of the core files, by the path in the accelerator file that names the core.
+    """Path of each core file. The keys are the positions in the accelerator file at which the core files are named.
 
-    If a file is missing, the mistake is recorded, and the result is None.
+    If core files are missing, each is reported in `problems`, and the result is None.
     """
     folder = Path(document.file).parent
     found: dict[KeyPath, Path] = {}
@@ -158,7 +160,8 @@ class _Reader:
         self.sheet_file = ""
 
     def space(self) -> Space | None:
-        """Design space of the file. None if the file has mistakes, which are recorded."""
+        """Design space of the file. None if the base, axes, laws, constraints or design sheet have mistakes. Mistakes
+        are reported in `problems`."""
         entry, problems = self.entry, self.problems
         name, networks, options = self._name(), self._networks(), self._options()
         mapping = self._file(("mapping",), entry.mapping)
@@ -229,24 +232,26 @@ class _Reader:
             return name
 
     def _options(self) -> SpaceOptions:
-        kind, defaults = KINDS[self.system is not None], DEFAULTS[self.system is not None]
         given = self.entry.options or {}
+        kind = kind_of_options(self.system is not None, given)
         try:
-            made = made_of(kind, {**defaults, **given})
+            made = made_of(kind, {**DEFAULTS[kind], **given})
             for name, why in made.without_effect().items():
                 if name in given:
                     self.problems.unused(("options", name), why)
             return made
         except InputError as error:
             for one in error.problems:
-                file, line, path = self.document.place_of(("options", one.path.partition("[")[0]))
-                self.problems.found.append(replace(one, file=file, line=line, path=path))
+                name = one.path.partition("[")[0]
+                file, line, path = self.document.place_of(("options", name))
+                told = option_of_other_kind(kind, name) or one.message
+                self.problems.found.append(replace(one, file=file, line=line, path=path, message=told))
             return kind()
 
     def _file(self, path: KeyPath, written: str | None) -> Path | None:
-        """Path of a file that the space file names relative to its folder.
+        """Path of a file. `written` is the path in the space file, relative to the folder of the space file.
 
-        If there is no such file, the mistake is recorded, and the result is None.
+        If there is no such file, this is reported in `problems`, and the result is None.
         """
         if not written:
             return None
@@ -267,9 +272,9 @@ class _Reader:
         return self.system.document if self.system else None
 
     def _further_cores(self, is_system: bool) -> dict[str, YamlDocument] | None:
-        """Cores that the space adds to the base.
+        """Cores that the space adds to the base, by name.
 
-        If a core cannot be used, the mistake is recorded, and the result is None.
+        If a core cannot be used, this is reported in `problems`, and the result is None.
         """
         found = {}
         for name, given in (self.entry.core_files or {}).items():
@@ -285,9 +290,10 @@ class _Reader:
         return usable if len(usable) == len(self.entry.core_files or {}) else None
 
     def _hardware_document(self, path: KeyPath, given: str | dict[str, Any] | None) -> YamlDocument | None:
-        """Content of a hardware file, which the space file names or contains at the place `path`.
+        """Document of a hardware file. `given` is the path of this file or its content, and `path` is the position of
+        `given` in the space file.
 
-        If it is not a hardware file, the mistakes are recorded, and the result is None.
+        If the document is not that of a hardware file, the mistakes are reported in `problems`, and the result is None.
         """
         if isinstance(given, dict):
             lines = self.document.lines.items()
@@ -306,7 +312,8 @@ class _Reader:
     def _axes(self) -> tuple[tuple[Axis, ...], tuple[tuple[int, ...], ...] | None, tuple[str, ...]]:
         """Triple (axes, rows of the design sheet, names of the designs in the sheet).
 
-        The rows are None without a sheet. The names are () if there are none.
+        A row of the sheet is a design, given by the index of its value for each axis. If there is no sheet, the rows
+        are None. If there are no names, the names are ().
         """
         entries = self.entry.axes or {}
         if self.entry.designs is None and not self.problems.has("designs"):
@@ -348,7 +355,7 @@ class _Reader:
     def _constraints(
         self, axes: Sequence[Axis], laws: Sequence[Law]
     ) -> tuple[tuple[Formula, ...], tuple[Formula, ...]]:
-        """Pair (constraints before evaluation, constraints on results)."""
+        """Pair (constraints that are checked before evaluation, constraints on results)."""
         before: list[Formula] = []
         after: list[Formula] = []
         named = [key for key in self.entry.laws or {} if "." not in key]
@@ -374,7 +381,8 @@ class _Reader:
             return None
 
     def _knows(self, path: KeyPath, expression: Expression, known: Sequence[str], later: Sequence[str] = ()) -> bool:
-        """True if all names in an expression are known. Each unknown name is recorded as a mistake."""
+        """True if all names in an expression are in `known`. Each other name is reported as a problem at `path`. For a
+        name in `later`, the message says that the name is not defined yet."""
         unknown = [name for name in expression.names if name not in known]
         for name in unknown:
             if name in later:
@@ -398,9 +406,10 @@ class _Reader:
         return Formula(expression, used, math.prod(len(axes[place].values) for place in used) <= MOST_KEPT)
 
     def _check_uses(self, axes: Sequence[Axis], formulas: Sequence[Formula]) -> None:
-        """Record each axis without effect: no path, law or constraint uses it, so all its values make the same design.
+        """Report each axis without effect as a problem: no path, law or constraint uses the axis, so all its values
+        make the same design.
 
-        If a law or a constraint cannot be read, no axis is recorded, because that law or constraint could use any axis.
+        If a law or a constraint cannot be read, no axis is reported, because that law or constraint could use any axis.
         """
         if self.problems.has("laws") or self.problems.has("constraints"):
             return
@@ -425,7 +434,9 @@ class _Reader:
     # the first design -------------------------------------------------------------------------------------------------
 
     def _check_first_design(self, space: Space) -> None:
-        """Record the mistakes in the first design that meets the constraints, in its core, and in the mapping file."""
+        """Report the problems of the first allowed design, and the problems of the mapping file with this design. A
+        design is allowed if it meets all constraints that are checked before evaluation and its laws can be computed.
+        If no design is allowed, report this as a problem."""
         told: list[str] = []
         mapping = self.problems.attempt(read_mapping, space.mapping, told) if space.mapping else None
         if mapping is not None and any(entry.spatial_mapping for entry in mapping.entries):
@@ -460,7 +471,8 @@ class _Reader:
             self.problems.found += check_mapping_against_core(mapping, accelerator.cores[0], str(space.mapping))
 
     def _notice_faults_of_base(self, space: Space, document: YamlDocument) -> None:
-        """Record a notice for each wrong value of the base that the space replaces, so that it has no effect."""
+        """Report a notice for each wrong value in the base that the space replaces, and that therefore has no
+        effect."""
         of_base = Problems(document)
         of_base.attempt(accelerator_of, replace(document, data=space.base))
         for problem in of_base.found:
@@ -469,7 +481,8 @@ class _Reader:
                 self.problems.notices.append(Unused(self._of_base(told)))
 
     def _check_core_names(self, mapping: Mapping, accelerator: Accelerator, file: str) -> None:
-        """Record the cores that the mapping file names but the first design does not have."""
+        """Report each core id in the mapping file that does not exist in the first allowed design of the space, or that
+        belongs to a core that computes nothing."""
         from tilewright.pipeline.stages.preflight.cores import CoreNames, check_ids
 
         assert isinstance(accelerator, MultiCoreAccelerator)
@@ -478,7 +491,7 @@ class _Reader:
         self.problems.found += problems.found
 
     def _notice_fixed_arrays(self) -> None:
-        """Record a notice if the array size varies while the mapping file unrolls loops by fixed factors."""
+        """Report a notice if the array varies between designs while the mapping file unrolls loops by fixed factors."""
         setter = next((one for one in self.axes.setters if "operational_array" in one.path), None)
         if setter is not None:
             where = self.document.dotted(setter.place)
@@ -489,10 +502,10 @@ class _Reader:
             self.problems.notice(("mapping",), message)
 
     def _tell_of_design(self, space: Space, index: int, document: YamlDocument, found: Sequence[Problem]) -> None:
-        """Record the mistakes in the hardware of a design.
+        """Report the problems `found` in the hardware of a design.
 
-        Each is reported at the place in the space file that sets the wrong value. If the space does not set it, it is
-        reported in the base.
+        Each problem is reported at the place in the space file that sets the wrong value. If the space does not set the
+        value, the problem is reported in the base.
         """
         of_base = Problems(document)
         of_base.attempt(accelerator_of, replace(document, data=space.base))
@@ -508,14 +521,16 @@ class _Reader:
             self.problems.found.append(self._of_base(problem) if place is None else problem)
 
     def _of_base(self, problem: Problem) -> Problem:
-        """Problem with the base, with the file and the place of the wrong value."""
+        """Problem in the base, with the file and the path at which the wrong value is written. These are in a core
+        file, or in the space file if the space file contains the base."""
         moved = problem if self.system is None else self.system.told(problem)
         if moved == problem and isinstance(self.entry.accelerator, dict) and problem.file == self.document.file:
             return replace(problem, path=f"accelerator.{problem.path}")
         return moved
 
     def _places_of(self, space: Space, index: int, document: YamlDocument) -> Iterator[tuple[str, KeyPath]]:
-        """Pairs (path in the hardware file as text, place in the space file that sets its value in a design)."""
+        """Pairs (path in the hardware file as text, place in the space file at which the design's value for this path
+        is set)."""
         values = space.design(index).values
         for setter in self.axes.setters:
             if not setter.choice or values[setter.axis] == setter.choice:
@@ -523,5 +538,5 @@ class _Reader:
 
 
 def _is_within(path: str, above: str) -> bool:
-    """True if a path is `above` or a path below it. Both are texts."""
+    """True if `path` is equal to the path `above`, or lies below it. Both paths are texts."""
     return re.match(rf"{re.escape(above)}($|[.\[])", path) is not None

@@ -25,21 +25,24 @@ from tilewright.base.validation import (
     table_or_value,
 )
 from tilewright.designs.laws import LARGEST_WHOLE, Value
-from tilewright.designs.space import DEFAULTS, KINDS
+from tilewright.designs.space import DEFAULTS, KINDS, FusedSystemOptions, SystemOptions
 from tilewright.pipeline.configuration.schema import parameter_schema
+from tilewright.search.options import SearchOptions
 
 _VALUE_SCHEMA = JsonSchema({"type": ["number", "string", "boolean"]})
 
 
 def check_value(value: Any) -> Value:
-    """Value that an axis or a law can have. Raises FieldError for any other value."""
+    """Check that an axis or a law can have the value `value`, and return it. Raises FieldError if not."""
     if not isinstance(value, int | float | str) or value == "":
         raise FieldError("must be a number, text, true or false")
     return value if isinstance(value, str) else _usual_number(value)
 
 
 def _usual_number(value: int | float) -> int | float:
-    """Number that tables can hold. Raises FieldError for any other number."""
+    """Check that tables can hold the number `value`, and return it. Raises FieldError if it is not finite, or is an
+    integer that is too large.
+    """
     if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
         raise FieldError("is an integer that is too large", f"{-LARGEST_WHOLE} to {LARGEST_WHOLE}")
     if not math.isfinite(value):
@@ -48,7 +51,9 @@ def _usual_number(value: int | float) -> int | float:
 
 
 def check_number(value: Any) -> int | float:
-    """Number other than true and false. Raises FieldError for any other value."""
+    """Check that `value` is a number that tables can hold, and return it. Raises FieldError if not; true and false do
+    not count as numbers.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise FieldError("must be a number")
     return _usual_number(value)
@@ -63,7 +68,7 @@ def parse_paths(value: Any) -> tuple[str, ...]:
 
 
 def check_name(text: str) -> str:
-    """Text that can be part of a folder name. Raises FieldError for any other text."""
+    """Check that `text` can be part of a folder name, and return it. Raises FieldError if not."""
     if re.fullmatch(NAME_PATTERN, text) is None:
         raise FieldError("not a name", "letters, digits, _ . + -")
     return text
@@ -92,7 +97,7 @@ class AxisEntry(_Range):  # type: ignore[misc]
     several values."""
 
     to: Number | None = None
-    """Upper limit of a range. It is a value of the range only if a step ends exactly there."""
+    """Upper limit of a range. It is itself a value only if a step of the range ends exactly at this limit."""
     factor: Number | None = None
     """Factor between a value of the range and the next value."""
     step: Number | None = None
@@ -103,13 +108,15 @@ class AxisEntry(_Range):  # type: ignore[misc]
     """Choices by name. Each choice maps dotted paths in the accelerator to the values that it sets there, which can be
     tables."""
     path: Paths | None = None
-    """Dotted path in the accelerator that gets the value of the axis, or a list of such paths. Without a path, only
-    laws and constraints use the axis, by its name."""
+    """Dotted path in the accelerator that gets the value of the axis, or a list of such paths. If there is no path,
+    only laws and constraints use the axis, by its name.
+    """
 
 
 class SpaceFile(TableModel):
     """Design space: a base accelerator, axes that vary values of the base, laws that derive further values, and
-    constraints that designs must meet."""
+    constraints that designs must meet.
+    """
 
     name: FolderName | None = None
     """Name of the space; the default is the name of the file."""
@@ -137,27 +144,38 @@ class SpaceFile(TableModel):
     objectives: Annotated[list[MeasureName], Field(min_length=1)] = Field(default=[ENERGY_PJ, LATENCY_CYCLES, AREA_MM2])
     """Objectives of the Pareto front."""
     options: dict[Name, Any] = Field(default={})
-    """Options of the search, as in a configuration. For one core, the defaults of a space are `model: corrected` and
-    `exploit_data_locality: true`."""
+    """Options of the search, as in a configuration. Some defaults differ from those of a configuration: for one core
+    `model: corrected`, `exploit_data_locality: true` and `bounds: true`; for searched fusion `nb_schedules: 500`.
+    """
     designs: Name | None = None
     """Path of a design sheet, which replaces the values of the axes. The sheet is a TSV file (CSV if its name ends in
     .csv) with one row per design. Its columns are axes or dotted paths; a column `design` has the names of the
     designs."""
     shard_designs: PositiveCount | None = None
-    """Number of designs that one job evaluates; by default, as many designs as take some minutes."""
+    """Number of designs that one job evaluates. The default is 500, or one block of `search_block` designs if fusion is
+    searched.
+    """
+
+
+def _only(name: str) -> str:
+    """Sentence on the kinds of designs that have the option `name`; '' if all kinds have it."""
+    owners = tuple(kind for kind in KINDS if name in {one.name for one in parameters_of(kind)})
+    return {
+        (SearchOptions,): " Only with one core.",
+        (SystemOptions,): " Only with several cores, without searched fusion.",
+        (FusedSystemOptions,): " Only with several cores and searched fusion.",
+        (SystemOptions, FusedSystemOptions): " Only with several cores.",
+    }.get(owners, "")
 
 
 def space_schema() -> JsonObject:
     """JSON Schema of the space file."""
     schema = json_schema(SpaceFile, "tilewright design space", "Accelerators to explore, for some networks.")
     options: dict[str, Any] = {}
-    for is_system, kind in KINDS.items():
-        others = {one.name for one in parameters_of(KINDS[not is_system])}
-        only = " Only with several cores." if is_system else " Only with one core."
+    for kind in KINDS:
         for one in parameters_of(kind):
-            sentence = one.sentence if one.name in others else one.sentence + only
-            options.setdefault(one.name, parameter_schema(one) | {"description": sentence})
-        for name, value in DEFAULTS[is_system].items():
+            options.setdefault(one.name, parameter_schema(one) | {"description": one.sentence + _only(one.name)})
+        for name, value in DEFAULTS[kind].items():
             options[name]["default"] = value
     schema["properties"]["options"] |= {"properties": options, "additionalProperties": False}
     return schema

@@ -28,7 +28,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pandas.Dat
 
 
 def write_stamped(path: Path, table: pandas.DataFrame, said: Mapping[str, Any]) -> None:
-    """Write a table with its metadata, which contain `schema` and `digest`. Equal content gives equal bytes."""
+    """Write a table with the metadata `said`, which contain `schema` and `digest`. Equal content gives equal bytes."""
     arrow = pyarrow.Table.from_pandas(table, preserve_index=False)
     metadata = {**(arrow.schema.metadata or {}), _METADATA: canonical_text(said).encode()}
     buffer = io.BytesIO()
@@ -49,7 +49,7 @@ def read_stamped(path: Path, schema: str) -> tuple[pandas.DataFrame, dict[str, A
 
 
 def digest_in(path: Path, schema: str) -> str:
-    """Digest that a file states. '' if the file is missing or damaged, or has another schema than `schema`."""
+    """Digest that a file contains. '' if the file is missing or damaged, or has another schema than `schema`."""
     try:
         content = io.BytesIO(read_sealed(path))
         return str(_said(pyarrow.parquet.read_schema(content), schema)["digest"])

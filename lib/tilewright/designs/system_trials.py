@@ -1,9 +1,9 @@
 """Trials of changes to a run on several cores: its allocation is evaluated on changed hardware, and new searches are
 made.
 
-To evaluate the allocation, the cost tables of changed cores are made again, and the schedule is simulated with them.
-The results are those of `tilewright cost` and `tilewright schedule` with the changed files and a `mapping.yaml` that
-fixes the allocation.
+To evaluate the allocation, the cost tables of changed cores are computed again, and the schedule is simulated with
+these tables. The results are those of `tilewright cost` and `tilewright schedule` with the changed files and a
+`mapping.yaml` that fixes the allocation.
 """
 
 import math
@@ -43,15 +43,16 @@ class ExplainedSystemRun:
     """Content of the run's accelerator file, with its cores under `core_files`."""
     costed: CostedCnProblem
     allocation: Integers
-    """[CN] index of the core that runs the CN"""
+    """Index of the core that runs each computation node, as an array [node]."""
     now: Outcome
     """Costs of the run."""
     objective: str
     search: CnSearchOptions
-    """Options of the search for the mappings in cost tables."""
+    """Options of the search for the mappings from which cost tables are made."""
     settings: ScheduleSettings
     options: SystemOptions | None
-    """Options of a new search, with those of the search for an allocation. None if the run allows no new search."""
+    """Options of a new search, including those of the search for an allocation. None if the run allows no new search.
+    """
     same_words = "same\nallocation"
     most_sets = 24  # a set costs new tables and a schedule
     holds_searches = False
@@ -76,9 +77,8 @@ class ExplainedSystemRun:
         return _outcome(schedule)
 
     def searcher(self) -> Callable[[MultiCoreAccelerator], Found]:
-        """Function that searches an allocation for a changed accelerator.
-
-        The allocation is also evaluated on the accelerator of the run.
+        """Function that searches an allocation for a changed accelerator. The found allocation is also evaluated on the
+        accelerator of the run.
         """
         given = self.costed.descriptions
         assert self.options is not None
@@ -113,7 +113,9 @@ def _outcome(schedule: Schedule) -> Outcome:
 
 
 def _changed_cores(before: MultiCoreAccelerator, after: MultiCoreAccelerator) -> tuple[str, ...]:
-    """Core files whose cost tables change, because the core or the off-chip core has changed."""
+    """Names of the core files whose cost tables must be computed again, because the core of the file or the off-chip
+    core has changed.
+    """
     names = tuple(after.distinct_cores)
     off_chip = after.offchip_core_id
     if off_chip is not None and before.core_of[off_chip] != after.core_of[off_chip]:

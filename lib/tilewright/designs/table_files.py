@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas
 
+from tilewright.base.errors import count_of
 from tilewright.base.unused import with_unused
 from tilewright.designs.answer import Answer
 from tilewright.designs.columns import (
@@ -18,9 +19,9 @@ from tilewright.designs.columns import (
 )
 from tilewright.designs.front import Front
 from tilewright.designs.front_odds import FRONT_PROBABILITY
-from tilewright.designs.results import ALL_NETWORKS
+from tilewright.designs.results import ALL_NETWORKS, OK
 from tilewright.results.paper_tables import write_table
-from tilewright.results.text_tables import write_csv, write_parquet
+from tilewright.results.text_tables import write_parquet
 
 SPACE_STEM, FRONT_STEM = "space", "front"
 
@@ -31,9 +32,12 @@ _TEXTS = (DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY)
 def space_table(answer: Answer) -> pandas.DataFrame:
     """Table of results with further columns.
 
-    For each row, they say whether the design is on the front of the network, name the first design on the front that
-    dominates it, and name its largest terms of energy and latency. If there are several networks, the same columns
-    describe the front of all networks. Notices on unused input are in the `attrs` of the table, which Parquet stores.
+    The further columns say whether the design is on the front of the network, which design on this front is the first
+    that dominates it, and which terms of its energy and its latency are the largest. If costs have ranges, the table
+    also has the columns ODDS. If there are several networks, columns with the suffix OF_ALL describe the front of all
+    networks: whether the design is on it, the first design that dominates the design, and the probability that the
+    design is on it (only if costs have ranges). Notices on unused input are in the `attrs` of the table, which Parquet
+    stores.
     """
     table = answer.exploration.table
     of_networks = pandas.concat([front.rows for front in answer.fronts if front.network != ALL_NETWORKS])
@@ -73,24 +77,47 @@ def front_table(answer: Answer) -> pandas.DataFrame:
 
 
 def write_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
-    """Write the tables `space` and `front` as `.csv` and `.parquet` into a folder. Returns the paths."""
-    return (*_written(space_table(answer), folder / SPACE_STEM), *write_front_tables(answer, folder))
+    """Write the tables `space` and `front` as `.csv` and `.parquet` into a folder. Returns the paths.
+
+    For a paper, both tables are also written as LaTeX and Markdown. In these two formats, the table `space` has only
+    designs with a result, and a note below it counts the others.
+    """
+    table, stem = space_table(answer), folder / SPACE_STEM
+    done = table[table["status"] == OK]
+    order = f"{count_of(len(done), 'row')} with a result, in the order of the space"
+    if left := len(table) - len(done):
+        order += f"; {left:,} without a result {'is' if left == 1 else 'are'} left out"
+    columns = (*_columns_in_paper(answer), ON_FRONT)
+    notes = (f"{order}.", *answer.assumptions)
+    written = write_table(table, stem.with_suffix(".csv"), columns, done, notes)
+    return (*written, _as_parquet(table, stem), *write_front_tables(answer, folder))
 
 
 def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
     """Write `front.csv` and `front.parquet` into a folder. Returns the paths.
 
-    For a paper, the values of the axes and the compared measures are also written as LaTeX and Markdown.
+    For a paper, the values of the axes and the compared measures are also written as LaTeX and Markdown. Notes below
+    the table give the order of the rows and the assumptions.
     """
     table, stem = front_table(answer), folder / FRONT_STEM
-    columns = ("network", "design", *answer.exploration.axis_names, *answer.exploration.measures)
-    return (*write_table(table, stem.with_suffix(".csv"), columns), _as_parquet(table, stem))
+    notes = (*_front_notes(answer), *answer.assumptions)
+    written = write_table(table, stem.with_suffix(".csv"), _columns_in_paper(answer), notes=notes)
+    return (*written, _as_parquet(table, stem))
 
 
-def _written(table: pandas.DataFrame, stem: Path) -> tuple[Path, ...]:
-    csv = stem.with_suffix(".csv")
-    write_csv(table, csv)
-    return csv, _as_parquet(table, stem)
+def _columns_in_paper(answer: Answer) -> tuple[str, ...]:
+    """Columns of the tables for a paper: names of network and design, values of the axes, and compared measures."""
+    return ("network", "design", *answer.exploration.axis_names, *answer.exploration.measures)
+
+
+def _front_notes(answer: Answer) -> tuple[str, ...]:
+    """Sentences on the designs in the table of fronts, and on their order."""
+    return tuple(
+        f"{front.network}: {count_of(len(front.members), 'design')} on the front in {', '.join(front.objectives)};"
+        f" the least {front.objectives[0]} comes first."
+        for front in answer.fronts
+        if len(front.members) and front.objectives
+    )
 
 
 def _as_parquet(table: pandas.DataFrame, stem: Path) -> Path:

@@ -11,6 +11,7 @@ from tilewright.designs.columns import (
     LARGEST_ENERGY,
     LARGEST_LATENCY,
     ON_FRONT,
+    PLAN_GAPS,
 )
 from tilewright.designs.effects import best_designs
 from tilewright.designs.front import Front, spread
@@ -31,12 +32,14 @@ def answer_text(answer: Answer) -> str:
 
 
 def design_counts_line(answer: Answer) -> str:
-    """Line with the number of designs, and with the numbers of designs without evaluation, by reason."""
+    """Line with the number of all designs, and with the numbers of designs that were not evaluated, by reason."""
     missing, settled = answer.exploration.missing, answer.exploration.settled
-    evaluated = answer.design_count - answer.excluded - missing - settled
+    dropped = answer.exploration.dropped
+    evaluated = answer.design_count - answer.excluded - missing - settled - dropped
     parts = [f"{answer.excluded:,} excluded by constraints"] if answer.excluded else []
     parts += [f"{missing:,} not evaluated yet"] if missing else []
     parts += [f"{settled:,} on no front"] if settled else []
+    parts += [f"{dropped:,} dropped by their bounds"] if dropped else []
     what = "on a front" if settled else "evaluated"
     told = f": {', '.join([*parts, f'{evaluated:,} {what}'])}" if parts else ""
     return f"{answer.design_count:,} design{'s' * (answer.design_count != 1)}{told}"
@@ -50,10 +53,18 @@ def front_line(front: Front) -> str:
 
 
 def _counts(answer: Answer) -> str:
-    columns = ("evaluated", "compared", "on front", "constraint\nnot met", "infeasible", "invalid")
+    has_dropped = any(counts.dropped for counts in answer.counts)
+    columns: tuple[str, ...] = (
+        "in rows" if has_dropped else "evaluated",
+        "compared",
+        "on front",
+        "constraint\nnot met",
+    )
+    columns = (*columns, "infeasible", "invalid", *(("dropped by\nbounds",) if has_dropped else ()))
     table = text_table("", ("network",), columns)
     for front, counts in zip(answer.fronts, answer.counts, strict=False):
-        numbers = (counts.designs, counts.ok, len(front.members), counts.unmet, counts.infeasible, counts.invalid)
+        found = (counts.designs, counts.ok, len(front.members), counts.unmet, counts.infeasible, counts.invalid)
+        numbers = (*found, *((counts.dropped,) if has_dropped else ()))
         table.add_row(counts.network, *(f"{number:,}" for number in numbers))
     return ended_lines([f"{answer.exploration.name}: {design_counts_line(answer)}"]) + render(table)
 
@@ -91,33 +102,36 @@ def _front(answer: Answer) -> str:
 
 
 def odds_line(front: Front) -> str:
-    """Line on the probability of the front and on other designs that may be on it; '' if costs have no ranges."""
+    """Line on designs that are off the front at nominal costs, but on the front of some samples of the cost ranges. The
+    line has the number of these designs, and the one with the largest probability. It also says if there are no such
+    designs, or if the probabilities are not known. '' if no costs have ranges.
+    """
     rows = front.rows
     if LEAST_ENERGY not in rows:
         return ""
     told = f"within the ranges of costs ({SAMPLES:,} samples, in which a cost law has the same factor for all designs)"
     if FRONT_PROBABILITY not in rows:
         return (
-            "the probability of the front within the ranges of costs is not known, because only totals of designs off"
-            " the front are stored; tilewright explore computes it"
+            "the probability that a design is on the front, if costs vary within their ranges, is not known: only"
+            " totals are stored for designs off the front; `tilewright explore` computes this probability"
         )
     off = rows[~rows[ON_FRONT] & (rows[FRONT_PROBABILITY] > 0)]
     if off.empty:
-        return f"{told}: no design off the front is on the front in any sample"
+        return f"{told}: no design that is off the front at nominal costs is on the front of a sample"
     first = off.sort_values([FRONT_PROBABILITY, "index"], ascending=[False, True], kind="stable").iloc[0]
-    others = (
-        f"{len(off):,} design{'s' * (len(off) > 1)} off the front {'are' if len(off) > 1 else 'is'} on the front in"
-        " some samples"
-    )
+    verb = "are" if len(off) > 1 else "is"
+    others = f"{count_of(len(off), 'design')} off the front at nominal costs {verb} on the front of some samples"
     return f"{told}: {others}, {first['design']} in {first[FRONT_PROBABILITY]:.1%}"
 
 
 def _range_headings(front: Front) -> Iterator[str]:
-    """Headings of the further columns if costs have ranges."""
+    """Headings of the columns that the table of a front has only if costs have ranges or if fusion is searched."""
     if LEAST_ENERGY in front.rows:
         yield f"energy between\n[{ENERGY.unit}]"
     if FRONT_PROBABILITY in front.rows:
         yield "on the\nfront"
+    if PLAN_GAPS[0] in front.rows:
+        yield from ("gap of\nenergy", "gap of\nlatency")
 
 
 def _range_cells(row: dict[Any, Any]) -> Iterator[str]:
@@ -125,6 +139,8 @@ def _range_cells(row: dict[Any, Any]) -> Iterator[str]:
         yield " to ".join(ENERGY.text(row[key]) for key in (LEAST_ENERGY, MOST_ENERGY))
     if FRONT_PROBABILITY in row:
         yield f"{row[FRONT_PROBABILITY]:.1%}"
+    if PLAN_GAPS[0] in row:
+        yield from (f"{row[gap]:.1%}" for gap in PLAN_GAPS[:2])
 
 
 def _rest(answer: Answer) -> str:

@@ -25,14 +25,18 @@ from tilewright.search.progress import Advance
 
 OTHER_SEARCH = "a new search on the unchanged hardware gives other costs than the run; gains are relative to the run"
 Found = tuple[Outcome, Held | None]
-"""Pair (costs after a new search, result of this search on the unchanged hardware). The second entry is None if it
-saves nothing there.
+"""Pair (costs after a new search, result of evaluating the found mappings or allocation on the unchanged hardware).
+
+The second element is None if the search finds nothing, if the found mappings cannot improve the run on the unchanged
+hardware, or if the found allocation cannot be evaluated there.
 """
 Settings = Sequence[tuple[KeyPath, Any]]
 
 
 class TrialEngine(Protocol):
-    """Run that is tried on changed hardware. It computes outcomes on accelerators. Each process has a copy."""
+    """Run whose hardware is changed in trials. Its methods compute the costs of the run on an accelerator. Each process
+    has a copy of the object.
+    """
 
     @property
     def name(self) -> str:
@@ -48,26 +52,34 @@ class TrialEngine(Protocol):
 
     @property
     def now(self) -> Outcome:
-        """Costs of the unchanged run."""
+        """Costs of the run on its unchanged hardware."""
 
     @property
     def same_words(self) -> str:
-        """Heading, in two lines, of the column with costs without a new search. It names the choices that are kept."""
+        """Heading of the column with the costs that need no new search. It has two lines, and names the decisions of
+        the run that are kept, such as `same mappings`.
+        """
 
     @property
     def most_sets(self) -> int:
-        """Largest number of sets of changes that are tried for each size of the set, if no single change helps."""
+        """Limit on the sets of changes that are tried together. It holds separately for sets of two changes, of three
+        changes, and so on: if there are more sets of one size than this number, only some of them are tried.
+
+        Sets are tried if no single change helps. The limit also holds for the pairs of `with_pairs`.
+        """
 
     @property
     def holds_searches(self) -> bool:
-        """True if a new search can show that a resource can be reduced."""
+        """True if the result of a new search can show that a resource can be reduced without higher costs."""
 
     @property
     def not_searched(self) -> str:
         """Reason why the run allows no new search; '' if it allows one."""
 
     def same(self, accelerator: Any) -> Outcome:
-        """Costs on an accelerator with the choices of the run. Raises InputError or MappingError if there are none."""
+        """Costs on an accelerator with the mappings or the allocation of the run. Raises InputError or MappingError if
+        these costs cannot be computed.
+        """
 
     def searcher(self) -> Callable[[Any], Found]:
         """Function that makes a new search for an accelerator. It is called for one accelerator after the other."""
@@ -77,7 +89,7 @@ class TrialEngine(Protocol):
 
     def best_known(self, held: Sequence[Held]) -> Outcome:
         """Costs on the unchanged hardware with the best known mappings or allocation: those of the run, or those of a
-        search.
+        search. `held` has the results of the searches on the unchanged hardware.
         """
 
     def notes(self, advices: Advices) -> list[str]:
@@ -102,8 +114,8 @@ def advices_of(
 ) -> Advices:
     """Advice on a run: the effects of each change of the hardware, and of changes of other files.
 
-    `advance` is called with the number of designs that are done. The first design is the unchanged run. Raises
-    InputError if the input files do not belong to the run.
+    Each call of `advance` adds to the number of trials that are done. The first trial is that of the unchanged run.
+    Raises InputError if the input files do not belong to the run.
     """
     searches = search and not run.not_searched
     _check(run)
@@ -126,7 +138,7 @@ def advices_of(
 
 
 def _check(run: TrialEngine) -> None:
-    """Raise InputError if the run on its unchanged hardware does not have the recorded costs."""
+    """Raise InputError if an evaluation of the run on its unchanged hardware gives other costs than `run.now`."""
     again = run.same(parse_accelerator(run.hardware))
     if again[:2] != run.now[:2]:
         message = f"evaluating the run again gives other costs: {again.latency_cycles} cycles, {again.energy_pj} pJ"
@@ -134,12 +146,14 @@ def _check(run: TrialEngine) -> None:
 
 
 def _trials(run: TrialEngine, searches: bool) -> Callable[[Settings], Trial]:
-    """Function that tries settings of the hardware. It is made once in each process."""
+    """Function that evaluates a run after changes of its hardware. If `searches` is true, the function also makes a new
+    search. Each process makes this function once.
+    """
     return partial(_tried, run, run.searcher() if searches else None)
 
 
 def _tried(run: TrialEngine, search: Callable[[Any], Found] | None, settings: Settings) -> Trial:
-    """Trial of the run with some settings in its hardware."""
+    """Trial of the run after the changes `settings` of its hardware. If `search` is None, no new search is made."""
     try:
         accelerator = parse_accelerator(with_values(run.hardware, settings))
     except InputError as error:
@@ -153,12 +167,15 @@ def _tried(run: TrialEngine, search: Callable[[Any], Found] | None, settings: Se
 
 
 def tried(run: TrialEngine, change: FileChange, search: bool) -> Trial:
-    """Trial of one change. A new search is made if it is requested, and if the run allows it."""
+    """Trial of one change. A new search is made if the caller asks for it and the run allows it."""
     return _trials(run, search and not run.not_searched)(change.system_settings)
 
 
 def named_advices(run: TrialEngine, changes: Sequence[FileChange], *, search: bool) -> Advices:
-    """Advice on several named changes that are made together. Raises InputError as `advices_of` does."""
+    """Advice on the changes that the user names, which are made together as one set.
+
+    Raises InputError if the input files do not belong to the run.
+    """
     _check(run)
     change = FileChange.together(changes)
     searches = search and not run.not_searched
@@ -169,10 +186,11 @@ def named_advices(run: TrialEngine, changes: Sequence[FileChange], *, search: bo
 
 
 def with_pairs(run: TrialEngine, made: Advices, jobs: int = 1) -> Advices:
-    """Advice with the best pair of changes: it saves most, among pairs that save more than their changes alone.
+    """Advice to which the best pair of changes is added: the pair that saves most. A pair counts only if it saves at
+    least LEAST_GAIN more than the sum of what its two changes save alone.
 
-    Only changes of sizes, widths and array sides are paired. If there are more than `run.most_sets` pairs, only the
-    changes that save most alone are paired.
+    Only changes that add resources are paired: a larger memory or array side, or a wider port or link. If there are
+    more than `run.most_sets` pairs, only the changes that save most alone are paired.
     """
     ranked = [
         one for one in made.found if one.change.more and one.change.kind in _LIMITS and made.gain(one.same) is not None
@@ -190,11 +208,12 @@ def with_pairs(run: TrialEngine, made: Advices, jobs: int = 1) -> Advices:
 
 
 _LIMITS = (BANDWIDTH, SIZE, SIDE, LINK)
-"""Kinds of changes that are paired."""
+"""Kinds of changes that `with_pairs` tries in pairs."""
 
 
 def _best_pair(made: Advices, pairs: Sequence[tuple[Advice, Advice]], outcomes: Sequence[Outcome]) -> Together | None:
-    """Pair of changes that saves most, among pairs that save more than the sum of the savings of their changes.
+    """Pair of changes that saves most, among the pairs that save at least LEAST_GAIN more than the sum of what their
+    changes save alone. None if there are no such pairs.
 
     Of equal pairs, the first is taken.
     """

@@ -1,4 +1,4 @@
-"""Parts of the networks and of the mapping file of a space that the designs do not use."""
+"""Search for parts of the networks and of the mapping file that the designs of a space do not use."""
 
 from tilewright.base.errors import Problems
 from tilewright.designs.space import Space

@@ -43,18 +43,24 @@ def exploration(rows: list[dict[str, Any]], networks: tuple[str, ...] = ("net",)
         "law_names": ("rows_x_2",),
         "objectives": ("energy_pj", "latency_cycles", "area_mm2"),
         "networks": networks,
-        "assumptions": ("model corrected", "data stay between layers below the top memory where there is room"),
+        "assumptions": (
+            "model corrected",
+            "data between two layers stay in a memory below the top memory if such a memory has room",
+        ),
         "table": pandas.DataFrame(full) if full else pandas.DataFrame(columns=_columns()),
     }
     return Exploration(**(given | changes))
 
 
-def grid(networks: tuple[str, ...] = ("mobilenet", "bert"), **changes: Any) -> Exploration:
+def grid(
+    networks: tuple[str, ...] = ("mobilenet", "bert"),
+    sides: tuple[int, ...] = (8, 16, 32, 64, 128),
+    sizes: tuple[int, ...] = (32, 128, 512, 2048),
+    **changes: Any,
+) -> Exploration:
     """A space of 5 x 4 x 3 designs of which some are infeasible, invalid, or too large."""
     rows = []
-    for index, (side, sram, dram) in enumerate(
-        product((8, 16, 32, 64, 128), (32, 128, 512, 2048), ("LPDDR4", "HBM", "a<b>"))
-    ):
+    for index, (side, sram, dram) in enumerate(product(sides, sizes, ("LPDDR4", "HBM", "a<b>"))):
         area = side * side * 1e-3 + sram * 1e-2
         for number, _network in enumerate(networks):
             row: dict[str, Any] = {"index": index, "rows": side, "sram": sram, "dram": dram, "rows_x_2": 2 * side}

@@ -167,7 +167,7 @@ def test_where_no_change_helps_alone_the_fewest_are_named() -> None:
     assert [one.key for one in made.together.changes] == ["key1", "key3"]
     assert "No single change saves 0.1% of latency." in advice_text(made)
     assert (
-        "Together, these changes do, same mappings: key1 (16 -> 32) and key3 (16 -> 32): -47.0% of latency."
+        "Together, these changes help (same mappings): key1 (16 -> 32) and key3 (16 -> 32): -47.0% of latency."
         in advice_text(made)
     )
 

@@ -9,6 +9,7 @@ from tilewright.designs.answer import Cause, answer_of
 from tilewright.designs.effects import best_designs, effects
 from tilewright.designs.table_files import front_table, space_table, write_tables
 from tilewright.designs.tables import answer_text
+from tilewright.hardware.attributes import BUILT_IN, Attribute, _checked
 
 from tests.unit.designs.conftest import costs, exploration, grid
 
@@ -47,9 +48,21 @@ def test_the_best_designs_are_the_smallest() -> None:
     assert best_designs(answer_of(exploration([])).overall) == ()
 
 
-def test_leakage_that_is_known_of_some_designs_alone_is_told() -> None:
-    """Those of which it is not known look better for it."""
-    rows = [costs(10.0 - n, 10.0, 1.0) | {"energy_leakage_pj": n or float("nan")} for n in (0.0, 2.0, 5.0)]
+@pytest.mark.parametrize("terms", [("leakage",), ("refresh",), ("leakage", "refresh")], ids="+".join)
+def test_static_power_that_is_known_of_some_designs_alone_is_told(
+    terms: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Designs of which it is not known look better for it. All terms of static power count together."""
+    refresh = Attribute("refresh", "memory", "refresh_mw", "power_mw", "Power that keeps data.", term="refresh")
+    monkeypatch.setattr("tilewright.hardware.attributes.BUILT_IN", (*BUILT_IN, refresh))
+    monkeypatch.setattr("tilewright.hardware.attributes._checked", _checked.__wrapped__)
+    unknown = float("nan")
+    parts = {0.0: (unknown, unknown), 2.0: (2.0, unknown), 5.0: (1.0, 4.0)} if len(terms) > 1 else {}
+    rows = [
+        costs(10.0 - total, 10.0, 1.0)
+        | {f"energy_{term}_pj": part for term, part in zip(terms, parts.get(total, (total or unknown,)), strict=True)}
+        for total in (0.0, 2.0, 5.0)
+    ]
     told = (
         "The static power of 1 of 3 designs is not known, and their energy does not include it; in the other designs"
         " it is 25.0% to 100.0% of the energy. Therefore the energies of designs with and without static power are not"
@@ -147,5 +160,5 @@ def test_what_is_not_evaluated_yet_is_said() -> None:
     assert answer.design_count == 112
     text = answer_text(answer)
     assert "112 designs: 12 excluded by constraints, 40 not evaluated yet, 60 evaluated" in text
-    assert "assumed: 40 designs are not evaluated yet: this answer covers only the evaluated designs." in text
-    assert front_table(answer)["assumes"].str.startswith("40 designs are not evaluated yet").all()
+    assert "assumed: Not evaluated yet: 40 designs. This answer covers only the evaluated designs." in text
+    assert front_table(answer)["assumes"].str.startswith("Not evaluated yet: 40 designs").all()

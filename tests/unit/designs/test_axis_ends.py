@@ -53,6 +53,12 @@ def test_the_end_and_what_follows() -> None:
     )
 
 
+def test_a_file_without_energies_has_no_ends_in_energy() -> None:
+    """Energies of 0: no value saves a share of them."""
+    made = space_of(lambda rows, sram: (0.0, 100.0 / rows))
+    assert {end.measure for end in axis_ends(overall(made), AXES)} == {"latency_cycles"}
+
+
 def test_an_equal_design_inside_is_as_good() -> None:
     """The end brings nothing."""
     made = space_of(lambda rows, sram: (100.0, 1000.0 / min(rows, 16)))
@@ -98,8 +104,8 @@ def test_axes_that_hardly_matter() -> None:
     assert (weak.axis, weak.groups) == ("sram", 3)
     assert dict(weak.changes)["energy_pj"] == pytest.approx(0.1 / (1000 / 32))
     assert axis_sentences(overall(made), AXES)[-1].startswith(
-        "Axis sram hardly matters: in 3 groups of compared designs that differ only in this axis, it changes energy by"
-        " at most 0.32%"
+        "Axis sram hardly matters: among designs that differ only in this axis (3 groups compared), it changes"
+        " energy by at most 0.32%"
     )
 
 

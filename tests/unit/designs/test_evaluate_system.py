@@ -88,7 +88,7 @@ def test_what_designs_share_is_made_once(network: Workload, tmp_path: Path) -> N
     assert (sharing.asked[GRAPHS], sharing.made[GRAPHS]) == (4, 1)
     assert (sharing.asked[TABLES], sharing.made[TABLES]) == (12, 4)
     assert str(sharing) == (
-        "1 of 4 CN graphs made, 3 as in another design; 4 of 12 cost tables made, 8 as in another design"
+        "1 of 4 CN graphs made, 3 taken from other designs; 4 of 12 cost tables made, 8 taken from other designs"
     )
     stored = sorted(tmp_path.rglob("*.json"))
     assert stored

@@ -28,7 +28,9 @@ def test_the_most_units_of_any_entry_are_told(tmp_path: Path) -> None:
     answer."""
     (line,) = lines_of(tmp_path, ENTRIES)
     assert "entries with such loops use at most 12 units along D1, 5 units along D2." in line
-    assert line.endswith(", although registers beside them count when the memory of data between layers is chosen.")
+    assert line.endswith(
+        ", although registers beside these units count as memory when the memory of data between layers is chosen."
+    )
     (line,) = lines_of(tmp_path, ENTRIES, options={"exploit_data_locality": False})
     assert line.endswith("never compute for the layers of these entries.")
     assert line in assumptions(

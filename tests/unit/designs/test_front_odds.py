@@ -155,7 +155,7 @@ def test_without_ranges_nothing_is_said() -> None:
     assert "within the ranges of costs (100,000 samples" in answer_text(known)
     assert "front_probability" not in front_table(settled)
     assert front_table(settled)["energy_high_pj"].equals(front_table(known)["energy_high_pj"])
-    assert "tilewright explore computes it" in answer_text(settled)
+    assert "`tilewright explore` computes this probability" in answer_text(settled)
     assert with_odds(grid().table, OBJECTIVES, is_whole=True).equals(grid().table)
 
 

@@ -165,7 +165,13 @@ def test_conditions(text: str, is_condition: bool) -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("rows_2", ""), ("min", "is a function"), ("if", "is a word"), ("_x", "is not a name"), ("a-b", "is not a name")],
+    [
+        ("rows_2", ""),
+        ("min", "is a function"),
+        ("if", "is a reserved word"),
+        ("_x", "is not a name"),
+        ("a-b", "is not a name"),
+    ],
 )
 def test_names(name: str, said: str) -> None:
     """Axes and laws are called so that expressions can name them."""

@@ -38,7 +38,7 @@ def test_neighbouring_values_are_compared() -> None:
         *((16, kib, "1 GiB", cycles) for kib, cycles in ((32, 70.0), (64, 70.0))),
     )
     (sentence,) = slower_with_more_memory(of_one_core(), table)
-    assert "Of 3 pairs of designs that differ only in kib," in sentence
+    assert "Among 3 pairs of designs with neighbouring values of kib and otherwise equal values," in sentence
     assert "takes more cycles in 1, by up to 10.00%" in sentence
     assert "minimises latency, and greedy allocation can" in sentence
     free = of_one_core(temporal_mapping_search_engine="exact", allocation="free")
@@ -48,7 +48,7 @@ def test_neighbouring_values_are_compared() -> None:
 def test_sizes_as_texts_are_in_their_order() -> None:
     """512 MiB comes before 1 GiB; where nothing is slower there is no sentence; failed designs are no neighbours."""
     table = rows_of((8, 32, "1 GiB", 120.0), (8, 32, "512 MiB", 100.0))
-    assert "differ only in size," in next(slower_with_more_memory(of_one_core(), table))
+    assert "with neighbouring values of size and" in next(slower_with_more_memory(of_one_core(), table))
     assert list(slower_with_more_memory(of_one_core(), table.assign(latency_cycles=[100.0, 120.0]))) == []
     assert list(slower_with_more_memory(of_one_core(), table.assign(status=["ok", "infeasible"]))) == []
 

@@ -228,6 +228,6 @@ def test_what_is_said_of_loma_is_true(limit: int) -> None:
         largest = max(largest, length)
     assert largest > 4
     told = loops_of_loma(limit)
-    assert f"at most {limit} loops, or to one for each loop dimension" in told
+    assert f"at most {limit} loops are left (or one loop for each loop dimension" in told
     space = space_of(axes={"k": {"path": READ_COST, "values": [1]}}, options={"lpf_limit": limit})
     assert told in " ".join(assumptions(space))

@@ -112,7 +112,7 @@ def test_runs_that_cannot_be_searched_again(tmp_path: Path) -> None:
     document = hardware("core", random.Random(2), clock=True)
     tilewright.map(WORKLOAD, document, MAPPING, output=tmp_path / "chosen", energy_slack="5%")
     run = ledger_at(str(tmp_path / "chosen"), "").run
-    with pytest.raises(InputError, match="chosen from the front of the network"):
+    with pytest.raises(InputError, match="chosen from the Pareto front of the network"):
         run_with_inputs(str(tmp_path / "chosen"), run)
     (tmp_path / "none").mkdir()
     with pytest.raises(InputError, match="not the folder of a run"):

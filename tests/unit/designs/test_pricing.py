@@ -1,7 +1,9 @@
 """What the members of families cost together is what each costs alone."""
 
+import json
 import random
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -81,19 +83,24 @@ SIZES: dict[str, Any] = {
 }
 
 
+@cache
+def sizes_priced(case: str) -> tuple[Space, list[tuple[FamilyMembers, dict[str, Prices]]]]:
+    """Space with other sizes of memories under options that are given as JSON, and its families, costed once."""
+    space = read_space(front_space(**SIZES, **json.loads(case)))
+    return space, priced(space)
+
+
 @pytest.mark.parametrize("case", [CASES[0], CASES[2], CASES[3], CASES[6]])
 def test_families_of_other_sizes_share_what_is_equal(case: dict[str, Any]) -> None:
     """From memories that hold next to nothing, or not even that, to such that hold everything."""
-    space = read_space(front_space(**SIZES, **case))
-    compared = check(space, priced(space), 2)
+    compared = check(*sizes_priced(json.dumps(case)), 2)
     assert compared[OK] > 20
     assert compared[INFEASIBLE] > 2
 
 
 def test_little_room_for_what_is_known_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Orders that have been forgotten are costed again."""
-    space = read_space(front_space(**SIZES, **CASES[0]))
-    whole = priced(space)
+    space, whole = sizes_priced(json.dumps(CASES[0]))
     original = priced_orders.native_function
     calls = 0
 

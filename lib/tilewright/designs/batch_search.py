@@ -1,0 +1,71 @@
+"""New searches for two runs with other batches of their network, to find the order of the runs for each batch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tilewright.base.errors import MappingError
+from tilewright.designs.core_trials import ExplainedRun
+from tilewright.designs.held_mappings import Outcome
+from tilewright.designs.order_search import searched_outcome, share_of_difference
+from tilewright.results.batch_turn import BatchTurn, batch_turn
+from tilewright.results.order_turn import OrderTurn
+from tilewright.workload.batches import BatchedNetwork
+
+
+def batch_turns(
+    turns: Sequence[OrderTurn],
+    runs: tuple[ExplainedRun, ExplainedRun],
+    networks: tuple[BatchedNetwork, BatchedNetwork],
+    batches: Sequence[int],
+    jobs: int = 1,
+) -> tuple[BatchTurn, ...]:
+    """Order of two runs with other batches: one `BatchTurn` for each `OrderTurn` in `turns`. It has, for each batch,
+    the difference of the runs in the measure of the `OrderTurn`.
+
+    Both runs are searched again for each batch, each with its own options. `networks` has the network file of each run.
+    The number of `jobs` does not change the result. Raises InputError if the batch of a network cannot be changed, and
+    MappingError if a search finds no mapping.
+    """
+    searches = _Searches(runs, networks, jobs)
+    # All networks are read first, so that a batch that does not fit is told before the long searches.
+    for network in networks:
+        for batch in batches:
+            network.at(batch)
+    return tuple(batch_turn(one, networks[0].batch, batches, _Measured(searches, one).difference) for one in turns)
+
+
+@dataclass(eq=False)
+class _Searches:
+    """Costs of both runs after new searches with other batches. Each search is made only once."""
+
+    runs: tuple[ExplainedRun, ExplainedRun]
+    networks: tuple[BatchedNetwork, BatchedNetwork]
+    jobs: int
+    found: dict[tuple[int, int], Outcome] = field(default_factory=dict)
+
+    def total(self, place: int, batch: int) -> Outcome:
+        """Energy and latency of the run with index `place` (0 or 1) after a new search with the batch `batch`."""
+        if (place, batch) not in self.found:
+            run, network = self.runs[place], self.networks[place].at(batch)
+            try:
+                self.found[place, batch] = searched_outcome(run, run.core, self.jobs, network)
+            except MappingError as error:
+                raise MappingError(f"with a batch of {batch:,} on {run.core.name}:", *error.args) from error
+        return self.found[place, batch]
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """Difference of two runs in the measure of one `OrderTurn`, as a function of the batch."""
+
+    searches: _Searches
+    turn: OrderTurn
+
+    def difference(self, batch: int) -> float:
+        """Relative difference of the two runs after new searches with the batch `batch`, in the measure of `turn`:
+        value of the second run minus value of the first run, divided by the value of the first run. `turn.first` is the
+        index of the first run.
+        """
+        cores = [run.core for run in self.searches.runs]
+        outcomes = [self.searches.total(place, batch) for place in range(len(cores))]
+        return share_of_difference(self.turn, cores, outcomes)

@@ -1,0 +1,319 @@
+"""Spaces whose fusion is searched: starts from neighbours, designs that bounds drop, gaps, shards and messages."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+import tilewright
+import yaml
+from tilewright.base.errors import InputError
+from tilewright.cli.fuse import write_fusion
+from tilewright.cli.main import main
+from tilewright.designs import explore
+from tilewright.designs.answer import answer_of
+from tilewright.designs.fused_systems import FusedEvaluator
+from tilewright.designs.plan_gaps import dropped_sentences
+from tilewright.designs.shard import ShardMaker
+from tilewright.designs.space import FusedSystemOptions
+from tilewright.designs.space_reader import read_space
+from tilewright.designs.table_files import space_table
+from tilewright.designs.tables import answer_text
+from tilewright.pipeline.sources import parse_accelerator
+from tilewright.pipeline.stages.descriptions import Descriptions
+
+from tests.members import members
+from tests.three_layers import write_network
+from tests.unit.designs.system_cases import HARDWARE, SIZE, WIDTH
+
+PORT = [f"core_files.offchip.memories.dram.ports.0.bandwidth_{end}" for end in ("min", "max")]
+MAC = "core_files.k16_c16.operational_array.unit_energy"
+OPTIONS: dict[str, Any] = {"fusion": "search", "nb_schedules": 25, "lpf_limit": 3, "search_block": 4}
+MEASURES = ["energy_pj", "latency_cycles", "edp_pj_cycles"]
+
+
+def space_data(network: Path, options: dict[str, Any] | None = None, **keys: Any) -> dict[str, Any]:
+    """A space of eight designs over quad_core. A slow port with dear operations loses; a width of 0 is no design."""
+    return {
+        "name": "fused",
+        "accelerator": str(HARDWARE / "quad_core.yaml"),
+        "networks": {"net": str(network)},
+        "axes": {
+            "mac_pj": {"path": MAC, "values": [1, 1000]},
+            "width": {"path": PORT, "values": [4, 0, 64, 128]},
+        },
+        "options": OPTIONS | (options or {}),
+        **keys,
+    }
+
+
+def explored(data: dict[str, Any], jobs: int = 1) -> Any:
+    """The exploration of a space, in memory."""
+    return explore.explored(data, read_space(data), jobs, lambda count: None)
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A network of three layers."""
+    path = tmp_path_factory.mktemp("net") / "net.onnx"
+    write_network(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def in_one_block(network: Path) -> Any:
+    """The exploration of the space in one block."""
+    return explored(space_data(network, {"search_block": 8}))
+
+
+@pytest.fixture(scope="module")
+def table(in_one_block: Any) -> pandas.DataFrame:
+    """Rows of the exploration in one block."""
+    found: pandas.DataFrame = in_one_block.table
+    return found
+
+
+@pytest.fixture(scope="module")
+def in_memory(network: Path) -> Any:
+    """The exploration of the space in blocks of four designs."""
+    return explored(space_data(network))
+
+
+def test_outcomes_are_told_in_rows(table: pandas.DataFrame) -> None:
+    """Found, dropped and invalid designs; each with what belongs to it."""
+    rows = table.set_index("design")
+    assert set(rows["status"]) == {"ok", "dropped", "invalid"}
+    dropped = rows[rows["status"] == "dropped"]
+    for _, row in dropped.iterrows():
+        better = rows.loc[row["dropped_by"]]
+        assert better["status"] == "ok"
+        assert better["energy_pj"] <= row["bound_energy_pj"]
+        assert better["latency_cycles"] <= row["bound_latency_cycles"]
+        assert row["reason"].startswith(
+            f"dropped by its bound: every plan takes at least {row.bound_latency_cycles:,.0f}"
+        )
+        assert f"{row['dropped_by']} takes {better['latency_cycles']:,.0f} cycles" in row["reason"]
+    fine = rows[rows["status"] == "ok"]
+    assert (fine["bound_latency_cycles"] <= fine["latency_cycles"]).all()
+    assert (fine["bound_energy_pj"] <= fine["energy_pj"]).all()
+    expected = 1 - fine["bound_latency_cycles"] / fine["latency_cycles"]
+    assert fine["gap_latency"].tolist() == pytest.approx(expected.tolist())
+    assert (fine["searched_schedules"] >= 1).all()
+    assert (fine["start_design"] == "").sum() == 1
+    assert (rows[rows["status"] != "ok"]["start_design"] == "").all()
+
+
+def test_starts_are_the_nearest_designs_searched_before(network: Path, table: pandas.DataFrame) -> None:
+    """Starts follow a plain reading of the rule: the order by bounds, and the distance in the axes."""
+    space = read_space(space_data(network))
+    rows = table[table["status"] != "invalid"].sort_values(["bound_latency_cycles", "index"], kind="stable")
+    before: list[tuple[tuple[int, ...], int, str]] = []
+    for row in rows.itertuples():
+        mine = space.positions(row.index)
+        if row.status == "ok":
+            key = [
+                (
+                    sum(a != b for a, b in zip(mine, its, strict=True)),
+                    sum(abs(a - b) for a, b in zip(mine, its, strict=True)),
+                    at,
+                    name,
+                )
+                for its, at, name in before
+            ]
+            assert row.start_design == (min(key)[3] if key else "")
+            before.append((mine, row.index, row.design))
+
+
+def test_results_are_no_worse_than_the_plan_of_the_neighbour(network: Path, tmp_path: Path) -> None:
+    """The plan costed on this design by `tilewright fuse` with the file of the neighbour's result as its start."""
+    data = space_data(network, {"objective": "EDP", "search_block": 8})
+    space, rows = read_space(data), explored(data).table.set_index("design")
+    maker = ShardMaker(space)
+    few = {"nb_schedules": 1, "jobs": 1, "lpf_limit": 3, "objective": "EDP"}
+    started = rows[rows["start_design"] != ""]
+    assert len(started) >= 2
+    for _, row in list(started.iterrows())[:2]:
+        before = rows.loc[row["start_design"]]
+        plan = maker.blocks.plan(int(before["index"]), "net")
+        earlier = tmp_path / row["start_design"]
+        if not earlier.exists():
+            file = tmp_path / f"{row['start_design']}.yaml"
+            file.write_text(yaml.safe_dump(space.design(int(before["index"])).hardware))
+            earlier.mkdir()
+            write_fusion(earlier, Descriptions(file, network, [{"name": "default"}]), plan.details, run=False)
+        again: Any = tilewright.fuse(network, space.design(int(row["index"])).hardware, start=earlier, **few)
+        assert row["edp_pj_cycles"] <= again.document["start"]["edp"]
+
+
+def random_space(seed: int, network: Path) -> dict[str, Any]:
+    """A space with random links, energies and memories, some of which lose by far."""
+    draw = random.Random(seed)
+    axes = {
+        "width": {"path": PORT, "values": draw.sample([1, 2, 64, 256], 2)},
+        "mac_pj": {"path": MAC, "values": draw.sample([0.5, 300, 20000], 2)},
+        "size": {"path": SIZE, "values": draw.sample(["128 B", "4 KiB", "64 KiB"], draw.choice((1, 2)))},
+    }
+    options = {"objective": ("latency", "energy", "EDP")[seed % 3], "search_block": draw.choice((3, 8))}
+    objectives = draw.choice((["energy_pj", "latency_cycles"], ["edp_pj_cycles"], ["latency_cycles", "area_mm2"]))
+    return space_data(network, options, axes=axes, objectives=objectives)
+
+
+@pytest.mark.parametrize("seed", range(members(12, 3)))
+def test_dropped_designs_never_enter_a_front(seed: int, network: Path) -> None:
+    """Searched anyway, for each objective and with more schedules, the design that drops them stays better."""
+    data = random_space(seed, network)
+    space, rows = read_space(data), explored(data).table.set_index("design")
+    dropped = rows[rows["status"] == "dropped"]
+    (evaluator,) = ShardMaker(space).evaluators.values()
+    assert isinstance(evaluator, FusedEvaluator)
+    for _, row in list(dropped.iterrows())[:2]:
+        better = rows.loc[row["dropped_by"]]
+        accelerator = parse_accelerator(space.design(int(row["index"])).hardware)
+        for objective in ("latency", "energy"):
+            more = {"nb_schedules": 100, "objective": objective}
+            options = FusedSystemOptions(**{**space.options.as_dict(), **more})
+            cost = FusedEvaluator(evaluator.network, None, options).cost(accelerator)
+            assert cost.energy_pj >= better["energy_pj"]
+            assert cost.latency_cycles >= better["latency_cycles"]
+            assert (cost.energy_pj, cost.latency_cycles) != (better["energy_pj"], better["latency_cycles"])
+
+
+def test_some_random_designs_are_dropped(network: Path) -> None:
+    """Dropped designs exist, so that the law above is tried."""
+    assert (explored(random_space(1, network)).table["status"] == "dropped").any()
+
+
+def test_constraints_and_unknown_areas_keep_designs(network: Path) -> None:
+    """A design drops nothing if it meets no constraint, or if its area is known but that of the other is not."""
+    free = space_data(network, {"search_block": 8})
+    unmet = free | {"constraints": ["latency_cycles >= 10 ** 9"]}
+    assert not (explored(unmet).table["status"] == "dropped").any()
+
+
+def test_results_do_not_depend_on_shards_and_processes(network: Path, tmp_path: Path, in_memory: Any) -> None:
+    """The same table in memory, in shards of any size, and by two processes."""
+
+    def text(jobs: int, size: int, folder: Path | None = None) -> str:
+        data = space_data(network, shard_designs=size)
+        if folder is None:
+            return space_table(answer_of(explored(data, jobs))).to_csv(index=False)
+        space = read_space(data)
+        explore.complete(data, space, folder, jobs, lambda count: None)
+        return space_table(answer_of(explore.gathered(space, folder)[0])).to_csv(index=False)
+
+    expected = space_table(answer_of(in_memory)).to_csv(index=False)
+    assert text(2, 1) == expected
+    assert text(1, 5, tmp_path / "five") == expected
+    assert sorted(path.name for path in (tmp_path / "five" / "shards").iterdir()) == ["00000.parquet"]
+    assert text(1, 3, tmp_path / "three") == expected
+    assert len(list((tmp_path / "three" / "shards").iterdir())) == 2
+
+
+def test_blocks_are_independent(network: Path, in_memory: Any) -> None:
+    """A design computed alone is that of the whole space: starts come from its own block only."""
+    space, rows = read_space(space_data(network)), in_memory.table
+    ((alone, _),) = ShardMaker(space).rows([7])
+    whole = rows[rows["index"] == 7].iloc[0]
+    assert {key: alone[0][key] for key in MEASURES} == {key: whole[key] for key in MEASURES}
+    for row in rows.itertuples():
+        for other in filter(None, (row.start_design, row.dropped_by)):
+            assert rows.set_index("design").loc[other, "index"] // 4 == row.index // 4
+
+
+def test_sums_over_networks_have_summed_bounds(network: Path, tmp_path: Path) -> None:
+    """Bounds, schedules and gaps of all networks; a design is dropped on all networks or on none."""
+    other = tmp_path / "other.onnx"
+    other.write_bytes(network.read_bytes())
+    data = space_data(network, {"search_block": 8}, networks={"one": str(network), "two": str(other)})
+    answer = answer_of(explored(data))
+    rows, sums = answer.exploration.table, answer.overall.rows.set_index("design")
+    assert set(rows.groupby("index")["status"].nunique()) == {1}
+    assert len(sums) >= 2
+    for name, group in rows[rows["status"] == "ok"].groupby("design"):
+        total = sums.loc[name]
+        for gap, bound, value in zip(
+            ("gap_energy", "gap_latency", "gap_edp"),
+            ("energy_pj", "latency_cycles", "edp_pj_cycles"),
+            MEASURES,
+            strict=True,
+        ):
+            least = group[f"bound_{bound}"].sum()
+            assert total[f"bound_{bound}"] == pytest.approx(least)
+            assert total[gap] == pytest.approx(1 - least / group[value].sum())
+        assert total["searched_schedules"] == group["searched_schedules"].sum()
+        assert total["start_design"] == ""
+
+
+def test_the_answer_says_what_is_searched(in_one_block: Any) -> None:
+    """The numbers of dropped designs and the gaps, in text; nothing of them where nothing is dropped."""
+    exploration = in_one_block
+    answer = answer_of(exploration)
+    count = exploration.dropped
+    assert count >= 1
+    text = answer_text(answer)
+    assert f"{count} dropped by their bounds" in text.splitlines()[0]
+    assert f"{count} design{'s are' if count > 1 else ' is'} of 8" not in text
+    assert any(one.startswith(f"{count} design") and "not searched" in one for one in answer.assumptions)
+    largest = answer.overall.members["gap_latency"].max()
+    assert f"{largest:.1%} (largest)" in answer.mapping_notes[0]
+    assert list(dropped_sentences(exploration.table[exploration.table["status"] == "ok"])) == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"options": {"fusion": "serch"}}, "options.fusion: unknown value, got 'serch'"),
+        ({"options": {"fusion": "search", "nb_schedules": 0}}, "options.nb_schedules: not a count"),
+        ({"options": {"fusion": "search", "search_block": 0}}, "options.search_block: not a count"),
+        (
+            {"options": {"fusion": "search", "nb_ga_generations": 3}},
+            "is not searched: remove this key, or the key `fusion`",
+        ),
+        ({"options": {"fusion": "search", "nb_schedule": 3}}, "did you mean 'nb_schedules'?"),
+        ({"options": {"fusion": "search", "fusion_time_budget_s": 3}}, "options.fusion_time_budget_s: no such setting"),
+        ({"options": {"nb_schedules": 3}}, "fusion is searched: add `fusion: search`"),
+        ({"options": {"fusion": "search", "exploit_data_locality": True}}, "no such setting"),
+        (
+            {
+                "accelerator": str(HARDWARE / "cores" / "k16_c16.yaml"),
+                "axes": {"x": {"path": "name", "values": ["x"]}},
+                "options": {"fusion": "search", "nb_schedules": 5},
+            },
+            "options.fusion: is only for an accelerator with several cores",
+        ),
+        ({"axes": {"dropped_by": {"path": WIDTH, "values": [1]}}}, "already the name of a column"),
+    ],
+)
+def test_what_is_wrong_with_a_space_is_told(network: Path, keys: dict[str, Any], said: str) -> None:
+    """Messages name the place in the file of the space."""
+    with pytest.raises(InputError) as raised:
+        read_space({**space_data(network), **keys})
+    found = [str(problem) for problem in raised.value.problems]
+    assert any(said in one for one in found), found
+
+
+def test_the_command_the_run_of_a_design_and_a_decision(
+    network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The full run has the numbers of the table, a dropped design has none, and a decision names what was dropped."""
+    file, out = tmp_path / "it.yaml", tmp_path / "out"
+    file.write_text(json.dumps(space_data(network, {"search_block": 8})))
+    assert main(["explore", str(file), "-o", str(out), "--no-store"]) == 0
+    assert "dropped by its bound" in capsys.readouterr().out
+    rows = pandas.read_csv(out / "space.csv").set_index("design")
+    name = rows[rows["pareto"] == True].index[0]  # noqa: E712
+    assert main(["explore", str(file), "-o", str(out), "--show", name]) == 0
+    run = out / "designs" / name / "net"
+    summary = json.loads((run / "summary.json").read_text())["payload"]
+    assert summary["energy_pj"] == rows.loc[name, "energy_pj"]
+    assert summary["latency_cycles"] == rows.loc[name, "latency_cycles"]
+    assert (run / "fusion.json").is_file()
+    assert (run / "checks.json").is_file()
+    capsys.readouterr()
+    dropped = rows[rows["status"] == "dropped"].index[0]
+    assert main(["explore", str(file), "-o", str(out), "--show", dropped]) == 2
+    assert "dropped by its bound" in capsys.readouterr().err
+    assert main(["decide", str(out), "--objective", "latency", "--no-advice"]) == 0
+    assert "not searched" in capsys.readouterr().out
