@@ -7,8 +7,9 @@ from tilewright.pipeline.stages.reductions import Reduction
 from tilewright.results.columns import Column
 from tilewright.workload.onnx.lowering import lowers
 from tilewright.workload.onnx.operators.elementwise import elementwise
+from tilewright.workload.onnx.resolution.custom import like_first_input
 
-REFRESH = Attribute("refresh", "memory", "refresh_mw", "power_mw", "Power that keeps data alive.", term="refresh")
+REFRESH = Attribute("upkeep", "memory", "upkeep_mw", "power_mw", "Power that keeps data alive.", term="upkeep")
 CYCLES = Column("cycles_a_layer", "Latency over layers.", lambda run: run["latency_cycles"] / run["layers"])
 
 ED2P = Powers(energy=1, latency=2)
@@ -53,7 +54,7 @@ class GRANTS:
     energy_pj = staticmethod(lambda problem, schedule: 2.0 * len(schedule.transfers))
 
 
-@lowers("Doubled", domain="org.example")
+@lowers("Doubled", domain="org.example", shapes=like_first_input)
 def lower_doubled(op):
     """One operation for every element."""
     elementwise(op, op.output(), [op.input()])

@@ -36,7 +36,7 @@ _LATER = {
     "TemporalMapping": "tilewright.main_stage.layer",
     "StreamCostModelEvaluation": "tilewright.main_stage.several_cores",
 }
-"""Module of each class that is imported at first use, by name of the class."""
+"""Class name -> name of the module that defines the class. The modules are imported at the first use of a class."""
 
 __all__ = [
     "Accelerator",
@@ -65,7 +65,8 @@ __all__ += [*CLASSES, *SUPPORT]
 
 
 def __getattr__(name: str) -> Any:
-    """Class, imported at first use. Raises AttributeError with the nearest name if there is no such class."""
+    """Class called `name`, which is imported at first use. Raises AttributeError with the nearest name if there is no
+    such class."""
     if name in _LATER:
         from importlib import import_module
 

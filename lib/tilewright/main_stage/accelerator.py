@@ -1,7 +1,8 @@
-"""Hardware as user's stages see it: the classes and attributes have the names of zigzag-dse 3.9.1.
+"""Hardware as the user's stages see it: the classes and attributes have the names of zigzag-dse 3.9.1.
 
-A user's stage can change the sizes, energies and bandwidths of memories, the sides and the energy of the array, and the
-list of memories. The stages below the user's stage then get the changed core. Other attributes cannot be set.
+A user's stage can change the name of the core, the list of memories, each memory (name, size, energies, area,
+bandwidths, double-buffering) and the array (sizes of its dimensions, energy and area of a unit). The stages below the
+user's stage then get the changed core. Setting any other attribute raises AttributeError.
 """
 
 import math
@@ -62,7 +63,7 @@ class MemoryInstance(Shown):
         return self.name, self.size, self.r_cost, self.w_cost, self.area, self.force_double_buffering, ports
 
     def _as_memory(self) -> Memory:
-        """Memory of tilewright with the changes of user's stages. Raises InputError for an invalid size."""
+        """Memory of tilewright with the changes of the user's stages. Raises InputError for an invalid size."""
         old = self._memory
         if not (isinstance(self.size, int | float) and self.size >= 1 and self.size == int(self.size)):
             allowed = "a whole number of bits, 1 or more"
@@ -178,7 +179,7 @@ class MemoryHierarchy(Shown):
         return [level for level in self.topological_sort() if not any(level.mem_level_of_operands.values())]
 
     def get_outer_memories(self) -> list[MemoryLevel]:
-        """Memories without a memory above them."""
+        """Memories that are the outermost memory of all their operands."""
         top = self.nb_levels
         return [
             level
@@ -234,7 +235,7 @@ class OperationalArray(Shown):
 
 
 class Accelerator(Shown):
-    """Core with its memories; an accelerator of zigzag-dse has one core."""
+    """Core with its memories. In zigzag-dse, an accelerator has one core."""
 
     _may_be_set = ("name",)
 
@@ -254,11 +255,13 @@ class Accelerator(Shown):
 
     @property
     def cores(self) -> list["Accelerator"]:
-        """List with this core as its only entry: in releases before 3.0, an accelerator has a list of cores."""
+        """List with this core as its only entry, for scripts for zigzag-dse before 3.0: there, an accelerator has a
+        list of cores.
+        """
         return [self]
 
     def get_core(self, core_id: int = 0) -> "Accelerator":
-        """Core with number `core_id`. It is the core itself for 0; other numbers raise ValueError."""
+        """Core with the number `core_id`. For 0, the result is this core; other numbers raise ValueError."""
         if core_id != 0:
             raise ValueError(f"{self.name} has only core 0, not core {core_id}")
         return self
@@ -286,7 +289,9 @@ class Accelerator(Shown):
         return self.memory_hierarchy.get_operand_top_level(mem_op).memory_instance
 
     def recalculate_memory_hierarchy_information(self) -> None:
-        """Do nothing: tables of the hierarchy are computed whenever they are read."""
+        """Do nothing. zigzag-dse stores tables of the hierarchy and updates them by this call; here, tables are
+        computed whenever they are read.
+        """
 
     def __str__(self) -> str:
         return f"Accelerator({self.name})"
@@ -300,8 +305,7 @@ class Accelerator(Shown):
         return hash(self._core)
 
     def as_core(self) -> Core:
-        """Core of tilewright with the changes of user's stages. It is the original core if there are no changes.
-
+        """Core of tilewright with the changes of the user's stages. If there are no changes, it is the original core.
         Raises InputError for invalid sizes.
         """
         core, array = self._core, self.operational_array
@@ -335,5 +339,5 @@ class Accelerator(Shown):
 
 
 def core_of(given: Any) -> Core | None:
-    """Core in a value of the keyword `accelerator`. None if the value is a description that was not read yet."""
+    """Core in a value of the keyword `accelerator`. None if the value is a description that no parser has read yet."""
     return given.as_core() if isinstance(given, Accelerator) else None

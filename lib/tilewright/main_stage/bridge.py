@@ -1,4 +1,6 @@
-"""Translation of a script into tilewright: commands, a pipeline with options, and an entry of a configuration."""
+"""Translation of a script into tilewright: shell commands, a pipeline with options, and a run in a configuration
+file.
+"""
 
 import json
 import re
@@ -34,14 +36,14 @@ from tilewright.pipeline.stages.pipeline import MAPPER_OF, search_entries
 from tilewright.search.options import ZIGZAG, SearchOptions
 
 WATCHERS = ("SimpleSave", "CompleteSave", "PickleSave", "Dump", "PlotTemporalMappings")
-"""Names of the stages that only write files, in the order in which they are added to a pipeline."""
+"""Names of the stages that only write files."""
 PARTS = ("GenerateCNWorkloadHybrid", "IntraCoreMapping", "InterCoreMapping")
 """Names of the stages of a multi-core run whose parameters are options of the run."""
 
 
 @dataclass
 class Translation:
-    """Script as commands, configuration and pipeline of tilewright."""
+    """Translation of a script: commands, a configuration and a pipeline of tilewright."""
 
     several_cores: bool
     descriptions: dict[str, str]
@@ -49,10 +51,10 @@ class Translation:
     options: dict[str, Any] = field(default_factory=dict)
     """Options of the run, by their names in a configuration."""
     pipeline: list[Any] | None = None
-    """Pipeline as the value of the configuration key `pipeline`; None for the default pipeline."""
+    """Value of the configuration key `pipeline`; None for the default pipeline."""
     output: str = "results/translated"
     remarks: list[str] = field(default_factory=list)
-    """Remarks on parts of the script without counterpart in a configuration."""
+    """Remarks on the parts of the script that a configuration cannot express."""
 
     @property
     def name(self) -> str:
@@ -99,7 +101,7 @@ class Translation:
         return " ".join(option_text(key, value) for key, value in chosen.items())
 
     def _cores(self) -> list[str]:
-        """Names of the core files. If the hardware cannot be read, a placeholder."""
+        """Names of the core files. A placeholder if the hardware cannot be read."""
         try:
             return list(getattr(parse_accelerator(self.descriptions["hardware"]), "distinct_cores", ()))
         except InputError:
@@ -136,10 +138,11 @@ def option_text(name: str, value: Any) -> str:
 
 
 def pipeline_of(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
-    """Value of the configuration key `pipeline` with the same effect as a script.
+    """Value of the configuration key `pipeline` that makes a run do the same as a script with these stages and
+    keywords.
 
-    The value lists every stage except parsers, with its parameters. Raises InputError for a wrong script. Also raises
-    InputError for user's stages, because stages of a pipeline have another form.
+    The value has one entry for each stage that is not a parser (see `entry_of`). Raises InputError for mistakes in the
+    script, and for a user's stage, which has no counterpart in a pipeline.
     """
     check_keywords(stages, dict(keywords))
     planned(stages, keywords)
@@ -155,13 +158,17 @@ def pipeline_of(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]
 
 
 def entry_of(name: str, keywords: Mapping[str, Any], several: bool) -> Any:
-    """Entry of a pipeline for one stage, with the parameters that the keywords of the script give."""
+    """Entry for the stage `name` in the configuration key `pipeline`, with the parameters of `parameters_given`. If
+    there are no such parameters, the entry is only `name`. `several` is true for the multi-core flow.
+    """
     given = parameters_given(name, keywords, several)
     return {"stage": name, "parameters": given} if given else name
 
 
 def parameters_given(name: str, keywords: Mapping[str, Any], several: bool) -> dict[str, Any]:
-    """Parameters of a stage that the keywords set to a value other than the default."""
+    """Parameters of a stage that the keywords set to a value other than the default: name -> value. {} for a stage that
+    only writes files, and if a value is wrong.
+    """
     if name in WATCHERS:
         return {}
     made, _ = made_stage(name, keywords, several)
@@ -181,7 +188,7 @@ def plain_json(value: Any) -> Any:
 
 
 def no_counterpart(stage: Any) -> Problem:
-    """Problem for a user's stage, which has no counterpart in a pipeline of tilewright."""
+    """Problem that a user's stage has no counterpart in a pipeline of tilewright."""
     message = (
         "a stage in this form cannot be used in a pipeline of tilewright; docs/stages.md shows how to write a stage"
     )
@@ -219,17 +226,18 @@ def translated(stages: Sequence[Any], keywords: Mapping[str, Any]) -> Translatio
 
 
 def described(value: Any, part: str) -> str:
-    """Path of a description as text of a command.
+    """Path of a description file (hardware, workload or mapping), as text for a command.
 
-    If the description is an object, the text is a placeholder in angle brackets.
+    If `value` is an object and not a path, the text is a placeholder, such as `<hardware of the script>`.
     """
     return str(value) if isinstance(value, str | Path) else f"<{part} of the script>"
 
 
 def as_options(stages: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any] | None] | None:
-    """Pair (options, edits) that is equivalent to the stages; None if there is none.
+    """Pair (options, edits) with the same effect as the stages; None if there is no such pair.
 
-    The options give the default pipeline. The edits add the stages that write files.
+    The options select a default pipeline that maps layers by the same stages. The edits extend this pipeline by the
+    stages that only write files. If the script has no stages that only write files, the second element is None.
     """
     names = [name for _, _, name in with_conversion(stages) if name not in PARSERS]
     mapping = [name for name in names if name not in WATCHERS and name != "Sum"]
@@ -245,9 +253,11 @@ def as_options(stages: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[dict
 
 
 def options_of(options: dict[str, Any], names: Sequence[str], keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Preset of zigzag-dse, with the options whose values differ from the default.
+    """Options of a run: name -> value. They include the preset of zigzag-dse, and each item of `options` whose value
+    differs from its default.
 
-    Parameters of stages that are also options are included.
+    An option is also included if it is a parameter of a stage in `names`, and the keywords give it a value other than
+    the default. The objective is taken only from `options`.
     """
     defaults = SearchOptions().as_dict()
     found = {"preset": ZIGZAG} | {name: value for name, value in options.items() if value != defaults[name]}
@@ -258,9 +268,8 @@ def options_of(options: dict[str, Any], names: Sequence[str], keywords: Mapping[
 
 
 def edits_of(names: Sequence[str]) -> list[Any] | None:
-    """Edits that add the stages which write files to the default pipeline, at their positions.
-
-    None if there are no such stages.
+    """Edits of the default pipeline, one for each stage of `names` that only writes files. An edit inserts the stage
+    before Sum, before Workload, or after Workload. None if `names` has no such stage.
     """
     edits: list[Any] = []
     for place, name in enumerate(names):
@@ -280,7 +289,9 @@ def edits_of(names: Sequence[str]) -> list[Any] | None:
 
 
 def remarks_on(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[str]:
-    """Remarks on stages and keywords of the script without an equal key in a configuration."""
+    """Remarks on the parts of a script that a configuration cannot express in the same form, such as user's stages and
+    keywords that set no parameter of tilewright.
+    """
     found = [str(no_counterpart(stage)) for stage in stages if not our_name(stage)]
     for keyword in words.KEYWORDS:
         if keyword.parameter or keyword.required or keyword.name in (words.FOLDER, words.PATTERN):

@@ -7,11 +7,11 @@ from tilewright.base.stage_table import STAGES
 from tilewright.main_stage.protocol import Pair, Stage, StageCallable
 
 _OWN = frozenset(dir(Stage)) | {"kwargs", "list_of_callables", "ours", "needs_none_after"}
-"""Names of attributes of stages, which keywords must not overwrite."""
+"""Names of attributes of stages, which keywords of a script must not overwrite."""
 
 
 class BuiltIn(Stage):
-    """Stage of tilewright in a script. Consecutive stages of tilewright run together, in batches."""
+    """Stage of tilewright in a script. Consecutive stages of tilewright run together, in batches of loop orders."""
 
     ours: ClassVar[str] = ""
     """Name of the stage in tilewright."""
@@ -22,7 +22,7 @@ class BuiltIn(Stage):
         vars(self).update({name: value for name, value in kwargs.items() if name not in _OWN})
 
     def run(self) -> Iterator[Pair]:
-        """Yield the results of this stage. Raises InputError with all mistakes in stages and keywords."""
+        """Yield the results of this stage. Raises InputError for mistakes in stages and keywords."""
         from tilewright.main_stage.chain import run_chain
 
         kind = next(one for one in type(self).__mro__ if "ours" in vars(one))
@@ -68,8 +68,8 @@ class MainStage:
         """List of the pairs (CME, further information) that the outermost stage yields.
 
         On several cores, the result is a pair of lists, as scripts for Stream unpack it: the evaluations, and the
-        further information of each evaluation. Raises InputError with all mistakes in stages and keywords. Also raises
-        InputError for an error in the code of a user's stage.
+        further information of each evaluation. Raises InputError for mistakes in stages and keywords, and for an error
+        in the code of a user's stage.
         """
         from tilewright.main_stage.checks import check_keywords
         from tilewright.main_stage.own import new_session
@@ -85,15 +85,18 @@ class MainStage:
         return pairs
 
     def _run_own(self, first: StageCallable, rest: Sequence[StageCallable]) -> list[Pair]:
-        """Pairs that the outermost stage yields, if it is a user's stage."""
+        """Run `first`, the outermost stage of the script, which must be a user's stage. Returns the (CME, further
+        information) pairs that it yields.
+        """
         from tilewright.main_stage.plan import own_stage
 
         return list(own_stage(first, rest, self.kwargs).generate(dict(self.kwargs)))
 
     def pipeline(self) -> list[Any]:
-        """Value of the configuration key `pipeline` for the stages.
+        """Value of the configuration key `pipeline` that has the same effect as the list of stages.
 
-        Raises InputError for parts without a counterpart.
+        Raises InputError for mistakes in the script, and for a user's stage, which has no counterpart in a
+        configuration.
         """
         from tilewright.main_stage.bridge import pipeline_of
 

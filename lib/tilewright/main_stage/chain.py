@@ -1,6 +1,6 @@
 """Chains of consecutive stages of tilewright in a script.
 
-They run as a pipeline and exchange data with user's stages.
+The stages of a chain run as one pipeline, which exchanges data with the user's stages.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,9 +31,8 @@ from tilewright.search.store import Store
 
 
 def run_chain(stages: Sequence[Any], keywords: Keywords) -> Iterator[Pair]:
-    """Pairs (CME, further information) that a list of stages yields.
-
-    The first stage of the list is one of tilewright.
+    """Pairs (CME, further information) that a list of stages yields. The first stage of the list is a stage of
+    tilewright.
     """
     if len(stages) == 1 and our_name(stages[0]) == "CostModel":
         yield from cost_model(keywords)
@@ -56,9 +55,8 @@ def run_chain(stages: Sequence[Any], keywords: Keywords) -> Iterator[Pair]:
 
 
 def item_of(kind: type, stages: tuple[Stage, ...], keywords: Keywords) -> Any:
-    """Input item, for the stages below Workload, that the keywords describe.
-
-    None for a loop order that does not fit.
+    """Input of type `kind` for the first stage of a list, made from the keywords: the problem of a layer, the problem
+    of ordering temporal loops, or a batch of loop orders.
     """
     if kind is LayerProblem:
         return layer_problem_of(keywords)
@@ -69,9 +67,10 @@ def item_of(kind: type, stages: tuple[Stage, ...], keywords: Keywords) -> Any:
 
 
 def cost_model(keywords: Keywords) -> Iterator[Pair]:
-    """CME of one temporal mapping.
+    """Yield one pair: the cost model evaluation (CME) of the temporal mapping that the keywords describe, and None.
 
-    If a mapper made the mapping, its whole batch is evaluated once and the costs are kept.
+    If a mapper made the mapping, all mappings in the batch of the mapper are evaluated at once. Their costs are kept
+    for later calls.
     """
     costs, row = costs_of(keywords)
     node = keywords.get(LAYER)
@@ -80,9 +79,10 @@ def cost_model(keywords: Keywords) -> Iterator[Pair]:
 
 
 def control_of(keywords: Mapping[str, Any]) -> Control:
-    """Control of a chain.
+    """Control of a chain of stages.
 
-    It shows progress if the script asks for it. It has a store if the script names a folder for the cost tables.
+    The control shows progress if the script asks for progress. It has a store if the script names a folder for the cost
+    tables.
     """
     tables = words.given(keywords, words.COST_TABLES)
     plots = words.given(keywords, words.PLOT_NAME)

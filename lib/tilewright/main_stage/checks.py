@@ -16,7 +16,11 @@ PROVIDED = ("accelerator", "workload", "layer", "spatial_mapping", "spatial_mapp
 
 
 def check_keywords(stages: Sequence[Any], keywords: dict[str, Any]) -> None:
-    """Raise InputError with every keyword that no stage reads, and every keyword that is missing."""
+    """Raise InputError if the list of stages is empty, or if keywords have problems.
+
+    The error lists each keyword that no stage reads, that is given in two spellings, or that a stage needs but the
+    script lacks. A keyword of `NO_COUNTERPART` is accepted if its value is false.
+    """
     if not stages:
         raise InputError([Problem("the list has no stage", path="list_of_callables")])
     keywords = with_varied(keywords)
@@ -46,7 +50,9 @@ def check_keywords(stages: Sequence[Any], keywords: dict[str, Any]) -> None:
 
 
 def with_varied(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Keywords of a script, with the keywords that get their values from `general_parameter_iterations`."""
+    """Keywords of a script, together with the keywords that get their values from `general_parameter_iterations`. The
+    value of the latter is the placeholder "varied".
+    """
     varied = keywords.get("general_parameter_iterations")
     if not isinstance(varied, dict):
         return keywords
@@ -55,13 +61,18 @@ def with_varied(keywords: dict[str, Any]) -> dict[str, Any]:
 
 
 def expanded(names: Iterable[str]) -> set[str]:
-    """Names of stages, together with the names that these stages have in the multi-core flow."""
+    """Names of stages, together with the names of the same stages in the multi-core flow."""
     alike = {"ONNXModelParser": "StreamONNXModelParser", "WorkloadParser": "UserDefinedModelParser"}
     return {one for name in names for one in (name, alike.get(name, name))}
 
 
 def unread(name: str, readable: Sequence[str], of_own: Sequence[str]) -> Problem:
-    """Problem for a keyword that no stage of the list reads."""
+    """Problem for the keyword `name`, which no stage in the script's list of stages reads.
+
+    If another stage of tilewright reads the keyword, the problem names this stage. Otherwise, the problem suggests the
+    keyword with the most similar name. The candidates are `readable`, the keywords that tilewright's stages in the list
+    read, and `of_own`, the names that occur in the code of the user's stages.
+    """
     known = words.BY_SPELLING.get(name)
     if known is not None:
         others = " or ".join(f"{stage}Stage" for stage in known.stages)
@@ -73,7 +84,7 @@ def unread(name: str, readable: Sequence[str], of_own: Sequence[str]) -> Problem
 
 
 def spelt_twice(keyword: words.Keyword, keywords: dict[str, Any]) -> list[Problem]:
-    """List with the problem of a keyword that is given in two spellings; [] if it is given at most once."""
+    """List with one problem if a keyword is given in two spellings; otherwise []."""
     found = [spelling for spelling in keyword.spellings if spelling in keywords]
     return (
         [Problem(f"is another spelling of {found[0]}; give only one of the two", path=found[1])]
@@ -108,7 +119,7 @@ def needed(stages: Sequence[Any], names: Sequence[str], keywords: dict[str, Any]
 
 
 def needed_by_own(stage: Any, keywords: dict[str, Any]) -> list[Problem]:
-    """Problems for missing keywords of user's stages: neither the script nor the stages above give them."""
+    """Problems for keywords that the user's stages need, but that neither the script nor the stages above give."""
     known = {
         *keywords,
         *PROVIDED,
@@ -157,7 +168,9 @@ def words_of(stage: Any) -> set[str]:
 
 
 def texts_of(code: Any) -> set[str]:
-    """Texts and argument names in compiled code and in the functions inside it."""
+    """Text constants and argument names in compiled code and in the functions inside it; an empty set if `code` is
+    None.
+    """
     if code is None:
         return set()
     found = {*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]}
@@ -172,9 +185,8 @@ def texts_of(code: Any) -> set[str]:
 
 
 def parameters_of(names: Iterable[str]) -> list[str]:
-    """Names of the parameters of stages that a script can give as keywords.
-
-    `names` are the names of the stages in tilewright.
+    """Names of those parameters of the stages `names` that a script can set by keywords. `names` are the names that
+    tilewright gives to the stages.
     """
     found: list[str] = []
     for name in names:

@@ -17,7 +17,7 @@ def costed(batch: OrderBatch) -> CostedBatch:
 
 
 class _Same:
-    """Wrapper that is equal only to a wrapper of the same object."""
+    """Wrapper of an object. Two wrappers are equal only if they wrap the same object."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -36,7 +36,9 @@ def _costed(same: _Same) -> CostedBatch:
 
 
 def conversion_parameters(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of the stage SpatialMappingConversion. Raises InputError if their values are wrong."""
+    """Parameters that the keywords give for the stage SpatialMappingConversion: name -> value. The values are not
+    checked.
+    """
     found = {}
     for keyword in _OF_CONVERSION:
         value = words.given(keywords, keyword.name)
@@ -51,8 +53,8 @@ _OF_CONVERSION = [keyword for keyword in words.KEYWORDS if "SpatialMappingConver
 def costs_of(keywords: Mapping[str, Any]) -> tuple[CostedBatch, int]:
     """Pair (costs of a batch of loop orders, index in the batch of the order that the keywords describe).
 
-    If a mapper made the order, the batch is that of the mapper; otherwise it has only this order. Raises InputError if
-    the keywords describe no loop order, or if the order does not fit.
+    If a mapper made the order, the batch is that of the mapper. Otherwise, the batch has only this order. Raises
+    InputError if the keywords describe no loop order, or if the order does not fit into the memories.
     """
     batch, row = order_batch_of(keywords, conversion_parameters(keywords))
     costs = costed(batch)

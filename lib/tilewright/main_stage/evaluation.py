@@ -31,14 +31,16 @@ SUMS = (
 )
 """Names of attributes that are summed over layers."""
 TABLES = ("mem_energy_breakdown", "mem_energy_breakdown_further", "memory_word_access")
-"""Names of attributes that have a number for each operand and memory level. They are also summed over layers."""
+"""Names of those attributes of a CME that are tables, with one value for each operand and memory level. If CMEs of
+layers are summed, these values are summed, too.
+"""
 UTILIZATIONS = {
     "mac_spatial_utilization": "ideal_temporal_cycle",
     "mac_utilization0": "latency_total0",
     "mac_utilization1": "latency_total1",
     "mac_utilization2": "latency_total2",
 }
-"""Divisor of the ideal cycles in each utilization: name of the attribute, by name of the utilization."""
+"""Name of a utilization -> name of the attribute with its denominator. The numerator is always `ideal_cycle`."""
 OLDER_NAMES = {
     "energy_breakdown": "mem_energy_breakdown",
     "energy_breakdown_further": "mem_energy_breakdown_further",
@@ -49,11 +51,13 @@ OLDER_NAMES = {
     "MAC_utilization2": "mac_utilization2",
     "core": "accelerator",
 }
-"""Names of attributes in release 3.9.1, by their name in other releases."""
+"""Names of attributes in release 3.9.1, by their names in other releases."""
 
 
 class Directions(dict[str, float]):
-    """Numbers by direction of the access: `rd_out_to_low`, `wr_in_by_low`, `rd_out_to_high`, `wr_in_by_high`."""
+    """Numbers by direction of the access, under the names of zigzag-dse: `rd_out_to_low`, `wr_in_by_low`,
+    `rd_out_to_high`, `wr_in_by_high`.
+    """
 
     def __getattr__(self, name: str) -> float:
         if name in self:
@@ -79,30 +83,32 @@ def _by_direction(figures: Any) -> dict[LayerOperand, list[Directions]]:
 
 @dataclass
 class Context:
-    """Context of a CME: the layer, and the stages that made it."""
+    """Context of a CME: the layer, and the stages that made the CME."""
 
     layer: LayerNode
     stages: tuple[Stage, ...] = ()
-    """Stages of tilewright that made the CME. The record of the CME takes the model and the objective from them."""
+    """Stages of tilewright that made the CME. They determine the model and the objective in the record of the CME."""
     known: LayerRecord | None = None
-    """Record of the mapping; None until it is made."""
+    """Record of the mapping; None if it is not made yet."""
 
     def record_of(self, costs: CostedBatch, row: int) -> LayerRecord:
-        """Record of a mapping with the full breakdown, under the name of the layer."""
+        """Record of the mapping in row `row` of `costs`, with the full breakdown. The record has the name of this
+        context's layer.
+        """
         record = self.known or records_of([Evaluations(single_row(costs, row))], self.stages)[0]
         name = self.layer.name
         return replace(record, layer=record.layer._replace(name=name), layer_names=(name,))
 
 
 class CostModelEvaluationABC:
-    """Base class of CMEs: of a single mapping, or a sum of CMEs."""
+    """Base class of CMEs. A CME is either that of a single mapping, or a sum of CMEs."""
 
     accelerator: Any
     energy_total: float
     latency_total2: float
 
     def __getattr__(self, name: str) -> Any:
-        """Utilization, or an attribute under its name in another release.
+        """Value of a utilization, or of an attribute that has the name `name` in another release of zigzag-dse.
 
         Raises AttributeError with the nearest name if there is no such attribute.
         """
@@ -143,8 +149,8 @@ class CostModelEvaluationABC:
 class CostModelEvaluation(CostModelEvaluationABC):
     """Costs of one mapping of one layer.
 
-    It is made from keywords that stages pass on: `accelerator`, `layer`, `spatial_mapping`, `temporal_mapping` and
-    `access_same_data_considered_as_no_access`. The keyword `spatial_mapping_int` has the same value as
+    The object is made from keywords that stages pass on: `accelerator`, `layer`, `spatial_mapping`, `temporal_mapping`
+    and `access_same_data_considered_as_no_access`. The keyword `spatial_mapping_int` has the same value as
     `spatial_mapping`, and is not needed. Raises InputError if the keywords do not describe a mapping, or if the mapping
     does not fit.
     """
@@ -169,7 +175,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @cached_property
     def record(self) -> LayerRecord:
-        """Record of tilewright with the full breakdown of the mapping."""
+        """LayerRecord of the mapping, with the full breakdown of energy and latency."""
         return self._context.record_of(self._costs, self._row)
 
     @cached_property
@@ -191,7 +197,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @cached_property
     def user_spatial_mapping(self) -> SpatialMapping:
-        """Spatial mapping over the sides of the array."""
+        """Spatial mapping over the dimensions of the array."""
         return self.spatial_mapping.unrolling
 
     @cached_property
@@ -201,7 +207,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @cached_property
     def mac_energy(self) -> float:
-        """Energy of the operations of the array, in pJ."""
+        """Energy of everything except memory accesses (for example, of array operations), in pJ."""
         terms = self.record.energy_terms_pj
         return sum(energy for term, energy in terms.items() if term != ACCESSES) or 0.0
 
@@ -228,12 +234,12 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @cached_property
     def mem_utili_shared(self) -> dict[LayerOperand, list[float]]:
-        """Filled share of each memory, counting all operands that it holds, by operand and level."""
+        """Filled share of each memory by operand and level. All operands that the memory holds are counted."""
         return {LayerOperand(name): list(shares) for name, shares in self.record.memory_utilization.items()}
 
     @cached_property
     def mem_utili_individual(self) -> dict[LayerOperand, list[float]]:
-        """Filled share of each memory, counting only this operand, by operand and level."""
+        """Filled share of each memory by operand and level. Only data of this operand are counted."""
         return {LayerOperand(name): list(shares) for name, shares in self.record.memory_utilization_individual.items()}
 
     @cached_property
@@ -248,27 +254,27 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @cached_property
     def stall_slack_comb(self) -> float:
-        """Cycles of stalls."""
+        """Cycles of temporal stalls, in which the array waits for a memory port."""
         return self._cycles("temporal_stall")
 
     @cached_property
     def latency_total0(self) -> float:
-        """Latency with stalls, in cycles."""
+        """Latency with stalls, but without on-loading, off-loading and drain, in cycles."""
         return self._cycles("ideal", "spatial_stall", "temporal_stall")
 
     @cached_property
     def latency_total1(self) -> float:
-        """Latency with stalls and on-loading, in cycles."""
+        """Latency with stalls and on-loading, but without off-loading and drain, in cycles."""
         return self._cycles("ideal", "spatial_stall", "temporal_stall", "onloading")
 
     @cached_property
     def data_onloading_cycle(self) -> float:
-        """Cycles of on-loading."""
+        """Cycles of on-loading: inputs move down to the lowest memories before the array starts."""
         return self._cycles("onloading")
 
     @cached_property
     def data_offloading_cycle(self) -> float:
-        """Cycles of off-loading."""
+        """Cycles of off-loading: outputs still move to higher memories after the array has ended its work."""
         return self._cycles("offloading")
 
     @cached_property
@@ -291,7 +297,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
     __repr__ = __str__
 
     def has_more(self) -> bool:
-        """True if a user's stage has set any attribute."""
+        """True if a user's stage has changed the energy or the latency, or has added an attribute."""
         return self.is_changed() or not vars(self).keys() <= _OWN
 
     def is_changed(self) -> bool:
@@ -309,7 +315,9 @@ class CostModelEvaluation(CostModelEvaluationABC):
 _OWN = frozenset(vars(CostModelEvaluation)) | {
     *("_costs", "_row", "_context", "_told", "energy_total", "latency_total2")
 }
-"""Names of the attributes of a new CME, before a user's stage sets further attributes."""
+"""Names of the attributes that tilewright defines for a CME. An attribute with another name was added by a user's
+stage.
+"""
 
 
 class CumulativeCME(CostModelEvaluationABC):
@@ -323,12 +331,14 @@ class CumulativeCME(CostModelEvaluationABC):
 
     @property
     def layer_ids(self) -> list[int]:
-        """Ids of the layers in the sum."""
+        """Ids of the layers whose CMEs are summed."""
         return [part.layer.id for part in self.parts]
 
     @property
     def layer(self) -> list[int]:
-        """Ids of the layers, under the name of releases before 3.0."""
+        """Ids of the layers whose CMEs are summed. `layer` is the name of `layer_ids` in releases of zigzag-dse before
+        3.0.
+        """
         return self.layer_ids
 
     @cached_property
@@ -361,7 +371,7 @@ class CumulativeCME(CostModelEvaluationABC):
 
 
 def parts_of(cme: CostModelEvaluationABC) -> Iterator[CostModelEvaluationABC]:
-    """CMEs of single mappings that a CME consists of."""
+    """CMEs of single mappings whose sum is `cme`; only `cme` itself if it is not a sum."""
     if isinstance(cme, CumulativeCME):
         yield from cme.parts
     else:

@@ -22,17 +22,17 @@ _MAPPERS = ("Loma", "Salsa", "TemporalOrderingConversion")
 
 @dataclass(frozen=True)
 class Keyword:
-    """Keyword of a script."""
+    """Keyword argument that a script can give to `MainStage`."""
 
     name: str
     stages: tuple[str, ...]
     """Stages that read the keyword, under their names in tilewright."""
     also: tuple[str, ...] = ()
-    """Other spellings."""
+    """Other spellings of the keyword that scripts can use."""
     parameter: str = ""
-    """Name of the parameter of tilewright with this value; '' if there is none."""
+    """Name of the parameter of tilewright that gets the value of the keyword; '' if there is none."""
     of: tuple[str, ...] = ()
-    """Stages of tilewright with this parameter, if they differ from the stages that read the keyword."""
+    """Names of the stages of tilewright that have the parameter `parameter`; () if these are the stages in `stages`."""
     says: str = ""
     """Counterpart of the keyword in tilewright, as text for messages."""
     required: bool = False
@@ -45,7 +45,7 @@ class Keyword:
 
     @property
     def holders(self) -> tuple[str, ...]:
-        """Stages of tilewright that have the parameter."""
+        """Names of the stages of tilewright that have the parameter `parameter`."""
         return self.of or self.stages
 
 
@@ -103,7 +103,9 @@ KEYWORDS = (
     Keyword(*("scheduler_candidate_selection", ("InterCoreMapping",), ()), parameter="scheduler_candidate_selection"),
     Keyword("operands_to_prefetch", ("InterCoreMapping",), (), "operands_to_prefetch"),
 )
-"""Keywords in the order of messages, with the spellings of zigzag-dse 2.4 and 3.9.1 and of Stream until 2024."""
+"""Keywords in the order in which messages list them, with the spellings of zigzag-dse 2.4 and 3.9.1 and of Stream until
+2024.
+"""
 
 NO_COUNTERPART = {
     "enable_weight_diagonal_mapping": "spatial mappings along a diagonal are not generated",
@@ -111,7 +113,7 @@ NO_COUNTERPART = {
     "nb_multiprocessing_threads": "searches use threads: --jobs",
     "visualize_node_hw_performances_path": "tilewright report draws what cores cost",
 }
-"""Behaviour of tilewright instead of each keyword without counterpart, as text, by keyword."""
+"""Text on what tilewright does instead, for each keyword without a counterpart."""
 
 BY_SPELLING: Mapping[str, Keyword] = {spelling: keyword for keyword in KEYWORDS for spelling in keyword.spellings}
 
@@ -127,7 +129,7 @@ def spelling_of(keywords: Iterable[str], name: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Value in the form of a configuration: members of enumerations as texts, and tuples as lists."""
+    """Value in the form of a configuration. Members of enumerations become texts, and tuples become lists."""
     if isinstance(value, str):
         return str(getattr(value, "value", value))
     if isinstance(value, tuple | list):

@@ -1,4 +1,4 @@
-"""Layers and mappings as user's stages see them, with the names of zigzag-dse 3.9.1 (`zigzag.workload`,
+"""Layers and mappings as the user's stages see them, with the names of zigzag-dse 3.9.1 (`zigzag.workload`,
 `zigzag.mapping`).
 
 A user's stage can set some attributes of a layer (`spatial_mapping`, `spatial_mapping_hint`, `temporal_ordering`), and
@@ -25,7 +25,7 @@ Loops = list[tuple[LayerDim, int]]
 
 
 class MappingSingleOADim(dict[str, Any]):
-    """Unrolling factors along one side of the array, by loop dimension."""
+    """Unrolling factors along one array dimension, by loop dimension."""
 
     @property
     def utilization(self) -> int:
@@ -34,24 +34,24 @@ class MappingSingleOADim(dict[str, Any]):
 
     @property
     def layer_dims(self) -> set[str]:
-        """Names of the loop dimensions."""
+        """Names of the unrolled loop dimensions."""
         return set(self)
 
 
 class SpatialMapping(dict[str, Any]):
-    """Spatial mapping: unrolling factors by side of the array and loop dimension."""
+    """Spatial mapping: array dimension -> loop dimension -> unrolling factor."""
 
     def __init__(self, data: Mapping[str, Mapping[str, int]]) -> None:
         super().__init__({OADimension(side): MappingSingleOADim(factors) for side, factors in data.items()})
 
     @property
     def data(self) -> dict[str, Any]:
-        """Mapping as a table. It is the object itself."""
+        """Mapping as a dict, which is this object itself."""
         return self
 
     @property
     def oa_dims(self) -> list[str]:
-        """Sides of the array that the mapping uses."""
+        """Names of the array dimensions that the mapping uses."""
         return list(self)
 
     @classmethod
@@ -60,7 +60,10 @@ class SpatialMapping(dict[str, Any]):
 
 
 def unrolling_of(value: Any) -> Unrolling:
-    """Unrolling in tilewright's form, from a table. Raises InputError if the value is not such a table."""
+    """Spatial mapping in tilewright's form, from a table: array dimension -> loop dimension -> factor.
+
+    Raises InputError if `value` is not such a table, or if a factor is not a positive integer.
+    """
     wrong = Problem(
         *("is not a spatial mapping", "", 0, "spatial_mapping", repr(value)[:60]),
         allowed="side of the array -> loop dimension -> whole factor",
@@ -80,7 +83,7 @@ class LayerDimSizes(Fixed):
 
     @property
     def data(self) -> dict[str, int]:
-        """Sizes as a table. It is the object itself."""
+        """Sizes as a dict, which is this object itself."""
         return self
 
     @property
@@ -177,7 +180,7 @@ class LayerNode(Shown):
         return unrolling_of(self.spatial_mapping), hints, tuple(tuple(entry) for entry in self.temporal_ordering)
 
     def problem_on(self, core: Any, reach: Any = None) -> LayerProblem:
-        """Problem of mapping the layer on a core, with the attributes that user's stages have set."""
+        """Problem of mapping the layer on a core. The attributes that the user's stages have set are used."""
         problem, said = self._problem, self._said()
         changed: dict[str, Any] = {} if core == problem.core else {"core": core}
         if said != self._told:
@@ -204,7 +207,7 @@ class SpatialMappingInternal(Shown):
 
     @property
     def unrolling(self) -> SpatialMapping:
-        """Spatial mapping over the sides of the array."""
+        """Spatial mapping over the dimensions of the array."""
         return SpatialMapping._of(self._problem.spatial.unrolling)
 
     @property
@@ -221,8 +224,8 @@ class SpatialMappingInternal(Shown):
 class TemporalMapping(Shown):
     """Temporal mapping: loops by operand and memory level, innermost first, as pairs (loop dimension, size).
 
-    If a user's stage made the mapping, it is checked when its costs are computed. All operands must then have the same
-    loop order.
+    A mapping that a user's stage made is checked when its costs are computed: all operands must have the same loop
+    order.
     """
 
     def __init__(
@@ -248,8 +251,8 @@ class TemporalMapping(Shown):
 
     @property
     def mapping_dic_origin(self) -> dict[str, list[Loops]]:
-        """Loops by operand and memory level, as the user's stage gave them or as the allocator assigned them to
-        memories.
+        """Loops by operand and memory level. If a user's stage made the mapping, the loops are those that it gave.
+        Otherwise, the loops are those that the mapper or the allocator assigned to the memories.
         """
         if self._levels is None:
             assert self._batch is not None
@@ -264,10 +267,10 @@ class TemporalMapping(Shown):
 
     @property
     def mapping_dic_stationary(self) -> dict[str, list[Loops]]:
-        """Loops by operand and memory level, with stationary loops moved to lower levels. An operand stays in place
-        during its stationary loops.
+        """Loops by operand and memory level, with stationary loops moved to lower levels.
 
-        If a user's stage made the mapping, it is returned unchanged.
+        The data of an operand stay in place during its stationary loops. If a user's stage made the mapping, the
+        mapping is returned unchanged.
         """
         if self._batch is None:
             return self.mapping_dic_origin
@@ -304,7 +307,8 @@ class TemporalMapping(Shown):
     def as_batch(self, problem: TemporalProblem) -> OrderBatch:
         """Batch with the loop order and the level boundaries of a mapping that a user's stage made.
 
-        Raises InputError if the operands have no common loop order.
+        Raises InputError if an operand does not have one list of loops for each of its memory levels, or if the
+        operands do not have the same loop order.
         """
         levels = self._levels or {}
         orders = {
@@ -315,7 +319,7 @@ class TemporalMapping(Shown):
         counts = dict(zip(operands, problem.arrays.level_count.tolist(), strict=False))
         wrong = [
             Problem(
-                f"operand {name} has a wrong number of levels: {len(levels.get(name, ()))}",
+                f"operand {name} has lists of loops for {len(levels.get(name, ()))} memory levels",
                 path="temporal_mapping",
                 allowed=str(counts[name]),
             )
@@ -337,7 +341,9 @@ class TemporalMapping(Shown):
 
 
 def loops_of(levels: Mapping[str, Iterable[Iterable[tuple[str, int]]]]) -> dict[str, list[Loops]]:
-    """Loops by operand and level. The names have the classes of zigzag-dse."""
+    """Loops by operand and level. The names of operands and loop dimensions become objects of the classes LayerOperand
+    and LayerDim, as in zigzag-dse.
+    """
     return {
         LayerOperand(operand): [[(LayerDim(name), size) for name, size in loops] for loops in of_operand]
         for operand, of_operand in levels.items()

@@ -1,4 +1,7 @@
-"""Names of operands and dimensions, in the classes of zigzag-dse: each name is a string that equals the plain text."""
+"""Names of operands and dimensions, with the classes of zigzag-dse, and the base classes of what the user's stages see.
+
+Each name is a `str` that equals its text: `LayerDim("K") == "K"` is true.
+"""
 
 from enum import StrEnum
 from typing import Any
@@ -62,9 +65,9 @@ class Fixed(dict[str, Any]):
 
 
 class Shown:
-    """Base class of views.
+    """Base class of views: objects, such as a layer or a memory, through which a user's stage reads a run.
 
-    It defines which attributes a user's stage can set. Setting another attribute raises AttributeError.
+    Each subclass lists the attributes that a user's stage can set. Setting another attribute raises AttributeError.
     """
 
     _may_be_set: tuple[str, ...] = ()

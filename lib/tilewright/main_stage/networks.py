@@ -1,4 +1,7 @@
-"""Networks that run through the stages of a script, and the results of their layers as pairs, in execution order."""
+"""Run of a network through the stages of a script.
+
+The results of the layers are (CME, further information) pairs, in execution order.
+"""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 def layer_of(item: Any, keywords: Mapping[str, Any]) -> LayerNode:
-    """Layer of an item, as user's stages see it."""
+    """Layer of an item, as the user's stages see it."""
     given = keywords.get(LAYER)
     if isinstance(given, LayerNode):
         return given
@@ -51,7 +54,12 @@ def layer_of(item: Any, keywords: Mapping[str, Any]) -> LayerNode:
 
 
 def pairs_of(found: Any, stages: tuple[Stage, ...], layer: LayerNode, attached: Attached) -> Iterator[Pair]:
-    """Pairs (CME, further information) from the results of one layer."""
+    """Pairs (CME, further information) of `found`, which is one result for a layer. If a user's stage yielded the
+    result, these are the pairs of the user's stage. Otherwise, there is one pair for each mapping in the result that
+    fits.
+
+    If `found` is a list of results, only one pair is yielded: (list of the pairs of these results, None).
+    """
     if isinstance(found, list):
         yield [pair for one in found for pair in pairs_of(one, stages, layer, attached)], None
         return
@@ -71,10 +79,18 @@ def pairs_of(found: Any, stages: tuple[Stage, ...], layer: LayerNode, attached: 
 
 
 def extra_of(cme: CostModelEvaluation, stages: Sequence[Stage], said: Pair | None = None) -> Any:
-    """Further information that zigzag-dse would yield with a CME that has passed `stages`, outermost first.
+    """Further information that zigzag-dse would yield with a CME; None if `stages` is empty. The CME has passed
+    `stages`, which are listed from the outermost stage.
 
-    A stage that makes mappings adds the mapping that it made. A reduction adds the mappings from which it chose, if it
-    keeps them. If a user's stage yielded the pair `said`, its further information replaces all of this.
+    Each stage determines the information that it yields:
+
+    * A generator of spatial mappings or a mapper yields the pair (mapping that it made, information of the stages
+      below).
+    * A stage of the class Reduction yields the (CME, further information) pairs of the mappings that it compared, or []
+      if these pairs are not kept.
+    * A user's stage yields the second element of `said`, the pair that it yielded for this mapping. If `said` is None,
+      the user's stage yields the information of the stages below.
+    * Any other stage yields the information of the stages below.
     """
     if not stages:
         return None
@@ -93,14 +109,16 @@ def extra_of(cme: CostModelEvaluation, stages: Sequence[Stage], said: Pair | Non
 
 @dataclass(frozen=True, eq=False)
 class _Tap(Stage):
-    """Stage directly below Workload. It passes all results on, and records them by layer problem."""
+    """Stage directly below Workload. It passes all results on, and keeps each of them in `seen` together with its layer
+    problem.
+    """
 
     seen: list[tuple[LayerProblem, Any]] = field(default_factory=list)
 
     takes: ClassVar[type] = LayerProblem
 
     def run(self, item: LayerProblem, rest: Rest) -> Iterator[Any]:
-        """Yield all results."""
+        """Yield all results of the stages below."""
         run = session()
         if run.node is not None:
             run.layer = layer_node(item, run.node)
@@ -111,15 +129,15 @@ class _Tap(Stage):
 
 @dataclass(frozen=True, eq=False)
 class OthersBelow(Stage):
-    """Stage directly below a reduction.
+    """Stage directly below a stage of the class Reduction.
 
-    It passes all results on, and records the mappings from which the reduction chooses.
+    It passes all results on, and keeps them in `seen`. The Reduction chooses from the mappings in these results.
     """
 
     seen: list[Evaluations] = field(default_factory=list)
 
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
-        """Yield all results."""
+        """Yield all results of the stages below."""
         self.seen.clear()
         for found in rest(item):
             self.seen.append(found)
@@ -128,12 +146,16 @@ class OthersBelow(Stage):
 
 @dataclass(frozen=True, eq=False)
 class OthersAbove(Stage):
-    """Stage directly above a reduction. It links the recorded mappings to the mapping that the reduction keeps."""
+    """Stage directly above a stage of the class Reduction. For each mapping that the Reduction keeps, this stage stores
+    the (CME, further information) pairs of all mappings that the Reduction compared (`Session.beside`).
+    """
 
     below: OthersBelow = field(default_factory=OthersBelow)
 
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
-        """Yield all results."""
+        """Yield all results of the stages below. For each mapping in a result, store the (CME, further information)
+        pairs of all mappings that the Reduction compared.
+        """
         run = session()
         for found in rest(item):
             layer = layer_of(item, {})
@@ -145,8 +167,9 @@ class OthersAbove(Stage):
 
 
 def keeping_others(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """Stages with recorders around each reduction, so that it keeps the mappings from which it chose
-    (`reduce_minimal_keep_others`).
+    """Stages of a pipeline, with two further stages for each stage of the class Reduction (a stage that keeps the best
+    mapping). An OthersAbove is added directly above it, and an OthersBelow directly below it. These two keep the
+    mappings from which the Reduction chooses (keyword `reduce_minimal_keep_others`).
     """
     found: list[Stage] = []
     for stage in stages:
@@ -160,7 +183,9 @@ def keeping_others(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _Layers(Stage):
-    """Stage in the position of Workload. It links each layer record to its pairs."""
+    """Stage in the position of Workload. It keeps, for the record of each layer, the (CME, further information) pairs
+    of this layer.
+    """
 
     network: "Network | None" = None
     workload: Workload = field(default_factory=Workload)
@@ -175,7 +200,7 @@ class _Layers(Stage):
 
 @dataclass
 class Network:
-    """Network that runs through the stages of a script, beginning with the parsers."""
+    """Run of a network through the stages of a script, beginning with the parsers."""
 
     stages: tuple[Stage, ...]
     control: Control
@@ -190,7 +215,9 @@ class Network:
         yield from Rest(tuple(stages), self.control)(item)
 
     def layers(self, problem: NetworkProblem, stages: tuple[Stage, ...]) -> Iterator[LayerRecord]:
-        """Records of all layers, each linked to the pairs of its layer."""
+        """Records of all layers. For each record, the (CME, further information) pairs of the layer are kept in
+        `attached`.
+        """
         nodes = problem.workload.layers_in_order
         self.order = {node.layer.name: place for place, node in enumerate(nodes) if node.layer is not None}
         if any(isinstance(stage, OwnStage) for stage in stages):
@@ -202,10 +229,12 @@ class Network:
     def _one_layer(
         self, problem: NetworkProblem, node: WorkloadNode, place: int, stages: tuple[Stage, ...]
     ) -> Iterator[LayerRecord]:
-        """Records of one layer. User's stages get the name and the number of this layer.
+        """Records of the layer `node`, which is at index `place` of the execution order. User's stages get the name and
+        the number of this layer.
 
-        If the user's stages yield nothing for the layer, the layer is left out. If a reduction above them then has
-        nothing to choose from, InputError is raised.
+        If the user's stages yield nothing for the layer, the layer is left out, with a warning. If a stage of the class
+        Reduction is above the user's stages, InputError is raised instead, because the Reduction has nothing from which
+        it can choose.
         """
         run = session()
         run.node, run.said = node, {}
@@ -259,7 +288,7 @@ class Network:
                 yield from self._alternatives(record, pairs)
 
     def _counted(self, record: LayerRecord, pairs: Sequence[Pair]) -> LayerRecord:
-        """Record of a layer with the values that user's stages have set for its mapping."""
+        """Record of a layer with the values that the user's stages have set for its mapping."""
         cme = next((cme for cme in single(pairs) if not record.alternatives or counts(cme, record)), None)
         return record if cme is None else as_said(record, cme)
 
@@ -268,9 +297,8 @@ class Network:
             yield from pairs_of(one, stages, layer, self.attached)
 
     def _alternatives(self, record: LayerRecord, pairs: Sequence[Pair]) -> Iterator[LayerRecord]:
-        """Records of the mappings of a layer that were not chosen, for stages that save all results.
-
-        They are not linked to pairs.
+        """Records of the mappings in `pairs` that belong to the layer of `record` but were not chosen. Stages that save
+        all results need these records. In `attached`, each of these records has an empty list of pairs.
         """
         for cme in single(pairs):
             if cme.layer.name == record.names[0] and not counts(cme, record):
@@ -278,7 +306,9 @@ class Network:
 
 
 def counts(cme: CostModelEvaluation, record: LayerRecord) -> bool:
-    """True if a CME is that of the mapping in the record of the layer, which counts for the network."""
+    """True if a CME is that of the mapping in the record of the layer. Only this mapping is counted in the sum over the
+    network.
+    """
     return (
         cme._costs.batch.loop_order(cme._row) == record.loop_order
         and {side: dict(factors) for side, factors in spatial_of(cme._costs.batch.problem).items()}  # type: ignore[arg-type]
@@ -287,7 +317,9 @@ def counts(cme: CostModelEvaluation, record: LayerRecord) -> bool:
 
 
 def network_pairs(network: Network, item: Any) -> Iterator[Pair]:
-    """Pairs of all layers of a network in execution order, then the pair of the whole network."""
+    """(CME, further information) pairs of all layers of a network in execution order, followed by the pair of the whole
+    network.
+    """
     waiting: list[Pair] = []
     for found in network.results(item):
         if isinstance(found, LayerRecord):
@@ -300,7 +332,7 @@ def network_pairs(network: Network, item: Any) -> Iterator[Pair]:
 
 
 def _in_order(pairs: list[Pair], network: Network) -> list[Pair]:
-    """Pairs in the execution order of their layers. Without the stage Workload, the order is unchanged."""
+    """Pairs in the execution order of their layers. If the script has no stage Workload, the order is unchanged."""
     if not network.order:
         return pairs
     return sorted(pairs, key=lambda pair: network.order.get(getattr(pair[1][0], "name", ""), 0))
@@ -328,7 +360,7 @@ def _network_pair(found: Any, network: Network) -> Iterator[Pair]:
 
 
 def single(pairs: Iterable[Pair]) -> Iterator[CostModelEvaluation]:
-    """CMEs of single mappings in a list of pairs, also those inside lists."""
+    """CMEs of single mappings in a list of pairs. Lists inside the list are searched, too."""
     for cme, _ in pairs:
         if isinstance(cme, list):
             yield from single(cme)
@@ -337,9 +369,10 @@ def single(pairs: Iterable[Pair]) -> Iterator[CostModelEvaluation]:
 
 
 def _total(found: MappedWorkload, network: Network) -> Pair:
-    """Pair (sum over a network, pairs of all layers).
+    """Pair of the CME of a network and the list of the (CME, further information) pairs of its layers.
 
-    If a layer has several mappings, only the mapping in its record is added.
+    The CME of the network sums one CME for each layer: that of the mapping in the record of the layer. A warning
+    reports how many other mappings are left out of the sum.
     """
     layers = [pairs for known, pairs in network.attached.values() if isinstance(known, LayerRecord)]
     pairs = _in_order([pair for some in layers for pair in some], network)

@@ -1,4 +1,8 @@
-"""User's stages in a pipeline of tilewright: each gets keywords, makes the stages below it, and yields results.
+"""Support for stages that users write for the class `MainStage` of ZigZag.
+
+Each of them is one stage of a pipeline of tilewright.
+
+A user's stage is constructed with keyword arguments. It constructs the stages below it, and yields their results.
 
 Errors in user's stages are reported with their file and line.
 """
@@ -31,11 +35,15 @@ from tilewright.search.batch import CostedBatch, OrderBatch
 from tilewright.workload.graph import WorkloadNode
 
 AT_ONCE = 1024
-"""Largest number of CMEs of one batch of loop orders that are passed to the stage above at once."""
+"""Largest number of CMEs that a user's stage passes to the stage above in one result. All CMEs of a result belong to
+one batch of loop orders.
+"""
 
 
 class _Any(type):
-    """Type of which every item is an instance. A user's stage can be in any position, also between parsers."""
+    """Metaclass of `Anything`. Every object is an instance of `Anything`, so a user's stage, which `takes` `Anything`,
+    can be in any position of a pipeline, also between parsers.
+    """
 
     def __instancecheck__(cls, instance: object) -> bool:
         return True
@@ -50,20 +58,23 @@ class Anything(metaclass=_Any):
 
 @dataclass
 class Session:
-    """State of one run of a script that the pipeline does not contain."""
+    """State of one run of a script. The state is kept here and not in the pipeline."""
 
     node: WorkloadNode | None = None
-    """Layer that is being mapped, if layers are mapped one after the other."""
+    """Layer that is being mapped; None if the layers are not mapped one after another (no user's stage is below
+    Workload).
+    """
     layer: LayerNode | None = None
     """Layer that is being mapped, as user's stages see it."""
     said: dict[Any, Pair] = field(default_factory=dict)
-    """Pair (CME, further information) that a user's stage yielded for a mapping, by mapping."""
+    """(CME, further information) pairs that user's stages yielded, by mapping."""
     beside: dict[Any, Any] = field(default_factory=dict)
-    """Pairs of the mappings from which a reduction chose, by the mapping that it keeps. {} if the script does not ask
-    for them.
+    """(CME, further information) pairs of all mappings that a stage of the class Reduction compared. The key is the
+    mapping that the Reduction kept. {} if the script does not ask for these pairs (keyword
+    `reduce_minimal_keep_others`).
     """
     saved: dict[str, list[Any]] = field(default_factory=dict)
-    """Objects that were written to files so far, by file."""
+    """Objects that have been written to files so far, by file."""
     silent: list[Problem] = field(default_factory=list)
     """Problems for user's stages that yielded nothing. The list is cleared before each layer."""
 
@@ -72,7 +83,9 @@ _SESSION: ContextVar[Session | None] = ContextVar("session", default=None)
 
 
 def session() -> Session:
-    """Session of the running script. If a script runs a stage without MainStage, it gets a new session."""
+    """Session of the running script. If there is none, because the script runs a stage without MainStage, a new session
+    is made.
+    """
     found = _SESSION.get()
     if found is None:
         found = Session()
@@ -88,17 +101,17 @@ def new_session() -> Session:
 
 
 Attached = dict[int, tuple[Any, list[Pair]]]
-"""Pairs (result, pairs of this result), by the `id` of the result."""
+"""Results with their (CME, further information) pairs: `id` number of a result -> (result, its pairs)."""
 
 
 def attach(attached: Attached, result: Any, pairs: list[Pair]) -> Any:
-    """Link a result to its pairs. Returns the unchanged result."""
+    """Keep the (CME, further information) pairs of a result in `attached`. Returns the unchanged result."""
     attached[id(result)] = result, pairs
     return result
 
 
 def mapping_key(batch: OrderBatch, row: int) -> Any:
-    """Key of a mapping that differs between the mappings of a layer."""
+    """Key that identifies a mapping among all mappings of a layer."""
     return id(batch.problem), batch.loop_order(row), batch.level_boundaries(row)
 
 
@@ -112,13 +125,15 @@ class OwnStage(Stage):
     keywords: Keywords = field(default_factory=dict)
     session: Session = field(default_factory=Session)
     is_below_others: bool = False
-    """True if a stage of tilewright is above the user's stage. Such a stage accepts only CMEs."""
+    """True if a stage of tilewright other than a parser is above the user's stage. Such a stage accepts only CMEs (cost
+    model evaluations) from the user's stage.
+    """
     attached: Attached = field(default_factory=dict)
-    """Pairs of the results that this stage yields."""
+    """(CME, further information) pairs of the results that this stage yields."""
     model: str = ""
-    """Model profile of the stages below the user's stage."""
+    """Name of the model profile of the stages below the user's stage; '' if these stages have no model."""
     minimises: str = ""
-    """Objective of the stages below the user's stage."""
+    """Objective of the stages below the user's stage; '' if these stages have no objective."""
     after: tuple[Stage, ...] = ()
     """Stages below the user's stage, as stages of tilewright."""
 
@@ -136,7 +151,9 @@ class OwnStage(Stage):
         yield from self._results(pairs, item)
 
     def _each(self, item: Any) -> Iterator[Keywords]:
-        """Keywords for an item. For a batch of loop orders, they are yielded once for each order that fits."""
+        """Keywords for an item of the pipeline. For a batch of loop orders, keywords are yielded once for each order
+        that fits.
+        """
         if not isinstance(item, OrderBatch):
             yield self._keywords(item)
             return
@@ -151,7 +168,8 @@ class OwnStage(Stage):
         return {**layer, **self.keywords, **keywords_of(item, self.session.node)}
 
     def generate(self, keywords: Keywords) -> Iterator[Pair]:
-        """Yield the pairs of the user's stage. Raises InputError with file and line for errors in its code."""
+        """Yield the (CME, further information) pairs of the user's stage. Raises InputError with file and line for
+        errors in its code."""
         count = 0
         try:
             stage = self.maker(list(self.below), **keywords)
@@ -176,12 +194,12 @@ class OwnStage(Stage):
             self.session.silent.append(self.problem("yielded nothing"))
 
     def problem(self, message: str) -> Problem:
-        """Problem with the user's stage, with the file and the line of its code."""
+        """Problem in a user's stage, with the file and the line of the stage's code."""
         file = file_of(self.maker)
         return Problem(message, shown_path(file), line_of(self.maker), name_of(self.maker))
 
     def fault(self, message: str) -> InputError:
-        """Error with one problem with the user's stage."""
+        """Error with a single problem in a user's stage."""
         return InputError([self.problem(message)])
 
     def _results(self, pairs: Iterator[Pair], item: Any) -> Iterator[Any]:
@@ -207,8 +225,8 @@ class OwnStage(Stage):
             yield together(waiting)
 
     def _remember(self, cme: CostModelEvaluation, extra: Any) -> None:
-        """Record the pair that the user's stage yielded for a mapping, if it differs from the pair that the stages
-        below yielded.
+        """Keep the pair (CME, further information) that the user's stage yielded for a mapping. The pair is kept only
+        if it differs from the pair that the stages below yielded, or if another pair is already kept for this mapping.
         """
         said = self.session.said
         key = mapping_key(cme._costs.batch, cme._row) if said else None
@@ -227,14 +245,21 @@ class OwnStage(Stage):
         return self._raw(pair)
 
     def _raw(self, pair: Pair) -> Any:
-        """Result for an object that is not a CME. Only a user's stage or the script can use it."""
+        """Result (`_Raw`) that stands for a pair whose first element is not a CME. Only a user's stage or the script
+        can read the pair.
+
+        Raises InputError if a stage of tilewright above needs a CME (`is_below_others`), unless the first element of
+        the pair is a list.
+        """
         if self.is_below_others and not isinstance(pair[0], list):
             raise self.fault(f"run yielded {type(pair[0]).__name__} in place of a CME")
         return attach(self.attached, _Raw(), [pair])
 
 
 def as_said(record: LayerRecord, cme: CostModelEvaluation) -> LayerRecord:
-    """Record with the energy and the latency that a user's stage set. If it set none, the record is unchanged."""
+    """Record with the energy and the latency that a user's stage set in `cme`. If it set neither, the record is
+    unchanged.
+    """
     if not cme.is_changed():
         return record
     energy, latency = cme.energy_total, cme.latency_total2
@@ -244,18 +269,22 @@ def as_said(record: LayerRecord, cme: CostModelEvaluation) -> LayerRecord:
 
 
 class _Raw:
-    """Result that only user's stages can use."""
+    """Result that only a user's stage or the script can read, such as a list in place of a CME."""
 
 
 @lru_cache(maxsize=256)
 def own_class(name: str, is_leaf: bool) -> type[OwnStage]:
-    """Subclass of OwnStage with the name of the user's class."""
+    """Subclass of OwnStage with the name of the user's class. `is_leaf` is true if no stage is below the user's
+    stage.
+    """
     others = {"__module__": __name__, "gives": None if is_leaf else Same, "returns": Same}
     return type(name, (OwnStage,), others)
 
 
 def together(cmes: Sequence[CostModelEvaluation]) -> Evaluations:
-    """Evaluations from CMEs of one batch, with the values that user's stages set."""
+    """Result with the mappings of `cmes`, which all belong to one batch. Its energies and latencies are those of the
+    CMEs, so they include the values that user's stages set.
+    """
     costs, rows = cmes[0]._costs, np.array([cme._row for cme in cmes])
     batch = costs.batch
     boundaries = None if batch.boundaries is None else batch.boundaries[rows]
@@ -268,7 +297,7 @@ def together(cmes: Sequence[CostModelEvaluation]) -> Evaluations:
 
 
 class SumOfWhatPasses(Sum):
-    """Sum over the layers that user's stages pass on. They can leave out layers."""
+    """Sum over the layers that user's stages pass on. User's stages can leave out layers."""
 
     def run(self, item: NetworkProblem, rest: Rest) -> Iterator[MappedWorkload]:
         """Yield one result: the layer records with their totals."""
@@ -277,7 +306,7 @@ class SumOfWhatPasses(Sum):
 
 
 def total_of(item: NetworkProblem, records: Sequence[LayerRecord], stages: tuple[Stage, ...]) -> MappedWorkload:
-    """Totals over those layers of a network that have a record."""
+    """Result with `records`, and with totals over those layers of the network that have a record."""
     names = {name for record in records for name in record.names}
     nodes = tuple(node for node in item.workload.nodes if node.layer is not None and node.layer.name in names)
     kept = {node.node_id for node in nodes}
@@ -308,7 +337,9 @@ def _code_of(maker: Any) -> CodeType | None:
 
 
 def shown_path(file: Path | None) -> str:
-    """Path of a file for messages: relative to the working folder if the file is below this folder."""
+    """Path of a file for messages: relative to the working folder if the file is below this folder, else unchanged; ''
+    for None.
+    """
     if file is None:
         return ""
     return str(file.relative_to(Path.cwd())) if file.is_relative_to(Path.cwd()) else str(file)

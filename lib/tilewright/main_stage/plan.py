@@ -1,4 +1,7 @@
-"""Conversion of the stages and keywords of a script into a pipeline of tilewright, with one stage per user's stage."""
+"""Conversion of the stages and keywords of a script into a pipeline of tilewright.
+
+Each user's stage becomes one stage of the pipeline (`OwnStage`).
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -52,7 +55,7 @@ SPATIAL_STAGES = GENERATORS | {CONVERSION}
 
 
 def our_name(stage: Any) -> str:
-    """Name of a stage of a script in tilewright; '' for a user's stage."""
+    """Name that tilewright gives to a stage of a script; '' for a user's stage."""
     return str(vars(stage).get("ours", "")) if isinstance(stage, type) else ""
 
 
@@ -68,18 +71,19 @@ class Plan:
     stages: tuple[Stage, ...]
     item_type: type
     attached: Attached
-    """Pairs of the results of user's stages (`Attached`)."""
+    """Results of the user's stages, each with its (CME, further information) pairs."""
 
     @property
     def own(self) -> int | None:
-        """Index of the first user's stage."""
+        """Index of the first stage that the user wrote; None if there is none."""
         return next((place for place, stage in enumerate(self.stages) if isinstance(stage, OwnStage)), None)
 
 
 def planned(stages: Sequence[Any], keywords: Mapping[str, Any]) -> Plan:
     """Pipeline for a list of stages, with the parameters that keywords give.
 
-    Raises InputError with all mistakes: stages in wrong positions, and keywords with wrong values.
+    Raises InputError for all keywords with wrong values. If all values are right, raises InputError for all stages in
+    wrong positions.
     """
     several = is_of_several_cores(stages)
     item_type = item_type_of(stages, keywords, several)
@@ -112,7 +116,7 @@ def own_stage(
     is_below_others: bool = False,
     attached: Attached | None = None,
 ) -> OwnStage:
-    """Stage of tilewright for a user's stage. `below` are the stages after it in the script."""
+    """Stage of tilewright that runs a user's stage. `below` are the stages after the user's stage in the script."""
     kind = own_class(name_of(stage), not below)
     known = {} if attached is None else attached
     return kind(stage, tuple(below), dict(keywords), session(), is_below_others, known)
@@ -121,8 +125,8 @@ def own_stage(
 def with_conversion(stages: Sequence[Any]) -> list[tuple[int, Any, str]]:
     """Triples (index in the list, stage, name in tilewright), one for each stage. The name is '' for a user's stage.
 
-    The generator of spatial mappings in zigzag-dse also converts them. A stage that converts them is therefore added
-    behind it.
+    In zigzag-dse, the generator of spatial mappings also converts them. Here, a separate stage that converts them is
+    added after the generator.
     """
     found = [(place, stage, our_name(stage)) for place, stage in enumerate(stages)]
     generators = [at for at, (_, _, name) in enumerate(found) if name in GENERATORS]
@@ -133,7 +137,12 @@ def with_conversion(stages: Sequence[Any]) -> list[tuple[int, Any, str]]:
 
 
 def told_in_script(problem: Problem, stages: Sequence[Any], places: Sequence[int]) -> Problem:
-    """Problem of a pipeline as a problem of the script: it names the stage by its number and name in the list."""
+    """Problem of a pipeline, turned into a problem of the script. Its path names the stage by index and name in
+    `stages`, such as `list_of_callables[2] (LomaStage)`. If the problem does not belong to a stage, its path is
+    `list_of_callables`.
+
+    `places` has, for each stage of the pipeline, the index of this stage in `stages`.
+    """
     message = problem.message.replace("move MappingParser before it", "move the parsers before it")
     problem = replace(problem, message=message.replace("from MappingParser", "from the parsers"))
     number = problem.path.partition("[")[2]
@@ -147,8 +156,8 @@ def told_in_script(problem: Problem, stages: Sequence[Any], places: Sequence[int
 def completed(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
     """Stages after two changes.
 
-    Each user's stage gets the model and the objective of the stages below it. Sums cover only the layers that user's
-    stages pass on.
+    First, each user's stage gets the model and the objective of the stages below it. Second, sums cover only the layers
+    that the user's stages pass on.
     """
     found: list[Stage] = []
     own_below = False
@@ -163,12 +172,19 @@ def completed(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
 
 
 def several_name(name: str) -> str:
-    """Name of a stage in the multi-core flow, which can be the same name."""
+    """Name under which tilewright's multi-core flow has the stage `name`; `name` itself if this flow has no such
+    stage.
+    """
     return CATALOGUES[steps.MULTI].canonical_name(name) or name
 
 
 def made_stage(name: str, keywords: Mapping[str, Any], several: bool) -> tuple[Any, list[Problem]]:
-    """Pair (stage of tilewright with the parameters that keywords give, problems with these parameters)."""
+    """Pair (stage, problems). The stage is the stage `name` of tilewright, with the parameters that keywords give. The
+    problems are those of these parameters.
+
+    If there are problems, the first element is the class of the stage. If the flow has no such stage, the first element
+    is `name`.
+    """
     if (save := saved_stage(name, keywords)) is not None:
         return save, []
     catalogue = CATALOGUES[steps.MULTI if several else steps.SINGLE]
@@ -191,14 +207,18 @@ def made_stage(name: str, keywords: Mapping[str, Any], several: bool) -> tuple[A
 
 
 def in_script(problem: Problem, spelt: Mapping[str, str]) -> Problem:
-    """Problem with a parameter as a problem of the keyword, in the spelling of the script."""
+    """Problem with a parameter of a stage, turned into a problem with the keyword that gives the parameter. `spelt`
+    maps the parameter to the keyword as the script spells it.
+    """
     path = problem.path.removeprefix("parameters").lstrip(".")
     head = path.partition(".")[0].partition("[")[0]
     return replace(problem, path=spelt.get(head, head) + path[len(head) :])
 
 
 def saved_stage(name: str, keywords: Mapping[str, Any]) -> Stage | None:
-    """Stage that saves results in the file or folder that the script names. None for all other stages."""
+    """Stage that saves results in the file or folder that the user's script gives. None if the stage `name` saves no
+    results, or if the script gives no file or folder for it.
+    """
     folder, pattern = words.given(keywords, words.FOLDER), words.given(keywords, words.PATTERN)
     if name == "PickleSave" and (file := words.given(keywords, words.PICKLE)):
         path = Path(str(file)).absolute()
@@ -219,7 +239,9 @@ def saved_stage(name: str, keywords: Mapping[str, Any]) -> Stage | None:
 
 
 def filled(pattern: str, keywords: Mapping[str, Any]) -> str:
-    """File name from a pattern: fields are replaced by the time, and by keywords with texts or numbers."""
+    """File name from a pattern. Fields of the pattern are replaced by the time, or by values of keywords that are texts
+    or numbers.
+    """
     from datetime import datetime
 
     fields = {key: value for key, value in keywords.items() if isinstance(value, str | int | float)}
@@ -234,7 +256,9 @@ class _Fields(dict[str, Any]):
 
 
 def is_onnx(keywords: Mapping[str, Any]) -> bool:
-    """True if the network is an ONNX model."""
+    """False if the workload in the keywords is a list or file of layers. True for an ONNX model, and also if the kind
+    of the workload is not known yet.
+    """
     workload = words.given(keywords, words.WORKLOAD)
     known = isinstance(workload, str | Path | list | tuple)
     return not known or kind_of_source(workload) != LAYERS

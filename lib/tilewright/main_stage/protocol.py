@@ -1,8 +1,8 @@
-"""Form of stages in zigzag-dse and Stream: the stage above makes a stage, and the stage yields pairs.
+"""Form of stages in zigzag-dse and Stream.
 
-A stage is made from keywords and the list of stages below it. It makes the first stage of this list, which gets the
-rest of the list. It yields pairs of a cost model evaluation (CME) and further information. The form is that of
-`zigzag.stages.stage` and `zigzag.stages.main` of zigzag-dse 3.9.1.
+A stage is made from keywords and from the list of the stages below it. The stage makes the first stage of this list and
+gives it the rest of the list. Each stage yields pairs of a cost model evaluation (CME) and further information. The
+form is that of `zigzag.stages.stage` and `zigzag.stages.main` of zigzag-dse 3.9.1.
 """
 
 from abc import ABCMeta, abstractmethod
@@ -12,13 +12,14 @@ from typing import Any
 Pair = tuple[Any, Any]
 """Pair (CME, further information that stages added)."""
 StageCallable = Callable[..., "Stage"]
-"""Function or class that makes a stage, from a list of such makers and keywords."""
+"""Function or class that makes a stage. Its arguments are the makers of the stages below, as a list, and keywords."""
 
 
 class Stage(metaclass=ABCMeta):
-    """Base class of stages, from which user's stages inherit.
+    """Base class of stages, from which the user's stages inherit.
 
-    Raises ValueError if a leaf has a stage below it. Raises ValueError if another stage has none.
+    A leaf is a stage that has no stage below it. Raises ValueError if a leaf is made with a stage below it, or if any
+    other stage is made without a stage below it.
     """
 
     def __init__(self, list_of_callables: Sequence[StageCallable], **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""Stages that save results where a script says: in a folder, in files named by a pattern, or in one file."""
+"""Stages that save results where the user's script says: in a folder, in files named by a pattern, or in one file."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,9 @@ from tilewright.pipeline.stages.base import Rest
 from tilewright.pipeline.stages.watchers import Passed
 
 LAYER_MARK = "?"
-"""Mark in a pattern of file names. It is replaced by the name of the layer and the kind of content."""
+"""Mark in a pattern of file names. It is replaced by the name of the layer (`overall` for a network) and the kind of
+content (`simple` or `complete`).
+"""
 
 
 @dataclass(frozen=True)
@@ -21,54 +23,59 @@ class _InPlace(watchers.Save):
     """Base class of stages that save into any folder, also outside the folder of the run."""
 
     def __post_init__(self) -> None:
-        """Accept any folder. The check of the base class would refuse folders outside the run."""
+        """Accept any folder. Without this method, the check of the base class would refuse folders outside the run."""
 
 
 @dataclass(frozen=True)
 class SimpleSave(_InPlace, watchers.SimpleSave):
-    """Stage that saves the energy and the latency of each result that passes it, in the folder that the script
-    names.
+    """Stage that saves the energy and the latency of each result that passes through it, in the folder that the user's
+    script gives.
     """
 
 
 @dataclass(frozen=True)
 class CompleteSave(_InPlace, watchers.CompleteSave):
-    """Stage that saves the inputs and the outputs of each result that passes it, in the folder that the script
-    names.
+    """Stage that saves the inputs and the outputs of each result that passes it, in the folder that the user's
+    script gives.
     """
 
 
 @dataclass(frozen=True)
 class PlotTemporalMappings(_InPlace, watchers.PlotTemporalMappings):
-    """Stage that draws figures of each result that passes it, in the folder that the script names."""
+    """Stage that draws the loop nest of each mapping that passes through it, and bars for the energy and the latency of
+    these mappings. The figures are written to the folder that the user's script gives.
+    """
 
 
 @dataclass(frozen=True)
 class PickleSave(_InPlace, watchers.PickleSave):
-    """Stage that saves all results that pass it, as a pickled list in the file that the script names."""
+    """Stage that saves all results that pass it, as a pickled list in the file that the user's script gives."""
 
 
 @dataclass(frozen=True)
 class Dump(_InPlace, watchers.Dump):
-    """Stage that saves all results that pass it, as a pickled list in the file that the script names."""
+    """Stage that saves all results that pass through it, as a pickled list in the file that the user's script gives."""
 
 
 @dataclass(frozen=True)
 class _Pattern(_InPlace):
     """Base class of stages that save into files named by a pattern.
 
-    If the pattern has LAYER_MARK, there is one file per layer. If not, one file has the list of all results.
+    If the pattern contains LAYER_MARK, there is one file for each layer or, if the result of a network has passed, one
+    file for the network. If not, one file has the list of all results.
     """
 
     pattern: str = ""
     what: str = ""
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
-        """Pattern of the file names."""
+        """Pattern of the file names that the stage writes. It does not depend on the arguments, which say where the
+        stage is in the pipeline.
+        """
         return self.pattern.replace(LAYER_MARK, f"{watchers.LAYER}_{self.what}")
 
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
-        """Yield all results, and write the files after the last one."""
+        """Yield all results of the stages below, and write the files after the last result."""
         passed = Passed(item, rest)
         yield from passed.watch(rest(item))
         found = self.contents(passed)
@@ -97,9 +104,8 @@ class SimplePattern(_Pattern):
     """Stage that saves the energy and the latency of the results that pass it."""
 
     def contents(self, passed: Passed) -> list[tuple[str, Any]]:
-        """Pairs (beginning of the file name, content), one for each network that has passed.
-
-        If none has passed, one for each layer.
+        """Pairs (beginning of the file name, content), one for each network that has passed. If no network has passed,
+        one for each layer.
         """
         if passed.networks:
             return [("overall", simple_result(network.summary)) for network in passed.networks]
@@ -108,12 +114,11 @@ class SimplePattern(_Pattern):
 
 @dataclass(frozen=True)
 class CompletePattern(_Pattern):
-    """Stage that saves the inputs and the outputs of the results that pass it."""
+    """Stage that saves the inputs and the outputs of the results that pass through it."""
 
     def contents(self, passed: Passed) -> list[tuple[str, Any]]:
-        """Pairs (beginning of the file name, content), one for each network that has passed.
-
-        If none has passed, one for each layer.
+        """Pairs (beginning of the file name, content), one for each network that has passed. If no network has passed,
+        one for each layer.
         """
         place = passed.place
         assert place.core is not None

@@ -66,8 +66,10 @@ class StreamCostModelEvaluation:
     ) -> tuple[Path, ...]:
         """Draw the schedule. Returns the paths of the figure, `.svg` and `.png`.
 
-        If the schedule is long, this function selects the parts that it shows; the arguments have no influence.
-        Dependences are shown only on the page of a report.
+        If `plot_full_schedule` is true, the figure shows the whole schedule. Otherwise, it shows three sections of 5 %
+        of the latency each: at the beginning, in the middle and at the end. If `plot_data_transfer` is true, it shows
+        transfers. The arguments `draw_dependencies`, `section_start_percent` and `percent_shown` have no effect:
+        dependences are shown only on the page of a report.
         """
         from tilewright.results.multi.bars import ScheduleView
         from tilewright.results.multi.gantt import write_schedule_figure
@@ -79,11 +81,13 @@ class StreamCostModelEvaluation:
         return write_schedule_figure(ScheduleView(self.result.artifact), stem, self.result.summary, options)
 
     def plot_full_schedule(self, fig_path: str = "outputs/schedule_plot.png") -> tuple[Path, ...]:
-        """Draw the whole schedule, with its transfers."""
+        """Draw the whole schedule, with its transfers. Returns the paths of the figure, `.svg` and `.png`."""
         return self.plot_schedule(plot_full_schedule=True, plot_data_transfer=True, fig_path=fig_path)
 
     def plot_data_transfer(self, fig_path: str = "outputs/schedule_plot.png") -> tuple[Path, ...]:
-        """Draw the schedule with its transfers."""
+        """Draw three sections of the schedule, with its transfers. Returns the paths of the figure, `.svg` and
+        `.png`.
+        """
         return self.plot_schedule(plot_data_transfer=True, fig_path=fig_path)
 
     def plot_memory_usage(self, fig_path: str = "outputs/memory_usage_plot.png") -> tuple[Path, ...]:
@@ -111,9 +115,11 @@ class StreamCostModelEvaluation:
 
 
 def draw(scme: StreamCostModelEvaluation, keywords: Mapping[str, Any]) -> None:
-    """Draw the figures that a script requests by keywords: the schedule and the memories.
+    """Draw the figures that a script requests by the keyword `plot_file_name`: the schedule, and the content of
+    memories over time. If the keyword is not given, nothing is drawn.
 
-    `plot_file_name` is the path of the figures.
+    A value with `/` is the path of the schedule figure. Any other text is appended to `outputs/schedule_plot`. The
+    memory figure has the same path with `_memory` at its end.
     """
     name = words.given(keywords, words.PLOT_NAME)
     if not name:

@@ -1,6 +1,6 @@
-"""Stages of zigzag-dse without counterpart in tilewright, which scripts need.
+"""Stages of zigzag-dse that scripts use, but that tilewright does not need for its own pipelines.
 
-The results are the same as from zigzag-dse (`RunOptStages` and `GeneralParameterIteratorStage` of 2.4, `run_opt_stages`
+Their results are the same as in zigzag-dse (`RunOptStages` and `GeneralParameterIteratorStage` of 2.4, `run_opt_stages`
 of 3.9.1). The stages start no processes, because the searches of tilewright are compiled code.
 """
 
@@ -16,7 +16,7 @@ class _Passing(Stage):
     """Base class of stages that pass their keywords to the stage below."""
 
     def below(self, **others: Any) -> Iterator[Pair]:
-        """Results of the stages below. These stages get the keywords of this stage and `others`."""
+        """Results of the stages below. These stages get the keywords of this stage, and the keywords in `others`."""
         return self.list_of_callables[0](self.list_of_callables[1:], **(self.kwargs | others)).run()
 
 
@@ -24,7 +24,7 @@ class RemoveExtraInfoStage(_Passing):
     """Stage that passes CMEs on, without further information."""
 
     def run(self) -> Iterator[Pair]:
-        """Yield all results."""
+        """Yield the CMEs of the stages below, each with None as its further information."""
         for cme, _ in self.below():
             yield cme, None
 
@@ -33,24 +33,30 @@ class CacheBeforeYieldStage(_Passing):
     """Stage that passes results on only after the stages below have yielded all results."""
 
     def run(self) -> Iterator[Pair]:
-        """Yield all results."""
+        """Yield all results of the stages below."""
         yield from list(self.below())
 
 
 class MultiProcessingSpawnStage(_Passing):
-    """Stage that passes all results on, in the same process."""
+    """Stage that passes all results on. In zigzag-dse, this stage starts processes; here, the stages below run in the
+    same process.
+    """
 
     def run(self) -> Iterator[Pair]:
-        """Yield all results."""
+        """Yield all results of the stages below."""
         yield from self.below()
 
 
 class MultiProcessingGatherStage(MultiProcessingSpawnStage):
-    """Stage that passes all results on, in the same process."""
+    """Stage that passes all results on. In zigzag-dse, this stage collects the results of processes; here, the stages
+    below run in the same process.
+    """
 
 
 class SkipIfDumpExistsStage(_Passing):
-    """Stage that passes all results on. If the file of the dump exists, it yields nothing and runs no stage below."""
+    """Stage that passes all results on. If the dump file (`dump_filename_pattern` or `dump_folder`) already exists, the
+    stage yields nothing and runs no stage below.
+    """
 
     def __init__(
         self,
@@ -64,7 +70,7 @@ class SkipIfDumpExistsStage(_Passing):
         self.given = {"dump_folder": dump_folder, "dump_filename_pattern": dump_filename_pattern}
 
     def run(self) -> Iterator[Pair]:
-        """Yield all results, or none if the file of the dump exists."""
+        """Yield all results of the stages below, or none if the dump file already exists."""
         given = {name: value for name, value in self.given.items() if value}
         if any(Path(value.format_map(_Known(self.kwargs))).is_file() for value in given.values()):
             return
@@ -81,9 +87,10 @@ class _Known(dict[str, Any]):
 class GeneralParameterIteratorStage(_Passing):
     """Stage that runs the stages below once for every combination of keyword values.
 
-    `general_parameter_iterations` maps a keyword to its values. It can also map a tuple of keywords, which change
-    together, to tuples of values. The further information of each CME is (((keyword, value), ...), information of the
-    stages below).
+    `general_parameter_iterations` maps a keyword to its values. A key can also be a tuple of keywords that change
+    together; its values are then tuples. The further information of each CME is a pair (choice, information of the
+    stages below). The choice is a tuple with one pair (keyword, value) for each key. A key that is a tuple of keywords
+    gives a tuple of such pairs.
     """
 
     def __init__(
@@ -122,4 +129,4 @@ SUPPORT: dict[str, type[Stage]] = {
         *(SkipIfDumpExistsStage, GeneralParameterIteratorStage),
     )
 }
-"""Classes of stages, by their name in scripts."""
+"""Classes of the stages in this module, by their name in scripts."""

@@ -1,6 +1,6 @@
 """Scripts that import zigzag-dse and Stream: `tilewright.main_stage` replaces the imported modules.
 
-To read the stages of a script, the script runs until it starts its stages.
+To find the stages of a script, the script is run until it starts its stages.
 """
 
 import copy
@@ -30,9 +30,10 @@ class _Module(ModuleType):
     __path__: MutableSequence[str] = []  # noqa: RUF012  no module lies below
 
     def __getattr__(self, name: str) -> Any:
-        """Class of `tilewright.main_stage`, or a submodule.
+        """Object called `name`: from `tilewright.main_stage`, or from `HELPERS`, or else a submodule.
 
-        Raises ImportError with the nearest name if there is neither.
+        Raises ImportError with the nearest name if there is no such object, and AttributeError if `name` begins with
+        `__`.
         """
         if name.startswith("__"):
             raise AttributeError(name)
@@ -47,17 +48,18 @@ class _Module(ModuleType):
         raise ImportError(f"tilewright does not provide {name} of {self.__name__}{hint}")
 
     def __call__(self, *values: Any, **keywords: Any) -> Any:
-        """Raise ImportError.
-
-        A script that calls a module means a function of zigzag-dse or Stream that tilewright does not provide.
+        """Raise ImportError. If a script calls a module, the script means a function of zigzag-dse or Stream that
+        tilewright does not provide.
         """
         raise ImportError(f"tilewright does not provide the function {self.__name__}")
 
 
 HELPERS: dict[str, Any] = {"pickle_deepcopy": copy.deepcopy}
-"""Replacements of functions of zigzag-dse and Stream that scripts use in addition to stages."""
+"""Replacements for functions of zigzag-dse and Stream that scripts use in addition to stages."""
 MODULES = ("ReduceStages", "SaveStage", "MainInputParserStages", "RunOptStages", "ModelParserStage")
-"""Names of modules of zigzag-dse and Stream that are neither lower-case names nor names of a class."""
+"""Names of those modules of zigzag-dse and Stream that `is_module_name` cannot recognise by another rule: they are not
+in lower case, and are not names of `tilewright.main_stage`.
+"""
 
 
 def is_module_name(name: str) -> bool:
@@ -85,7 +87,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 @contextmanager
 def answering_imports() -> Iterator[None]:
-    """Provide the packages of zigzag-dse and Stream while a script runs."""
+    """Context in which a script can import the packages of zigzag-dse and Stream. The imports give modules of
+    tilewright.
+    """
     finder, before = _Finder(), set(sys.modules)
     hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in PACKAGES}
     sys.meta_path.insert(0, finder)
@@ -100,7 +104,9 @@ def answering_imports() -> Iterator[None]:
 
 
 class _Found(BaseException):
-    """Signal that a script has started its stages."""
+    """Exception that ends the run of a script at the moment when the script starts its stages. It carries the MainStage
+    that the script made.
+    """
 
     def __init__(self, stage: MainStage) -> None:
         self.stage = stage

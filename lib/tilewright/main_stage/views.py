@@ -1,4 +1,4 @@
-"""Items of a pipeline (networks, layers, mappings, hardware) as keywords for user's stages."""
+"""Items of a pipeline (networks, layers, mappings, hardware) as keywords for the user's stages."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ LAYER, SPATIAL, SPATIAL_INT, TEMPORAL = "layer", "spatial_mapping", "spatial_map
 
 
 class DNNWorkload(Shown):
-    """Network that parsers have read. Iterating over it gives its layers in execution order."""
+    """Network that parsers have read. Iterating over it gives its layers, as in `node_list`."""
 
     def __init__(self, item: Any) -> None:
         self._item = item
@@ -43,7 +43,9 @@ class DNNWorkload(Shown):
 
     @property
     def node_list(self) -> list[LayerNode]:
-        """Layers in execution order."""
+        """Layers in execution order. The list is empty until the parsers have read hardware, workload and mapping, and
+        always on several cores.
+        """
         nodes = self._network.layers_in_order
         if not isinstance(self._item, NetworkProblem):
             return []
@@ -56,7 +58,7 @@ class DNNWorkload(Shown):
         ]
 
     def topological_sort(self) -> Iterator[LayerNode]:
-        """Layers in execution order."""
+        """Layers in execution order, as in `node_list`."""
         return iter(self.node_list)
 
     __iter__ = topological_sort
@@ -91,7 +93,11 @@ class System(Shown):
 
 
 def keywords_of(item: Any, node: WorkloadNode | None = None) -> Keywords:
-    """Keywords that describe an item. `node` is the layer that is being mapped."""
+    """Keywords that describe an item of the pipeline to a user's stage. The item is a `Descriptions` object, or the
+    problem of a network, of a layer, or of a temporal mapping. `node` is the layer that is being mapped.
+
+    Raises TypeError for any other item.
+    """
     if isinstance(item, Descriptions):
         found: Keywords = {}
         if item.network is not None:
@@ -113,19 +119,21 @@ def keywords_of(item: Any, node: WorkloadNode | None = None) -> Keywords:
 
 
 def layer_node(problem: LayerProblem, node: WorkloadNode | None) -> LayerNode:
-    """Layer as user's stages see it, with its name and number in the network."""
+    """Layer as the user's stages see it. `node` gives its name and its number in the network. If `node` is None, the
+    name is that of the layer in `problem`, and the number is 0.
+    """
     layer = node.layer if node is not None and node.layer is not None else problem.layer
     return LayerNode(problem, layer, node.node_id if node is not None else 0)
 
 
 def shown_accelerator(accelerator: Any) -> Any:
-    """Accelerator that a parser has read, as user's stages see it."""
+    """Accelerator that a parser has read, as the user's stages see it."""
     is_one = isinstance(accelerator, Described) and len(accelerator.cores) == 1
     return Accelerator(accelerator.cores[0]) if is_one else System(accelerator)
 
 
 def descriptions_of(keywords: Mapping[str, Any]) -> Descriptions:
-    """Hardware, workload and mapping in the keywords: paths of files, or objects that were read from files."""
+    """Hardware, workload and mapping in the keywords, as paths of files or as objects that were read from files."""
     hardware, workload = words.given(keywords, words.ACCELERATOR), words.given(keywords, words.WORKLOAD)
     read = Descriptions(mapping=words.given(keywords, words.MAPPING))
     if isinstance(workload, DNNWorkload):
@@ -141,9 +149,12 @@ def descriptions_of(keywords: Mapping[str, Any]) -> Descriptions:
 
 
 def network_problem_of(keywords: Mapping[str, Any]) -> Any:
-    """Problem of mapping the network in the keywords; on several cores, the item of the multi-core flow.
+    """Problem of mapping the network in the keywords. With several cores, the result is an item of the multi-core flow:
+    the item from which the value of the keyword `workload` was made.
 
-    Raises InputError if the keywords contain no network.
+    Raises InputError if the keywords do not contain a network and an accelerator that parsers have read. Also raises
+    InputError if the script changes the accelerator too late: with several cores, below AcceleratorParserStage; on one
+    core, below SearchUnusedMemoryStage.
     """
     workload, hardware = words.given(keywords, words.WORKLOAD), words.given(keywords, words.ACCELERATOR)
     if not isinstance(workload, DNNWorkload):
@@ -167,7 +178,9 @@ def network_problem_of(keywords: Mapping[str, Any]) -> Any:
 
 
 def layer_problem_of(keywords: Mapping[str, Any]) -> LayerProblem:
-    """Problem of mapping the layer in the keywords. Raises InputError if the keywords contain no layer."""
+    """Problem of mapping the layer in the keywords. Raises InputError if the keywords contain no layer or no
+    accelerator.
+    """
     layer, core = keywords.get(LAYER), core_of(words.given(keywords, words.ACCELERATOR))
     if not isinstance(layer, LayerNode):
         raise missing(LAYER, "a layer that WorkloadStage hands on")
@@ -200,8 +213,10 @@ def temporal_problem_of(keywords: Mapping[str, Any], parameters: Mapping[str, An
 
 
 def converted(candidate: SpatialCandidate, parameters: Mapping[str, Any]) -> TemporalProblem:
-    """Problem of ordering the temporal loops of a spatial mapping. Raises MappingError if the spatial mapping is
-    impossible.
+    """Search problem for the temporal loop orders of one spatial mapping, `candidate`. `parameters` are those of
+    SpatialMappingConversion.
+
+    Raises MappingError if the spatial mapping is impossible.
     """
     conversion = SpatialMappingConversion(**parameters)
     return conversion.prepared(candidate)
@@ -231,13 +246,13 @@ class NotHandedOnError(InputError):
 
 
 def missing(name: str, allowed: str) -> NotHandedOnError:
-    """Error for a keyword that was not passed on with a value that the stage below needs.
+    """Error for a keyword that the stage below needs, but that a user's stage did not pass on with a suitable value.
 
-    `allowed` describes such values.
+    `allowed` describes suitable values.
     """
     return NotHandedOnError([Problem("not passed on to the next stage", path=name, allowed=allowed)])
 
 
 def spatial_of(problem: TemporalProblem) -> SpatialMapping:
-    """Spatial mapping of a problem over the sides of the array."""
+    """Spatial mapping of a problem: array dimension -> loop dimension -> unrolling factor."""
     return SpatialMappingInternal(problem).unrolling

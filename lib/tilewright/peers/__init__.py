@@ -1,5 +1,7 @@
-"""Reimplementations of rules of other tools that differ from the rules of tilewright, for comparing results.
+"""Rules of other tools, reimplemented for comparing results.
 
-The cost model does not import these modules, but asks a `Registry` for an entry by name. `tilewright.base.entries`
-lists the entries of each registry.
+Each of these rules differs from the rule of tilewright.
+
+The cost model does not import these modules, but asks a `Registry` for a rule by its name. `tilewright.base.entries`
+lists the names in each registry.
 """

@@ -1,6 +1,9 @@
-"""Bound of a step: the part, or the smallest set of parts, that saves most time with twice its width.
+"""Bound of a step of a language model: what limits the time of the step.
 
-If no set saves enough time, the bound is the kind of cycles that takes most of the time.
+The bound is the part of the accelerator (such as a port, a memory or the links) that saves most time with twice its
+width, if it saves at least the share NOTABLE_GAIN of the time. Otherwise, the bound is the smallest set of parts that
+save this share if all of them have twice their width. If no set saves this share, the bound is the kind of cycles, such
+as computing, that takes most of the time.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,33 +15,33 @@ from tilewright.results.bottlenecks import ARRAY
 from tilewright.results.verdict import MOST_SETS, Verdict, smallest_set
 
 COMPUTE = "compute"
-"""Name of the bound of a step that is limited by the computing arrays."""
+"""Name of the bound if the computing arrays limit the step."""
 NOTABLE_GAIN = 0.1
-"""Least share of the time of a step that a part must save with twice its width to count as the bound."""
+"""Least share of a step's time that a part must save with twice its width, to be the bound of the step."""
 LEGEND = (
-    f"the port that saves most time if it is twice as wide, with the saved share, if that is {NOTABLE_GAIN:.0%} or"
-    " more; else the smallest set of ports that saves so much;"
-    "\n    else the kind of cycles that takes most of the time, with its share: compute (all units of the array work),"
-    " spatial stall (units without work), moving data."
+    "the port that saves most time with twice its width, with the saved share of the time."
+    f"\n    If no port saves {NOTABLE_GAIN:.0%}: the smallest set of ports that does."
+    "\n    If no set does: the kind of cycles that takes most of the time, with its share: compute (all units of the"
+    " array work), spatial stall (units without work), moving data."
 )
 
 LEGEND_OF_SEVERAL = (
-    f"the memory, or the links, that saves most time with twice the width, with the saved share, if that is"
-    f" {NOTABLE_GAIN:.0%} or more;"
-    "\n    else the smallest set of them that saves so much; else compute: even all of them together save less."
+    "the memory, or the links, that saves most time with twice the width, with the saved share of the time."
+    f"\n    If none saves {NOTABLE_GAIN:.0%}: the smallest set of memories and links that does."
+    "\n    If no set does: compute, because even all memories and links together save less."
 )
 
 
 @dataclass(frozen=True)
 class StepLimit:
-    """Bound of a step, with the shares of the time from which it follows."""
+    """Bound of a step (what limits the time of the step), with the shares of the time that determine this bound."""
 
     widths: Verdict
-    """Shares of the time, by part: what each part alone would save with twice its width. If a set of parts bounds the
-    step, this set comes first.
+    """Shares of the time, by part: each share is what the part alone would save with twice its width. If a set of parts
+    bounds the step, the set comes first.
     """
     kinds: Verdict
-    """Cycles by kind; without rivals if the kinds are not known."""
+    """Verdict on the cycles by kind; without entries if the kinds are not known."""
     parts: tuple[str, ...]
     """Part or set of parts that bounds the step; () if a kind of cycles bounds the step."""
 
@@ -65,7 +68,7 @@ class StepLimit:
 def saved_share(latency_cycles: float, cycles: float) -> float:
     """Share of a latency that is saved if the latency becomes `cycles`.
 
-    Computed as a difference first, because `1 - 9 / 10` is less than a tenth in floating point.
+    The difference is computed first, because `1 - 9 / 10` is less than a tenth in floating point.
     """
     return (latency_cycles - cycles) / latency_cycles
 
@@ -77,11 +80,11 @@ def step_limit(
     kinds: Mapping[str, float],
     most_sets: int = MOST_SETS,
 ) -> StepLimit:
-    """Bound of a step of `latency_cycles`.
+    """Bound of a step that takes `latency_cycles`: the parts, or the kind of cycles, that limit its time.
 
-    `widths` has the share of the time that twice the width of a part saves, by part. `saved_by` returns this share for
-    a set of parts. `kinds` has the cycles by kind, with the key ARRAY for the cycles in which the array works. `kinds`
-    is empty if the kinds are not known.
+    `widths` has, for each part, the share of the time that the part alone would save with twice its width. `saved_by`
+    returns the share that a set of parts would save if all of them had twice their width. `kinds` has the number of
+    cycles of each kind, such as ARRAY for the cycles in which the array works; {} if the kinds are not known.
     """
     question, unit = "share of the time that twice the width saves", "of the time"
     found = Verdict.of(question, unit, 1.0, widths, "-")

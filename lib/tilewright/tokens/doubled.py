@@ -1,4 +1,4 @@
-"""Accelerators in which one part has twice its width or size, to find the effect of more bandwidth or memory."""
+"""Accelerators in which one part has twice its width or size, to show the effect of more bandwidth or memory."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,7 @@ from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 
 WIDTH, SIZE = "width", "size"
 LINKS = "links"
-"""All links between cores."""
+"""Name of the part that consists of all links between cores, without the links of the off-chip core."""
 
 
 Change = Callable[[MultiCoreAccelerator], MultiCoreAccelerator]
@@ -23,31 +23,33 @@ class Doubled:
     kind: str
     """Changed property: WIDTH or SIZE."""
     name: str
-    """Name of the part: the off-chip memory, LINKS, or an on-chip memory. For an on-chip memory, the name is that of
-    its core file and that of the memory.
+    """Name of the changed part. For the off-chip memory, it is the name of this memory; for the links, LINKS; for an
+    on-chip memory, the name of its core file and its own name. For a set of parts, the names are joined with "and".
     """
     accelerator: MultiCoreAccelerator
     core_files: frozenset[str]
-    """Core files whose costs of computation nodes can change."""
+    """Core files for which the change can alter the costs of computation nodes."""
     change: Change = field(compare=False, default=lambda accelerator: accelerator)
     """Function that applies the same change to any accelerator."""
 
     @property
     def column(self) -> str:
-        """Name of the table column with the share of the time that the change saves."""
+        """Name of the table column with the share of the time that this change saves."""
         return saved_column(self.kind, self.name)
 
 
 def saved_column(kind: str, name: str) -> str:
-    """Name of the table column with the share of the time that twice the width or size of a part saves."""
+    """Name of the table column with the saving of a part: the share of the time that the part `name` saves if its width
+    or size (`kind`) is doubled.
+    """
     return f"saved_by_twice_the_{kind}_of_{name.replace(' ', '_')}"
 
 
 def largest_gains(widths: Mapping[str, float], sizes: Mapping[str, float]) -> JsonObject:
-    """Table columns with the largest gains.
+    """Table columns with the largest gains. They have the part that saves most time with twice its width, the part that
+    saves most time with twice its size, and the share of the time that each of these two parts saves.
 
-    The columns are the part that saves most time with twice its width, the part that saves most time with twice its
-    size, and both saved shares. A name is '' if no part saves time.
+    `widths` and `sizes` have the saved share of the time for each part. The name of a part is '' if no part saves time.
     """
     row: JsonObject = {}
     for gains, name, column in (
@@ -61,10 +63,11 @@ def largest_gains(widths: Mapping[str, float], sizes: Mapping[str, float]) -> Js
 
 
 def doubled_parts(accelerator: MultiCoreAccelerator, core_files: Iterable[str]) -> Iterator[Doubled]:
-    """Accelerators with one changed part each.
+    """Accelerators with one doubled part each, in this order:
 
-    The changed part is first the off-chip memory with its links, then the links between cores, then each memory of the
-    core files.
+    * the off-chip memory and its links with twice the width
+    * all other links with twice the width, if at least one of these links has a finite width
+    * each memory of the core files: first with twice the width, then with twice the size
     """
     files = tuple(core_files)
     off_chip = accelerator.offchip_core_id
@@ -115,7 +118,7 @@ def _only(name: str, change: Callable[[Memory], Memory]) -> Callable[[Memory], M
 
 
 def _with_links(accelerator: MultiCoreAccelerator, places: Iterable[int]) -> MultiCoreAccelerator:
-    """Accelerator with the links at `places` twice as wide. Infinite widths stay infinite."""
+    """Accelerator in which the links with the indexes `places` are twice as wide. Infinite widths stay infinite."""
     links = list(accelerator.links)
     for place in places:
         width = links[place].bandwidth_bits_per_cycle
@@ -126,9 +129,8 @@ def _with_links(accelerator: MultiCoreAccelerator, places: Iterable[int]) -> Mul
 def _with_memories(
     accelerator: MultiCoreAccelerator, which: str, change: Callable[[Memory], Memory]
 ) -> MultiCoreAccelerator:
-    """Accelerator in which `change` is applied to the memories of some cores.
-
-    `which` is the name of a core file, or OFFCHIP for the off-chip core.
+    """Copy of an accelerator in which the function `change` is applied to all memories of the selected cores. `which`
+    selects these cores: it is the name of a core file, or OFFCHIP for the off-chip core.
     """
     cores = [
         replace(core, memories=tuple(change(memory) for memory in core.memories))

@@ -1,4 +1,6 @@
-"""Figure of a language model: time per token, energy per token and time to the first token, over the context."""
+"""Plot of the costs of a language model over the context: time per token, energy per token, and time to the first
+token.
+"""
 
 import math
 from collections.abc import Sequence
@@ -45,7 +47,7 @@ def token_figure(found: TokenCosts) -> Figure:
             number_axis(axis.yaxis, scale=scale)
             axis.grid(visible=True, which="major", alpha=0.3)
         axes[0].legend(title="batch", fontsize="small")
-        title = f"{found.model} on {found.core}; hollow: does not fit {found.memory}"
+        title = f"{found.model} on {found.core}; hollow: does not fit into {found.memory}"
         figure.suptitle(title)
         figure.note(title, (), lambda: found.table)
     return figure

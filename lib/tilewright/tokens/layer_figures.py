@@ -10,7 +10,7 @@ from statistics import median
 
 import numpy as np
 
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem, count_of
 from tilewright.base.json_values import JsonObject
 from tilewright.base.objectives import OBJECTIVES
 from tilewright.base.operator_groups import work_counts
@@ -25,7 +25,7 @@ from tilewright.pipeline.stages.base import Control
 from tilewright.pipeline.stages.descriptions import NetworkProblem
 from tilewright.pipeline.stages.pipeline import Pipeline
 from tilewright.pipeline.stages.run import map_problem
-from tilewright.results.bottlenecks import ARRAY, CAUSE_OF_TERM, IDLE_UNITS, MOVING_DATA
+from tilewright.results.bottlenecks import ARRAY, CAUSE_OF_TERM, IDLE_UNITS, MOVING_DATA, WAITING
 from tilewright.results.port_limits import PortName, port_names, wider_cycles, wider_ports
 from tilewright.results.recorded_mappings import RecordedMapping, recorded_mappings
 from tilewright.search.options import SearchOptions
@@ -35,33 +35,38 @@ from tilewright.tokens.steps import FURTHER, LATENCY, MACS, OPERATIONS, StepRun,
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer, part_name
 
-KINDS = (ARRAY, IDLE_UNITS, MOVING_DATA)
+KINDS = (ARRAY, IDLE_UNITS, MOVING_DATA, WAITING)
 """Kinds of cycles into which the latency of a layer is divided."""
 WIDER = FURTHER + len(KINDS)
-"""Index of the latency with the first port twice as wide.
+"""Index, in an array of figures, of the first latency with a wider port.
 
-An array of figures has four groups, in this order: the figures that all steps have, the cycles by KINDS, the latency in
-cycles with each port twice as wide, and the latency in cycles with each on-chip memory twice as large. Counts are exact
-up to 2^53.
+An array of figures has these groups of entries, in this order:
+
+* the figures that all steps have: energy, latency, number of MACs, number of operations
+* the cycles by KINDS
+* for each port, the latency in cycles if only this port is twice as wide
+* for each memory below the outermost ones, the latency in cycles if only this memory is twice as large
+
+Counts are exact up to 2^53.
 """
 Kind = tuple[Layer, MappingConstraints, str, str, str]
-"""Key of the figures of a layer: the layer without its name, the constraints on its mapping, its unit, its operator
-type, and the type of its original operator.
+"""Key under which the figures of a layer are stored. It consists of the layer without its name, the constraints on its
+mapping, the unit that the layer needs (MAC array or vector unit), the operator type of the layer, and the type of the
+network operator to which the layer belongs, such as Softmax.
 """
 
 
 @dataclass
 class LayerFigures:
     """Figures (energy, latency, counts) of the layers of steps on one core. A layer is searched when its figures are
-    first needed.
-    """
+    first needed."""
 
     accelerator: Accelerator
     mapping: Mapping
     options: SearchOptions
     control: Control
     with_limits: bool = True
-    """True to compute the latency with each port twice as wide and each memory twice as large."""
+    """True if the latency is also computed with each port alone twice as wide, and each memory alone twice as large."""
     uncosted: dict[str, UncostedWork] = field(default_factory=dict)
     """Work that the core cannot run, by operator type."""
     _figures: dict[Kind, Sums | None] = field(default_factory=dict)
@@ -70,11 +75,12 @@ class LayerFigures:
     _mappings: dict[Kind, RecordedMapping] = field(default_factory=dict)
     """Mappings of the layers that the core runs, by layer; empty if `with_limits` is false."""
     _gaps: dict[Kind, float] = field(default_factory=dict)
-    """Share by which the objective could fall with the best mapping, by layer; only if the search bounds it."""
+    """Gap of each layer: the largest share by which its objective could fall with other temporal mappings. Layers for
+    which the search computes no lower bound are missing."""
     _with_ports: dict[tuple[Kind, tuple[PortName, ...]], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises InputError if `exploit_data_locality` is on, because here no data stay on chip between layers."""
+        """Raise InputError if `exploit_data_locality` is on, because here no data stay on chip between layers."""
         if self.options.exploit_data_locality:
             message = "is not supported here, because every layer begins and ends in the top memory"
             raise InputError([Problem(message, path="exploit_data_locality")])
@@ -101,23 +107,24 @@ class LayerFigures:
 
     @property
     def ports(self) -> list[PortName]:
-        """Ports of the core for which the figures have the latency with this port twice as wide."""
+        """Ports of the core for which the figures include a latency with twice the port width; [] if `with_limits` is
+        false."""
         return port_names(self.core) if self.with_limits else []
 
     def port_of(self, name: str) -> PortName:
-        """Port whose printed name is `name`."""
+        """Port whose name in tables is `name`."""
         return next(port for port in self.ports if str(port) == name)
 
     @property
     def larger(self) -> list[str]:
-        """Names of the memories for which the figures have the latency with this memory twice as large. These are all
-        memories except the outermost ones.
-        """
+        """Names of the memories for which the figures include a latency with twice the memory size: all memories except
+        the outermost ones; [] if `with_limits` is false."""
         outermost = {memory.name for memory, _ in top_memories(self.core)}
         return [one.name for one in self.core.memories if one.name not in outermost] if self.with_limits else []
 
     def cycles_by_kind(self, figures: Sums) -> dict[str, float]:
-        """Cycles by kind. The kinds are: all units of the array work, some units are idle, or data are moved."""
+        """Number of cycles of each kind, by the name of the kind (KINDS): work of all units of the array, idle units,
+        moving data, and calls and commands."""
         return dict(zip(KINDS, figures[FURTHER:WIDER].tolist(), strict=True))
 
     def cycles_with(self, workload: Workload, ports: tuple[PortName, ...]) -> float:
@@ -142,7 +149,7 @@ class LayerFigures:
 
     @property
     def zero(self) -> Sums:
-        """Figures that are all 0."""
+        """Array of zeros, one for each figure of a step."""
         return np.zeros(WIDER + len(self.ports) + len(self.larger))
 
     @property
@@ -151,8 +158,10 @@ class LayerFigures:
         return len(self._figures)
 
     def search(self, workloads: Iterable[Workload]) -> None:
-        """Search all layers of the workloads that have no figures yet, in one search. Raises MappingError with the
-        names of all layers for which no mapping fits.
+        """Compute the figures of the layers of the workloads. The mappings of all layers that have no figures yet are
+        searched together.
+
+        Raises MappingError with the names of all layers for which no mapping fits.
         """
         missing: dict[Kind, WorkloadNode] = {}
         for workload in workloads:
@@ -200,8 +209,7 @@ class LayerFigures:
 
     def of(self, workload: Workload) -> Sums:
         """Figures of a workload: the sums over its layers, which run one after another. A layer that the network
-        repeats counts once per repetition.
-        """
+        repeats counts once per repetition."""
         self.search([workload])
         total = self.zero
         for node in workload.nodes:
@@ -210,18 +218,19 @@ class LayerFigures:
         return total
 
     def check(self, batches: Sequence[int]) -> None:
-        """Accept all batches, because one core can run any batch."""
+        """Accept all batches, because a single core can run any batch."""
 
     def runs(self, sums: Sums, requests: int) -> list[StepRun]:
-        """Single run of a step, because one core has only one way to run it."""
+        """List with the only run of a step, because one core has only one way to run it."""
         return [StepRun("", sums, float(sums[LATENCY]))]
 
     def limit(self, step: StepRun, workload: Workload, requests: int) -> JsonObject:
-        """Table columns on the limits of a step: the gains of each port and memory that is twice as wide or large."""
+        """Table columns on what limits a step: the bound of the step, the parts with the largest gains, and, for each
+        memory below the outermost ones, the share of the time that twice its size would save."""
         return limit_of(self, step, workload)
 
     def notes(self, weight_bits: int) -> tuple[str, ...]:
-        """Notes on operators without costs, and on the gap between the mappings and the best mappings."""
+        """Notes on operators without costs, and on the gaps of the layers (`gap_note`)."""
         left_out = [f"{row.operator_type} {row.reason}" for row in self.uncosted.values()]
         return (
             *((f"not costed: {', '.join(left_out)}",) if left_out else ()),
@@ -237,8 +246,10 @@ class LayerFigures:
         return self._kinds[key]
 
     def _of_records(self, records: Sequence[LayerRecord], recorded: Sequence[RecordedMapping]) -> list[Sums]:
-        """Figures of records, with counts of MACs and operations that are 0. `recorded` has the mapping of each record.
-        It is () if limits are not needed.
+        """Figures of mapped layers, from the records of their mappings. The counts of MACs and operations are 0, and
+        latencies with larger memories are left out.
+
+        `recorded` has the mapping of each record. It is () if latencies with wider ports are not needed.
         """
         wider: list[list[float]] = [[] for _ in records]
         if recorded:
@@ -251,7 +262,9 @@ class LayerFigures:
 
 
 def limit_of(figures: LayerFigures, step: StepRun, workload: Workload) -> JsonObject:
-    """Table columns on the limits of a step. `workload` has the layers of the step."""
+    """Table columns on what limits a step: the bound of the step, the parts with the largest gains, and, for each
+    memory below the outermost ones, the share of the time that twice its size would save. `workload` has the layers of
+    the step."""
     latency = step.latency_cycles
 
     def saved(names: Iterable[object], cycles: Sums) -> dict[str, float]:
@@ -270,7 +283,7 @@ def limit_of(figures: LayerFigures, step: StepRun, workload: Workload) -> JsonOb
 
 
 def kinds_of(record: LayerRecord) -> list[float]:
-    """Cycles of a record, one number for each kind in KINDS."""
+    """Cycles of a mapped layer, one number for each kind in KINDS."""
     found = dict.fromkeys(KINDS, 0.0)
     for term, cycles in record.latency_breakdown_cycles.items():
         found[CAUSE_OF_TERM.get(term, MOVING_DATA)] += cycles
@@ -278,30 +291,30 @@ def kinds_of(record: LayerRecord) -> list[float]:
 
 
 def gap_note(gap_of: dict[Kind, float], figures: dict[Kind, Sums | None], options: SearchOptions) -> str:
-    """Note on the gaps of the layers: the share by which the objective of a layer could fall with the best mapping.
+    """Note on the gaps of the layers. The gap of a layer is the largest share by which its objective could fall with
+    other temporal mappings for the spatial mappings that the search tries.
 
-    `gap_of` has the gap of each layer. If the gap of a layer is missing, the note says that the distance from the best
-    mappings is not known.
+    `gap_of` has the known gaps. `figures` has a value for each layer, which is None if the core cannot run the layer.
+    If the gap of a layer that the core runs is missing, the note says that the distance from the best mappings was not
+    computed.
     """
     engine, objective = options.temporal_mapping_search_engine, options.objective
     gaps = list(gap_of.values())
     if not gaps or len(gaps) < sum(one is not None for one in figures.values()):
-        return (
-            f"mappings: those that {engine} finds; how far they are from the best ones is not known, because"
-            " this was not computed"
-        )
+        return f"mappings: found by {engine}; it was not computed how much better the best mappings are"
     middle, largest = (f"{math.ceil(gap * 1000 - 1e-9) / 10:.1f}%" for gap in (median(gaps), max(gaps)))
     what = {"latency": "the time", "energy": "the energy"}.get(objective)
-    whole = f"; over these, {what} of a step, a sum over layers, could fall by at most the largest share"
+    whole = f"; {what} of a step is a sum over layers, so it could fall by at most {largest}, too"
     return (
-        f"mappings: with the best ones, the {objective} of a layer could be smaller by {middle} (median) and"
-        f" {largest} (largest of {len(gaps)} layers) at most, over the spatial mappings that"
-        f" {engine} tries{whole if what else ''}; others can be better"
+        f"mappings: with other temporal mappings for the spatial mappings that {engine} tries, the {objective} of each"
+        f" layer could fall by at most {largest}; the median of these limits over {count_of(len(gaps), 'layer')} is"
+        f" {middle}{whole if what else ''}; other spatial mappings can be better still"
     )
 
 
 def _gap(record: LayerRecord) -> float | None:
-    """Gap of a record: the share by which its objective could fall. None if the record has no lower bound."""
+    """Gap of the layer of a record: the largest share by which its objective could fall with other temporal mappings.
+    None if the record has no lower bound."""
     bound = record.search.get("lower_bound")
     value = OBJECTIVES[record.objective].value(record.energy_pj, record.latency_cycles)
     return None if bound is None else gap_to(bound, value)
@@ -316,7 +329,7 @@ def _with_work(figures: Sums, node: WorkloadNode) -> Sums:
 
 
 def _union(nodes: Sequence[WorkloadNode]) -> Workload:
-    """Network of the layers alone, without links between them.
+    """Network of all given layers, without links between them.
 
     Layers with the same name are named as parts of one layer. A mapping entry for this name then applies to all of
     them.

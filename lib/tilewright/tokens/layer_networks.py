@@ -1,13 +1,14 @@
 """Layers of a step as separate networks, whose inputs and outputs are in the off-chip memory.
 
-Names are replaced by numbers, and each tensor is cropped to the part that the layer accesses. Layers of equal cost are
-therefore equal networks, at any context.
+Names are replaced by numbers, and each tensor is cropped to the part that the layer accesses. Layers that differ only
+in names, or in the position of this part, therefore give equal networks.
 
 A strategy determines how a layer is cut for several cores. TENSOR cuts a layer along its outputs: heads first, then
-output columns. For a product with weights, TENSOR also tries a cut along the inputs, with a sum over cores (column- and
-row-parallel; Shoeybi et al., Megatron-LM, arXiv 1909.08053). `row_parallel` makes this cut and adds the nodes that sum
-the partial results. DATA cuts along requests, and along the new tokens of each request. For the prompt of one request,
-DATA is sequence parallel. PIPELINE runs each layer on the core that has the block of the layer.
+output columns. For a product with weights, TENSOR also tries a cut along the inputs, followed by a sum over cores
+(column- and row-parallel; Shoeybi et al., Megatron-LM, arXiv 1909.08053). `row_parallel` makes this second cut and adds
+the nodes that sum the partial results. DATA cuts along requests, and along the new tokens of each request. If the step
+is the prompt of one request, DATA is sequence parallel. PIPELINE runs each layer on the core to which the block of the
+layer is assigned.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,15 +27,15 @@ from tilewright.workload.nests import NestOperand, nest_layer
 NAME = "layer"
 """Name of the layer in a network of one layer, and prefix of the names of its parts."""
 _REDUCED = "C"
-"""Reduction loop of matrix products."""
+"""Name of the reduction loop of matrix products."""
 _ADD = "Add"
 
 
 def layer_network(workload: Workload, node: WorkloadNode) -> Workload:
-    """Network of one node with one layer. The node is not repeated in this network.
+    """Network that contains only the layer of `node`, once, even if the workload repeats the node.
 
-    Each operand reads a separate tensor. This matters for a node that stands for several nodes, such as the sums over
-    blocks of keys: two of its operands can name the same tensor.
+    Each operand reads a tensor of its own. This is needed for a node that stands for several nodes, such as the sums
+    over blocks of keys, because two operands of such a node can name the same tensor.
     """
     assert node.layer is not None
     places = [_Place(OUTPUT, node.index_maps[0].output.tensor)]
@@ -75,16 +76,18 @@ def layer_network(workload: Workload, node: WorkloadNode) -> Workload:
 
 
 class _Place(NamedTuple):
-    """Tensor and the operand that accesses it. The operand is '' for a tensor that no node reads."""
+    """Tensor, with the operand that accesses it. The operand is '' for a tensor that is not an operand of the layer,
+    such as a bias that is read at no cost.
+    """
 
     operand: str
     tensor: str
 
 
 def _crop(maps: Iterable[IndexMap], place: _Place, shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """(first index, size) of the accessed range, along each axis of a tensor.
+    """Pair (first index, size) of the accessed range, for each axis of a tensor.
 
-    `maps` have the accesses. If an access reaches beyond the ends of an axis, the range is the whole axis.
+    `maps` describe the accesses. If an access reaches beyond the ends of an axis, the range is the whole axis.
     """
     ranges: list[list[tuple[int, int]]] = [[] for _ in shape]
     for one in maps:
@@ -110,11 +113,12 @@ def _network(nodes: tuple[WorkloadNode, ...], tensors: Iterable[Tensor]) -> Work
 
 
 def row_parallel(network: Workload, count: int) -> Workload | None:
-    """Network of a matrix product with weights, cut along its inputs into `count` smaller products and their sum.
+    """Network of a matrix product with weights that is cut along its input channels: up to `count` smaller products,
+    and the nodes that sum their results.
 
     The outputs of the smaller products have the precision of partial sums. Each node of the sum adds two tensors, with
     one addition per element. Returns None if the layer is not a matrix product with weights, or if it has fewer than
-    `count` inputs.
+    `count` input channels.
     """
     (node,) = network.nodes
     layer = node.layer
@@ -153,9 +157,10 @@ def _only_reduces(node: WorkloadNode, layer: Layer) -> bool:
 
 
 def _product(node: WorkloadNode, target: str, place: int, start: int, size: int) -> WorkloadNode:
-    """Product over the inputs from `start` to `start + size` - 1, as part number `place`.
+    """Node of part number `place` of a matrix product: the product over the input channels from `start` to `start +
+    size` - 1.
 
-    If the node reads tensors that are not operands, the first part reads them.
+    If the node of the whole product reads tensors that are not operands, only the first part reads these tensors.
     """
     assert node.layer is not None
     name = f"{NAME}.product{place}"
@@ -188,7 +193,9 @@ def _shifted(access: TensorAccess, start: int) -> TensorAccess:
 def _sum(
     node_id: int, one: tuple[Tensor, int], other: tuple[Tensor, int], target: Tensor, is_last: bool
 ) -> WorkloadNode:
-    """Node that adds two tensors elementwise. `one` and `other` are pairs (tensor, id of the node that makes it)."""
+    """Node that adds two tensors elementwise and writes the sum to `target`. `one` and `other` are pairs (tensor, id of
+    the node that makes the tensor). `is_last` is true if `target` is the output of the network.
+    """
     name = f"{NAME}.sum{node_id}"
     names = ("D", "K") if len(target.shape) == 2 else tuple(f"D{axis}" for axis in range(len(target.shape)))
     loops = tuple(zip(names, target.shape, strict=True))
@@ -212,7 +219,9 @@ def _sum(
 
 
 class Finer(NamedTuple):
-    """Finer cut of the part of a layer that one core runs: the number of pieces along outputs, and along rows."""
+    """Finer cut of the part of a layer that runs on one core: the number of pieces along output columns, and the number
+    of pieces along rows (requests and tokens).
+    """
 
     columns: int = 1
     rows: int = 1
@@ -220,35 +229,42 @@ class Finer(NamedTuple):
 
 PLAIN = Finer()
 FINER = (PLAIN, Finer(4), Finer(2), Finer(1, 4), Finer(4, 4), Finer(16, 8))
-"""Finer cuts that are tried for matrix products. With several pieces, a core can fetch the next piece while it
-computes. A smaller piece can also fit into its memory.
+"""Finer cuts that are tried for layers that need a MAC array, such as matrix products. With several pieces, a core can
+fetch the next piece while it computes the current one. A smaller piece can also fit into the core's memory.
 """
 FINER_VECTORS = (PLAIN, Finer(4))
-"""Finer cuts that are tried for all other layers."""
+"""Finer cuts that are tried for layers that do not need a MAC array."""
 FINER_BY_INPUTS = (PLAIN, Finer(4), Finer(16), Finer(64), Finer(16, 4), Finer(16, 16))
-"""Finer cuts that are tried for matrix products that are cut along their inputs."""
+"""Finer cuts that are tried for matrix products whose sum is cut: each core adds up a part of the input features."""
 _COLUMNS = ("G", "H", "K")
-"""Output loops that are cut first: heads before columns. All other output loops are cut after them."""
+"""Loops over heads (G, H) and output columns (K), in the order in which they are cut. Other output loops, except those
+in _ROWS, are cut after them.
+"""
 _ROWS = ("B", "D")
 """Loops over requests and tokens."""
 
 
 @dataclass(frozen=True)
 class CutLayer:
-    """Layer with one way to cut it: the network after the cut, and the tiling of each node."""
+    """Layer that is cut for several cores: the network after the cut, and the tiling of each node."""
 
     of: Workload
-    """Network of the whole layer."""
+    """Network of the whole layer, before the cut."""
     network: Workload
-    """Network after the cut: products and sums if the layer is cut along its inputs, else equal to `of`."""
+    """Network after the cut. If the layer is cut along its inputs, this network has several products and the nodes that
+    add their results. Otherwise, it is equal to `of`, and the cut is only in `mapping`.
+    """
     mapping: Mapping
     products: int = 0
-    """Number of products if the layer is cut along its inputs, else 0. The products are the first nodes of `network`.
+    """Number of products if the layer is cut along its inputs; otherwise 0. The products are the first nodes of
+    `network`.
     """
 
 
 def cut_layers(network: Workload, entry: MappingConstraints, strategy: str, cores: int) -> Iterator[CutLayer]:
-    """Distinct ways to cut the network of one layer for `cores` cores. The simplest way comes first."""
+    """Distinct cuts of a layer for `cores` cores. `network` contains only this layer. The cut without finer pieces
+    comes first.
+    """
     (node,) = network.nodes
     plain = _for_any_core(entry)
     tilings = (tiles_of(node, strategy, cores, finer) for finer in finer_of(node))
@@ -264,7 +280,9 @@ def finer_of(node: WorkloadNode) -> tuple[Finer, ...]:
 
 
 def _for_any_core(entry: MappingConstraints) -> MappingConstraints:
-    """Constraints of a mapping entry, without tilings and without a fixed allocation. They apply to all layers."""
+    """Copy of a mapping entry that applies to all layers. The copy has no tilings. It has no fixed allocation; if the
+    entry fixes one, all cores of this allocation are allowed.
+    """
     fixed = entry.core_allocation_is_fixed
     cores = entry.core_allocation
     return replace(
@@ -295,10 +313,10 @@ def _by_inputs(network: Workload, plain: MappingConstraints, cores: int) -> Iter
 
 
 def tiles_of(node: WorkloadNode, strategy: str, cores: int, finer: Finer = PLAIN) -> tuple[TilingEntry, ...]:
-    """Loops that cut a layer into one part per core, and each part into finer pieces. A small layer gives fewer parts.
+    """Loops that cut a layer into one part per core, and each part into finer pieces.
 
-    Loops that divide the layer between cores come first. Consecutive parts are therefore the same share of the layer on
-    each core.
+    A small layer gives fewer parts than there are cores. Loops that divide the layer between cores come first and
+    change fastest from part to part, so that consecutive parts can be assigned to the cores in turn.
     """
     assert node.layer is not None
     written = {name for axis in node.index_maps[0].output.axes for name, _ in axis.terms}
@@ -318,10 +336,10 @@ def tiles_of(node: WorkloadNode, strategy: str, cores: int, finer: Finer = PLAIN
 
 
 def _spread(names: Sequence[str], sizes: TableOf[str, int], parts: int) -> tuple[tuple[TilingEntry, ...], int]:
-    """Pair (loops, factor).
+    """Pair (loops, factor). The loops make as many parts as possible, up to `parts`.
 
-    The loops make as many parts as possible, up to `parts`. Loops that come first in `names` are cut first. The factor
-    says by how much the number of parts is too small: 1 if it is reached.
+    Loops that come first in `names` are cut first. The factor is `parts` divided by the number of parts that the loops
+    make, rounded up: 1 if the loops make all parts.
     """
     found, left = [], parts
     for place, name in enumerate(names):

@@ -1,8 +1,9 @@
-"""Costs of a layer on several cores: the costs of the best schedule over all ways to cut the layer.
+"""Costs of a layer on several cores: the costs of the best schedule over all tried cuts of the layer.
 
-Costs and schedules are computed as in a run. Inputs and outputs of a layer are in the off-chip memory, and the next
-layer begins after the layer has ended. The costs of a step are therefore sums over its layers. Each schedule is
-feasible. A schedule in which layers overlap can be shorter, so the sum of the latencies is an upper bound.
+Costs and schedules are computed as in a run of a network on several cores. Inputs and outputs of a layer are in the
+off-chip memory, and the next layer begins after the layer has ended. The costs of a step are therefore sums over its
+layers. Each schedule is feasible. A schedule of the step in which layers overlap can be shorter, so the sum of the
+latencies is an upper bound of the shortest latency.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,9 +45,8 @@ from tilewright.tokens.strategies import PIPELINE
 from tilewright.workload.graph import Workload, WorkloadNode
 
 ROOM_FOR_ANYTHING_BITS = 2**60
-"""Size in bits that schedules assume for the off-chip memory. Models that do not fit into the real memory therefore
-have costs, too. The table says whether a model fits.
-"""
+"""Size in bits that schedules assume for the off-chip memory. With this size, models that do not fit into the real
+memory also have costs. The table says whether a model fits."""
 
 
 LayerKey = tuple[Workload, MappingConstraints, str, int]
@@ -59,20 +59,20 @@ class SystemLayerCost:
     energy_pj: float
     latency_cycles: int
     shared_latency_cycles: int
-    """Latency in cycles if the width of each link is divided by the number of cores that use the link; 0 if it was not
-    computed.
-    """
+    """Latency in cycles if the width of each link is divided by the number of cores that use the link. The latency is 0
+    if the layer is not in a pipeline, or if a link would have less than one bit per cycle."""
     doubled_latency_cycles: tuple[int, ...]
-    """Latency in cycles under each change in `doubled`. The cut of the layer and its cores stay the same."""
+    """Latency in cycles on each changed accelerator in `doubled`. The cut of the layer and the cores that run it stay
+    the same."""
     core: int
-    """Index of the only core that runs the layer, in the list of cores; -1 if several cores run the layer."""
+    """Index, in the list of cores, of the core that runs the layer; -1 if several cores run the layer."""
     by_inputs: bool = False
     """True if the layer is a matrix product that was cut along its inputs."""
 
 
 @dataclass(frozen=True)
 class _Ready:
-    """Layer with one way to cut it, ready to be scheduled."""
+    """Layer with one of its cuts: its scheduling problem, and the scheduler for this problem."""
 
     problem: MultiCoreProblem
     scheduler: Scheduler
@@ -80,7 +80,7 @@ class _Ready:
 
 @dataclass(frozen=True)
 class _Found:
-    """Schedule of a layer with one way to cut it."""
+    """Schedule of a layer with one of its cuts."""
 
     cut: CutLayer
     strategy: str
@@ -98,19 +98,19 @@ class LayerSchedules:
     """Changed accelerators. The latency of every layer is computed on each of them."""
     _known: KnownRows = field(default_factory=dict)
     _known_of: dict[int, KnownRows] = field(default_factory=dict)
-    """Cost table rows that a change affects, by index of the change in `doubled`."""
+    """Cost table rows that were computed on a changed accelerator, by index of this accelerator in `doubled`."""
     _found: dict[LayerKey, SystemLayerCost] = field(default_factory=dict)
     _chosen: dict[LayerKey, "_Found"] = field(default_factory=dict)
-    """Best schedules of layers. They are kept, because a later change in `doubled` needs them."""
+    """Best schedule of each layer. If a changed accelerator is added to `doubled` later, the latency on it is computed
+    from this schedule."""
     _latencies: dict[tuple[LayerKey, int], int] = field(default_factory=dict)
     """Latency in cycles, by (layer, index of the change in `doubled`)."""
     _ready: dict[tuple[CutLayer, int, frozenset[str]], "_Ready"] = field(default_factory=dict)
-    """Prepared scheduling problems of the current layer, by its cut, the index of a change in `doubled` (-1 for none),
-    and core files.
-    """
+    """Prepared problems of the current layer, by (cut, index of a changed accelerator in `doubled`, core files). The
+    index is -1 for the unchanged accelerator."""
 
     def __post_init__(self) -> None:
-        """Raises InputError for an accelerator without an off-chip memory."""
+        """Raise InputError for an accelerator without an off-chip memory."""
         if self.accelerator.offchip_core_id is None:
             message, allowed = "has no off-chip core to keep weights and results", "offchip_core: FILE"
             raise InputError([Problem(message, self.accelerator.name, allowed=allowed)])
@@ -131,9 +131,11 @@ class LayerSchedules:
     def cost(
         self, network: Workload, entry: MappingConstraints, strategy: str, core: int, units: Sequence[int]
     ) -> SystemLayerCost:
-        """Costs of the best schedule of the network of one layer. With the strategy PIPELINE, the layer runs on `core`.
-        If this core cannot run the layer, it runs on the fastest core that can. `units` are the indexes of the cores
-        that share links in the pipeline. Raises MappingError if the layer has no schedule.
+        """Costs of the best schedule of the network of one layer.
+
+        With the strategy PIPELINE, the layer runs on `core`. If this core cannot run the layer, it runs on the fastest
+        core that can. `units` are the indexes of the cores that share links in the pipeline. Raises MappingError if the
+        layer has no schedule.
         """
         key = (network, replace(entry, name=""), strategy, core)
         if key not in self._found:
@@ -145,7 +147,7 @@ class LayerSchedules:
         return self._found[key]
 
     def look_at(self, part: Doubled) -> None:
-        """Add a change to `doubled`. Layers that were scheduled before also get a latency for this change."""
+        """Add a changed accelerator to `doubled`. Layers that are already scheduled also get a latency on it."""
         self.doubled = (*self.doubled, part)
         self._found.clear()
 
@@ -174,9 +176,8 @@ class LayerSchedules:
         return ranking(self.options.objective, made.energy_pj, float(made.latency_cycles))
 
     def problem(self, cut: CutLayer) -> MultiCoreProblem:
-        """Problem of allocation and scheduling for a cut layer. Raises InputError if no core can run a part of the
-        layer.
-        """
+        """Problem of allocation and scheduling for a cut layer. Raises InputError if the layer has a part that no core
+        can run."""
         workload, mapping, accelerator = cut.network, cut.mapping, with_room(self.accelerator)
         tiling = network_tiling(workload, mapping, accelerator, TilingOptions(mode=LAYER_BY_LAYER))
         graph = build_cn_graph(workload, tiling)
@@ -187,9 +188,8 @@ class LayerSchedules:
     def _rows(
         self, described: SystemProblem, graph: CnGraph, core_file: str, known: KnownRows
     ) -> tuple[CoreCostRow, ...]:
-        """Cost table rows of the CN classes of a graph on one core file. `known` has the rows that were computed
-        before.
-        """
+        """Rows of the cost table for the cores of one core file, one row for each CN class of a graph. `known` has the
+        rows that were computed before, and new rows are added to it."""
         given = graph, described.workload, described.mapping
         needs = class_needs(graph, described.workload, cost_classes(*given))
         run = {"threads": self.control.threads, "store": self.control.store, "needs": needs, "known": known}
@@ -203,7 +203,7 @@ class LayerSchedules:
             yield _Found(cut, strategy, made)
 
     def _prepared(self, cut: CutLayer) -> "_Ready":
-        """Prepared scheduling problem of a cut layer."""
+        """Scheduling problem of a cut layer, with its scheduler. Both are made once and kept."""
         key = cut, -1, frozenset[str]()
         if key not in self._ready:
             problem = self.problem(cut)
@@ -212,8 +212,9 @@ class LayerSchedules:
         return self._ready[key]
 
     def _with_doubled(self, cut: CutLayer, place: int, files: frozenset[str]) -> Scheduler:
-        """Scheduler of a cut layer on the accelerator with change number `place` of `doubled`. `files` are the files of
-        the cores that run the layer.
+        """Scheduler of a cut layer on the changed accelerator `doubled[place]`. `files` are the core files of the cores
+        that run the layer. Costs are computed again only for the files that are also in `doubled[place].core_files`,
+        because the change cannot alter the costs for the other files.
         """
         key = cut, place, files
         if key not in self._ready:
@@ -228,9 +229,8 @@ class LayerSchedules:
         return self._ready[key].scheduler
 
     def _doubled_latency(self, key: LayerKey, place: int) -> int:
-        """Latency in cycles of a layer with change number `place` of `doubled`. It is never above the latency without
-        the change.
-        """
+        """Latency in cycles of a layer on the changed accelerator `doubled[place]`; never above the latency on the
+        unchanged accelerator."""
         if (key, place) not in self._latencies:
             self._latencies[key, place] = self._played(self._chosen[key], place)
         return self._latencies[key, place]
@@ -245,9 +245,8 @@ class LayerSchedules:
         return min(made.latency_cycles, slower)
 
     def _cost_of(self, key: LayerKey, units: Sequence[int]) -> SystemLayerCost:
-        """Costs of the best schedule of a layer, with its latencies on changed accelerators. The cut of the layer and
-        its cores stay the same.
-        """
+        """Costs of the best schedule of a layer. The latencies on changed accelerators are those with the same cut of
+        the layer on the same cores. `units` are the indexes of the cores that share links in a pipeline."""
         found = self._chosen[key]
         made, slower = found.schedule, 0
         if found.strategy == PIPELINE:
@@ -266,8 +265,9 @@ class LayerSchedules:
         )
 
     def _shared(self, scheduling: SchedulingProblem, units: Sequence[int]) -> SchedulingProblem | None:
-        """Scheduling problem in which the width of each link is divided by the number of cores that use the link. None
-        if a link then has less than one bit per cycle.
+        """Scheduling problem in which the width of each link is divided by the number of cores that use the link.
+
+        None if some link would then have less than one bit per cycle.
         """
         system = scheduling.system
         widths = system.link_bits_per_cycle // np.maximum(self.link_users(units), 1)
@@ -276,8 +276,9 @@ class LayerSchedules:
         return replace(scheduling, system=replace(system, link_bits_per_cycle=widths))
 
     def link_users(self, units: Sequence[int]) -> npt.NDArray[np.int64]:
-        """[link] Number of cores whose paths from or to the off-chip memory use the link. `units` are the indexes of
-        the cores that are counted.
+        """Array with one number per link: the number of cores whose data to or from the off-chip core use the link.
+
+        Only the cores with the indexes `units` are counted.
         """
         table, ids = path_table(self.accelerator), self.accelerator.core_ids
         off_chip = self.accelerator.offchip_core_id
@@ -293,7 +294,8 @@ class LayerSchedules:
 def changed_problem(
     problem: MultiCoreProblem, accelerator: MultiCoreAccelerator, costs: Mapping[str, Sequence[CoreCostRow]]
 ) -> SchedulingProblem:
-    """Scheduling problem of a layer on a changed accelerator. `costs` are the costs on this accelerator."""
+    """Scheduling problem of a layer on a changed accelerator. `costs` has the cost table rows on this accelerator, by
+    core file."""
     given, classes = problem.inputs.descriptions, problem.assembled.classes
     runtime = problem.settings.cn_runtime
     table = cost_table(problem.inputs.graph, given.workload, accelerator, classes, costs, runtime)
@@ -319,18 +321,18 @@ def with_room(accelerator: MultiCoreAccelerator) -> MultiCoreAccelerator:
 
 
 def settings_of(network: Workload) -> ScheduleSettings:
-    """Settings of the scheduler. All data that layers read are prefetched if the memories have room."""
+    """Settings of the scheduler for a network: all data that no layer of the network makes are prefetched if the
+    memories of the cores have room."""
     operands = {operand for node in network.nodes if node.layer for operand in node.layer.input_operands}
     return ScheduleSettings(operands_to_prefetch=tuple(sorted(operands)))
 
 
 def _starts(space: AllocationSpace, cut: CutLayer, strategy: str, core: int) -> Iterator[Genome]:
-    """Allocations that are tried, as genomes.
+    """Allocations that are tried, as genomes (`Genome`).
 
     In a pipeline, all parts of a layer are on one core. Otherwise, the parts are assigned to the cores in turn. If the
-    cores differ, allocations by the speed of the cores are tried, too.
-
-    If the layer is cut along its inputs, each product stays on one core.
+    layer is cut along its inputs into several products, the products are assigned in turn, each as a whole. If the
+    cores differ in latency or energy, the warm starts of the search for allocations are tried, too.
     """
     if strategy == PIPELINE:
         yield space.genome(on_one_core(space, core))
@@ -345,7 +347,7 @@ def _starts(space: AllocationSpace, cut: CutLayer, strategy: str, core: int) -> 
 
 
 def _are_alike(space: AllocationSpace) -> bool:
-    """True if each part has the same latency and energy on all of its cores."""
+    """True if each part has the same latency and energy on all cores that can run it."""
     for part, choices in enumerate(space.choices):
         one = space.runtime_cycles[part, choices[0]], space.on_core_energy_pj[part, choices[0]]
         if any((space.runtime_cycles[part, core], space.on_core_energy_pj[part, core]) != one for core in choices):

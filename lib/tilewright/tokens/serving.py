@@ -2,8 +2,8 @@
 keys.
 
 Every layer of a block belongs to one operator. The operator times of a step therefore add up to the time that `map`
-gives for the step. An attention time is for either prompts or further tokens. If a step has both, their attention times
-are added.
+gives for the step. An attention time is either for prompts or for further tokens. If a step has both prompts and
+further tokens, the simulator adds these two times.
 """
 
 import re
@@ -66,13 +66,13 @@ _OF_EXPERT |= {"down_proj": names.DOWN, "weighted": names.DOWN, "sum": names.DOW
 _AT_ONCE = 5
 """Number of steps whose layers are searched together.
 
-A larger number would not use more threads, but would take longer: `map` compares all layers of a network in pairs to
-find data that stay on chip. These networks have no such data.
+A larger number would not use more threads, but would take longer. The reason is that `map` compares all layers of a
+network in pairs to find data that stay on chip between layers, although layers of separate steps share no such data.
 """
 
 
 def operator_of(name: str) -> str:
-    """Operator that a layer of a step belongs to. Raises ValueError for an unknown layer."""
+    """Operator to which a layer of a step belongs. Raises ValueError for an unknown layer."""
     for pattern, operator in _OPERATORS:
         if pattern.fullmatch(name):
             return operator
@@ -92,7 +92,7 @@ class OperatorCosts:
 
     @property
     def model(self) -> Architecture:
-        """Model with only one block, because repeated blocks have equal costs."""
+        """Model with only one block. One block is enough, because all blocks have equal costs."""
         return replace(self.described.model, blocks=self.described.model.blocks[:1])
 
     @property
@@ -102,7 +102,7 @@ class OperatorCosts:
         return part
 
     def search(self, points: TimedPoints) -> None:
-        """Search the layers of all points, several points at once.
+        """Search mappings for the layers of all points. The layers of several points are searched together.
 
         Raises MappingError with the names of all layers for which no mapping fits.
         """
@@ -148,7 +148,9 @@ class OperatorCosts:
         yield from (self._mixture_step(*point) for point in points.mixtures)
 
     def _row_step(self, rows: int) -> Workload:
-        """Step of `rows` requests with one new token each. The head therefore processes `rows` rows, too."""
+        """Layers of the operators that process each token separately, in a step of `rows` requests with one new token
+        each. In such a step, the output projection of the model (the language model head) processes `rows` tokens, too.
+        """
         step = self._step(Requests(rows, 1, 0), EXPECTED)
         return _of_operators(step, *names.BY_ROWS)
 
@@ -179,7 +181,9 @@ class OperatorCosts:
 
 
 def _part_of(name: str) -> str:
-    """Projection in the name of a layer, such as `gate_proj` in layers/feedforward/experts.0/gate_proj.scale."""
+    """Name of the projection in the name of a layer, such as `gate_proj` in
+    layers/feedforward/experts.0/gate_proj.scale.
+    """
     return name.rpartition("/")[2].partition(".")[0]
 
 
@@ -188,7 +192,7 @@ def _of_operators(step: Workload, *operators: str) -> Workload:
 
 
 def _layers(step: Workload, is_chosen: Callable[[WorkloadNode], bool]) -> Workload:
-    """Workload with some layers of a step."""
+    """Workload with the layers of a step for which `is_chosen` returns True."""
     return replace(step, nodes=tuple(node for node in step.nodes if node.layer is not None and is_chosen(node)))
 
 
@@ -211,7 +215,8 @@ class ServingProfile:
 class ProfileNames:
     """Names of hardware, model and precision for the simulator.
 
-    If a name is '', the name in the input files is used.
+    The name '' stands for a default: the name of the core, the name of the model, or the name that `variant_of`
+    returns.
     """
 
     hardware: str = ""
@@ -268,16 +273,17 @@ def _names(described: DescribedModel, core: Core, chosen: ProfileNames) -> Profi
 
 
 def variant_of(precision: Precision) -> str:
-    """Name of the precision of a model.
-
-    It contains the bits of the weights. If the bits of the cache differ, it also contains them.
+    """Name of the precision of a model. It contains the number of bits of the weights. If the cache has another number
+    of bits, the name also contains that number.
     """
     weights, cache = (_VARIANTS.get(bits, f"{bits}bit") for bits in (precision.weights, precision.cache))
     return weights if weights == cache else f"{weights}-kv{cache}"
 
 
 def _about(what: Described, limits: ProfileLimits, times: OperatorCosts, notes: tuple[str, ...]) -> JsonObject:
-    """Description of the profile that release 1.1 of the simulator reads. It also records how the tables were made."""
+    """Description of a profile in the form that release 1.1 of the simulator reads, with the settings that made the
+    tables.
+    """
     return {
         "profiler_version": f"tilewright {__version__}",
         "hardware": what.hardware,

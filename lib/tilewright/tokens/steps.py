@@ -12,25 +12,30 @@ from tilewright.hardware.core import Memory
 from tilewright.workload.graph import Workload
 
 Sums = npt.NDArray[np.float64]
-"""Figures (energy, latency, counts), summed over layers. The last axis of the array is the figure. The class that
-implements StepFigures defines the other axes.
+"""Figures (energy, latency, counts), summed over layers.
+
+The last axis of the array has one entry per figure. The class that implements StepFigures defines the other axes.
 """
 ENERGY, LATENCY, MACS, OPERATIONS, FURTHER = range(5)
-"""Indices of figures on the last axis: energy in pJ, latency in cycles, number of MACs, number of operations. The class
-that implements StepFigures defines the figures from index FURTHER on.
+"""Indexes of figures on the last axis: energy in pJ, latency in cycles, number of MACs, number of operations.
+
+The class that implements StepFigures defines the figures from index FURTHER on.
 """
 
 
 @dataclass(frozen=True)
 class StepRun:
-    """Costs of a step that is run in one way."""
+    """Costs of a step if the cores share it by one strategy."""
 
     strategy: str
     """Strategy by which several cores share the step; '' on one core."""
     figures: Sums
-    """Figures of the step: an array with one axis."""
+    """Figures of the whole step, as an array [figure]. ENERGY, LATENCY, MACS and OPERATIONS are indexes in this array.
+    """
     interval_cycles: float
-    """Cycles between the ends of two consecutive steps, if steps follow one another without a break."""
+    """Cycles between the ends of two consecutive steps, if each step begins as early as possible. In a pipeline, steps
+    overlap, so this number can be below the latency of a step.
+    """
     stages: tuple[int, ...] = ()
     """Number of blocks in each stage of a pipeline; () for other strategies."""
 
@@ -41,9 +46,9 @@ class StepRun:
 
 
 class StepFigures(Protocol):
-    """Interface that computes the figures of a step: the sums over the layers of a workload.
+    """Interface that computes the figures (energy, latency, counts) of a step: the sums over the layers of a workload.
 
-    There is one class for one core and one for several cores.
+    One class implements this interface for one core, and one class for several cores.
     """
 
     @property
@@ -60,31 +65,35 @@ class StepFigures(Protocol):
 
     @property
     def searched(self) -> int:
-        """Number of distinct searches: of layers on one core, or of classes of computation nodes on several cores."""
+        """Number of distinct searches for mappings. On one core, there is one search for each distinct layer. On
+        several cores, there is one for each pair (class of computation nodes, core file).
+        """
 
     @property
     def zero(self) -> Sums:
-        """Figures that are all 0."""
+        """Array of zeros in the shape of the figures that `of` returns."""
 
     def check(self, batches: Sequence[int]) -> None:
         """Raise InputError for a batch that the requested strategy cannot run."""
 
     def search(self, workloads: Iterable[Workload]) -> None:
-        """Search all layers of the workloads that have not been searched before."""
+        """Search mappings, and on several cores schedules, for the layers of the workloads. Layers that have been
+        searched before are left out.
+        """
 
     def of(self, workload: Workload) -> Sums:
         """Figures of a workload: the sums over its layers, which run one after another."""
 
     def runs(self, sums: Sums, requests: int) -> list[StepRun]:
-        """Runs of a step, one for each way to run it.
+        """Runs of a step, one for each strategy by which the cores can share the step.
 
         `sums` are the figures of the step, and `requests` is its number of requests. The first of two runs with equal
         time is preferred.
         """
 
     def limit(self, step: StepRun, workload: Workload, requests: int) -> JsonObject:
-        """Table columns on the limits of a step: the bound, and the share of the time that each part would save with
-        twice its width or size. `workload` has the layers of the step.
+        """Table columns on what limits a step: the bound of the step, the parts with the largest gains, and shares of
+        the time that parts would save with twice their width or size. `workload` has the layers of the step.
         """
 
     def notes(self, weight_bits: int) -> tuple[str, ...]:

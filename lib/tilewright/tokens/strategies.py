@@ -2,7 +2,7 @@
 
 TENSOR, DATA, PIPELINE = "tensor", "data", "pipeline"
 STRATEGIES = (TENSOR, DATA, PIPELINE)
-"""Strategies, in order of preference: if two take equal time, the first one is chosen."""
+"""Strategies, in order of preference: if two strategies take equal time, the first one is chosen."""
 BEST = "best"
 CHOICES = (BEST, *STRATEGIES)
-"""Values of the option `parallel`. BEST takes the strategy with the least time, for each batch and context."""
+"""Values of the option `parallel`. BEST chooses the strategy with the least time, for each batch and context."""

@@ -1,13 +1,15 @@
 """Costs of the steps of a language model on several cores: tensor, data and pipeline parallel.
 
-The figures of a step are an array [way, section of the model, figure]. A way is tensor parallel, data parallel, or "all
-layers on core c", for each core c that can run a stage of a pipeline. The sections are the layers before the blocks,
-all blocks of each kind, and the layers after the blocks. The figures of a pipeline are put together from sections on
-single cores.
+The costs of a step are an array [way, section, figure]. There are two kinds of ways to run layers: all cores share each
+layer (one way for tensor parallel, one for data parallel), or one core runs all layers (one way for each core that can
+run a stage of a pipeline). The sections of the model are the layers before the blocks, all blocks of each kind, and the
+layers after the blocks. A figure is one number, such as the energy. The figures of a pipeline are put together from
+sections that run on one core.
 
-The last axis has three groups. First come the figures that all steps have. Then comes, for each core, the number of
-cycles of the layers that run only on this core, with links shared with other cores. Then comes the latency in cycles
-for each change in `doubled`.
+The last axis has three groups of figures. The first group has the figures that all steps have (energy, latency,
+counts). The second group has one number for each core: the cycles of the layers that run only on this core, if the
+width of each link is divided by the number of cores that use the link. The third group has one latency in cycles for
+each changed accelerator in `doubled`.
 
 A pipeline assigns consecutive blocks to stages such that the slowest stage takes the least possible time.
 """
@@ -36,17 +38,15 @@ from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.architecture import Architecture
 
 MOST_SETS_OF_PARTS = 12
-"""Largest number of sets of parts that are tried for each size of the set, if no single part saves enough time. Each
-set needs new schedules.
-"""
+"""Largest number of sets of parts that are tried for each set size. (The size is the number of parts in a set.) Sets
+are tried only if no single part saves enough time. Each set needs new schedules."""
 BEFORE, FIRST_KIND = 0, 1
-"""Indexes of two sections: the layers before the blocks, and the first kind of blocks. The layers after the blocks are
-the last section.
-"""
+"""Indexes of two sections: the layers before the blocks, and the first kind of blocks. (The last section has the layers
+after the blocks.)"""
 
 
 class Way(NamedTuple):
-    """Way to divide the work of a step between cores."""
+    """Way to share the work of a step between cores."""
 
     strategy: str
     core: int = -1
@@ -55,19 +55,21 @@ class Way(NamedTuple):
 
 @dataclass
 class SystemFigures:
-    """Figures of the layers of steps on several cores. A layer is scheduled when its figures are first needed."""
+    """Figures (energy, latency, counts) of steps on several cores, summed over the layers of a step. A layer is
+    scheduled when its figures are first needed.
+    """
 
     schedules: LayerSchedules
     mapping: Mapping
     model: Architecture
     strategies: tuple[str, ...]
     with_limits: bool = True
-    """True to compute the latencies with doubled memories and links."""
+    """True if latencies with doubled memories and links are also computed."""
     by_inputs: set[str] = field(default_factory=set)
-    """Names of the products that tensor parallel cuts along their inputs."""
+    """Names of the matrix products that the strategy TENSOR cuts along their inputs."""
     _rows: dict[tuple[Workload, MappingConstraints], tuple[Sums, bool]] = field(default_factory=dict)
     _sets: dict[tuple[str, ...], int] = field(default_factory=dict)
-    """Index in `doubled` of each set of parts, by the names of the parts."""
+    """Index in `doubled` of each set of doubled parts, by the names of the parts."""
     _singles: int = 0
     _stages: tuple[int, ...] = ()
     _units: tuple[int, ...] = ()
@@ -86,7 +88,7 @@ class SystemFigures:
 
     @property
     def clock_period_ns(self) -> float | None:
-        """Clock period in ns that all cores have; None if the files give none."""
+        """Clock period in ns, which is the same for all cores; None if no hardware file gives it."""
         return system_clock_period_ns(self.schedules.accelerator)
 
     @property
@@ -96,33 +98,34 @@ class SystemFigures:
 
     @property
     def stages(self) -> tuple[int, ...]:
-        """Indexes of the cores that can run a stage of a pipeline. These cores can run matrix products. They are known
-        after the first search.
-        """
+        """Indexes of the cores that can run matrix products, and thus stages of a pipeline; known after a search."""
         assert self._stages
         return self._stages
 
     @cached_property
     def ways(self) -> tuple[Way, ...]:
-        """Ways, in the order of the first axis of figures."""
+        """Ways to share a step between the cores, in the order of the first axis of an array [way, section, figure]."""
         found = [Way(one) for one in (TENSOR, DATA) if one in self.strategies]
         return (*found, *(Way(PIPELINE, core) for core in self.stages if PIPELINE in self.strategies))
 
     @property
     def doubled(self) -> tuple[Doubled, ...]:
-        """Changed accelerators: first those with one changed part, then those with a set of changed parts. The last
-        figures are the latencies on these accelerators.
+        """Changed accelerators: first those with one doubled part, then those with a set of doubled parts.
+
+        The last axis of an array of figures ends with the latencies on these accelerators, in this order.
         """
         return self.schedules.doubled
 
     @property
     def single_parts(self) -> tuple[Doubled, ...]:
-        """Changed accelerators with a single changed part. They come first in `doubled`."""
+        """Changed accelerators with a single doubled part. They come first in `doubled`."""
         return self.doubled[: self._singles]
 
     def look_at(self, parts: Sequence[Doubled]) -> int:
-        """Index in `doubled` of the accelerator with all `parts` doubled, which is added if it is new. Figures that are
-        computed afterwards contain its latency.
+        """Index in `doubled` of the accelerator with all `parts` doubled. If `doubled` does not have this accelerator
+        yet, it is added.
+
+        Figures that are computed afterwards contain the latency on this accelerator.
         """
         key = tuple(part.name for part in parts)
         if key not in self._sets:
@@ -132,26 +135,26 @@ class SystemFigures:
         return self._sets[key]
 
     def loads(self, figures: Sums) -> Sums:
-        """Load of each core in cycles: the layers that run only on this core.
-
-        `figures` has the figures on its last axis.
-        """
+        """Load of each core in a pipeline: cycles of the layers that only this core runs. The last axis of `figures`
+        has the figures of a step; the last axis of the result has one entry per core."""
         return figures[..., FURTHER : FURTHER + len(self.schedules.accelerator.places)]
 
     def doubled_cycles(self, figures: Sums) -> Sums:
-        """Latency in cycles for each change in `doubled`. `figures` has the figures on its last axis."""
+        """Latency in cycles on each changed accelerator in `doubled`. The last axis of the result has one latency per
+        accelerator; the last axis of `figures` has the figures of a step.
+        """
         return figures[..., FURTHER + len(self.schedules.accelerator.places) :]
 
     @property
     def zero(self) -> Sums:
-        """Figures that are all 0."""
+        """Array [way, section, figure] of figures that are all 0. A way is a way to share the step between the cores
+        (`ways`), and a section is a part of the model (`section_of`)."""
         columns = FURTHER + len(self.schedules.accelerator.places) + len(self.doubled)
         return np.zeros((len(self.ways), FIRST_KIND + len(self.model.kinds) + 1, columns))
 
     def search(self, workloads: Iterable[Workload]) -> None:
-        """Schedule all layers of the workloads that have not been scheduled before. Raises InputError for a layer that
-        no core can run. Raises MappingError for a layer without a schedule.
-        """
+        """Schedule the layers of the workloads. Layers that already have a schedule are left out. Raises InputError for
+        a layer that no core can run, and MappingError for a layer without a schedule."""
         workloads = list(workloads)
         if not self._stages:
             self._find_cores(workloads)
@@ -159,8 +162,10 @@ class SystemFigures:
             self.of(workload)
 
     def _find_cores(self, workloads: Sequence[Workload]) -> None:
-        """Find the cores that can run a stage of a pipeline, and the cores that can run any layer. Raises InputError
-        for layers that no core can run.
+        """Find and store the cores that can run a layer that needs a MAC array, and thus a stage of a pipeline. Also
+        store all cores that can run at least one layer. Raises InputError for layers that no core can run.
+
+        If `with_limits` is true, set the changed accelerators in `doubled`, too.
         """
         told = Problems()
         stages: dict[int, None] = {}
@@ -182,7 +187,8 @@ class SystemFigures:
             self._singles = len(self.schedules.doubled)
 
     def of(self, workload: Workload) -> Sums:
-        """Figures of a workload: the sums over its layers, which run one after another.
+        """Figures of a workload, as an array [way, section, figure]: the sums over its layers, which run one after
+        another.
 
         A layer that the network repeats counts once per repetition.
         """
@@ -195,37 +201,45 @@ class SystemFigures:
         return total
 
     def check(self, batches: Sequence[int]) -> None:
-        """Raise InputError if cores are data parallel and a batch has one request, which they cannot share."""
+        """Raise InputError if DATA is the only allowed strategy and a batch has one request, which cores cannot
+        share."""
         if self.strategies == (DATA,) and min(batches) == 1:
             message = "has one request, which data parallel cores cannot share"
             raise InputError([Problem(message, path="--batches", value="1", allowed="batches of 2 or more")])
 
     def runs(self, sums: Sums, requests: int) -> list[StepRun]:
-        """Runs of a step, one for each way to share it between the cores."""
+        """Runs of a step, one for each strategy that a step with `requests` requests allows. `sums` has the figures of
+        the step, as an array [way, section, figure]."""
         return shared_ways(self, sums, requests)
 
     def limit(self, step: StepRun, workload: Workload, requests: int) -> JsonObject:
-        """Table columns on the limits of a step: the time saved by twice the width or size of each part."""
+        """Table columns on the bound of a step: what limits the latency, the parts of the accelerator that save most if
+        their width or size is doubled, and, for each part, the share of the latency that it saves. `workload` has the
+        layers of the step, and `requests` is its number of requests.
+        """
         return limit_of(self, step, workload, requests)
 
     def notes(self, weight_bits: int) -> tuple[str, ...]:
         """Notes on weights that do not fit, on products that are cut along their inputs, and on the quality of mappings
-        and schedules.
-        """
+        and schedules."""
         notes = []
         if weight_bits > self.memory.size_bits:
             notes.append(f"the weights do not fit into {self.memory.name}; the costs are computed as if they did")
         if self.by_inputs:
             names = dict.fromkeys(sorted(name.rpartition("/")[2] for name in self.by_inputs))
-            notes.append(f"layers that tensor parallel cuts along their inputs, with a sum: {', '.join(names)}")
+            notes.append(
+                f"tensor parallel cuts these layers along their inputs and sums partial results: {', '.join(names)}"
+            )
         notes.append(
-            "mappings and schedules: those that the search finds; how far they are from the best ones is not known,"
-            " because this is not computed on several cores"
+            "mappings and schedules: those that the search finds; their distance from the best ones is not computed for"
+            " several cores"
         )
         return tuple(notes)
 
     def _rows_of(self, workload: Workload, node: WorkloadNode) -> Sums:
-        """[way, figure] Figures of one node, counted once even if the node is repeated."""
+        """Figures (energy, latency, ...) of one node, as an array [way, figure]. A way is a way to share the step
+        between the cores (`ways`). If the node represents several equal nodes, the figures are those of one of them.
+        """
         network, entry = layer_network(workload, node), self._entry(node)
         key = network, replace(entry, name="")
         if key not in self._rows:
@@ -249,7 +263,8 @@ class SystemFigures:
         return self.mapping.constraints_for(node.layer)
 
     def section_of(self, name: str) -> int:
-        """Index of the section that contains a node with this name."""
+        """Index of the section that contains the node `name`. The sections are the layers before the blocks, all blocks
+        of each kind, and the layers after the blocks."""
         for place, block in enumerate(self.model.kinds):
             if name.startswith(f"layers.{block.name}/" if block.name else "layers/"):
                 return FIRST_KIND + place
@@ -257,7 +272,8 @@ class SystemFigures:
 
 
 def _row(cost: SystemLayerCost, node: WorkloadNode, cores: int) -> Sums:
-    """Array of figures from the costs of a layer."""
+    """Figures of a layer as an array with one axis. First come the figures that all steps have, then the load of each
+    of the `cores` cores, then the latency on each changed accelerator."""
     assert node.layer is not None
     counts = work_counts(node.unit, node.layer.mac_count)
     shared = np.zeros(cores)
@@ -268,12 +284,13 @@ def _row(cost: SystemLayerCost, node: WorkloadNode, cores: int) -> Sums:
 
 
 def stage_ends(cycles: Sums, first: Sums, last: Sums) -> tuple[int, ...]:
-    """[stage] Index after the last block of the stage.
+    """Division of consecutive blocks into pipeline stages, such that the slowest stage takes as few cycles as possible.
+    The result has one index for each stage: the index after the last block of the stage.
 
     `cycles` has the cycles of each block on the core of each stage, as [stage, block]. `first` and `last` have the
     cycles of the layers before and after the blocks, as [stage]. The first stage also runs the layers before the
-    blocks, and the last stage those after the blocks. A stage can be without blocks. Among equally good divisions, the
-    one with the earliest ends is taken.
+    blocks, and the last stage also runs those after the blocks. A stage can be without blocks. If several divisions are
+    equally good, the one with the earliest ends is taken.
     """
     stages, blocks = cycles.shape
     until = np.concatenate((np.zeros((stages, 1)), np.cumsum(cycles, axis=1)), axis=1)
@@ -292,19 +309,22 @@ def stage_ends(cycles: Sums, first: Sums, last: Sums) -> tuple[int, ...]:
 
 
 def blocks_of_stage(ends: Sequence[int], stage: int) -> range:
-    """Indexes of the blocks of a stage."""
+    """Indexes of the blocks in the stage with the index `stage`. `ends` has, for each stage, the index after its last
+    block.
+    """
     return range(ends[stage - 1] if stage else 0, ends[stage])
 
 
 def strategies_of(parallel: str) -> tuple[str, ...]:
-    """Strategies that are tried if the option `parallel` has this value."""
+    """Strategies that are tried for a value of the option `parallel`."""
     return STRATEGIES if parallel == BEST else (parallel,)
 
 
 def shared_ways(figures: SystemFigures, found: Sums, requests: int) -> list[StepRun]:
-    """Runs of a step, one for each way to share it that this number of requests allows.
+    """Runs of a step, one for each strategy that this number of requests allows: DATA needs at least two requests.
 
-    `found` has the figures of the step as [way, section, figure].
+    `found` has the figures of the step as an array [way, section, figure]. A way is a way to share the step between the
+    cores (`SystemFigures.ways`), and a section is a part of the model (`SystemFigures.section_of`).
     """
     made = []
     for place, way in enumerate(figures.ways):
@@ -316,9 +336,10 @@ def shared_ways(figures: SystemFigures, found: Sums, requests: int) -> list[Step
 
 
 def _pipeline(figures: SystemFigures, found: Sums) -> StepRun:
-    """Run of a step in the best pipeline over the cores.
+    """Run of a step in the pipeline whose slowest stage takes the least time. Each stage runs consecutive blocks on one
+    core.
 
-    Blocks stay in order. `found` has the figures as [core, section, figure].
+    `found` has the figures of the step as an array [core, section, figure], with one core per stage.
     """
     kinds = list(figures.model.kinds.items())
     place_of = {block: FIRST_KIND + place for place, (block, _) in enumerate(kinds)}
@@ -340,8 +361,9 @@ def _pipeline(figures: SystemFigures, found: Sums) -> StepRun:
 
 
 def limit_of(figures: SystemFigures, step: StepRun, workload: Workload, requests: int) -> JsonObject:
-    """Table columns on the limits of a step: the bound, and the share of the time that each part would save with twice
-    its width or size.
+    """Table columns on the bound of a step: what limits the latency, the parts of the accelerator that save most if
+    their width or size is doubled, and, for each part, the share of the latency that it saves. `workload` has the
+    layers of the step, and `requests` is its number of requests.
     """
     parts, cycles = figures.single_parts, figures.doubled_cycles(step.figures)
     latency = step.latency_cycles

@@ -1,13 +1,11 @@
 """Table of the costs of a language model, with a row for each batch and context.
 
 Attention processes keys in blocks, and prompts are processed in chunks. All contexts therefore have the same layers
-with different numbers of repetitions, and each distinct layer is searched only once.
-
-The cost of one more token is linear in the number of key blocks. From a certain chunk on (`affine_from`), all attention
-windows are full. The cost of a chunk is then affine in the number of chunks before it, and the cost of a prompt is a
-polynomial of degree two. If a context is not a multiple of a block or chunk, the remainder has extra layers.
-
-`TokenCurves` sums the costs of layers; the columns of the table are computed from it.
+with different numbers of repetitions, and each distinct layer is searched only once. The cost of one more token is
+linear in the number of key blocks. From a certain chunk on (`affine_from`), all attention windows are full. The cost of
+a later chunk is then an affine function of the number of chunks before it, and the cost of a prompt is a polynomial of
+degree two. If a context is not a multiple of a block or chunk, the remainder has extra layers. `TokenCurves` sums the
+costs of layers, and the columns of the table are computed from these sums.
 """
 
 import math
@@ -43,7 +41,7 @@ IN_PAPER = (
     "batch", "context", "fits", "time_per_token_s", "time_per_token_cycles", "energy_per_token_pj", "tokens_per_joule",
     "bound_by", "bound_by_share", "time_to_first_token_s", "time_to_first_token_cycles", "prompt_energy_pj",
 )  # fmt: skip
-"""Columns of the table that is made for a paper."""
+"""Columns of the table in its version for a paper."""
 
 
 @dataclass
@@ -60,8 +58,8 @@ class TokenCurves:
     _steps: dict[tuple[int, int], Workload] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises InputError if the step gives the number of tokens of each expert, because such numbers hold for only
-        one step. Raises InputError if a chunk is not a multiple of a key block.
+        """Raise InputError if the step states how many tokens each expert gets, because such numbers hold for only one
+        step, or if `chunk` is not a multiple of `key_block`.
         """
         problems = Problems()
         if not isinstance(self.described.step.experts, str):
@@ -73,7 +71,7 @@ class TokenCurves:
         problems.finish()
 
     def search(self, contexts: Sequence[int], batches: Sequence[int], prompts: Sequence[int]) -> None:
-        """Search all layers of all contexts, batches and prompts at once.
+        """Search all layers of all contexts, batches and prompts together.
 
         Raises MappingError with the names of all layers for which no mapping fits. Raises InputError if a context is
         longer than the number of learned positions of the model.
@@ -84,13 +82,13 @@ class TokenCurves:
     def layers_of(self, contexts: Sequence[int], batches: Sequence[int], prompts: Sequence[int]) -> Workload:
         """Network with the layers of all contexts, batches and prompts.
 
-        The names of mapping files refer to these layers.
+        Entries of a mapping file select these layers by their names.
         """
         steps = self._steps_of(contexts, batches, prompts)
         return Workload(self.described.name, tuple(node for step in steps for node in step.nodes))
 
     def _steps_of(self, contexts: Sequence[int], batches: Sequence[int], prompts: Sequence[int]) -> list[Workload]:
-        """Steps whose layers are searched, one network per step."""
+        """Steps whose layers are searched, as one network per step."""
         steps = [self.decode_step(batch, context) for batch in batches for context in contexts]
         chunks = {place for prompt in prompts for place in self._chunks_built(prompt)}
         steps += [self._prompt_step(self.chunk, place * self.chunk) for place in sorted(chunks)]
@@ -106,14 +104,16 @@ class TokenCurves:
             )
 
     def next_token(self, batch: int, context: int) -> Sums:
-        """Figures of a decode step: one more token for each request of a batch.
+        """Figures of a decode step, summed over its layers: one more token for each request of a batch.
 
         `context` is the number of tokens that the new token attends to, including the new token.
         """
         return self.figures.of(self.decode_step(batch, context))
 
     def prompt(self, tokens: int) -> Sums:
-        """Figures of the prompt of one request, which is processed in chunks, up to the first token of the answer."""
+        """Figures of the prompt of one request, summed over the steps that process the prompt in chunks, up to the
+        first token of the answer. `tokens` is the number of tokens of the prompt.
+        """
         whole, rest = divmod(tokens, self.chunk)
         start = self.affine_from
         total = sum((self._chunk(place) for place in range(min(whole, start))), self.figures.zero)
@@ -124,7 +124,9 @@ class TokenCurves:
 
     @property
     def affine_from(self) -> int:
-        """Number of the chunk after which each chunk costs a constant amount more than the chunk before it."""
+        """Index, counted from 0, of the chunk after which each chunk costs a constant amount more than the chunk before
+        it.
+        """
         windows = [
             block.mixer.window
             for block in self.described.model.blocks
@@ -140,7 +142,9 @@ class TokenCurves:
         return self._steps[key]
 
     def _chunks_built(self, tokens: int) -> list[int]:
-        """Numbers of the chunks of a prompt whose layers are searched. All other chunks are extrapolated from them."""
+        """Indexes (from 0) of the whole chunks of a prompt that are searched. The costs of all later whole chunks are
+        extrapolated from the costs of these chunks.
+        """
         whole = tokens // self.chunk
         return list(range(min(whole, self.affine_from + 2)))
 
@@ -166,7 +170,9 @@ def spread(first: int, last: int, count: int, block: int) -> list[int]:
     Raises InputError if `first`, `last` and `count` do not define a range.
     """
     if not 1 <= first <= last or count < 1:
-        raise InputError(f"{count} contexts from {first} to {last} are not a range")
+        raise InputError(
+            f"{count} contexts from {first} to {last}: needed are 1 <= first <= last, and 1 context or more"
+        )
     if count == 1:
         return [last]
     ratio = math.log(last / first) / (count - 1)
@@ -202,7 +208,7 @@ class TokenCosts:
 
     @property
     def is_shared(self) -> bool:
-        """True if the table is for several cores, which share each step."""
+        """True if the table is for several cores, which share the work of each step."""
         return bool(self.rows) and "parallel" in self.rows[0]
 
     @property
@@ -215,7 +221,7 @@ class TokenCosts:
 
 @dataclass(frozen=True)
 class Capacity:
-    """Memory that must hold weights, caches and activations, and the bits that each of them needs."""
+    """Memory that must hold weights, caches and activations, with the numbers of bits that each of them needs."""
 
     memory: str
     memory_bits: int
@@ -225,10 +231,12 @@ class Capacity:
     """Bits of the activations of one request."""
     model: Architecture
     cache_bits: int
-    """Bits of one element of the cache."""
+    """Number of bits of one element of the model's cache, such as an element of a cached key."""
 
     def row(self, batch: int, context: int) -> dict[str, Any]:
-        """First columns of a table row: the memory use of a batch at a context."""
+        """First columns of the table row for a batch at a context: batch, context, whether the memory holds this batch,
+        the largest batch that it holds, and the bits of the caches.
+        """
         cache = kept_numbers(self.model, context) * self.cache_bits
         most = max(0, (self.memory_bits - self.weight_bits) // (cache + self.request_bits))
         row = {"batch": batch, "context": context, "fits": batch <= most, "largest_batch": most}
@@ -236,7 +244,9 @@ class Capacity:
 
 
 def capacity_of(curves: TokenCurves) -> Capacity:
-    """Memory use of the model of `curves`."""
+    """Memory that must hold the language model of `curves`, with the numbers of bits that weights, caches and
+    activations need.
+    """
     model, step, memory = curves.described.model, curves.described.step, curves.figures.memory
     one = activation_bits(curves.decode_step(1, 1))
     bits = weight_bits(model, step.precision)
@@ -276,7 +286,7 @@ def token_costs(curves: TokenCurves, batches: Sequence[int], contexts: Sequence[
 
 
 def activation_bits(workload: Workload) -> int:
-    """Number of bits that a layer reads and writes, for the layer with the most.
+    """Largest number of bits that one layer reads and writes.
 
     Weights are not counted, and neither are data that are kept between steps.
     """
@@ -310,7 +320,9 @@ def _token(curves: TokenCurves, batch: int, context: int) -> JsonObject:
 
 
 def _prompt(curves: TokenCurves, tokens: int) -> JsonObject:
-    """Table columns on the prompt of one request. If cores are data parallel, they share the tokens of the prompt."""
+    """Table columns on the prompt of one request. If cores are data parallel, each core processes some tokens of the
+    prompt.
+    """
     figures, clock = curves.figures, curves.figures.clock_period_ns
     best = min(figures.runs(curves.prompt(tokens), tokens), key=lambda way: way.latency_cycles)
     row: dict[str, Any] = {"prompt_parallel": best.strategy} if best.strategy else {}
@@ -365,7 +377,7 @@ def _legend(found: TokenCosts) -> str:
             "  time between the ends of two steps if further steps always follow; in a pipeline, steps overlap.",
             *f"bound by: {LEGEND_OF_SEVERAL}".splitlines(),
             "  Twice the size saves: share of the time that the best on-chip memory saves with twice its size.",
-            "Layers run one after the other, each from and to the off-chip memory: times are upper bounds.",
+            "Layers run one after the other, and each reads and writes the off-chip memory: times are upper bounds.",
             f"{found.searched_layers} classes of computation nodes searched.",
         ]
         if "prompt_parallel" in found.rows[0]:

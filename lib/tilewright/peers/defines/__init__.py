@@ -1,1 +1,1 @@
-"""Counts of DeFiNES that differ from the counts of tilewright, in its model of a single layer (ZigZag of 2022)."""
+"""Counts of the single-layer cost model of DeFiNES (ZigZag of 2022) that differ from the counts of tilewright."""

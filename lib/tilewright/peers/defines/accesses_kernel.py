@@ -30,12 +30,15 @@ FOUND_DTYPE = np.dtype(
     ],
     align=True,
 )
-"""Order of least energy in a block, with its accesses and cycles."""
+"""Type of a record for the loop order of least energy in a block: position of the order in the block, energy, accesses
+by operand, memory level and direction, and cycles.
+"""
 
 
 @kernel
 def find_least_energy(problem, ws, block, found, count):
-    """Find the order of least energy among the first `count` orders of `block`, the first if several are equal.
+    """Find the order of least energy among the first `count` orders of `block`. Of orders with equal energy, it is the
+    first one.
 
     The order is written to `found` if `found` holds no order or an order with a higher energy.
     """
@@ -58,7 +61,9 @@ def find_least_energy(problem, ws, block, found, count):
 
 @kernel
 def keep_order(problem, ws, found, row, energy):
-    """Write the accesses and cycles of the order in the workspace to `found`, with its energy in pJ."""
+    """Write the order in the workspace to `found`: its number in the block (`row`), its energy in pJ, its accesses and
+    its cycles.
+    """
     found.row = row
     found.energy_pj = energy
     for o in range(problem.operand_count):
@@ -79,9 +84,10 @@ def keep_order(problem, ws, found, row, energy):
 
 @kernel
 def words_of_link(problem, ws, o, m, x):
-    """Number of accesses over one link, in full-width words. The number can be fractional.
+    """Number of accesses to memory level `m` of operand `o` in direction `x`, in full-width words. The number can be
+    fractional.
 
-    A transfer between two memories takes as many cycles as the narrower of the two ports needs. In each of these
+    A transfer to or from the level below takes as many cycles as the narrower of the two ports needs. In each of these
     cycles, the upper memory is accessed once; an access covers at least the smallest accessible part of a word.
     """
     bits = float(ws.amount[0, o, m, x] * ws.precision[0, o, m, x])

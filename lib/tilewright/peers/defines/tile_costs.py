@@ -17,7 +17,7 @@ from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.loma_kernel import BLOCK_DTYPE
 
 RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, BLOCK_DTYPE, FOUND_DTYPE)
-"""Records that the compiled search uses."""
+"""Types of the records that the compiled search uses."""
 MODEL = "zigzag-3.9.1+round_up_spatial_factors"
 """Model profile from which the search takes tiles, periods and access counts."""
 
@@ -29,7 +29,9 @@ class DefinesCost:
     problem: PreparedProblem
     energy_pj: float
     words: np.ndarray
-    """[operand, level, direction] Number of accesses in words. A partly used word counts as a fraction of a word."""
+    """Number of accesses in words of the full memory width: array of shape (operands, memory levels, 4). The last axis
+    has the directions in the order of `hardware.core.DIRECTIONS`. A partly used word counts as a fraction of a word.
+    """
     total_cycles: float
     stall_cycles: float
     onloading_cycles: float

@@ -19,10 +19,10 @@ OF_EXPERT = (GATE, UP, ACTIVATION, DOWN)
 
 
 class ProfileLimits(NamedTuple):
-    """Largest sizes in a profile."""
+    """Limits of the sizes for which a profile has times."""
 
     tokens: int
-    """Largest number of new tokens of all requests in one step."""
+    """Largest number of new tokens in one step, summed over all requests."""
     requests: int
     """Largest number of requests in one step that get one new token each."""
     context: int
@@ -41,15 +41,15 @@ class TimedPoints:
     """Points at which operators are timed."""
 
     rows: tuple[int, ...]
-    """Numbers of tokens, for the operators of BY_ROWS."""
+    """Numbers of tokens at which the operators of BY_ROWS are timed."""
     prompts: tuple[tuple[int, int], ...]
     """Points for prompts, as pairs (new tokens, cached tokens) of one request."""
     answers: tuple[tuple[int, int], ...]
     """Points for answers, as pairs (number of requests with one new token each, cached tokens of each request)."""
     expert_rows: tuple[int, ...] = ()
-    """Numbers of tokens of one expert."""
+    """Numbers of tokens for which the operators of one expert are timed."""
     mixtures: tuple[tuple[int, int], ...] = ()
-    """Points for mixtures of experts, as pairs (tokens, number of experts that process at least one of these
+    """Points for mixtures of experts, as pairs (number of tokens, number of experts that process at least one of these
     tokens).
     """
 
@@ -58,7 +58,7 @@ class OperatorTimes(Protocol):
     """Times in ns of the operators of one block, and of the operators before and after all blocks."""
 
     def rows_ns(self, operator: str, rows: int) -> float:
-        """Time of an operator of BY_ROWS."""
+        """Time in ns of an operator of BY_ROWS for `rows` tokens."""
 
     def prompt_ns(self, tokens: int, context: int) -> float:
         """Time of attention for `tokens` new tokens of one request that has `context` cached tokens."""
@@ -67,10 +67,12 @@ class OperatorTimes(Protocol):
         """Time of attention for one new token of each request; each request has `context` cached tokens."""
 
     def expert_ns(self, operator: str, rows: int) -> float:
-        """Time of an operator of OF_EXPERT on the tokens of one expert."""
+        """Time in ns of an operator of OF_EXPERT if one expert processes `rows` tokens."""
 
     def mixture_ns(self, tokens: int, experts: int) -> float:
-        """Time of the whole mixture of experts, including the router and the shared experts."""
+        """Time of the whole mixture of experts for `tokens` tokens, including the router and the shared experts.
+        `experts` is the number of experts that process at least one of these tokens.
+        """
 
 
 def doubling(first: int, last: int) -> tuple[int, ...]:

@@ -1,4 +1,5 @@
-"""Operator profiles for each release of LLMServingSim: the points that it looks up, and the files that it reads.
+"""Operator profiles for each release of LLMServingSim: the points that the release looks up, and the files that it
+reads.
 
 The time of a residual sum is part of the time of the norm after it, as in kernels that fuse the sum and the norm. The
 times of the layers therefore add up to the time of the step. The data movement of embeddings has no cost, and sampling
@@ -45,14 +46,16 @@ from tilewright.workload.language_models.architecture import PRE, Architecture, 
 
 FLAT, PREDICTIONS, BUNDLE = "llmservingsim-0.2", "llmservingsim-1.0", "llmservingsim-1.1"
 RELEASES = (FLAT, PREDICTIONS, BUNDLE)
-"""Formats of profiles, each named after the first release that reads it: 0.2.1; 1.0.0 (of the paper on version 2.0);
-1.1.0 and later.
+"""Formats of profiles, each named after the first release that reads it. FLAT: release 0.2.1. PREDICTIONS: release
+1.0.0, the code of the paper on LLMServingSim 2.0. BUNDLE: release 1.1.0 and later.
 """
 MOST_CONTEXT = {FLAT: 2048, PREDICTIONS: 2048, BUNDLE: 16384}
-"""Default of the largest number of cached tokens in a profile, as in the scripts of the releases."""
+"""Default of the largest number of cached tokens in a profile, by format of the profile. The numbers are those in the
+scripts of the releases.
+"""
 CONTEXT_STEP, PROMPT_STEP = 64, 32
-"""Step sizes of release 1.0, which rounds numbers of keys (answers) up to multiples of CONTEXT_STEP, and numbers of
-tokens (prompts) up to multiples of PROMPT_STEP.
+"""Steps, in tokens, of the sizes for which release 1.0 looks up the time of attention. The release rounds up the number
+of keys of an answer to a multiple of CONTEXT_STEP, and the number of tokens of a prompt to a multiple of PROMPT_STEP.
 """
 _FIRST_CONTEXT = 16
 _ROWS_OF_BLOCK = {
@@ -72,7 +75,7 @@ _ROWS_OF_BLOCK = {
     "final_layernorm": (FINAL_NORM,),
     "lm_head": (HEAD,),
 }
-"""Operators of each layer of releases 0.2 and 1.0, by the name of the layer."""
+"""Operators whose times add up to the time of a layer, by name of the layer in profiles of releases 0.2 and 1.0."""
 _ROWS_OF_EXPERT = {"expert.w1": (GATE,), "expert.w3": (UP, ACTIVATION), "expert.w2": (DOWN,)}
 _FUSED_ROWS = {
     "embedding": (EMBEDDING,),
@@ -85,9 +88,9 @@ _FUSED_ROWS = {
     "down_proj": (DOWN,),
     "final_layernorm": (FINAL_NORM,),
 }
-"""Operators of each layer of release 1.1, by the name of the layer, without `layernorm`.
+"""Operators whose times add up to the time of a layer, by name of the layer in profiles of release 1.1.
 
-A block has `layernorm` twice; the profile has the mean of both times.
+`layernorm` is not in the table: a block has this layer twice, and the profile has the mean of both times.
 """
 _BOTH_NORMS = (FEED_FORWARD_SUM, INPUT_NORM, ATTENTION_SUM, POST_NORM)
 _OF_DENSE = {"gate_proj", "up_proj", "act_fn", "down_proj", "gate_up_proj"}
@@ -108,7 +111,9 @@ class Described(NamedTuple):
 
 
 def points_of(release: str, limits: ProfileLimits, mixture: MixtureSize | None) -> TimedPoints:
-    """Points that a release looks up. Releases from 1.1 on interpolate; earlier releases need every point."""
+    """Points at which a profile must have times, so that a release can read the profile. Releases from 1.1 on
+    interpolate between points; earlier releases need a point for every size within `limits`.
+    """
     if release == BUNDLE:
         return _sparse_points(limits, mixture)
     rows = tuple(range(1, limits.tokens + 1))
@@ -181,9 +186,8 @@ def _block_layers(described: Described) -> dict[str, tuple[str, ...]]:
 
 
 def _flat_rows(described: Described, points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
-    """Rows of every layer for every number of tokens.
-
-    Attention of a prompt has a row for each number of tokens. Attention of an answer has a row for each number of keys.
+    """Rows of the file for release 0.2, the titles first. Layers and the attention of a prompt have one row for each
+    number of tokens. The attention and the rotary embedding of an answer have one row for each number of keys.
     """
     yield ("hardware", "model", "layer_name", "input", "kv_cache", "latency(ns)")
     head, layers = (described.hardware, described.model), _block_layers(described)
@@ -241,8 +245,8 @@ def _sequence_rows(limits: ProfileLimits, points: TimedPoints, times: OperatorTi
 
 
 def _attention_rows(points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
-    """Rows for a step with one prompt and several answers. The prompt and the answers run one after another, so each
-    time is a sum.
+    """Rows of the attention file for release 1.1, the titles first. Each row is for a step with at most one prompt and
+    several answers. The prompt and the answers run one after another, so the time of a row is the sum of their times.
     """
     yield ("layer", "prefill_chunk", "kv_prefill", "n_decode", "kv_decode", "decode_q_len", "time_us")
     for tokens, context in ((0, 0), *points.prompts):
@@ -261,12 +265,13 @@ def _mixture_rows(points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[A
 
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 _ROTARY_LEFT_OUT = "TPU"
-"""Substring of hardware names for which the simulator leaves out positional encodings, as if the time of attention
-included them."""
+"""Text in a name of hardware. If a name contains this text, the simulator leaves out the time of positional encodings,
+as if the time of attention included it.
+"""
 
 
 def check_model(model: Architecture, release: str, problems: Problems) -> None:
-    """Record an error for each part of a model for which a release has no layers. The simulator would silently leave
+    """Report an error for each part of a model for which a release has no layers. The simulator would silently leave
     out such a part.
     """
     at = ("language_model",)
@@ -296,7 +301,7 @@ def mixture_of(model: Architecture) -> MixtureSize | None:
 
 
 def check_names(release: str, hardware: str, model: str, variant: str, problems: Problems) -> None:
-    """Record an error for each name that cannot be a folder name, or that has a special meaning for the simulator."""
+    """Report an error for each name that cannot be a folder name, or that has a special meaning for the simulator."""
     if not _FOLDER.fullmatch(hardware):
         problems.at(("--hardware-name",), "cannot be the name of a folder", hardware, "letters, digits, . _ + -")
     elif _ROTARY_LEFT_OUT in hardware:

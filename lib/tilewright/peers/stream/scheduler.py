@@ -1,8 +1,8 @@
 """Scheduler of the model `stream-2023`: the rules of Stream in the version that was validated against chips in 2023.
 
-The model is only for comparison with published numbers, because it is not causal. A decision can use memory space and
-links at times before those of earlier decisions. A tensor is ready as soon as it is registered in a memory, even if it
-arrives there later. docs/multi-core-model.md#scheduling lists the rules.
+The model is only for comparison with published numbers, because it is not causal. A later decision can take memory
+space and links at an earlier time than previous decisions. A tensor is ready as soon as it is registered in a memory,
+even if it arrives there later. docs/multi-core-model.md#scheduling lists the rules.
 
 The scheduler is plain Python and makes one pass over the CNs in the order of decisions. A transfer moves the whole
 output of a CN, over the path with the fewest links. A link carries one transfer at a time. Links and memories are
@@ -38,7 +38,7 @@ from tilewright.multicore.scheduling.state_record import (
 
 
 class LinkTimes:
-    """Times at which links are busy, booked in the order of decisions.
+    """Busy times of links, booked in the order of decisions.
 
     As in Stream, a link is free from the end of the transfer that was decided last; earlier gaps between transfers stay
     empty. With `fills_gaps`, a transfer can use such a gap.
@@ -51,8 +51,8 @@ class LinkTimes:
         self._taken: dict[int, list[tuple[int, int]]] = defaultdict(list)
 
     def earliest(self, cycles: Mapping[int, int], time: int) -> int:
-        """First cycle, not before `time`, at which a transfer can start: each link is free for its number of
-        `cycles`.
+        """First cycle, not before `time`, at which a transfer can start. `cycles` has, by link, the number of cycles
+        for which the link must be free.
         """
         if not self.fills_gaps:
             return max([time, *(self._free[link] for link in cycles)])
@@ -63,7 +63,7 @@ class LinkTimes:
             time = start
 
     def take(self, link: int, start: int, end: int) -> None:
-        """Book a link from `start` to `end`."""
+        """Book a link from the time `start` to the time `end`, so that no other transfer uses it."""
         self._free[link] = end
         self.last_end = max(self.last_end, end)
         if self.fills_gaps and end > start:
@@ -97,7 +97,7 @@ class Usage:
             self.used[i] += bits
 
     def free_at(self, time: int) -> int:
-        """Bits that are free at a time."""
+        """Number of bits of the memory that are free in the cycle `time`."""
         return self.capacity_bits - self.used[bisect_right(self.times, time) - 1]
 
     def first_fit(self, time: int, bits: int) -> int | None:
@@ -153,7 +153,7 @@ class _Stored:
 
 @dataclass
 class _Run:
-    """One run of the scheduler. It reads `problem` and `allocation`, and records times and counts."""
+    """State of one run of the scheduler: times, transfers, streams, counts, and content of memories."""
 
     problem: SchedulingProblem
     allocation: Integers
@@ -194,7 +194,7 @@ class _Run:
                 self.uses[tensor][memory] += 1
 
     def too_large(self, cn: int) -> list[int]:
-        """Operands of a CN that stream from or to the off-chip memory while the CN runs."""
+        """Numbers of the operands that a CN streams from or to the off-chip memory while it runs."""
         bits = self.problem.costs.stream_bits[self.problem.graph.cost_row[cn], self.allocation[cn]]
         return np.flatnonzero(bits).tolist()
 
@@ -222,14 +222,16 @@ class _Run:
         self.usage[memory].add(stored.reserved, self.bits[tensor])
 
     def remove(self, tensor: Tensor, memory: int, time: int) -> None:
-        """Remove a tensor from a memory at a time."""
+        """Remove a tensor from a memory. Its space is free from `time` on."""
         del self.stored[memory][tensor]
         self.usage[memory].add(time, -self.bits[tensor])
 
     def move(self, tensor: Tensor, source: int, core: int, memory: int, start: int, cause: int) -> int:
-        """Book the links of a path from `start` on. Returns the time at which the last link is done.
+        """Move a tensor to the memory `memory` of the core `core`: book each link of the path from `start` on, for as
+        long as this link needs. Returns the time from which the last link of the path is free again.
 
-        Words that are read and words that are written are counted with the port widths of the memory that is read.
+        The port widths of the source memory are used to count both the words that are read and the words that are
+        written.
         """
         sender, bits = self.sender(source, core), self.bits[tensor]
         end = start
@@ -244,10 +246,13 @@ class _Run:
         return end
 
     def transfer(self, tensor: Tensor, core: int, memory: int, time: int, keep: set[Tensor], cause: int) -> int:
-        """Transfer a tensor to a memory. Returns the cycle at which the tensor has arrived.
+        """Transfer a tensor to the memory `memory` of the core `core`. Returns the cycle in which the transfer ends.
 
-        The transfer starts at the earliest its own duration before `time`. With the repair EARLY, it starts as early as
-        possible.
+        If the memory already holds the tensor, nothing moves. The result is then 0, or, with the repair ARRIVAL
+        (REPAIRS), the cycle in which the tensor has arrived. The transfer starts at `time` minus its own duration or
+        later; with the repair EARLY, it starts as early as possible. `keep` has the tensors that must not be evicted to
+        make space. `cause` is a position in CAUSES. NONE means OFF_CHIP_FETCH for a tensor that comes from the off-chip
+        memory, and CORE_TO_CORE for any other tensor.
         """
         if tensor in self.stored[memory]:
             return self.stored[memory][tensor].available if ARRIVAL in self.options.model_repairs else 0
@@ -287,8 +292,11 @@ class _Run:
         raise MappingError(f"there is no path from core {names} to core {core}")
 
     def make_space(self, memory: int, bits: int, time: int, keep: set[Tensor]) -> int:
-        """Evict tensors until `bits` fit, the least needed tensors first. Returns the time at which the last write-back
-        ends.
+        """Evict tensors until `bits` fit at `time`, in rising order of the product (remaining uses in this memory) *
+        (bits of the tensor). Tensors in `keep` stay. Returns the time at which the last write-back ends; `time` without
+        a write-back.
+
+        Raises MappingError if too few tensors can be evicted. The off-chip memory evicts none.
         """
         lacking = bits - self.usage[memory].free_at(time)
         if lacking <= 0:
@@ -309,7 +317,7 @@ class _Run:
 
     def evict(self, tensor: Tensor, memory: int, time: int) -> int:
         """Evict a tensor, and write it back if the off-chip memory does not have it. Returns the time at which the
-        write-back ends.
+        write-back ends; `time` without a write-back.
 
         The space of the tensor is free at `time`, before the write-back ends.
         """
@@ -320,7 +328,9 @@ class _Run:
         return end
 
     def block(self, cn: int, time: int, runtime: int) -> int:
-        """Book the links of the streams for the whole run of a CN. Returns the start of the CN."""
+        """Book the links over which operands of a CN stream, for the `runtime` cycles of the CN. Returns the cycle in
+        which the CN starts: the first cycle, not before `time`, from which all these links are free long enough.
+        """
         core = int(self.allocation[cn])
         bits = self.problem.costs.stream_bits[self.problem.graph.cost_row[cn], core].tolist()
         loads: dict[int, int] = defaultdict(int)
@@ -370,7 +380,9 @@ class _Run:
                 self.remove(output, memory, time + runtime)
 
     def release(self, needs: list[tuple[Tensor, int]], end: int) -> None:
-        """Remove tensors after their last use from all memories, including the off-chip memory."""
+        """Count one use less for each pair (tensor, memory) in `needs`. A tensor without further uses in any memory is
+        removed at time `end` from all memories, including the off-chip memory.
+        """
         for tensor, memory in needs:
             self.uses[tensor][memory] -= 1
             if sum(self.uses[tensor].values()) == 0:
@@ -379,10 +391,10 @@ class _Run:
 
 
 def simulate_stream_2023(problem: SchedulingProblem, allocation: Integers, options: ScheduleOptions) -> Schedule:
-    """Schedule of a problem by the model of 2023.
+    """Schedule of `problem` for an allocation, by the rules of the model `stream-2023`.
 
     Raises MappingError if a CN cannot run, or if a memory has no space for a tensor. Raises InputError if CNs wait for
-    each other in a cycle, or if the options name a repair that is not in REPAIRS.
+    each other in a cycle, or if `options` names a repair of the model that is not in REPAIRS.
     """
     unknown = [repair for repair in options.model_repairs if repair not in REPAIRS]
     if unknown:

@@ -31,7 +31,9 @@ from tilewright.workload.layer import Layer
 
 
 def whole_tile_graph(workload: Workload, graph: CnGraph) -> CnGraph:
-    """Graph with one cost class and one chain for each layer. Each data edge carries the complete output of a CN."""
+    """CN graph made from `graph`. All CNs of a layer have the same shape, and ordering edges connect them to one chain.
+    Each data edge carries the complete output of its source CN.
+    """
     nodes = _layer_nodes(workload, graph)
     shapes: dict[Layer, int] = {}
     shape_of_layer = [
@@ -59,11 +61,12 @@ def whole_tile_graph(workload: Workload, graph: CnGraph) -> CnGraph:
 
 
 def whole_tile_problem(assembled: AssembledProblem, workload: Workload, graph: CnGraph) -> AssembledProblem:
-    """Scheduling problem with complete tensors in place of pieces, and with one chain and one cost for each layer.
+    """Scheduling problem with complete tensors in place of pieces. All CNs of a layer form one chain, and have the same
+    cost.
 
-    `assembled` must be made from the same graph as `graph`. This is either a graph from `whole_tile_graph`, or a graph
-    in which CNs at borders have their own costs. In the second case, all CNs of a layer get the cost of the largest
-    tile of the layer with the least padding.
+    `assembled` must be made from `graph`. In a graph of `whole_tile_graph`, the CNs of a layer already have the same
+    cost. In any other graph, CNs at borders can have their own costs. All CNs of a layer then get the cost of the
+    largest CN of the layer; of several largest CNs, the cost of the one with the least padding.
     """
     operand_table = np.zeros((len(graph.layers), len(graph.operands) + 1), np.int64)
     needs = assembled.pieces
@@ -93,9 +96,8 @@ def _layer_nodes(workload: Workload, graph: CnGraph) -> list[WorkloadNode]:
 
 
 def _full_tiles(graph: CnGraph) -> Integers:
-    """[cn] Largest CN of the same layer. If several CNs are equally large, the result is the first of those that read
-    most data, because these have the least padding.
-    """
+    """Index, for each CN, of the largest CN of the same layer. If several CNs are equally large, the result is the
+    first of those that read most data, because these have the least padding."""
     ranks = [(shape.mac_count, prod(size for _, size in shape.data_dimension_sizes)) for shape in graph.shapes]
     work, read = np.array(ranks, np.float64).reshape(-1, 2)[graph.shape].T
     order = np.lexsort((np.arange(graph.cn_count), -read, -work, graph.cn_layer))
@@ -115,7 +117,7 @@ def _tile(node: WorkloadNode, cn_layer: CnLayer) -> Layer:
 
 
 def _chains(graph: CnGraph) -> tuple[Integers, Integers]:
-    """Two arrays: CNs, and for each of these CNs the next CN of the same layer."""
+    """Two arrays: indices of CNs, and for each of these CNs the index of the next CN of the same layer."""
     target = np.flatnonzero(graph.cn_layer[1:] == graph.cn_layer[:-1]) + 1
     return (target - 1).astype(np.int64), target.astype(np.int64)
 
@@ -163,7 +165,9 @@ def _tensors(workload: Workload, graph: CnGraph, names: tuple[str, ...]) -> Data
 
 
 def _is_in_sink(graph: CnGraph) -> npt.NDArray[np.bool_]:
-    """[cn] True if the outputs of the CN's layer go off-chip: some CN of the layer has no successor."""
+    """True if the layer of the CN has outputs that go off-chip (one entry for each CN). This is a layer in which a CN
+    has no successor.
+    """
     source, _ = _chains(graph)
     has_successor = np.zeros(graph.cn_count, np.bool_)
     has_successor[source] = True
@@ -174,8 +178,8 @@ def _is_in_sink(graph: CnGraph) -> npt.NDArray[np.bool_]:
 
 
 def _reads(workload: Workload, graph: CnGraph) -> Iterator[tuple[int, int, IndexMap]]:
-    """Triples (layer, operand, index map), one for each operand whose data no CN makes (constants and network inputs),
-    in the order of layers.
+    """Triples (number of the layer, number of the operand, index map) in the order of layers. There is one triple for
+    each index map of an operand whose data no CN makes (constants and network inputs).
     """
     pairs = {*zip(graph.cn_layer[graph.read_cn].tolist(), graph.read_operand.tolist(), strict=True)}
     for number, node in enumerate(_layer_nodes(workload, graph)):
@@ -186,11 +190,12 @@ def _reads(workload: Workload, graph: CnGraph) -> Iterator[tuple[int, int, Index
 
 
 def _contents(layer: CnLayer, index_map: IndexMap, element_bits: int) -> tuple[Integers, Integers]:
-    """Two arrays for an operand of a layer: [CN of the layer] index of the tensor that the CN reads, and [tensor]
-    number of bits.
+    """Two arrays for an operand of a layer: index of the tensor that each CN of the layer reads, and number of bits of
+    each tensor.
 
-    There is one tensor for each combination of tiles on which the access depends. A tensor has the bits of all indices
-    between the first index and the last index of the loops, including padding and gaps.
+    CNs whose tiles are equal in all dimensions of the operand read the same tensor. The size of a tensor is that of a
+    box. Along each axis, the box reaches from the first to the last element that the loops of the CN address, including
+    padding and gaps.
     """
     grid = layer.grid
     used = {name for axis in index_map.input.axes for name, factor in axis.terms if factor}
@@ -211,4 +216,7 @@ def _contents(layer: CnLayer, index_map: IndexMap, element_bits: int) -> tuple[I
 
 
 MODEL = ScheduleModel(whole_tile_problem, simulate_stream_2023, ("share_divisor", "layers_by_off_chip"))
-"""Schedule model `stream-2023`: complete tensors in place of pieces, and decisions that are not causal."""
+"""Schedule model `stream-2023`: complete tensors in place of pieces, and a scheduler that is not causal. A later
+decision can take memory space and links at an earlier time than previous decisions. The model ignores the settings
+`share_divisor` and `layers_by_off_chip`.
+"""

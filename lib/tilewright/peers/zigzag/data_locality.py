@@ -1,6 +1,6 @@
 """Data locality between layers (data that stay on chip) by the rules of zigzag-dse 3.9.1.
 
-These rules have four known faults, which this module keeps (switch B32 in docs/model.md). Outputs are counted with the
+These rules have four known faults, which this module keeps (fault B32, docs/model.md). Outputs are counted with the
 precision of partial sums. Only the first producer of a layer is considered. Other data that need capacity at the same
 time are not counted. If one layer leaves enough capacity for all weights, the weights of all layers stay on chip.
 `mapping.locality` is without these faults.
@@ -21,7 +21,7 @@ from tilewright.workload.relevancy import operand_bits
 
 @dataclass(frozen=True)
 class _LayerFacts:
-    """Facts about a layer that the rules use."""
+    """Facts about a layer that the rules of data locality use."""
 
     layer: Layer
     roles: LayerRoles
@@ -32,7 +32,7 @@ class _LayerFacts:
 
     @property
     def is_adder(self) -> bool:
-        """True for a layer without constant operands; both inputs of such a layer are activations."""
+        """True for a layer without constant operands: both of its inputs are activations."""
         return not self.layer.constant_operands
 
 
@@ -42,7 +42,7 @@ def reference_reach(
     """Memory reach of each layer, in order of execution: the outermost memory level that each operand uses.
 
     In three cases, zigzag-dse stops with an error: an inner layer has no producer, an inner layer has no reader, or
-    data fit in no memory. This function then uses the top memory.
+    data fit in no memory. In these cases, this function uses the top memory.
     """
     if not workload.layers_in_order:
         return ()
@@ -54,8 +54,8 @@ def reference_reach(
 
 
 def _with_layers_left_out(workload: Workload) -> Workload:
-    """Workload that includes the layers that an in-memory array does not run, because zigzag-dse skips these layers
-    only after the search.
+    """Workload that also has the layers that an in-memory array does not run. They take part in the search for memory
+    levels, because zigzag-dse skips these layers only after this search.
     """
     if not any(node.layer_left_out for node in workload.nodes):
         return workload
@@ -66,7 +66,8 @@ def _with_layers_left_out(workload: Workload) -> Workload:
 class _Search:
     """Search for the memory levels of activations, outputs and weights.
 
-    `activation` and `output` have the index of the lowest memory found so far, by node id.
+    `activation` and `output` have, by node id of a layer, the index of the innermost memory found so far for the data
+    of the layer. `weight_level` is the index of this memory for the weights of all layers.
     """
 
     def __init__(self, workload: Workload, core: Core, mapping: Mapping, profile: ModelProfile) -> None:
@@ -82,7 +83,7 @@ class _Search:
         self.output: dict[int, int] = {}
 
     def run(self) -> None:
-        """Decide the levels layer by layer."""
+        """Decide, layer by layer, the memories in which data stay on chip."""
         order = self.graph.in_topological_order
         for node_id in order:
             if node_id != order[0]:
@@ -96,13 +97,15 @@ class _Search:
                     self._try_memory(node_id, memory, is_first=node_id == order[0])
 
     def raise_first_and_last(self) -> None:
-        """Set the top memory for the first input and for the last output."""
+        """Set the level of the first layer's activation, and the level of the last layer's output, to the top
+        memory.
+        """
         order = self.graph.in_topological_order
         self.activation[order[0]] = self.top_activation
         self.output[order[-1]] = self.top_output
 
     def reach(self, node_id: int) -> MemoryReach:
-        """Memory reach of one layer."""
+        """Outermost memory level that each operand of one layer uses."""
         facts = self.facts[node_id]
         activation = self.activation.get(node_id, self.top_activation)
         weight = activation if facts.is_adder else self.weight_level
@@ -126,7 +129,17 @@ class _Search:
         return len(consumers) > 1 or (len(consumers) == 1 and len(self.graph.predecessors[consumers[0]]) > 1)
 
     def _try_memory(self, node_id: int, index: int, *, is_first: bool) -> None:
-        """Lower the levels of a layer, and the level of all weights, to a memory if the data fit in this memory."""
+        """Make memory `index` the level of data of a layer if these data fit in the memory.
+
+        The memory must hold the activation and the output of the layer and the weights of all layers together; operands
+        that it does not serve are not counted. There is one exception for a layer without constant operands: if the
+        memory serves the output of the layer and the activation of the next layer, exactly the activations and the
+        output of the layer are counted.
+
+        The memory becomes the level of the layer's output if it serves this output and the activation of the next
+        layer. In the first layer, it then also becomes the level of the activation. It becomes the level of all weights
+        if it serves weights and all dimensions of the array. A level is never replaced by a higher one.
+        """
         facts, memory = self.facts[node_id], self.core.memories[index]
         roles, held = facts.roles, memory.operands
         keeps_data = roles.output in held and self._activation_read_next(node_id) in held
@@ -175,14 +188,15 @@ def _layer_facts(layer: Layer, mapping: Mapping, profile: ModelProfile) -> _Laye
 class LayerGraph:
     """Layers of a network with their direct connections, by node id.
 
-    Nodes that only pass data on are removed, as in the graph of zigzag-dse without dummy nodes. All orders of layers
-    and connections are those of zigzag-dse, because the rules depend on these orders.
+    Nodes without a layer are removed, as zigzag-dse removes its dummy nodes. All orders of layers and connections are
+    those of zigzag-dse, because the rules depend on these orders.
     """
 
     in_file_order: tuple[int, ...]
     in_topological_order: tuple[int, ...]
-    """Layers by generations of the graph. If nodes were removed, this order can differ from `Workload.layers_in_order`,
-    the order in which layers run.
+    """Ids of the layers, one generation after the other. A generation consists of the layers whose producers are all in
+    earlier generations. If nodes were removed, this order can differ from `Workload.layers_in_order`, the order in
+    which layers run.
     """
     predecessors: dict[int, tuple[int, ...]]
     successors: dict[int, tuple[int, ...]]
@@ -218,7 +232,8 @@ def layer_graph(workload: Workload) -> LayerGraph:
 def _cut_out(node: WorkloadNode, before: dict[int, dict[int, None]], after: dict[int, dict[int, None]]) -> None:
     """Remove a node, and connect the producers of the node to its consumers.
 
-    The order of connections is the same as if all nodes were removed at the end.
+    The remaining connections have the same order, whether a node is removed at once or only after all new connections
+    of the network are made.
     """
     producers, consumers = before.pop(node.node_id), after.pop(node.node_id)
     for consumer in consumers:

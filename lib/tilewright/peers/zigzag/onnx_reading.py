@@ -4,13 +4,13 @@ operators have no costs.
 zigzag-dse 3.9.1 decides by the *number* of predecessor nodes of a layer which operands are constant. Without a
 predecessor, both operands are constant. With one predecessor, W is constant, and the predecessor produces I. With two
 predecessors, the first produces I and the second produces W. A layer with three or more predecessors is an error. A
-`Constant` node counts as a predecessor (fault B13 in docs/model.md). Therefore weights that come through Constant,
-Cast, Transpose or DequantizeLinear look like activations, and so does a bias that a node computes.
+`Constant` node counts as a predecessor (fault B13, docs/model.md). Therefore weights that come through Constant, Cast,
+Transpose or DequantizeLinear look like activations, and so does a bias that a node computes.
 
-The reference profile of tilewright keeps this rule, and notes every layer for which the graph gives other constant
-operands. The graph decides if a layer has three or more predecessors; with the switch `trace_onnx_constants`, the graph
-always decides. In the graph, a tensor that is computed only from constants is a constant. I is the first operand, and W
-is the second. There is one exception: a constant first operand of a matrix product is W.
+The reference profile of tilewright keeps this rule, and reports every layer for which the graph gives other constant
+operands. The graph is used in place of the rule for layers with three or more predecessors, and, with the switch
+`trace_onnx_constants`, for all layers. In the graph, a tensor that is computed only from constants is a constant. I is
+the first operand, and W is the second. There is one exception: a constant first operand of a matrix product is W.
 """
 
 import math
@@ -63,7 +63,9 @@ class NetworkTopology:
     producer_of: dict[str, int]
     """Id of the node that produces each tensor, by tensor name. Network inputs and initialisers are left out."""
     constant_nodes: frozenset[int]
-    """Nodes whose outputs are known before run time: Constant, and nodes that read only constants."""
+    """Ids of the nodes whose outputs are known before run time: nodes of the operator `Constant`, and nodes that read
+    only constants. Nodes that draw random numbers are left out.
+    """
     captured: dict[int, tuple[str, ...]]
     """Tensors of the outer graph that the subgraphs (of If, Loop, Scan) of a node read, by node id."""
 
@@ -136,9 +138,10 @@ def reference_roles(predecessors: list[int], weight_input: int) -> OperandRoles:
 
 
 def graph_roles(node: OnnxNode, topology: NetworkTopology, weight_input: int, *, may_exchange: bool) -> OperandRoles:
-    """Roles of the operands by the origin of the data. A bias that a node computes is a third source, called `bias`.
+    """Roles of the operands, decided by the origin of their data. If the node has further predecessors that are not
+    constant, such as the producer of a bias, each of them is a source of an operand called `bias`.
 
-    With `may_exchange`, a constant first operand is W; the second operand is then I.
+    With `may_exchange`, a constant first operand becomes W, and the second operand becomes I, unless both are constant.
     """
     first, second = _computed_by(node, topology, 0), _computed_by(node, topology, weight_input)
     exchanged = may_exchange and first is None and second is not None
@@ -161,8 +164,9 @@ def _computed_by(node: OnnxNode, topology: NetworkTopology, index: int) -> int |
 def operand_roles(
     node: OnnxNode, topology: NetworkTopology, profile: ModelProfile, weight_input: int, *, may_exchange: bool
 ) -> tuple[OperandRoles, str]:
-    """(roles of the operands under `profile`, remark). The remark says that the rule of zigzag-dse gives wrong roles;
-    '' if the roles are right.
+    """Pair (roles of the operands under `profile`, remark). The rule of zigzag-dse decides by the number of
+    predecessors of a layer. The remark says why this rule fails for the layer; '' if the rule gives the right roles, or
+    if `profile` does not use the rule.
     """
     actual = graph_roles(node, topology, weight_input, may_exchange=may_exchange)
     if profile.trace_onnx_constants:
@@ -187,11 +191,12 @@ _MATRIX_PRODUCTS = frozenset({"Gemm", "MatMul"})
 
 
 def read_reference(model: onnx.ModelProto, profile: ModelProfile, options: NetworkOptions) -> tuple[Workload, Coverage]:
-    """(workload without a name, coverage of the operators) of a model, read by the rules of zigzag-dse 3.9.1.
+    """Pair (workload without a name, coverage of the operators) of a model, read by the rules of zigzag-dse 3.9.1.
 
-    With the switch `onnx_height_is_y`, the height is Y (fault B10 in docs/model.md). With the switch
-    `trace_onnx_constants`, operands are traced to their constants (fault B13, see `operand_roles`), and nodes keep all
-    edges, not only the first two.
+    With the switch `onnx_height_is_y`, the height of kernels, strides, dilations and padding is Y, not X (fault B10 in
+    docs/model.md). With the switch `trace_onnx_constants`, operands are traced to their constants (fault B13, see
+    `operand_roles`), and an operator without a layer keeps the edges from all its predecessors, not only from the first
+    two.
 
     Raises InputError with all problems.
     """
@@ -203,7 +208,7 @@ def read_reference(model: onnx.ModelProto, profile: ModelProfile, options: Netwo
 
 
 class _Reader:
-    """Reader of one model. It collects nodes, errors, coverage entries, and the names of layers for each remark."""
+    """Reader of one model, which collects nodes, errors, coverage entries, and the names of layers for each remark."""
 
     def __init__(self, model: onnx.ModelProto, profile: ModelProfile, options: NetworkOptions) -> None:
         self.model = model
@@ -370,8 +375,9 @@ def _tensor_shapes(
     """Shapes of tensors by name. Shapes are inferred only if a needed shape is not stored in the model, or with
     `must_infer`.
 
-    Raises InputError if the shape inference finds the model inconsistent. If the shapes serve only to count the
-    operations of operators that are read separately (`works_alone`), no error is raised, and the count is unknown.
+    Raises InputError if the shape inference finds the model inconsistent. There is one exception: if the inferred
+    shapes would only serve to count the operations of operators that are read separately (`works_alone`), the stored
+    shapes are returned, and the count is unknown.
     """
     shapes = stored_shapes(model.graph, resolved.symbols) | resolved.shapes
     required = [tensor for node in topology.nodes for tensor in _required_tensors(node)]
@@ -389,7 +395,9 @@ def _tensor_shapes(
 
 
 def _lacks_shapes(model: onnx.ModelProto, topology: NetworkTopology, shapes: Shapes) -> bool:
-    """True if an operator whose operations are counted separately reads a tensor without a known shape."""
+    """True if an unknown shape prevents counting the work of an operator: the operator is counted as a separate model
+    (`works_alone`), and reads a tensor without a known shape.
+    """
     register_operators()
     functions = read_functions(model).functions
     known = shapes.keys() | {name for name, _ in graph_constants(model.graph)}

@@ -1,7 +1,7 @@
 """Independent check of the certificates of attentions: the searched costs are right, and no plan is better.
 
-The check uses the same floors, costs and plan programs as the search, but not the search algorithm. It bounds every
-plan of the space once, from the costs that the certificate lists.
+The check uses the same lower bounds of layers, the same costs and the same plan programs as the search, but not the
+search algorithm. It bounds every plan of the space once, from the costs that the certificate lists.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any
 
 from tilewright.base.artifacts.codec import decode, encode
 from tilewright.base.artifacts.seals import read_sealed
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem, count_of
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import OBJECTIVES
 from tilewright.base.proof import CLOSE, contradictions, differing
@@ -97,7 +97,10 @@ def read_certified(file: Path) -> CertifiedFile:
 
 
 def check_certificates(told: CertifiedFile, name: str, problems: Sequence[AttentionCosts]) -> list[Check]:
-    """Checks of the certificates of all attentions of a workload. `name` is the name of the workload."""
+    """Checks of the certificates of all attentions of a workload. `name` is the name of the workload, and `problems`
+    has its attentions in the order of the file `told`. If the core, the workload or the number of attentions is not
+    that of the file, the result has only the check of these three.
+    """
     core = problems[0].core.name if problems else told.core
     about = ("core", core, told.core), ("workload", name, told.workload)
     faults = list(differing((*about, ("attentions", len(problems), len(told.attentions)))))
@@ -116,7 +119,9 @@ class _Checker:
     costs: AttentionCosts
 
     def checks(self) -> Iterator[Check]:
-        """Checks of one attention."""
+        """Results of the checks of one attention: subject, costs, value and lower bound. If the subject is wrong, the
+        other checks are left out.
+        """
         claim, name = self.told.certificate, self.told.name
         subject = list(self._subject())
         yield result(f"{name}: subject", "shape, sizes, objective, plan", subject)
@@ -124,14 +129,18 @@ class _Checker:
             return
         yield result(f"{name}: costs", f"{len(claim.searched):,} layers of tiles searched again", list(self._costs()))
         yield result(f"{name}: value", "equal to that of the plan, and no worse than unfused", list(self._value()))
-        yield result(f"{name}: lower bound", f"{claim.plans_in_space:,} plans bounded again", list(self._bound()))
+        yield result(
+            f"{name}: lower bound",
+            f"{count_of(claim.plans_in_space, 'plan')}: lower bounds computed again",
+            list(self._bound()),
+        )
 
     @property
     def _space(self) -> AttentionSpace:
         return AttentionSpace(self.costs.attention.shape, self.costs.memories, self.told.certificate.sizes)
 
     def _plan(self) -> AttentionPlan | None:
-        """Plan that the file states; None if the space has no such plan."""
+        """Plan that the file names; None if the space has no such plan."""
         told = self.told.plan
         assert told is not None
         try:
@@ -159,7 +168,9 @@ class _Checker:
             yield f"this plan is not in the space: {self.told.plan}"
 
     def _costs(self) -> Iterator[str]:
-        """Messages on layers of tiles whose costs differ from those in the certificate."""
+        """Messages on layers of tiles in the certificate: costs that differ from those computed again, and layers that
+        the core or the attention does not have.
+        """
         for row in self.told.certificate.searched:
             problem = problem_of(self.costs, row)
             if problem is None:
@@ -171,7 +182,9 @@ class _Checker:
                 yield f"{row[:4]}: energy and latency are {row[4:]} in the certificate, but {cost} if computed again"
 
     def _value(self) -> Iterator[str]:
-        """Messages on numbers of the certificate that contradict the costs of the plan or each other."""
+        """Messages on numbers of the certificate that contradict each other, or contradict the costs of the plan or of
+        unfused execution.
+        """
         claim, powers = self.told.certificate, OBJECTIVES[self.told.certificate.objective]
         unfused = self.costs.unfused()
         yield from _differs("unfused", self.told.unfused, (unfused.energy_pj, unfused.latency_cycles()))
@@ -185,11 +198,13 @@ class _Checker:
         if not math.isclose(value, claim.value, rel_tol=CLOSE):
             yield f"the certificate has the value {claim.value}, but the plan has {value}"
         if value > powers.value(unfused.energy_pj, unfused.latency_cycles()) * (1 + CLOSE):
-            yield "worse than unfused"
+            yield "the plan is worse than unfused execution"
         yield from contradictions(claim)
 
     def _bound(self) -> Iterator[str]:
-        """Messages on plans that could have a value below the lower bound of the certificate."""
+        """Messages on plans whose lower bound is below the lower bound of the certificate, and on a wrong number of
+        plans.
+        """
         claim, powers = self.told.certificate, OBJECTIVES[self.told.certificate.objective]
         searched: dict[TileLayerProblem, tuple[float, float] | None] = {}
         for row in claim.searched:
@@ -203,7 +218,8 @@ class _Checker:
             program = self.costs.program(plan)
             least = powers.value(*bounds.of_program(program))
             if least < claim.lower_bound * (1 - CLOSE):
-                yield f"{plan_object(self.costs, plan)} could have the value {least}"
+                plan_told = plan_object(self.costs, plan)
+                yield f"{plan_told} could have the value {least}, below the lower bound {claim.lower_bound}"
         if count != claim.plans_in_space:
             yield f"the certificate has {claim.plans_in_space} plans, but the space has {count}"
 

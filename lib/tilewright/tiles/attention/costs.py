@@ -1,6 +1,7 @@
 """Costs of the parts of attention plans.
 
-A layer of a tile is costed by the search for single layers, and a copy as in depth-first schedules.
+The cost of a layer of a tile is the cost of its best mapping, which is searched as for any single layer. The cost of a
+copy is computed as in depth-first schedules.
 """
 
 from dataclasses import dataclass, field, replace
@@ -48,7 +49,8 @@ class AttentionCosts:
     mapping: Mapping
     options: LayerOptions
     known: dict[TileLayerProblem, Ledger | None] = field(default_factory=dict)
-    """Ledgers of the layers of tiles that were searched so far; None if no mapping fits."""
+    """Ledgers (energy, accesses and cycles) of the layers of tiles that were searched so far; None if no mapping fits.
+    """
 
     @cached_property
     def memories(self) -> Memories:
@@ -61,9 +63,10 @@ class AttentionCosts:
 
     @cached_property
     def alike(self) -> tuple[Any, ...]:
-        """Key that is equal for attentions with equal costs.
+        """Key of the costs of an attention: attentions with equal keys have equal costs.
 
-        It is valid only if the cores of the attentions differ in nothing except the sizes of memories.
+        The key may be used only if the options are the same, and if the cores of the attentions differ in nothing
+        except the sizes of memories.
         """
         nodes = [(node.layer, node.repeats) for node in layer_nodes(self.attention.unfused)]
         layers = [(replace(layer, name=""), self.mapping.constraints_for(layer), n) for layer, n in nodes if layer]
@@ -106,9 +109,8 @@ class AttentionCosts:
         return program(self.attention.shape, self.memories, plan)
 
     def layer(self, problem: TileLayerProblem) -> tuple[Layer, Core, MappingConstraints]:
-        """Triple (layer, core, constraints) for a layer of a tile.
-
-        The core has only the memories that the layer uses.
+        """Triple (layer, core, constraints) for the search of a layer of a tile. The core has only the memories that
+        the layer uses.
         """
         template = self.attention.templates()[problem.layer]
         layer = tile_layer(template, problem.layer, self.attention.shape, problem.tile)
@@ -122,9 +124,8 @@ class AttentionCosts:
         return replace(layer, name=""), reached, given
 
     def of_layer(self, problem: TileLayerProblem) -> Ledger | None:
-        """Ledger of a layer of a tile, by operand; None if no mapping fits.
-
-        Callers must not change the ledger, because later calls return the same object.
+        """Ledger (energy, accesses and cycles) of a layer of a tile, by operand; None if no mapping fits. Callers must
+        not change the ledger, because later calls return the same object.
         """
         if problem not in self.known:
             try:
@@ -136,7 +137,8 @@ class AttentionCosts:
         return self.known[problem]
 
     def of_copy(self, problem: CopyProblem) -> Ledger:
-        """Ledger of a copy. Callers must not change the ledger, because later calls return the same object."""
+        """Ledger (energy, accesses and cycles) of a copy. Callers must not change the ledger, because later calls
+        return the same object."""
         (source, start), (target, end) = problem.source, problem.target
         links = self.memories.links
         hops = hops_between(self.core, links[source], start, links[target], end)
@@ -175,7 +177,9 @@ class AttentionCosts:
 
 
 def _tensors_of(problem: TileLayerProblem | CopyProblem, stages: tuple[str, ...]) -> dict[str, str]:
-    """Kind of the tensor of each operand, for a layer of a tile. For a copy, the only key is COPY."""
+    """Table from each operand of a layer of a tile to the kind of its tensor. For a copy, the table has one entry: from
+    COPY to the kind of the copied tensor.
+    """
     if isinstance(problem, CopyProblem):
         return {COPY: problem.tensor}
     sequences = (steps(stages, False), LAST)
@@ -184,7 +188,9 @@ def _tensors_of(problem: TileLayerProblem | CopyProblem, stages: tuple[str, ...]
 
 
 def _tensors_of_node(name: str) -> dict[str, str]:
-    """Kind of the tensor of each operand, for a layer of the network without tiles. `name` is the name of the layer."""
+    """Table from each operand of a layer to the kind of its tensor, for a layer of the network that is not cut into
+    tiles. `name` is the name of the layer.
+    """
     part = name.rpartition("/")[2]
     if part.startswith(SCORES):
         return {"I": QUERIES, "W": KEYS, OUTPUT: SCORE}
@@ -199,9 +205,8 @@ def _tensors_of_node(name: str) -> dict[str, str]:
 
 
 def _by_tensor(ledger: Ledger, names: dict[str, str]) -> Ledger:
-    """Ledger whose accesses are listed by kind of tensor instead of by operand.
-
-    `names` has the kind of each operand.
+    """Ledger whose accesses are listed by kind of tensor instead of by operand. `names` has the kind of tensor for each
+    operand.
     """
     found = replace(ledger, terms_pj=dict(ledger.terms_pj), cycles=dict(ledger.cycles))
     for table in ("memory_pj", "read_words", "written_words"):

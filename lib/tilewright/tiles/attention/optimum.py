@@ -1,11 +1,12 @@
-"""Search for the best plan of an attention: best-first over all plans, with bounds that searched costs refine.
+"""Search for the best plan of an attention: a best-first search over all plans, with lower bounds that become tighter
+as layers are searched.
 
-A plan consists of copies and of layers of tiles. The cost of a copy is known. A layer counts with its floor (a lower
-bound) until it is searched, and then with its cost. The sum is therefore a lower bound of the cost of the plan. If all
-layers of the plan are searched, the sum is this cost.
+A plan consists of parts: copies, and layers of tiles. The bound of a plan is the sum over its parts. A copy counts with
+its cost. A layer of a tile counts with its cost if its mapping has been searched; otherwise it counts with a lower
+bound of its cost (its floor). If all layers of a plan have been searched, the bound is the cost of the plan.
 
-The plan with the least bound is refined first: its largest part without a known cost is searched. The search ends when
-no bound is below the value of the best known plan.
+The plan with the least bound is refined first: among its layers that have not been searched, the one with the most
+cycles is searched. The search ends when no bound is below the value of the best known plan.
 
 The floor of a layer of a tile is a lower bound of its cost over all mappings (docs/tiles.md#fused-attention, "The
 bounds").
@@ -36,8 +37,8 @@ def floor(costs: AttentionCosts, problem: TileLayerProblem) -> tuple[float, floa
     """Lower bounds (energy in pJ, latency in cycles) over all mappings of a layer of a tile.
 
     The energy includes all operations. It also includes one transfer of each element of a tensor over each boundary
-    between the array and the memory of the tensor. The latency is at least the number of passes of the array, and at
-    least the busy time of each port.
+    between the array and the memory of the tensor. The latency is at least the number of array cycles, and at least the
+    busy time of each port.
     """
     template = costs.attention.templates()[problem.layer]
     layer = tile_layer(template, problem.layer, costs.attention.shape, problem.tile)
@@ -65,7 +66,9 @@ def _elements(layer: Layer, operand: str) -> int:
 
 
 def _least_bits(layer: Layer, operand: str) -> int:
-    """Least number of bits of an element. For outputs, this is the smaller width of partial sums and final results."""
+    """Least number of bits of an element of an operand. An element of the output is a partial sum or a final result;
+    the number of bits is then that of the narrower one.
+    """
     return min(layer.bits_of[operand], layer.bits_of[FINAL_OUTPUT]) if operand == OUTPUT else layer.bits_of[operand]
 
 
@@ -82,10 +85,10 @@ def _crossings(core: Core, operand: str, outermost: int, is_output: bool) -> tup
 
 
 def _passes(layer: Layer, core: Core, given: MappingConstraints) -> int:
-    """Least number of cycles in which the array computes the layer.
+    """Lower bound of the number of cycles in which the array computes the layer.
 
-    If the mapping file gives loops for all sides of the array, the number follows from these loops. If not, it follows
-    from the number of units of the array.
+    If the mapping file gives the unrolled loops for all dimensions of the array, the bound follows from these loops.
+    Otherwise, it is the number of multiply-accumulates divided by the number of units of the array, rounded up.
     """
     sides = {name for name, _ in core.operational_array.dimensions}
     if {name for name, _ in given.spatial_mapping} != sides:
@@ -95,7 +98,9 @@ def _passes(layer: Layer, core: Core, given: MappingConstraints) -> int:
 
 @dataclass
 class Bounds:
-    """Lower bounds of plans, computed from floors and from the costs in `searched`."""
+    """Lower bounds of plans. The bound of a plan is a sum over its parts: the costs of its copies, the costs of its
+    layers in `searched`, and a lower bound (`floor`) of the cost of each other layer.
+    """
 
     costs: AttentionCosts
     searched: dict[TileLayerProblem, tuple[float, float] | None] = field(default_factory=dict)
@@ -132,21 +137,25 @@ class Bounds:
 
 @dataclass(frozen=True)
 class AttentionOptimum(BoundedValue):
-    """Best way to run an attention: a fused plan or unfused execution. A proof shows that no way is better."""
+    """Best known way to run an attention: a fused plan or unfused execution. The lower bound says how much better any
+    other plan of the space can be.
+    """
 
     costs: AttentionCosts
     sizes: Sizes
     plan: AttentionPlan | None
-    """Best plan. None if the attention runs unfused."""
+    """Best plan; None if unfused execution is best."""
     ledger: Ledger
     unfused: Ledger
     value: float
-    """Value of the objective for the best way to run the attention."""
+    """Value of the objective for the best plan or for unfused execution, whichever is better."""
     lower_bound: float
-    """Lower bound of the objective over all plans of the space and unfused execution, up to rounding."""
+    """Lower bound of the objective, up to rounding. It covers all plans of the space and unfused execution."""
     plans_in_space: int
     searched: dict[TileLayerProblem, tuple[float, float] | None]
-    """Searched layers of tiles with their costs, in the order of the search."""
+    """Costs (energy in pJ, latency in cycles) of the searched layers of tiles, in the order of the search; None for a
+    layer if no mapping fits.
+    """
 
 
 def find_optimum(
@@ -202,8 +211,7 @@ def _is_open(part: PlanPart, bounds: Bounds) -> bool:
 
 
 def _weight(part: PlanPart, bounds: Bounds) -> float:
-    """Weight of a part of a plan: the cycles of all its runs.
-
-    The unsearched part with the largest weight is searched next.
+    """Cycles of all runs of a part of a plan. Among the parts that are not searched yet, the one with the most cycles
+    is searched next.
     """
     return bounds.of_part(part.problem)[1] * part.times

@@ -10,9 +10,8 @@ from tilewright.workload.language_models.request import ModelStep, Requests
 
 @dataclass(frozen=True)
 class AttentionPoints:
-    """Points: all combinations of contexts and memory sizes.
-
-    If one of them is (), the value in the input files is used.
+    """Points at which an attention is studied: all combinations of a context length and a size of one memory. If the
+    contexts or the sizes are (), the value in the input files is used.
     """
 
     contexts: tuple[int, ...] = ()
@@ -22,10 +21,8 @@ class AttentionPoints:
     sizes_bits: tuple[int, ...] = ()
 
     def steps(self, step: ModelStep) -> list[ModelStep]:
-        """Steps, one for each context length.
-
-        In a decode step, all tokens of the context except the new one are in the cache. In a prompt, all tokens of the
-        context are new.
+        """Steps of the language model, one for each context length. In a decode step, all tokens of the context except
+        the new token are in the cache. In a prompt, all tokens of the context are new.
         """
 
         def moved(group: Requests, context: int) -> Requests:
@@ -37,9 +34,8 @@ class AttentionPoints:
         ]
 
     def cores(self, core: Core) -> list[Core]:
-        """Cores, one for each size of the memory; all costs stay the same.
-
-        Raises InputError if the core has no such memory.
+        """Copies of the core, one for each size of the memory. Energies and areas stay the same. Raises InputError if
+        the core has no such memory.
         """
         names = [memory.name for memory in core.memories]
         if self.memory and self.memory not in names:

@@ -1,7 +1,8 @@
 """Program of a plan: layers of tiles, memories of their tensors, and copies between memories, with the number of runs
 of each.
 
-The first tile of an axis begins at the first query or key. The last tile of an axis is the remainder; all other tiles
+A tile has some queries and some keys of some heads. The tiles with the same queries and heads are a row of tiles. Along
+each axis, the first tile begins at the first query or key. The last tile of an axis is the remainder; all other tiles
 have full size. A tile runs as a whole if at least one of its queries sees at least one of its keys.
 """
 
@@ -36,19 +37,26 @@ Counts = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Visits:
-    """Numbers of visits for one tile of units, by the size of what is visited: (heads, queries, keys), (heads, queries)
-    or keys.
+    """Numbers of runs of tiles and of loads of data, for all tiles of one group of units (key heads of requests). Each
+    attribute is a table from the size of the data to a number. The size is (heads, queries, keys) for tiles, (heads,
+    queries) for rows of tiles, and a number of keys for tiles of keys.
     """
 
     first: dict[tuple[int, int, int], int]
-    """Visits of tiles that come first in their row of tiles. A first tile has no earlier output to merge with."""
+    """Number of runs of those tiles that come first in their row of tiles. These tiles have no earlier output to merge
+    with.
+    """
     later: dict[tuple[int, int, int], int]
     rows: dict[tuple[int, int], int]
-    """Visits of rows of tiles. Each row ends with the division by the sum."""
+    """Number of rows of tiles, by (heads, queries) of the row. At the end of each row, its output is divided by its
+    softmax sum.
+    """
     query_loads: dict[tuple[int, int], int]
     key_loads: dict[int, int]
     output_loads: dict[tuple[int, int], int]
-    """Number of times that the partial output of a row is loaded again. It is stored equally often."""
+    """Number of times that the partial outputs of rows of tiles are loaded again, by (heads, queries) of the row.
+    Partial outputs are stored equally often.
+    """
 
 
 def split(size: int, tile: int) -> Counts:
@@ -58,10 +66,10 @@ def split(size: int, tile: int) -> Counts:
 
 
 def visits(shape: AttentionShape, tile: Tile, order: str) -> Visits:
-    """Visits of all tiles in an order of loops.
+    """Numbers of visits if the loops over tiles have the given order.
 
-    For QUERIES_OUTER, the loops from outermost to innermost are heads, queries, keys. For the other order, they are
-    keys, heads, queries.
+    For QUERIES_OUTER, the loops from outermost to innermost are heads, queries, keys. For KEYS_OUTER, they are keys,
+    heads, queries.
     """
     return _visits(shape, tile.heads, tile.queries, tile.keys, order)
 
@@ -98,7 +106,11 @@ def _visits(shape: AttentionShape, heads: int, queries: int, keys: int, order: s
 
 
 def _of_heads(counts: "Counter[Any]", head_tiles: Counts) -> "Counter[Any]":
-    """Counts for all tiles of heads. `counts` are those for one tile of heads."""
+    """Counts for all tiles of heads, computed from `counts`, the counts for one tile of heads. Each key of the result
+    is a key of `counts` whose first number is replaced by the number of heads of a tile.
+
+    `head_tiles` has pairs (number of heads, number of tiles with so many heads).
+    """
     return Counter({(height, *key[1:]): n * count for key, n in counts.items() for height, count in head_tiles})
 
 
@@ -107,7 +119,9 @@ def _some(counts: Counter[Key]) -> dict[Key, int]:
 
 
 def _key_ranges(shape: AttentionShape, queries: int, keys: int) -> list[tuple[int, int]]:
-    """Pairs (first, last) of tiles of keys, one pair for each tile of queries: the range that its queries see."""
+    """Pairs (first, last), one for each tile of queries: the indexes of the first and of the last tile of keys that the
+    tile of queries sees.
+    """
     found = []
     for start in range(0, shape.queries, queries):
         first, last = shape.seen(start, min(start + queries, shape.queries) - 1)
@@ -116,9 +130,11 @@ def _key_ranges(shape: AttentionShape, queries: int, keys: int) -> list[tuple[in
 
 
 def _key_loads(ranges: list[tuple[int, int]], head_tiles: int, keys: int, rest: int, last_key: int) -> Counter[int]:
-    """Number of loads of tiles of keys, by size of the tile, if rows are the outer loop.
+    """Number of times that a tile of keys is loaded, by the number of keys of the tile. The loop over queries is
+    outside the loop over keys.
 
-    If a row begins with the tile at which the row before ended, this tile is not loaded again.
+    A tile of queries can begin with the tile of keys at which the tile of queries before it ended. This tile of keys is
+    then not loaded again.
     """
     loads: Counter[int] = Counter()
     before = -1
@@ -133,9 +149,11 @@ def _key_loads(ranges: list[tuple[int, int]], head_tiles: int, keys: int, rest: 
 
 
 def _stays_of_rows(ranges: list[tuple[int, int]], sizes: list[int], last_key: int) -> Counter[int]:
-    """Number of rows that stay loaded between two tiles of keys, by size of the row, if keys are the outer loop.
+    """Number of times that a tile of queries stays loaded from one tile of keys to the next, by the number of queries
+    of the tile. The loop over keys is outermost.
 
-    A row stays loaded if it is the last row of one tile of keys and the first row of the next tile of keys.
+    A tile of queries stays loaded if it is the last one that runs with a tile of keys, and the first one that runs with
+    the next tile of keys.
     """
     stays: Counter[int] = Counter()
     last = first = 0
@@ -150,7 +168,7 @@ def _stays_of_rows(ranges: list[tuple[int, int]], sizes: list[int], last_key: in
 
 
 QUERIES, KEYS, VALUES_IN, SCORE, STATISTICS, RESULT = "queries", "keys", "values", "scores", "statistics", "output"
-"""Kinds of tensors. STATISTICS are the maxima, sums and factors of the softmax, with one element per row of scores."""
+"""Kinds of tensors. STATISTICS are the maxima, sums and factors of the softmax, with one element per query and head."""
 TENSORS = (QUERIES, KEYS, VALUES_IN, SCORE, STATISTICS, RESULT)
 
 
@@ -160,20 +178,21 @@ class TileStep(NamedTuple):
     layer: str
     first: str
     second: str
-    """Tensor of the second operand; '' if the layer has only one operand."""
+    """Tensor that is the second operand; '' if the layer has only one operand."""
     made: str
 
 
 def kind_of(tensor: str) -> str:
-    """Kind of a tensor of a tile. The name of a tensor is its kind, a dot, and its role."""
+    """Kind of a tensor of a tile. The name of a tensor consists of its kind, a dot, and its role."""
     return tensor.partition(".")[0]
 
 
 @lru_cache(maxsize=64)
 def steps(stages: tuple[str, ...], is_first: bool) -> tuple[TileStep, ...]:
-    """Layers of a tile in the order in which they run.
+    """Layers of a tile in the order in which they run. `stages` are the layers between the scores and the softmax.
 
-    If the tile is the first of its row, no layer merges it with an earlier result.
+    If `is_first` is true, the tile is the first of its row of tiles, and the layers that merge results with those of
+    earlier tiles are left out.
     """
     names = [f"{SCORE}.{place}" for place in range(len(stages) + 1)]
     most, total, output = f"{STATISTICS}.most", f"{STATISTICS}.sum", f"{RESULT}.so_far"
@@ -207,9 +226,9 @@ def steps(stages: tuple[str, ...], is_first: bool) -> tuple[TileStep, ...]:
 
 
 LAST = (TileStep(DIVIDE, f"{RESULT}.so_far", f"{STATISTICS}.sum", f"{RESULT}.final"),)
-"""Layers that run once at the end of a row of tiles."""
+"""Layers that run once at the end of a row of tiles. A row of tiles has all tiles of the same queries and heads."""
 STATE = (f"{STATISTICS}.most", f"{STATISTICS}.sum", f"{RESULT}.so_far")
-"""Tensors of a row that stay from one tile of the row to the next."""
+"""Tensors of a row of tiles that stay from one tile of the row to the next."""
 
 
 class TileLayerProblem(NamedTuple):
@@ -230,12 +249,13 @@ class CopyProblem(NamedTuple):
     """Kind of the tensor that is copied."""
     bits: int
     source: tuple[str, int]
-    """Pair (operand of a layer, memory) from which the data come."""
+    """Pair (operand, index of a memory). The data come from this memory, which holds them as this operand of a layer.
+    """
     target: tuple[str, int]
 
 
 class PlanPart(NamedTuple):
-    """Part of a plan: a layer of a tile or a copy, with its number of runs."""
+    """Part of a plan, with the number of times that the part runs. A part is either a layer of a tile or a copy."""
 
     problem: TileLayerProblem | CopyProblem
     times: int
@@ -247,7 +267,9 @@ class PlanProgram:
 
     parts: tuple[PlanPart, ...]
     live_bits: tuple[tuple[int, int], ...]
-    """Pairs (memory, largest number of bits that tensors take in this memory at any time)."""
+    """Pairs (memory, largest number of bits that tensors take in this memory at any time), without the outermost
+    memory.
+    """
 
     def fits(self, memories: Memories) -> bool:
         """True if each memory has room for the tensors that lie in it."""
@@ -301,7 +323,7 @@ def _add(
 def _moves(
     shape: AttentionShape, memories: Memories, plan: AttentionPlan, units: int
 ) -> Iterator[tuple[CopyProblem, int]]:
-    """Pairs (copy, number of runs) for one tile of units.
+    """Pairs (copy, number of runs) for the tiles of one group of `units` units. A unit is one key head of one request.
 
     Copies bring queries, keys and values to their memories. They also store partial outputs and load them again.
     """
@@ -341,23 +363,27 @@ class _Layer(NamedTuple):
 
     name: str
     own: tuple[tuple[str, str], ...]
-    """Pairs (operand, kind of its tensor), sorted by operand. The kind is '' for a result that leaves the tile."""
+    """Pairs (operand, kind of tensor), one for each operand of the layer, sorted by operand. The kind is '' for a
+    result that leaves the tile.
+    """
     has_copy: bool
-    """True if the layer reads its second operand from a copy, because the memory of results cannot serve second
-    operands.
+    """True if the layer reads a copy of its second operand. A copy is needed if the memory of results cannot serve
+    second operands.
     """
     is_copied_now: bool
     others: tuple[tuple[str, int], ...]
-    """Pairs (kind, number of tensors of this kind) of the other live tensors, which lie in the memory of their kind."""
+    """Pairs (kind, number of tensors) for the live tensors that are not operands of the layer. Each tensor lies in the
+    memory of its kind.
+    """
     other_copies: tuple[tuple[str, int], ...]
-    """Pairs (kind, number of copies of this kind) of the live copies of other tensors."""
+    """Pairs (kind of tensor, number of copies) for the live copies of tensors that the layer itself does not use."""
 
 
 @lru_cache(maxsize=64)
 def _layers(sequence: tuple[TileStep, ...], copies: bool) -> tuple[_Layer, ...]:
     """Layers of a tile.
 
-    `copies` is true if a tensor that a tile made must be copied before a layer reads it as second operand.
+    `copies` is true if a result of the tile must be copied before a layer can read it as second operand.
     """
     found = []
     uses = _last_uses(sequence)
@@ -379,8 +405,8 @@ def _layers(sequence: tuple[TileStep, ...], copies: bool) -> tuple[_Layer, ...]:
 def _tile(
     shape: AttentionShape, memories: Memories, plan: AttentionPlan, tile: Tile, sequence: tuple[TileStep, ...]
 ) -> tuple[list[TileLayerProblem | CopyProblem], dict[int, int]]:
-    """Pair of the layers and copies of a tile, and the largest number of bits that tensors take in each memory during
-    the tile.
+    """Pair (layers and copies of a tile, largest number of bits that tensors take in each memory during the tile). The
+    number is left out for the outermost memory.
     """
     problems: list[TileLayerProblem | CopyProblem] = []
     most: dict[int, int] = {}
@@ -427,13 +453,17 @@ def _places(plan: AttentionPlan) -> dict[str, int]:
 
 
 def _with_room(memories: Memories, bits: int) -> int:
-    """Innermost memory of second operands that has room for `bits` bits; the outermost memory if none has."""
+    """Index of the innermost memory for second operands (`Memories.seconds`) that is at least `bits` bits large; index
+    of the outermost memory if there is no such memory.
+    """
     sizes = memories.core.memories
     return next((k for k in memories.seconds if sizes[k].size_bits >= bits), memories.top)
 
 
 def _read_from_before(sequence: tuple[TileStep, ...]) -> list[str]:
-    """Tensors that a tile reads before it makes them, except queries, keys and values."""
+    """Names of the tensors that a tile reads and that an earlier tile has made. Queries, keys and values are left
+    out.
+    """
     made: set[str] = {QUERIES, KEYS, VALUES_IN, ""}
     found = []
     for step in sequence:
@@ -443,9 +473,10 @@ def _read_from_before(sequence: tuple[TileStep, ...]) -> list[str]:
 
 
 def _last_uses(sequence: tuple[TileStep, ...]) -> dict[tuple[str, bool], int]:
-    """Number of the last step that reads a tensor, by (tensor, whether it is the copy of the tensor).
+    """Index of the last step that reads each tensor. The keys are (tensor, False) for a tensor itself, and (tensor,
+    True) for its copy.
 
-    A tensor without an entry stays until the end of the tile.
+    A tensor without an index stays live until the end of the tile.
     """
     uses: dict[tuple[str, bool], int] = {}
     for number, step in enumerate(sequence):
@@ -457,7 +488,9 @@ def _last_uses(sequence: tuple[TileStep, ...]) -> dict[tuple[str, bool], int]:
 
 
 def _whole_rest(shape: AttentionShape, plan: AttentionPlan, tile: Tile) -> dict[int, int]:
-    """Bits that whole tensors take in each memory in addition to their part for the current tile."""
+    """Number of additional bits in each memory that holds a whole tensor: the bits of the tensor outside the part for
+    the current tile; {} if no memory holds a whole tensor.
+    """
     if not (plan.queries.is_whole or plan.keys.is_whole or plan.values.is_whole or plan.output.is_whole):
         return {}
     whole = Tile(tile.units, shape.heads, shape.queries, shape.keys)

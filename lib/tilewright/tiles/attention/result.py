@@ -1,9 +1,12 @@
-"""Results of attentions as tables and JSON values: plans, and the savings of fusion by tensor and memory."""
+"""Results of attentions as tables, texts and JSON values: the best plan, its costs and the costs without fusion (energy
+for each tensor in each memory, cycles for each part of the latency), and the certificate.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
 from tilewright.base.artifacts.codec import encode
+from tilewright.base.errors import count_of
 from tilewright.base.harmless import terminal_lines
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
@@ -29,7 +32,9 @@ def problem_row(costs: AttentionCosts, problem: TileLayerProblem) -> list[Any]:
 
 
 def problem_of(costs: AttentionCosts, row: Sequence[Any]) -> TileLayerProblem | None:
-    """Layer of a tile from a row of `problem_row`; None if the core or the attention has no such layer."""
+    """Layer of a tile from a row that begins with the values of `problem_row`. The result is None if the attention has
+    no layer of this name, or if the core lacks a memory that the row names.
+    """
     place = {memory.name: k for k, memory in enumerate(costs.core.memories)}
     layer, size, reach, reserved = row[:4]
     named = {name for _, name in reach} | {name for name, _ in reserved}
@@ -154,7 +159,13 @@ def _plan_text(plan: AttentionPlan | None) -> str:
     if plan is None:
         return "unfused"
     tile = plan.tile
-    return f"{tile.queries:,} x {tile.keys:,}, {tile.heads} x {tile.units} heads, {plan.order}"
+    return f"{_sides(tile)}, {count_of(tile.heads, 'head')} x {count_of(tile.units, 'unit')}, {plan.order}"
+
+
+def _sides(tile: Tile) -> str:
+    """Text with the numbers of queries and keys of a tile."""
+    queries = "1 query" if tile.queries == 1 else f"{tile.queries:,} queries"
+    return f"{queries} x {count_of(tile.keys, 'key')}"
 
 
 def why_text(found: AttentionOptimum) -> str:
@@ -164,8 +175,8 @@ def why_text(found: AttentionOptimum) -> str:
     if plan is not None:
         told = plan_object(costs, plan)
         lines[0] += (
-            f" in tiles of {plan.tile.queries:,} queries and {plan.tile.keys:,} keys of {plan.tile.heads} heads"
-            f" and {plan.tile.units} units, {plan.order}"
+            f" in tiles of {_sides(plan.tile)}, for {count_of(plan.tile.heads, 'query head')} in each of"
+            f" {count_of(plan.tile.units, 'unit')} (a unit is one key head of one request), {plan.order}"
         )
         places = [f"scores in {told['scores_in']}"]
         places += [f"{name} in {' '.join(told[f'{name}_in'])}" for name in ("queries", "keys", "values", "output")]

@@ -15,12 +15,12 @@ from tilewright.workload.language_models.visible_keys import RECTANGLE, Piece
 from tilewright.workload.layer import Layer
 
 SCORES, MOST, POWERS, SUM, VALUES = "scores", "softmax.max", "softmax.exp", "softmax.sum", "values"
-"""Names of layers that both the network and a tile have. The layers that scale and cap the scores are also common to
-both.
+"""Names of layers that both the network and a tile have. The layers that scale and cap the scores are not listed here,
+but both have them, too.
 """
 MERGE_MOST, FACTOR, RESCALE_SUM, MERGE_SUM = "online.max", "online.factor", "online.sum_rescale", "online.sum"
 RESCALE_OUTPUT, MERGE_OUTPUT, DIVIDE = "online.output_rescale", "online.output", "online.div"
-"""Names of layers that only the online softmax has. The division runs last."""
+"""Names of layers that only the online softmax has. DIVIDE runs last."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,11 @@ class AttentionShape:
     stages: tuple[str, ...] = ("scale",)
     """Names of the layers between the scores and the softmax, each with one operation per score."""
     is_causal: bool = True
-    """True if a query sees no later tokens than itself. The last query is then the same token as the last key."""
+    """True if a query does not see tokens after its own token. The last query then belongs to the same token as the
+    last key.
+    """
     window: int | None = None
-    """Largest number of keys that a query sees, including its own key. None if there is no limit."""
+    """Largest number of keys that a query sees, including the key of its own token. None if there is no limit."""
 
     def seen(self, first: int, last: int) -> tuple[int, int]:
         """Pair (first, last) of the keys that the queries from `first` to `last` see."""
@@ -82,7 +84,9 @@ class NetworkAttention:
     """Layers of this attention in one block of the network, not cut into tiles."""
 
     def templates(self) -> dict[str, Layer]:
-        """Layers of a tile by name, with loops over all queries and keys. `tile_layer` cuts them to one tile."""
+        """Layers of a tile by name, but with loops over all queries and keys. `tile_layer` reduces these loops to one
+        tile.
+        """
         return _templates(self.name, self.shape)
 
 
@@ -126,8 +130,8 @@ def _attention(builder: Builder, site: AttentionSite) -> NetworkAttention:
 def _templates(name: str, shape: AttentionShape) -> dict[str, Layer]:
     """Templates of the layers of a tile, by name, with loops over all queries and keys.
 
-    Layers that the network also has are made by the code that makes the network. The other layers are variants of these
-    layers.
+    For layers that the network also has, the code that makes the network makes the templates. The templates of all
+    other layers are variants of these templates.
     """
     nodes = {node.name: node.layer for node in _rectangle(shape).nodes}
     found = {one: nodes[one] for one in (SCORES, *shape.stages, MOST, POWERS, SUM, VALUES)}
@@ -155,7 +159,9 @@ def _rectangle(shape: AttentionShape) -> Builder:
 
 
 def tile_layer(template: Layer, name: str, shape: AttentionShape, tile: tuple[int, int, int, int]) -> Layer:
-    """Layer `name` of one tile. `tile` has the numbers of units, heads, queries and keys."""
+    """Layer `name` of one tile. `tile` has the numbers of units, query heads per key head, queries and keys. A unit is
+    one key head of one request.
+    """
     units, heads, queries, keys = tile
     sizes = {"B": 1, "G": units, "H": heads, "D": queries, "K": keys}
     if name == SCORES:

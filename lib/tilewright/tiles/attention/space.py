@@ -18,7 +18,9 @@ ORDERS = (QUERIES_OUTER, KEYS_OUTER)
 
 
 class Tile(NamedTuple):
-    """Sizes of a tile."""
+    """Tile of an attention: its numbers of units, query heads per key head, queries, and keys. A unit is one key head
+    of one request.
+    """
 
     units: int
     heads: int
@@ -30,11 +32,13 @@ class TensorPlace(NamedTuple):
     """Memory of a tensor while tiles run."""
 
     memory: int
-    """Index of the memory in the core. If it is the outermost memory, the tensor is read and written there without
+    """Index of the memory in the core. If this is the outermost memory, the tensor is read and written there without
     copies.
     """
     is_whole: bool = False
-    """True if the memory holds the whole tensor of the current units, and not only the part for one tile."""
+    """True if the memory holds the whole tensor of the units (pairs of a request and a key head) of the current tile;
+    False if it holds only the part that one tile needs.
+    """
 
 
 class AttentionPlan(NamedTuple):
@@ -48,14 +52,15 @@ class AttentionPlan(NamedTuple):
     keys: TensorPlace
     values: TensorPlace
     output: TensorPlace
-    """Memory of the partial output and of the maxima and sums of its rows."""
+    """Memory of the partial output, and of the maxima and sums that belong to the output."""
 
 
 @dataclass(frozen=True)
 class Sizes:
     """Sizes of tiles that the search tries.
 
-    If the sizes of an axis are (), it tries all divisors of the axis length, and all powers of two up to this length.
+    If the sizes of an axis are (), the search tries all divisors of the axis length, and all powers of two up to this
+    length.
     """
 
     units: tuple[int, ...] = ()
@@ -66,7 +71,9 @@ class Sizes:
 
 
 def sizes_of(given: tuple[int, ...], most: int) -> tuple[int, ...]:
-    """Tile sizes along an axis of length `most`, ascending and without duplicates. Sizes above `most` become `most`."""
+    """Tile sizes `given` for an axis of length `most`, ascending and without duplicates. A size above `most` is
+    replaced by `most`. If `given` is (), the sizes are all divisors of `most` and all powers of two up to `most`.
+    """
     if given:
         return tuple(sorted({min(size, most) for size in given}))
     found = {size for size in range(1, most + 1) if most % size == 0}
@@ -77,7 +84,8 @@ def sizes_of(given: tuple[int, ...], most: int) -> tuple[int, ...]:
 class Memories:
     """Indexes of the memories of a core in which tensors of an attention can lie, innermost first.
 
-    If several parts of the array read or write the same data, these data must lie in a memory with one instance.
+    `chain` has all memories of an operand. The other lists leave out memories with several instances, except the
+    outermost one, because several parts of the array can read or write the same data.
     """
 
     core: Core
@@ -85,7 +93,7 @@ class Memories:
 
     @cached_property
     def links(self) -> dict[str, str]:
-        """Memory operand of each layer operand."""
+        """Table from layer operand to memory operand."""
         return dict(self.constraints.memory_operand_links)
 
     def chain(self, operand: str) -> tuple[int, ...]:
@@ -93,7 +101,7 @@ class Memories:
         return memory_hierarchy(self.core).memories_of(self.links[operand])
 
     def single(self, operand: str) -> tuple[int, ...]:
-        """Memories of an operand that have one instance, and the outermost memory."""
+        """Memories that hold an operand and have only one instance, and the outermost memory of the operand."""
         chain = self.chain(operand)
         return tuple([k for k in chain if k == chain[-1] or instance_count(self.core, k) == 1])
 
@@ -104,7 +112,9 @@ class Memories:
 
     @cached_property
     def seconds(self) -> tuple[int, ...]:
-        """Memories for second operands: keys, values, and the maxima, sums and factors of rows."""
+        """Memories for second operands of layers: keys, values, and the maximum, the sum and the rescaling factor of
+        each row of the scores.
+        """
         return self.single("W")
 
     @cached_property
@@ -146,10 +156,11 @@ class AttentionSpace:
         return tuple([Tile(*sizes) for sizes in product(*axes)])
 
     def plans(self) -> Iterator[AttentionPlan]:
-        """All plans, with one plan for each group of equivalent plans.
+        """Plans of the space. If several plans are equivalent, only one of them is included.
 
-        If the loop over rows or the loop over keys has only one tile, both orders of loops are equivalent. If a tensor
-        has only one tile, holding one tile and holding the whole tensor are equivalent.
+        There are two loops: one over query heads and queries, and one over keys. If one of these loops has only one
+        tile, both orders of the loops are equivalent. A plan can hold a whole tensor only if both loops have several
+        tiles and the inner loop runs over the parts of this tensor.
         """
         memories, shape = self.memories, self.shape
         held = [k for k in memories.made if k != memories.top]
@@ -165,11 +176,11 @@ class AttentionSpace:
                     yield AttentionPlan(tile, order, scores, *places)
 
     def has(self, plan: AttentionPlan) -> bool:
-        """True if a plan is in the space."""
+        """True if the space contains the plan."""
         return plan in set(self.plans_of(plan.tile))
 
     def plans_of(self, tile: Tile) -> Iterator[AttentionPlan]:
-        """True if the space contains a plan."""
+        """All plans of the space with this tile; none if the space does not have this tile."""
         units, heads, queries, keys = ((size,) for size in tile)
         some = Sizes(units, heads, queries, keys, self.sizes.orders)
         return AttentionSpace(self.shape, self.memories, some).plans() if tile in self.tiles else iter(())

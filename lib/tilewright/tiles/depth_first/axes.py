@@ -1,8 +1,9 @@
 """Tiles along one axis: the positions of each tensor that a tile makes, reads again and keeps (DeFiNES, sections
 II-III).
 
-The output of the last layer is cut into tiles. From the last layer back to the first, windows determine the positions
-that each layer must make. Tensor 0 is the input of the stack, and tensor i + 1 is the output of layer i of the stack.
+The output of the last layer is cut into tiles. The windows of the layers then determine, from the last layer back to
+the first, which positions each layer must make. Tensor 0 is the input of the stack, and tensor i + 1 is the output of
+layer i of the stack.
 """
 
 from dataclasses import dataclass
@@ -30,22 +31,23 @@ class AxisTile:
     """Tile along one axis, described by numbers of positions."""
 
     made: tuple[int, ...]
-    """[tensor] Number of positions that this tile makes or, for tensor 0, fetches; 0 if all were kept.
+    """Number of positions that this tile makes, for each tensor. For tensor 0, it is the number of positions that the
+    tile fetches. The number is 0 if previous tiles have kept all positions that this tile needs.
     """
     read: tuple[int, ...]
-    """[layer] Number of input positions that the layer reads. They were made or fetched by this tile, or kept from the
-    tile before.
-    """
+    """Number of input positions that each layer reads. This tile made or fetched them, or the tile before kept them."""
     reused: tuple[int, ...]
-    """[layer] Number of input positions that were kept from the previous tile."""
+    """Number of input positions of each layer that were kept from the previous tile."""
     kept: tuple[int, ...]
-    """[layer] Number of input positions of this tile that are kept for the next tile."""
+    """Number of input positions of each layer that are kept for the next tile."""
     is_first: bool
     is_last: bool
 
 
 def tile_ends(size: int, tile: int) -> list[int]:
-    """End positions of the tiles along an axis. The first tile is the remainder (DeFiNES, section IV)."""
+    """End positions of the tiles along an axis. If `tile` does not divide `size`, the first tile is smaller than the
+    others (DeFiNES, section IV).
+    """
     tile = min(tile, size)
     first = size % tile or tile
     return list(range(first, size + 1, tile))

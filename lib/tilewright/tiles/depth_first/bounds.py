@@ -1,9 +1,10 @@
-"""Lower bounds of the cost of depth-first stacks, for all tile sizes at once
+"""Lower bounds of the cost of depth-first stacks, for all tile sizes together
 (docs/tiles.md#optimal-depth-first-schedules).
 
-The bounds of many tiles are computed together, with a few vector operations for each layer and each pair of kinds of
-tiles. A quick bound is a sum of products of two factors: one depends only on the width of tiles, the other only on
-their height.
+Tiles of one kind make and read equal numbers of positions along an axis. A part of a stack consists of all tiles that
+have the same kind along x and the same kind along y. The bounds of many parts are computed with a few vector operations
+for each layer. A quick bound is a sum of products of two factors: one factor depends only on the width of tiles, and
+the other only on their height.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from tilewright.base.profile import SWITCHES, ModelProfile
 from tilewright.base.proof import ROUNDING
 from tilewright.cost.energy_terms import further_energy_terms
 from tilewright.cost.latency_terms import further_latency_terms
+from tilewright.cost.waiting import waiting_keys
 from tilewright.hardware.core import DIGITAL
 from tilewright.tiles.depth_first.axes import axis_tiles
 from tilewright.tiles.depth_first.chain import AXES, Chain
@@ -40,19 +42,18 @@ from tilewright.tiles.depth_first.tile_loops import (
 
 @dataclass(frozen=True)
 class AxisKinds:
-    """Kinds of tiles along an axis: tiles with equal numbers of positions are of one kind.
-
-    The kinds of one tile size are consecutive.
-    """
+    """Kinds of tiles along an axis. Two tiles of one tile size are of the same kind if they make and read equal numbers
+    of positions of each tensor. In the arrays, the kinds of one tile size are consecutive."""
 
     made: np.ndarray
-    """[kind, tensor] Number of positions that a tile makes."""
+    """Number of positions that a tile of a kind makes, as an array [kind, tensor]."""
     read: np.ndarray
-    """[kind, layer] Number of positions that a tile reads."""
+    """Number of input positions of each layer that a tile reads, as an array [kind, layer]."""
     count: np.ndarray
-    """[kind] Number of tiles of the kind."""
+    """Number of tiles of each kind, as an array [kind]."""
     start: np.ndarray
-    """[tile size] Index of the first kind of tiles with this size. The last entry is the number of kinds."""
+    """Index of the first kind of each tile size. The array has one entry for each tile size and, at its end, the number
+    of kinds."""
 
 
 def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tiles: list[int]) -> AxisKinds:
@@ -78,16 +79,20 @@ def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tile
 
 
 PARTS_AT_ONCE = 16384
-"""Number of parts that are computed together. Their data fit into the cache of a processor."""
+"""Number of parts that are computed together, unless a single tile size has more parts. The data of so many parts fit
+into the cache of a processor."""
 Excluded = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Function that excludes tiles. It takes energies in pJ and latencies in cycles, and returns True for each tile that
-cannot be part of a better schedule.
+"""Function that excludes tile sizes of a stack.
+
+Its arguments are two arrays with one number for each tile size: lower bounds of the energy in pJ and of the latency in
+cycles. The result is an array that is True for each tile size that cannot be part of a better schedule.
 """
 
 
 @dataclass(frozen=True)
 class StackBounds:
-    """Lower bounds of a stack in one mode, for each tile."""
+    """Lower bounds of a stack in one mode, as arrays [tile size]. If the bounds are given for each layer of the stack,
+    they are arrays [layer, tile size]."""
 
     energy_pj: Grid
     latency_cycles: Grid
@@ -97,11 +102,18 @@ def check_boundable(chain: Chain, profile: ModelProfile) -> None:
     """Raise InputError if the proofs of the bounds do not cover a chain. The error lists all reasons."""
     problems = []
     if not all(getattr(profile, name) for name in SWITCHES):
-        problems.append(Problem("the optimum is proven for the model `corrected`", path="model", value=profile.name))
-    further = further_energy_terms(chain.core) or further_latency_terms(chain.core)
-    if chain.core.operational_array.kind != DIGITAL or further:
-        message = "an optimum is proven only for digital arrays without further terms of energy or latency"
-        problems.append(Problem(message))
+        problems.append(
+            Problem("an optimum can be proven only under the model `corrected`", path="model", value=profile.name)
+        )
+    kind = chain.core.operational_array.kind
+    if kind != DIGITAL:
+        problems.append(
+            Problem("an optimum can be proven only for digital arrays", path="operational_array", value=kind)
+        )
+    waiting = waiting_keys(chain.core) if chain.core.waits else ()
+    if further := [*further_energy_terms(chain.core), *waiting, *further_latency_terms(chain.core)]:
+        message = "an optimum can be proven only without static power, without waiting, and without terms of plug-ins"
+        problems.append(Problem(message, path=chain.core.name, value=", ".join(further)))
     sides = {name for name, _ in chain.core.operational_array.dimensions}
     for entry in chain.layers:
         given = entry.constraints.spatial_mapping
@@ -115,30 +127,32 @@ def check_boundable(chain: Chain, profile: ModelProfile) -> None:
 
 @dataclass(frozen=True)
 class _Parts:
-    """Parts of a stack in tiles.
+    """Parts of a stack in tiles. A part has all tiles of one kind along x and one kind along y.
 
-    A part has all tiles of one kind along x and one kind along y. `owner` is the index of its tile size, and `times`
-    its number of tiles.
+    `owner` is an array [part] with the index of the tile size of a part. `times` is an array [part] with the number of
+    tiles of a part.
     """
 
     owner: np.ndarray
     times: np.ndarray
     made: tuple[np.ndarray, np.ndarray]
-    """[axis][part, tensor] Number of positions that a tile of the part makes."""
+    """Numbers of positions that a tile of a part makes: one array [part, tensor] for x and one for y."""
     read: tuple[np.ndarray, np.ndarray]
 
     def of(self, some: np.ndarray) -> "_Parts":
-        """Parts that a mask selects."""
+        """Parts that the mask `some` selects."""
         made, read = ((of[0][some], of[1][some]) for of in (self.made, self.read))
         return _Parts(self.owner[some], self.times[some], made, read)
 
     def total(self, values: np.ndarray, count: int) -> np.ndarray:
-        """[tile size] Sum over the parts of this size. Each value is multiplied by the number of tiles of its part."""
+        """Sum of `values` over all tiles, as an array with one number for each of the `count` tile sizes. `values` has
+        the value of one tile of each part."""
         return np.bincount(self.owner, self.times * values, count)
 
 
 def _parts(chain: Chain, first: int, last: int, mode: str, tiles: np.ndarray) -> Iterator[tuple[slice, _Parts]]:
-    """Pairs (batch of tile sizes, parts of these sizes)."""
+    """Pairs (slice, parts). The slice selects a batch of tile sizes from `tiles`, and the parts are those of the stack
+    in these tile sizes."""
     kinds, places = [], []
     for axis, keeps in enumerate(MODES[mode]):
         sizes, which = np.unique(tiles[:, axis], return_inverse=True)
@@ -172,10 +186,12 @@ def stack_bounds(
     excluded: Excluded | None = None,
     needs: tuple[int, int] = (1, 1),
 ) -> StackBounds:
-    """Lower bounds of layers `first` to `last` in a mode, for tiles given as [place, (width, height)].
+    """Lower bounds of a stack of layers `first` to `last` in a mode. `tiles` is an array [place, 2] with the width and
+    the height of each tile size.
 
-    `known` has bounds [layer, place] that were computed earlier. They are improved layer by layer, for tiles that are
-    not excluded yet. `needs` has one number for the energy and one for the latency: 0 if bounds of it are not needed.
+    `known` has bounds [layer, place] that were computed earlier. They are improved layer by layer, for the tile sizes
+    that `excluded` does not exclude yet. `needs` has one number for the energy and one for the latency: 0 if the bounds
+    of this quantity are not needed.
     """
     places, layers = MemoryPlaces(chain), chain.layers[first : last + 1]
     if known is None:
@@ -210,7 +226,8 @@ def stack_bounds(
 
 
 def _fetched(places: MemoryPlaces, first: int, positions: Grid) -> tuple[Grid, Grid]:
-    """Energy in pJ and cycles of the copy that fetches the input of a stack."""
+    """Pair (energy in pJ, cycles) of the copy that fetches the input of a stack. `positions` is the number of input
+    positions that the copy fetches."""
     chain = places.chain
     bits = positions * chain.layers[first].input_bits
     energy, cycles = np.zeros(bits.shape), np.zeros(bits.shape)
@@ -227,11 +244,12 @@ def _fetched(places: MemoryPlaces, first: int, positions: Grid) -> tuple[Grid, G
 
 
 def stack_floor(chain: Chain, first: int, last: int) -> tuple[float, float]:
-    """Lower bounds of energy and latency of a stack over all tiles and modes.
+    """Lower bounds (energy in pJ, latency in cycles) of a stack over all tile sizes and modes.
 
-    The bounds are those of the schedule that makes the fewest positions: its tiles have one position and keep all data.
-    The tiles of any schedule together read the whole input from the outermost memory. Larger tiles also make positions
-    that lie in gaps between windows.
+    The bounds are computed for tiles of one position that keep all data. Such tiles make the fewest positions in total,
+    because larger tiles also make positions that lie in gaps between windows. The energy includes a lower bound of the
+    energy of reading the input of the stack once from the outermost memory, unless the reads of the array already
+    include this energy.
     """
     places = MemoryPlaces(chain)
     made = [_least_made(chain, first, last, axis) for axis in (0, 1)]
@@ -253,7 +271,8 @@ def stack_floor(chain: Chain, first: int, last: int) -> tuple[float, float]:
 
 
 def _least_made(chain: Chain, first: int, last: int, axis: int) -> list[int]:
-    """[tensor] Least number of positions along an axis that all tiles together make, for any tile size."""
+    """Lower bound of the number of positions that all tiles together make along an axis, for each tensor. The bound
+    holds for any tile size."""
     tiles = axis_tiles(chain.windows(first, last, axis), 1, True)
     return [sum(counts) for counts in zip(*[tile.made for tile in tiles], strict=True)]
 
@@ -272,7 +291,8 @@ def _least_bit_pj(chain: Chain, memory: int, reads: bool) -> float:
 
 @dataclass(frozen=True)
 class QuickBounds:
-    """Lower bounds of the layers of a stack in one mode, as arrays [layer, width of a tile, height of a tile]."""
+    """Lower bounds of the layers of a stack in one mode, as arrays [layer, width of a tile, height of a tile]. These
+    bounds are quick to compute, but weaker than those of `stack_bounds`."""
 
     energy_pj: np.ndarray
     latency_cycles: np.ndarray
@@ -280,20 +300,26 @@ class QuickBounds:
 
 @dataclass(frozen=True)
 class _Along:
-    """Sums over the tiles of a layer along one axis, for each tile size."""
+    """Numbers of positions, passes and tiles of one layer along one axis, summed over the tiles of each tile size.
+    `positions` has the numbers of positions that the layer makes, as an array [tile size].
+    """
 
     positions: np.ndarray
     passes: np.ndarray
-    """[lanes - 1, size] Number of passes of the tiles whose average number of lanes, rounded up, is `lanes`.
-    """
+    """Number of passes of the computing array, as a NumPy array [n - 1, tile size]. Row n - 1 counts the passes of the
+    tiles whose average number of lanes, rounded up, is n."""
     tiles: np.ndarray
-    """[lanes - 1, size] Number of tiles whose average number of lanes, rounded up, is `lanes`."""
+    """Number of tiles, as an array [n - 1, tile size]. Row n - 1 counts the tiles whose average number of lanes,
+    rounded up, is n."""
     least_tiles: np.ndarray
-    """[lanes - 1, size] Number of tiles whose average number of lanes, rounded down, is `lanes`."""
+    """Number of tiles, as an array [n - 1, tile size]. Row n - 1 counts the tiles whose average number of lanes,
+    rounded down, is n."""
 
 
 def quick_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np.ndarray, np.ndarray]) -> QuickBounds:
-    """Quick bounds of layers `first` to `last`. The copy that fetches their input is not included."""
+    """Quick lower bounds of the energy and the latency of layers `first` to `last` in a mode. `sizes` has the widths of
+    tiles and the heights of tiles; each combination of a width and a height gets bounds. The copy that fetches the
+    input of the first layer is not included."""
     keeps, places = MODES[mode], MemoryPlaces(chain)
     kinds = [axis_kinds(chain, first, last, axis, keeps[axis], sizes[axis].tolist()) for axis in (0, 1)]
     energy, latency = (np.zeros((last - first + 1, len(sizes[0]), len(sizes[1]))) for _ in range(2))
@@ -318,9 +344,9 @@ def quick_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np
 
 
 def _sums(kinds: AxisKinds, tensor: int, factor: int) -> _Along:
-    """Sums over the tiles along an axis, for the layer that makes a tensor.
+    """Sums of positions, passes and tiles along an axis, for the layer that makes the tensor number `tensor`.
 
-    `factor` is the largest number of lanes of this layer.
+    `factor` is the largest number of lanes of this layer along the axis.
     """
     made, count = kinds.made[:, tensor], kinds.count
     passes = np.ceil(made / np.minimum(factor, np.maximum(made, 1)))
@@ -336,6 +362,6 @@ def _sums(kinds: AxisKinds, tensor: int, factor: int) -> _Along:
 
 
 def _by_size(kinds: AxisKinds, values: np.ndarray) -> np.ndarray:
-    """[tile size] Sum of `values` over the kinds of the size."""
+    """Sum of `values` over the kinds of each tile size, as an array [tile size]."""
     result: np.ndarray = np.add.reduceat(values, kinds.start[:-1])
     return result

@@ -24,9 +24,8 @@ class DepthFirstSpace:
     tile_y: tuple[int, ...] = ()
 
     def sizes(self, axis: int, most: int) -> np.ndarray:
-        """Tile sizes of a stack along an axis, ascending.
-
-        A size above that of the last layer's output becomes the size of this output.
+        """Tile sizes of a stack along an axis (0 for x, 1 for y), ascending and without duplicates. `most` is the size
+        of the last layer's output along this axis. A larger tile size is replaced by `most`.
         """
         given = self.tile_y if axis else self.tile_x
         return np.unique(np.minimum(np.array(given or range(1, most + 1), np.int64), most))
@@ -54,7 +53,7 @@ class Unmappable:
 
 @dataclass(frozen=True)
 class Optimum(BoundedValue):
-    """Best schedule, with the proof that no schedule of the space is better."""
+    """Best schedule that the search found, with a lower bound of the objective over all schedules of the space."""
 
     schedule: DepthFirstSchedule
     space: DepthFirstSpace
@@ -65,13 +64,13 @@ class Optimum(BoundedValue):
     """Lower bound of the objective over all schedules of the space, up to rounding."""
     schedules_in_space: int
     stacks_bounded: tuple[Layers, ...]
-    """Stacks that have a separate bound for each tile size. One bound for the whole stack excludes each of the other
-    stacks.
+    """Stacks for which the search computed a bound for each tile size. For each other stack, it computed only one bound
+    over all modes and tile sizes.
     """
     costed: tuple[Costed, ...]
     """Stacks whose cost was computed, in the order of the search."""
     unmappable: tuple[Unmappable, ...] = ()
-    """Stacks without a fitting mapping, which the search tried."""
+    """Stacks that the search tried, but for which no mapping fits."""
     is_interrupted: bool = False
     """True if Ctrl-C ended the search. The schedule is then the best one found so far."""
 

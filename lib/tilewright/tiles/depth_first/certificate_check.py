@@ -1,9 +1,12 @@
-"""Independent check of the certificate of an optimum: the costs are right, and no stack that was left out could be
-better.
+"""Independent check of the certificate of an optimum.
 
-The check uses the same bounds and costs as the search; `benchmarks/attack_depth_first.py` tests them. It does not use
-the search algorithm. It visits every stack once, in the order of the certificate, and knows the least value from the
-start (docs/tiles.md#depth-first-schedules, "The certificate").
+The costs in the certificate must be right, and no stack whose cost the search did not compute may be part of a better
+schedule.
+
+The check uses the same bounds and costs as the search; `benchmarks/attack_depth_first.py` tests these bounds and costs.
+The check does not use the search algorithm. It visits every stack once, in the order of the certificate. It excludes
+each tile size for which no schedule can have a value below the lower bound of the certificate
+(docs/tiles.md#depth-first-schedules, "The certificate").
 """
 
 import json
@@ -31,7 +34,7 @@ from tilewright.tiles.depth_first.stack_cost import StackModel
 
 Layers = tuple[int, int]
 Tile = tuple[int, int, str, int, int]
-"""Stack with one tile size, as (first layer, last layer, mode, width, height)."""
+"""Stack with one tile size: (first layer, last layer, mode, width, height)."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class CertifiedSearch:
     certificate: DepthFirstCertificate
     options: TileOptions
     stacks: tuple[tuple[list[str], str, int, int, float, float], ...]
-    """Stacks of the schedule, as (layers, mode, width, height, energy in pJ, latency in cycles)."""
+    """Stacks of the schedule: (layers, mode, width, height, energy in pJ, latency in cycles)."""
     core: str
     workload: str
 
@@ -98,8 +101,12 @@ def check_certificate(told: CertifiedSearch, problem: tuple[Any, Any, Any]) -> l
     return [
         *found,
         result("certificate: costs", f"{costed:,} stacks costed again", list(checker.costs())),
-        result("certificate: value", "the best over all costed stacks, that of the schedule", list(checker.value())),
-        result("certificate: lower bound", "all other stacks bounded again", list(checker.bound())),
+        result(
+            "certificate: value",
+            "equal to that of the schedule, and to the best over all costed stacks",
+            list(checker.value()),
+        ),
+        result("certificate: lower bound", "lower bounds of all other stacks computed again", list(checker.bound())),
     ]
 
 
@@ -155,7 +162,8 @@ class _Checker:
     # Costed stacks.
 
     def costs(self) -> Iterator[str]:
-        """Messages on stacks whose costs differ from those in the certificate."""
+        """Messages on costed stacks whose costs differ from those in the certificate or for which no mapping fits, and
+        on stacks that the certificate lists as unmappable although a mapping fits."""
         for row in self.claim.stacks_costed:
             tile = self._tile(row)
             assert tile is not None
@@ -172,12 +180,13 @@ class _Checker:
             assert tile is not None
             try:
                 self.model.cost(tile[0], tile[1], (tile[3], tile[4]), tile[2])
-                yield f"a mapping fits for the unmappable stack {other}"
+                yield f"a mapping fits for a stack that the certificate lists as unmappable: {other}"
             except MappingError:
                 continue
 
     def value(self) -> Iterator[str]:
-        """Messages on numbers of the certificate that contradict the costs of the schedule."""
+        """Messages on numbers of the certificate that contradict each other, the costs of the schedule, the costed
+        stacks or the size of the space, and on a schedule that does not run exactly the layers of the chain."""
         claim, powers = self.claim, self.powers
         assert powers is not None
         rows = {tuple(row[:5]): row[5:] for row in claim.stacks_costed}
@@ -226,7 +235,8 @@ class _Checker:
     # Stacks that were not costed.
 
     def bound(self) -> Iterator[str]:
-        """Messages on stacks without a computed cost that could be part of a schedule below the lower bound."""
+        """Messages on stacks whose cost was not computed, although a schedule with such a stack could have a value
+        below the lower bound of the certificate."""
         count = len(self.layers)
         floors = {(i, j): stack_floor(self.model.chain, i, j) for i in range(count) for j in range(i, count)}
         left: dict[tuple[Layers, str], tuple[np.ndarray, StackBounds]] = {}
@@ -244,17 +254,21 @@ class _Checker:
         looked_at = {layers for layers, _ in left}
         for layers, floor in floors.items():
             if layers not in looked_at and self._is_below(layers, np.array(floor[0]), np.array(floor[1]), floors):
-                yield f"{self.layers[layers[0]]} to {self.layers[layers[1]]} in any tiles"
+                stack = f"{self.layers[layers[0]]} to {self.layers[layers[1]]}"
+                yield f"{stack} in tiles of some size: could be part of a better schedule"
         for (layers, mode), (tiles, bounds) in left.items():
             (below,) = np.nonzero(self._is_below(layers, bounds.energy_pj, bounds.latency_cycles, floors))
             for x, y in tiles[below].tolist():
                 if (*layers, mode, x, y) not in known:
-                    yield f"{self.layers[layers[0]]} to {self.layers[layers[1]]}, {mode}, {x} x {y}"
+                    stack = f"{self.layers[layers[0]]} to {self.layers[layers[1]]}"
+                    yield f"{stack}, {mode}, {x} x {y}: could be part of a better schedule"
 
     def _left(
         self, layers: Layers, mode: str, floors: dict[Layers, tuple[float, float]]
     ) -> tuple[np.ndarray, StackBounds]:
-        """Tile sizes of a stack that the bounds do not exclude, with their bounds."""
+        """Pair (tile sizes, bounds) for the tile sizes of a stack in one mode that the bounds do not exclude. The tile
+        sizes are an array [place, 2] of widths and heights. `floors` has lower bounds (energy in pJ, latency in cycles)
+        of every stack."""
         sizes = (self._sizes(layers[1], 0), self._sizes(layers[1], 1))
         quick = quick_bounds(self.model.chain, *layers, mode, sizes)
         sums = quick.energy_pj.sum(axis=0), quick.latency_cycles.sum(axis=0)
@@ -279,8 +293,11 @@ class _Checker:
         latency_cycles: np.ndarray,
         floors: dict[Layers, tuple[float, float]],
     ) -> np.ndarray:
-        """[place] Whether a schedule with the stack `layers` could have a value below the lower bound, if the stack has
-        at least these energies and latencies.
+        """Array [place] of truth values, one for each tile size: True if a schedule with the stack `layers` in tiles of
+        this size could have a value below the lower bound of the certificate.
+
+        `energy_pj` and `latency_cycles` are arrays [place] with lower bounds of the stack for each tile size. `floors`
+        has, for each stack, the lower bounds (energy in pJ, latency in cycles) over all tile sizes.
         """
         assert self.powers is not None
         outside = [self._outside(layers, floors, which) for which in (0, 1)]
@@ -290,7 +307,8 @@ class _Checker:
         return result
 
     def _outside(self, layers: Layers, floors: dict[Layers, tuple[float, float]], which: int) -> float:
-        """Least energy in pJ (number 0) or latency in cycles (number 1) of the layers before and after a stack."""
+        """Lower bound of the energy in pJ (`which` is 0) or of the latency in cycles (`which` is 1) of all layers
+        before and after a stack together. `floors` has these two bounds for every stack."""
         least = 0.0
         for start, end in ((0, layers[0]), (layers[1] + 1, len(self.layers))):
             best = {start: 0.0}

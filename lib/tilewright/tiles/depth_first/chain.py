@@ -1,6 +1,6 @@
 """Networks that can run depth-first: chains of layers with a height and a width.
 
-Each layer reads the output of the layer before.
+Each layer reads the output of the layer before it.
 """
 
 import math
@@ -59,9 +59,9 @@ class ChainLayer:
         return self.y if axis else self.x
 
     def tile(self, made: tuple[int, int], read: tuple[int, int]) -> Layer:
-        """Layer of one tile.
+        """Layer reduced to one tile.
 
-        It makes `made` positions and reads `read` positions of its input; both are numbers along (x, y).
+        The tile makes `made` positions and reads `read` positions of its input; both are numbers along (x, y).
         """
         sizes = dict(zip(AXES, made, strict=True))
         loops = tuple([(d, sizes.get(d, size)) for d, size in self.layer.loop_sizes])
@@ -141,10 +141,10 @@ def _faults(
     for source in sources:
         producer, passed = _producer(nodes, source)
         if passed:
-            yield f"the input of a layer passes {passed}, which moves elements or has no cost"
+            yield f"the input of a layer comes through {passed}, which moves elements or has no cost"
             return
     if (before is None) != (producer is None) or (before is not None and producer != before.node_id):
-        yield "a layer does not read only the layer before it, and only chains are supported"
+        yield "the input of a layer is not the output of the layer before it, and only chains are supported"
         return
     missing = [axis for axis in AXES if axis not in dict(layer.operand_dimensions)[OUTPUT]]
     if missing:
@@ -159,10 +159,11 @@ def _faults(
 
 
 def _producer(nodes: dict[int, WorkloadNode], source: int) -> tuple[int | None, str]:
-    """Pair (id of the layer that makes the data of node `source`, '').
+    """Pair (id of the layer that makes the data of node `source`, ''). The search for this layer goes back over
+    operators that do not move elements.
 
-    The layer is searched through operators that do not move elements. If an operator on the way moves elements, the
-    result is (None, description of this operator).
+    If no layer makes the data, the result is (None, ''). If the search comes to another operator without a layer, or to
+    an operator with several inputs from nodes, the result is (None, description of this operator).
     """
     node = nodes[source]
     while node.layer is None:
@@ -175,10 +176,10 @@ def _producer(nodes: dict[int, WorkloadNode], source: int) -> tuple[int | None, 
 
 
 def _window_text(layer: Layer, operand: str, axis: str) -> tuple[str, str | None, int, int] | None:
-    """(Data dimension, kernel loop, stride, dilation) of the window of an operand along an axis.
+    """Tuple (data dimension, kernel loop, stride, dilation) of the window of an operand along an axis.
 
-    The data dimension is '' if the axis is itself a dimension of the operand. The result is None if there is no window,
-    or more than one.
+    The result is ('', None, 1, 1) if the axis is itself a dimension of the operand, and None if there is no window, or
+    more than one.
     """
     dimensions = dict(layer.operand_dimensions)[operand]
     if axis in dimensions:
@@ -237,7 +238,9 @@ def _misfits(producer: ChainLayer, reader: ChainLayer) -> Iterator[str]:
 
 
 def _link_faults(workload: Workload, core: Core, layers: list[ChainLayer]) -> Iterator[Problem]:
-    """Problems with layers that cannot pass tensors to each other, because their operands lie in different memories."""
+    """Problems with the memories of the layers of a chain. Layers must not give `memory_reach`. They need the same
+    memory operands, and one outermost memory for inputs and outputs, through which stacks pass tensors.
+    """
     roles = {"inputs": set[str](), "outputs": set[str](), "weights": set[str]()}
     for entry in layers:
         link = dict(entry.constraints.memory_operand_links)

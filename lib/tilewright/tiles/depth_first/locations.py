@@ -1,7 +1,8 @@
 """Memories of tensors, weights and kept data of a stack, and kinds of tiles with equal cost (DeFiNES, section IV).
 
-Data lie in the innermost memory that has enough room and only one instance. One instance is needed, because one part of
-the array reads data that another part computed.
+Tensors and kept data lie in the innermost memory that has enough room and only one instance. Memories with several
+instances are not used for these data, because one part of the array reads data that another part computed. Weights lie
+in the innermost memory that has enough room. If no memory is suitable, the outermost one is used.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,7 +44,7 @@ class MemoryPlaces:
 
     @cached_property
     def exist_once(self) -> tuple[bool, ...]:
-        """True if each memory has one instance."""
+        """Truth value for each memory: True if the memory has only one instance."""
         return tuple([instance_count(self.chain.core, k) == 1 for k in range(len(self.chain.core.memories))])
 
     @property
@@ -52,13 +53,17 @@ class MemoryPlaces:
         return self.outputs[-1]
 
     def for_input(self, bits: int) -> int:
-        """Innermost memory with room for the input of a layer; the outermost memory if no memory has room."""
+        """Innermost memory of inputs that has only one instance and has room for the input of a layer, which takes
+        `bits` bits. The result is the outermost memory of inputs if there is no such memory.
+        """
         return self._lowest(self.inputs, bits)
 
     def for_output(self, bits: int, input_bits: int, input_memory: int | None) -> int:
-        """Innermost memory with room for the output of a layer.
+        """Innermost memory of outputs that has only one instance and has room for the output of a layer, which takes
+        `bits` bits. The result is the outermost memory of outputs if there is no such memory.
 
-        If this memory also holds the input of the layer, it must have room for both.
+        The memory `input_memory` (None for no memory) also holds the input of the layer, which takes `input_bits` bits.
+        This memory must therefore have room for both.
         """
         for k in self.outputs:
             needed = bits + (input_bits if k == input_memory else 0)
@@ -67,7 +72,9 @@ class MemoryPlaces:
         return self.outputs[-1]
 
     def for_kept(self, bits: int) -> int:
-        """Innermost memory with room for kept data, among the memories that hold both inputs and outputs."""
+        """Innermost memory that has only one instance and has room for `bits` bits of kept data, among the memories
+        that hold both inputs and outputs. The result is the outermost of these memories if there is no such memory.
+        """
         return self._lowest(tuple([k for k in self.outputs if k in self.inputs]), bits)
 
     def _lowest(self, memories: tuple[int, ...], bits: int) -> int:
@@ -85,12 +92,12 @@ class Stack:
 
     @cached_property
     def input_bits(self) -> tuple[int, ...]:
-        """[layer] Number of bits of all elements at one position of the layer's input."""
+        """Number of bits of all elements at one position of each layer's input."""
         return tuple([entry.input_bits for entry in self._layers])
 
     @cached_property
     def output_bits(self) -> tuple[int, ...]:
-        """[layer] Number of bits of all elements at one position of the layer's output."""
+        """Number of bits of all output elements at one position, for each layer."""
         return tuple([entry.output_bits for entry in self._layers])
 
     @cached_property
@@ -108,7 +115,7 @@ class Stack:
 
     @property
     def row_width(self) -> tuple[int, ...]:
-        """[layer] Number of positions of the layer's input along x, for the whole image."""
+        """Number of positions of each layer's input along x, for the whole image."""
         return tuple([entry.x.input_size for entry in self._layers])
 
 
@@ -122,10 +129,10 @@ class KeptPlaces:
 
 
 def live_bits(stack: Stack, x: AxisTile, y: AxisTile, kept_bits: tuple[int, ...] = ()) -> int:
-    """Largest number of bits that are live at any time.
+    """Largest number of bits that are live at any time while a tile runs through the stack.
 
-    Live data are the input and the output of a layer, and the data that earlier layers have kept. `kept_bits` has the
-    kept bits of each layer's input. Kept data of the stack's input do not count, as in DeFiNES.
+    Live data are the input and the output of the running layer, and the data that earlier layers have kept. `kept_bits`
+    has the kept bits of each layer's input. Kept data of the stack's input do not count, as in DeFiNES.
     """
     most = stack.tensor_bits(0) * x.made[0] * y.made[0]
     kept = 0
@@ -146,11 +153,14 @@ def kept_places(
     kept: tuple[tuple[int, ...], tuple[int, ...]],
     keeps: tuple[bool, bool],
 ) -> KeptPlaces:
-    """Memories with room for columns, rows and weights in addition to the largest live tensors of a tile.
+    """Memories in which a tile keeps columns, rows and weights. Each memory has room for its kept data, and also for
+    the largest live tensors of the tile if these can lie in this memory. If no memory has room, the outermost memory is
+    taken.
 
-    `column_y` gives the height of columns. `kept` has the numbers of columns and rows of each layer's input that the
-    tile reads again. For a first tile, it has the numbers that the next tile reads again. `keeps` says whether columns
-    are kept, and whether rows are kept.
+    The tile is `x` along the first axis and `y` along the second axis. `column_y` gives the height of kept columns.
+    `kept` is a pair of tuples with one number for each layer: the numbers of columns and the numbers of rows of the
+    layer's input that the tile reads again. The first tile reads nothing again; its numbers are those that the next
+    tile reads again. `keeps` has two truth values: True if columns are kept, and True if rows are kept.
     """
     places, layers = stack.places, range(len(stack.input_bits))
     live = live_bits(stack, x, y)
@@ -200,8 +210,8 @@ MODES: dict[str, tuple[bool, bool]] = {
     "h-cached-v-recompute": (True, False),
     "fully-cached": (True, True),
 }
-"""Pair of truth values of each mode: whether columns that a neighbouring tile needs are kept, and whether such rows are
-kept.
+"""Two truth values for each mode. The first is True if columns that a neighbouring tile needs are kept; the second is
+True if such rows are kept.
 
 Columns and rows that are not kept are computed again.
 """
@@ -219,12 +229,14 @@ class TileKind:
     rows_from: int | None
     rows_to: int | None
     weights: int | None
-    """Outermost memory from which these tiles read weights; None for stacks without weights."""
+    """Index of the memory from which tiles of this kind read weights; None for stacks without weights. The first tile
+    of a stack reads the weights from the outermost memory instead.
+    """
 
 
 @dataclass(frozen=True)
 class _Row:
-    """Row of tiles, described by the numbers that determine the memories of its data."""
+    """Row of tiles, described by the numbers that determine in which memories its data lie."""
 
     y: AxisTile
     column_y: AxisTile
@@ -258,9 +270,8 @@ def tile_kinds(stack: Stack, tile: tuple[int, int], mode: str, reading: Reading)
 
 
 def _kept(tiles: Sequence[AxisTile], place: int) -> tuple[int, ...]:
-    """[layer] Number of input positions that a tile reads again.
-
-    For the first tile, it is the number that the second tile reads again.
+    """Number of positions of each layer's input that tile number `place` reuses from the tile before it. For the first
+    tile, the result is the number that the second tile reuses.
     """
     tile = tiles[place]
     if tile.is_first and place + 1 < len(tiles):
@@ -269,7 +280,10 @@ def _kept(tiles: Sequence[AxisTile], place: int) -> tuple[int, ...]:
 
 
 def _places_of_row(stack: Stack, columns: Sequence[AxisTile], row: _Row, keeps: tuple[bool, bool]) -> list[KeptPlaces]:
-    """[column] Memories in which each tile of a row would keep data. Equal tiles are computed only once."""
+    """Memories in which the tiles of one row would keep their data if neighbouring tiles did not influence the choice.
+    The list has one result for each tile, in the order of `columns`. Equal tiles are computed only once. `keeps` has
+    two truth values: True if columns are kept, and True if rows are kept.
+    """
     known: dict[tuple[AxisTile, tuple[int, ...]], KeptPlaces] = {}
     found = []
     for place, x in enumerate(columns):
@@ -288,10 +302,15 @@ def _row_kinds(
     weights: int | None,
     reading: Reading,
 ) -> Iterator[tuple[TileKind, int]]:
-    """Pairs (kind, number of tiles of this kind) of a row of tiles.
+    """Pairs (kind, number of tiles of this kind) for the tiles of one row.
 
-    Two neighbouring tiles can choose different memories for the columns between them. The outer memory is then taken,
-    unless the reading of the model says that the last tile decides.
+    `columns` are the tiles of the row along x, and `y` is the row itself, as a tile along y. `places` has, for each
+    tile in `columns`, the memories in which it would keep data. `rows` is the pair (memory from which kept rows are
+    read, memory to which kept rows are written). `weights` is the memory of the weights.
+
+    Two neighbouring tiles can choose different memories for the columns that the first tile keeps for the second tile.
+    The outer one of these memories is then taken. If the reading has `last_tile_decides`, the memory that the second
+    tile chooses is taken instead.
     """
     counts: dict[TileKind, int] = {}
     for place, x in enumerate(columns):

@@ -1,8 +1,9 @@
-"""Best depth-first schedule of a chain over all tile sizes, modes and cuts, with a proof
-(docs/tiles.md#optimal-depth-first-schedules).
+"""Best depth-first schedule of a chain over all tile sizes, modes and cuts, with a proof that no schedule of the space
+is better (docs/tiles.md#optimal-depth-first-schedules).
 
-The bounds of all tiles of a stack are computed together. They exclude tiles that cannot be part of a schedule better
-than the best known one. The other tiles are costed, the most promising ones first, until no tile is left.
+Lower bounds are computed for all tile sizes of a stack together. These bounds exclude tile sizes that cannot be part of
+a schedule better than the best known one. The costs of the other tile sizes are computed, the most promising ones
+first, until each tile size has a cost or is excluded.
 """
 
 import heapq
@@ -24,30 +25,37 @@ from tilewright.tiles.depth_first.schedule import DepthFirstSchedule, ScheduledS
 from tilewright.tiles.depth_first.stack_cost import StackModel
 
 FIRST_TILES = 64
-"""Number of tile sizes of a stack whose bounds are computed first. Each further batch has twice as many sizes."""
+"""Size of the first batch: the number of tile sizes whose quick bounds are refined first. Each further batch has twice
+as many tile sizes as the batch before it.
+"""
 TILES_COSTED_AHEAD = 12
 """Largest number of tile sizes per mode that are costed for the whole chain before all bounds are known."""
 
 
 @dataclass(frozen=True)
 class _Stream:
-    """Tile sizes of a stack in one mode that could be part of a better schedule, the most promising size first."""
+    """Tile sizes of a stack in one mode that could be part of a schedule better than the best known one, the most
+    promising size first.
+
+    The attributes are arrays with one entry for each tile size. The index of an entry is called `place`.
+    """
 
     bound: np.ndarray
-    """[place] Lower bound of the value of all schedules that contain the stack with this tile size.
+    """Lower bound of the objective over all schedules that contain the stack with a tile size, as an array with one
+    bound for each tile size.
 
-    It uses the bounds of other stacks that were known when the stream was made.
+    The bound uses the bounds of other stacks that were known when the stream was made.
     """
     energy_pj: np.ndarray
-    """[place] Lower bound of the energy of the stack, in pJ."""
+    """Lower bound of the energy of the stack in pJ, for each tile size."""
     latency_cycles: np.ndarray
-    """[place] Lower bound of the latency of the stack, in cycles."""
+    """Lower bound of the latency of the stack in cycles, for each tile size."""
     tile: np.ndarray
-    """[place, 2] Width and height of the tile."""
+    """Tile sizes, as an array [place, 2]. Each row has the width and the height of one tile size."""
 
 
 def _merged(streams: list[_Stream], value: float) -> _Stream:
-    """One stream with the tiles of `streams` whose bound is below `value`."""
+    """Stream of all tile sizes in `streams` that have a bound below `value`, the least bound first."""
     empty = _Stream(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros((0, 2), int))
     all_of = [empty, *streams]
     bound = np.concatenate([one.bound for one in all_of])
@@ -78,8 +86,10 @@ class _Search:
     _streams: dict[tuple[int, int, int], _Stream] = field(default_factory=dict)
     _fronts: dict[Layers, list[Costed]] = field(default_factory=dict)
     _heap: list[tuple[float, int, int, int, int]] = field(default_factory=list)
-    """Entries (bound of all schedules with the stack, first layer, last layer, mode, place in the stream). The mode is
-    -1 for a stack that is not divided into tiles yet.
+    """Heap of tuples (bound, first layer, last layer, mode, place). The bound holds for all schedules that contain the
+    stack with this tile size; `place` is the index of the tile size in the stream of the mode.
+
+    The mode is -1 for a stack whose tile sizes are not bounded yet.
     """
 
     @property
@@ -87,7 +97,8 @@ class _Search:
         return len(self.model.chain.layers)
 
     def run(self, seconds: float, advance: Callable[[int], None]) -> float:
-        """Run the search. Returns a lower bound of the value of all schedules."""
+        """Search until the best schedule is proven, `seconds` have passed, or Ctrl-C ends the search. Returns a lower
+        bound of the objective over all schedules."""
         end = time.monotonic() + seconds
         stacks = [(first, last) for first in range(self._count) for last in range(first, self._count)]
         self._floors = {layers: stack_floor(self.model.chain, *layers) for layers in stacks}
@@ -107,7 +118,9 @@ class _Search:
         return min(self.value, self._heap[0][0]) if self._heap else self.value
 
     def _look(self, advance: Callable[[int], None]) -> None:
-        """Refine the entry of the heap with the least bound. The entry stays on the heap until it is refined."""
+        """Refine the entry of the heap with the least bound. If the bounds of other stacks have improved, raise the
+        bound of the entry. Otherwise, compute the bounds for all tile sizes of the stack if the entry has no tile size,
+        or the cost of the stack if the entry has one. The entry leaves the heap only after it is refined."""
         known, first, last, mode, place = self._heap[0]
         bound = self._bound((first, last), mode, place)
         if bound > known:  # the bounds of other stacks have improved since the entry was added
@@ -124,15 +137,18 @@ class _Search:
         heapq.heapify(self._heap)
 
     def _push(self, layers: Layers, mode: int, place: int) -> None:
-        """Add an entry to the heap: a whole stack, or a stack with one tile size in a mode. If the stream has no tile
-        at `place`, nothing is added.
-        """
+        """Add an entry for the stack `layers` to the heap. If `mode` is -1, the entry has no tile size. Otherwise, it
+        has the tile size with index `place` in the stream of this mode; if the stream has no such index, no entry is
+        added."""
         if mode < 0 or place < len(self._streams[(*layers, mode)].tile):
             heapq.heappush(self._heap, (self._bound(layers, mode, place), *layers, mode, place))
 
     def _bound(self, layers: Layers, mode: int, place: int) -> float:
-        """Lower bound of the value of all schedules that contain a stack. If `mode` is not -1, the stack has one tile
-        size in this mode.
+        """Lower bound of the objective over all schedules that contain the stack `layers`.
+
+        If `mode` is -1, the bound covers all modes and tile sizes of the stack. Otherwise, it covers one of them:
+        `mode` is the index of the mode, and `place` is the index of the tile size in the stream of the stack in this
+        mode.
         """
         if mode < 0:
             return float(self._completed(layers, *self._floors[layers]))
@@ -145,7 +161,7 @@ class _Search:
         return self.model.chain.layers[layer].window(axis).output_size
 
     def _completed(self, layers: Layers, energy_pj: Any, latency_cycles: Any) -> Any:
-        """Lower bound of the value of all schedules in which the stack `layers` has this energy and latency."""
+        """Lower bound of the objective over all schedules in which the stack `layers` has this energy and latency."""
         before, after = self._least(0, layers[0]), self._least(layers[1] + 1, self._count)
         powers = OBJECTIVES[self.objective]
         return powers.value(energy_pj + before[0] + after[0], latency_cycles + before[1] + after[1])
@@ -164,7 +180,8 @@ class _Search:
         return least[-1]
 
     def _open(self, layers: Layers) -> None:
-        """Bound all tiles of a stack. Make one stream per mode of the tiles that can be part of a better schedule."""
+        """Compute bounds for all tile sizes of a stack. Make one stream per mode, with the tile sizes that can be part
+        of a better schedule, and add each stream to the heap."""
         least = [(math.inf, math.inf)]
         for place, mode in enumerate(self.space.modes):
             self._streams[(*layers, place)] = stream = self._stream(layers, mode)
@@ -180,9 +197,12 @@ class _Search:
         self.bounded.append(layers)
 
     def _stream(self, layers: Layers, mode: str) -> _Stream:
-        """Stream of the tiles of a stack in a mode that can be part of a better schedule. Quick bounds order the tiles
-        and exclude most of them. The bounds of the other tiles are refined in growing batches. For the whole chain, the
-        most promising tiles are costed between batches, because a good schedule excludes most of the remaining tiles.
+        """Stream of a stack in one mode, with the tile sizes that can be part of a better schedule.
+
+        Quick bounds order the tile sizes and exclude most of them. The bounds of the other tile sizes are refined in
+        growing batches. If the stack is the whole chain, the cost of the most promising tile size is computed after
+        each of the first TILES_COSTED_AHEAD batches. The reason is that a good schedule excludes most of the remaining
+        tile sizes.
         """
         chain, is_all = self.model.chain, layers == (0, self._count - 1)
         sizes = (self.space.sizes(0, self._size(layers[1], 0)), self.space.sizes(1, self._size(layers[1], 1)))
@@ -210,7 +230,8 @@ class _Search:
         return _merged(found, self.value)
 
     def _bounded(self, layers: Layers, mode: str, tiles: np.ndarray, known: StackBounds) -> _Stream:
-        """Stream of those tiles in `tiles` that can be part of a better schedule."""
+        """Stream of those tile sizes in `tiles` that can be part of a schedule better than the best known one. `known`
+        has bounds [layer, tile size] that were computed earlier."""
         powers, floor = OBJECTIVES[self.objective], self._floors[layers]
 
         def values(energy_pj: np.ndarray, latency_cycles: np.ndarray) -> np.ndarray:
@@ -263,7 +284,7 @@ class _Search:
 
 
 def _front(found: list[tuple[float, float, tuple[Costed, ...]]]) -> list[tuple[float, float, tuple[Costed, ...]]]:
-    """Pareto front of schedules of the first layers, by energy and latency. Of equal schedules, the first is kept."""
+    """Pareto front, by energy and latency, of the schedules in `found`. Of equal schedules, the first is kept."""
     kept: list[tuple[float, float, tuple[Costed, ...]]] = []
     for label in sorted(found, key=lambda one: one[:2]):
         if not kept or label[1] < kept[-1][1]:
@@ -278,10 +299,12 @@ def find_optimum(
     seconds: float = math.inf,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Optimum:
-    """Best schedule of a space, with a lower bound. After `seconds` or Ctrl-C, it is the best schedule found so far.
+    """Best schedule of a space, with a lower bound of the objective over all schedules of the space. If the search ends
+    early, after `seconds` or by Ctrl-C, the result has the best schedule found so far.
 
-    `options` are the options of the search for mappings of the layers of tiles. Raises InputError if the proofs of the
-    bounds do not cover the chain. Raises MappingError if no mapping fits for any of the tried schedules.
+    `options` are the options of the search for mappings of the layers of tiles. `advance` is called with 1 after steps
+    of the search, to show progress. Raises InputError if the proofs of the bounds do not cover the chain. Raises
+    MappingError if every schedule that was tried has a layer for which no mapping fits.
     """
     check_boundable(model.chain, options.profile)
     search = _Search(model, space, options.objective)

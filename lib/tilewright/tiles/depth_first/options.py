@@ -1,6 +1,6 @@
-"""Options of a depth-first schedule: options of the search for mappings, and the reading of the model.
+"""Options of a depth-first schedule: options of the search for mappings, and the reading of the depth-first model.
 
-A reading is a variant of the rules.
+Here, a reading is a variant of the rules by which the model computes the cost of a schedule.
 """
 
 from dataclasses import dataclass
@@ -18,27 +18,29 @@ ReadingName = Literal["tilewright", "defines"]
 class Reading:
     """Reading of the depth-first model: a variant of its rules.
 
-    docs/tiles.md#depth-first-schedules explains how the readings differ, and states how much their results differ.
+    docs/tiles.md#depth-first-schedules explains the differences between the readings, and how much their results
+    differ.
     """
 
     name: ReadingName
     counts_offloading: bool
-    """True if moving the last outputs of a tile out of the array and the inner memories takes extra time."""
+    """True if it takes extra time to move the last outputs of a tile out of the array and the inner memories."""
     time_passes_on_used_ports: bool
-    """True if each hop of a copy delays the next hops. If not, a hop that writes through a port which the copy has used
-    before delays nothing.
+    """True if each hop of a copy starts after the end of the hop before it. If False, a hop starts together with the
+    hop before it if that hop writes through a port that the copy has already used.
     """
     kept_columns_have_all_rows: bool
-    """True if a memory for kept columns must have room for the full height of the tile that keeps them, even if rows
-    are recomputed.
+    """True if kept columns need room for the full height of their tile, including rows that other tiles compute, too.
+    If False, kept columns need room only for the height that the tile would have if rows were kept.
     """
     last_tile_decides: bool
-    """True if the last of several tiles that share kept data chooses their memory.
-
-    Otherwise, the tile that needs most room chooses it.
+    """True if the last of several tiles that share kept data chooses the memory of these data. Otherwise, each of these
+    tiles proposes a memory, and the outermost of the proposed memories is taken.
     """
     own_tile_costs: bool
-    """True if tiles are costed with the accesses and the loading of ZigZag of 2022, instead of the model profile."""
+    """True if the rules of the ZigZag version of 2022 give the accesses and the loading of tiles. False if the rules of
+    the model profile give them.
+    """
 
 
 DEFAULT = Reading("tilewright", True, True, True, False, False)
@@ -55,16 +57,20 @@ class LayerOptions(LomaParameters, BoundaryParameters, SpatialParameters, Goal):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TileOptions(LayerOptions):
-    """Options of the search for mappings of the layers of tiles, and of the rules of depth-first schedules."""
+    """Options of depth-first schedules: the options of the search for mappings of the layers of tiles, and the rules of
+    the schedules.
+    """
 
     reading: ReadingName = "tilewright"
     """Rules of depth-first schedules. tilewright: the rules of tilewright. defines: the rules of DeFiNES, with the
-    costs that DeFiNES computes for tiles; `model` and `objective` then have no effect."""
+    costs that DeFiNES computes for tiles; `model` and `objective` then have no effect.
+    """
 
     def without_effect(self) -> dict[str, str]:
         """Reasons why options have no effect, by name of the option.
 
-        If the reading has its own costs of tiles, some options have none.
+        If the chosen reading of the model (`reading`) has its own costs of tiles, the options `model` and `objective`
+        have no effect.
         """
         found = super().without_effect()
         if READINGS[self.reading].own_tile_costs:

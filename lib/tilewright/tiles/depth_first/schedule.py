@@ -12,7 +12,7 @@ from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.cost.breakdown import latency_terms
 from tilewright.cost.energy_terms import energy_term_names
-from tilewright.cost.latency_terms import further_latency_terms, latency_term_names
+from tilewright.cost.latency_terms import added_latency_terms, latency_term_names
 from tilewright.cost.ledger import ACCESSES
 from tilewright.hardware.core import FH, FL, TH, TL, Core
 from tilewright.mapping.constraints import Mapping, MappingConstraints
@@ -32,10 +32,9 @@ from tilewright.workload.layer import Layer
 
 
 class TileSearch:
-    """Costs of the tiles of a chain.
+    """Costs of the tiles of a chain. The mapping of each layer of a tile is searched once, and the result is stored.
 
-    The mapping of each layer of a tile is searched once, and the result is kept. An object must not be used by several
-    threads.
+    An object must not be used by several threads.
     """
 
     def __init__(self, chain: Chain, options: TileOptions, reading: Reading) -> None:
@@ -48,8 +47,7 @@ class TileSearch:
         return len(self._known)
 
     def __call__(self, problem: TileProblem) -> Ledger | None:
-        """Ledger of the best mapping of a layer of a tile; None if no mapping fits.
-
+        """Ledger (energy, accesses and cycles) of the best mapping of a layer of a tile; None if no mapping fits.
         Callers must not change the ledger, because later calls return the same object.
         """
         if problem not in self._known:
@@ -67,7 +65,7 @@ class TileSearch:
 def best_ledger(
     layer: Layer, core: Core, constraints: MappingConstraints, options: LayerOptions, reading: Reading = DEFAULT
 ) -> Ledger | None:
-    """Ledger of the best mapping of a layer on a core; None if no mapping fits."""
+    """Ledger (energy, accesses and cycles) of the best mapping of a layer on a core; None if no mapping fits."""
     best: Ledger | None = None
     try:
         for prepared in _prepared(layer, core, constraints, options):
@@ -82,7 +80,7 @@ def best_ledger(
 def _prepared(
     layer: Layer, core: Core, constraints: MappingConstraints, options: LayerOptions
 ) -> Iterator[PreparedProblem]:
-    """Layer on a core, prepared for the cost model, once for each possible spatial mapping."""
+    """Mapping problems of a layer on a core, ready for the cost model: one for each possible spatial mapping."""
     links = constraints.memory_operand_links
     count, mixed = options.spatial_count(False), options.enable_mix_spatial_mapping
     even = constraints.temporal_mapping_type or options.temporal_mapping_type
@@ -127,7 +125,9 @@ def _own_core(chain: Chain, place: int, ends: tuple[int, int, int | None]) -> Co
 
 
 def _ledger(prepared: PreparedProblem, order) -> Ledger:  # type: ignore[no-untyped-def]
-    """Ledger of one mapping."""
+    """Ledger (energy, accesses and cycles) of the mapping that runs the loops of a prepared problem in the order
+    `order`.
+    """
     workspace = workspace_of(prepared, order, None)
     ledger = Ledger(float(workspace["totals"][0]), mac_count=prepared.layer.mac_count)
     terms = energy_term_names(prepared.core)
@@ -142,9 +142,9 @@ def _ledger(prepared: PreparedProblem, order) -> Ledger:  # type: ignore[no-unty
 def _defines_ledger(cost) -> Ledger:  # type: ignore[no-untyped-def]
     prepared = cost.problem
     arrays = prepared.arrays
-    if terms := further_latency_terms(prepared.core):
+    if terms := added_latency_terms(prepared.core):
         problem = Problem(
-            "the reading `defines` does not support latency terms of plug-ins",
+            "the reading `defines` supports neither waiting nor latency terms of plug-ins",
             prepared.core.name,
             value=", ".join(terms),
         )
@@ -161,7 +161,9 @@ def _defines_ledger(cost) -> Ledger:  # type: ignore[no-untyped-def]
 
 
 def _add_accesses(ledger: Ledger, prepared: PreparedProblem, words: np.ndarray) -> None:
-    """Add the accesses of a mapping and their energy to the ledger, by memory and operand."""
+    """Add the word accesses of a mapping, and the energy of these accesses, to the ledger, by memory and operand.
+    `words` has the numbers of accesses: array [operand, level, direction].
+    """
     levels, counts = prepared.arrays["level_memory"].tolist(), prepared.arrays["level_count"].tolist()
     for o, operand in enumerate(prepared.layer.operands):
         for m in range(counts[o]):
@@ -219,12 +221,17 @@ class DepthFirstSchedule:
 
     @property
     def latency_cycles(self) -> float:
-        """Latency in cycles: the sum over all tiles and copies, which run one after another."""
+        """Latency in cycles: the sum of the latencies of all layers of all tiles, and of all groups of copies. The
+        copies of a group run at the same time; layers and groups run one after another. Off-loading is counted only if
+        the reading counts it.
+        """
         return self.ledger.latency_cycles(self.reading.counts_offloading)
 
     @property
     def repeated_macs(self) -> int:
-        """Number of multiply-accumulates that tiles compute again, beyond those of the layers."""
+        """Number of repeated multiply-accumulates: the number that all tiles perform together, minus the number that
+        the layers perform if they are not cut into tiles.
+        """
         return self.ledger.mac_count - sum(entry.layer.mac_count for entry in self.chain.layers)
 
     def row(self) -> JsonObject:
@@ -293,10 +300,11 @@ def schedules_of(
     options: TileOptions,
     advance: Callable[[int], None] = lambda _: None,
 ) -> tuple[DepthFirstSchedule, ...]:
-    """Schedules with their costs, one for each point. Equal layers of tiles are searched only once for all points.
+    """Schedules with their costs, one for each point. If layers of tiles are equal, also at different points, their
+    mapping is searched only once.
 
     `cuts` are the names of the layers after which a stack ends; a stack always ends after the last layer. Raises
-    InputError if the network is no chain, and for unknown names and sizes below 1. Raises MappingError if no mapping
+    InputError if the network is not a chain, and for unknown names and sizes below 1. Raises MappingError if no mapping
     fits for a layer of a tile.
     """
     model = stack_model(problem, options)
@@ -324,7 +332,10 @@ def stack_model(problem: tuple[Workload, Core, Mapping], options: TileOptions) -
 
 
 def stacks_of(chain: Chain, cuts: Sequence[str], points: Sequence[Point]) -> list[tuple[int, int]]:
-    """Stacks as pairs (first layer, last layer). Raises InputError with all problems in `cuts` and `points`."""
+    """Stacks of a chain, as pairs (index of the first layer, index of the last layer). `cuts` are the names of the
+    layers after which a stack ends. Raises InputError with all wrong names in `cuts`, and all wrong modes and tile
+    sizes in `points`.
+    """
     names = [entry.layer.name for entry in chain.layers]
     problems = [
         Problem("no such layer to cut after", path="cut", value=repr(name), nearest=nearest_name(name, names[:-1]))
@@ -332,7 +343,7 @@ def stacks_of(chain: Chain, cuts: Sequence[str], points: Sequence[Point]) -> lis
         if name not in names
     ]
     problems += [
-        Problem("nothing follows this layer, so no stack can be cut off after it", path="cut", value=repr(name))
+        Problem("this is the last layer, so there is no cut after it", path="cut", value=repr(name))
         for name in cuts
         if names and name == names[-1]
     ]

@@ -19,14 +19,14 @@ from tilewright.tiles.depth_first.locations import MemoryPlaces, Stack, TileKind
 from tilewright.tiles.depth_first.options import Reading
 
 LATENCY_PARTS = ("ideal", "spatial_stall", "temporal_stall", "onloading", "offloading", "drain", "copies")
-"""Parts of the latency in cycles: ideal use of the array, idle units, waiting for transfers, loading before a layer of
-a tile, off-loading after it, drain, and copies between layers.
+"""Parts of the latency in cycles. They are: ideal use of the array, idle units, waiting for transfers, loading before a
+layer of a tile, off-loading after it, drain, and copies between layers.
 """
 COPY = "copy"
-"""Cause of accesses that copies between memories make. All other causes are operands of layers."""
+"""Cause of the accesses by copies between memories. All other causes are operands of layers."""
 Key = TypeVar("Key")
 Cause = tuple[str, str]
-"""Memory and cause of accesses, as (name of the memory, operand of a layer or COPY)."""
+"""Pair (name of a memory, cause of accesses to this memory). The cause is an operand of a layer, or COPY."""
 
 
 @dataclass
@@ -35,7 +35,8 @@ class Ledger:
 
     energy_pj: float = 0.0
     terms_pj: dict[str, float] = field(default_factory=dict)
-    """Energy in pJ by term, without the energy of memory accesses. An example is the energy of multiply-accumulates."""
+    """Energy in pJ by term, such as the energy of multiply-accumulates. The energy of memory accesses is not included.
+    """
     memory_pj: dict[Cause, float] = field(default_factory=dict)
     read_words: dict[Cause, float] = field(default_factory=dict)
     written_words: dict[Cause, float] = field(default_factory=dict)
@@ -44,7 +45,7 @@ class Ledger:
     tile_count: int = 0
 
     def add(self, other: "Ledger", times: int = 1) -> None:
-        """Add `times` times the numbers of another ledger."""
+        """Add the numbers of another ledger, multiplied by `times`."""
         self.energy_pj += other.energy_pj * times
         self.mac_count += other.mac_count * times
         self.tile_count += other.tile_count * times
@@ -55,7 +56,9 @@ class Ledger:
         _add(self.cycles, other.cycles, times)
 
     def accesses(self, cause: str) -> list[JsonObject]:
-        """Energy and words by memory and cause, as JSON values. `cause` is the name of the key for the cause."""
+        """Energy, words read and words written, for each pair (memory, cause), as JSON values. `cause` is the JSON key
+        under which each object has its cause.
+        """
         return [
             {
                 "memory": memory,
@@ -68,7 +71,9 @@ class Ledger:
         ]
 
     def latency_cycles(self, with_offloading: bool = True) -> float:
-        """Latency in cycles: the sum of its parts. Off-loading is not counted in the reading of DeFiNES."""
+        """Latency in cycles: the sum of its parts. If `with_offloading` is false, as with the rules of DeFiNES,
+        off-loading is left out.
+        """
         left_out = 0.0 if with_offloading else self.cycles["offloading"]
         return sum(self.cycles.values()) - left_out
 
@@ -80,7 +85,7 @@ def _add(mine: dict[Key, float], theirs: dict[Key, float], times: int) -> None:
 
 @dataclass(frozen=True)
 class HopSide:
-    """One side of a hop: the port of a memory that is read or written."""
+    """One side of a hop: the memory port that is read or written."""
 
     memory: int
     port: tuple[int, int]
@@ -90,16 +95,15 @@ class HopSide:
     word_pj: float
 
     def words(self, bits: int) -> float:
-        """Number of full-width words that `bits` need.
-
-        It can have a fraction, because the last access can be as narrow as the port allows.
+        """Number of full-width words for `bits` bits. It can be fractional, because the last access can be as narrow as
+        the port allows.
         """
         return math.ceil(bits / self.narrow_bits) * (self.narrow_bits / self.wide_bits)
 
 
 @dataclass(frozen=True)
 class Hop:
-    """Hop of data from one memory to the next."""
+    """Transfer of data from one memory to the next, as a part of a copy."""
 
     read: HopSide
     write: HopSide
@@ -118,18 +122,20 @@ class Copy:
 
     @property
     def path(self) -> tuple[int, ...]:
-        """Memories on the way, from source to destination."""
+        """Indexes of the memories through which the data pass, including the source and the destination; () for a copy
+        without hops.
+        """
         return (self.hops[0].read.memory, *[hop.write.memory for hop in self.hops]) if self.hops else ()
 
 
 @dataclass(frozen=True)
 class CopyCost:
-    """Cost of copies that run together."""
+    """Cost of several copies that run at the same time. Each copy moves data from one memory to another."""
 
     energy_pj: float
     latency_cycles: int
     words: tuple[tuple[int, float, float], ...]
-    """Tuples (memory, words read, words written)."""
+    """Tuples (index of a memory, number of words read, number of words written)."""
 
 
 @lru_cache(maxsize=4096)
@@ -137,8 +143,8 @@ def hops_between(core: Core, source_operand: str, source: int, operand: str, tar
     """Hops from the memory `source`, which holds data as `source_operand`, to the memory `target`, which holds them as
     `operand`.
 
-    If both memories hold one of the two operands, the path goes along the memories of this operand. If not, the path
-    goes through the lowest memory above the source that holds both operands.
+    If one of the two operands has both memories in its hierarchy, the path goes along the memories of this operand.
+    Otherwise, the path goes through the innermost memory that holds both operands and is not below the source.
     """
     if source == target:
         return ()
@@ -167,8 +173,9 @@ def _straight(core: Core, operand: str, chain: tuple[int, ...], source: int, tar
 def _link(core: Core, operand: str, memory: int, direction: int) -> HopSide:
     """Side of a hop: the port through which data leave or enter a memory.
 
-    If the memory has no port for this operand and direction, another reading (or writing) port of the operand is taken,
-    and then one of another operand. Raises MappingError if there is none.
+    If the memory has no port for this operand and direction, another port of the operand for the same kind of access
+    (read or write) is taken. If the operand has no such port, a port of another operand for this kind of access is
+    taken. Raises MappingError if the memory has no port for this kind of access.
     """
     held = core.memories[memory]
     reads = direction in (TL, TH)
@@ -185,10 +192,14 @@ def _link(core: Core, operand: str, memory: int, direction: int) -> HopSide:
 
 
 def cost_of_copies(copies: Sequence[Copy], time_passes_on_used_ports: bool) -> CopyCost:
-    """Cost of copies that share ports. The latency is the time until the last port is done.
+    """Cost of copies that start at the same time and share ports. The latency is the time until the last port has
+    finished.
 
-    The hops of a copy run one after another. Each port is done at the later of two times. The first is the start of its
-    first use plus its total busy time. The second is the end of its last transfer if ports were not shared.
+    The hops of a copy run one after another. If `time_passes_on_used_ports` is false, a hop that writes through a port
+    that the copy has already used runs at the same time as the next hop.
+
+    Each port finishes at the later of two times. The first is the start of its first use plus its total busy time. The
+    second is the time at which its last transfer would end if ports were not shared.
     """
     energy = 0.0
     words: dict[int, list[float]] = {}
@@ -222,16 +233,16 @@ class TileProblem:
 
     layer: int
     made: tuple[int, int]
-    """Numbers of output positions of the layer, along (x, y)."""
+    """Numbers of output positions that the tile makes, along (x, y)."""
     read: tuple[int, int]
-    """Numbers of input positions of the layer, along (x, y)."""
+    """Numbers of positions of the layer's input that the tile reads, along (x, y)."""
     input_memory: int
     output_memory: int
     weight_memory: int | None
 
 
 TileCosts = Callable[[TileProblem], Ledger | None]
-"""Function that returns the ledger of the best mapping of a layer of a tile; None if no mapping fits."""
+"""Function from a layer of a tile to the ledger of its best mapping; None if no mapping fits."""
 
 
 @dataclass(frozen=True)
@@ -287,9 +298,11 @@ class StackModel:
         return total
 
     def steps(self, stack: Stack, kind: TileKind, weights_from_top: bool) -> Iterator[LayerStep]:
-        """Layers of a tile in order, with the memories of their data.
+        """Steps of a tile, in order: the copy that fetches the input of the stack, if there is one, and then the layers
+        with the memories of their data. A layer that makes no output positions in this tile is left out.
 
-        Raises MappingError if no mapping fits for a layer.
+        If `weights_from_top` is true, the layers read weights from the outermost memory, as in the first tile of a
+        stack. Raises MappingError if no mapping fits for a layer.
         """
         places, core = stack.places, self.chain.core
         bits = stack.tensor_bits(0) * kind.x.made[0] * kind.y.made[0]
@@ -309,7 +322,13 @@ class StackModel:
             lies_in = problem.output_memory
 
     def _problem(self, stack: Stack, kind: TileKind, i: int, weights: int | None) -> TileProblem:
-        """Layer of a tile whose data lie in the innermost memories for which a mapping fits."""
+        """Mapping problem of layer `i` of a stack for one kind of tile. The input and the output lie in the innermost
+        memories with room for them. If no mapping fits with these memories, the input and the output lie further out
+        (`_raises`). The output of the last layer always lies in the outermost memory. `weights` is the outermost memory
+        from which the layer reads weights.
+
+        Raises MappingError if no mapping fits with any memories.
+        """
         places, is_last = stack.places, stack.first + i == stack.last
         made, read = (kind.x.made[i + 1], kind.y.made[i + 1]), (kind.x.read[i], kind.y.read[i])
         input_bits = stack.input_bits[i] * read[0] * read[1]
@@ -333,8 +352,9 @@ class StackModel:
 
 
 def _raises(most: int) -> Iterator[tuple[int, int]]:
-    """Pairs (levels by which the output lies further out, levels by which the input lies further out), in the order of
-    trial.
+    """Pairs (number of levels by which the memory of the output moves outwards, number of levels by which the memory of
+    the input moves outwards). The pairs are in the order in which they are tried, until a mapping fits the layer of a
+    tile. Both numbers are at most `most`.
     """
     for level in range(most):
         yield level, level
@@ -347,7 +367,9 @@ def _raised(memories: tuple[int, ...], memory: int, more: int) -> int:
 
 
 def _input_copies(stack: Stack, kind: TileKind, i: int, memory: int, lies_in: int) -> Iterator[Copy]:
-    """Copies that assemble the input of a layer from the output of the previous layer, kept columns and kept rows."""
+    """Copies to `memory` that assemble the input of layer `i` of a stack. There are three sources: the output of the
+    previous layer (or the fetched input of the stack) in memory `lies_in`, kept columns, and kept rows.
+    """
     inputs, x, y, chain = stack.places.inputs, kind.x, kind.y, stack.places.chain
     core, output, activation = chain.core, chain.output, chain.activation
     made = stack.tensor_bits(i) * x.made[i] * y.made[i]
@@ -364,7 +386,9 @@ def _input_copies(stack: Stack, kind: TileKind, i: int, memory: int, lies_in: in
 
 
 def _kept_copies(stack: Stack, kind: TileKind, tensor: int, memory: int) -> list[Copy]:
-    """Copies that move kept data of a tensor to their memories: rows, and the part of columns outside these rows."""
+    """Copies that move kept data of a tensor from `memory` to the memories of kept rows and kept columns. If rows are
+    copied, columns are copied without the part that lies in these rows.
+    """
     if tensor > len(stack.input_bits) - 1:
         return []
     x, y, bits, chain = kind.x, kind.y, stack.tensor_bits(tensor), stack.places.chain
@@ -385,9 +409,8 @@ def _kept_copies(stack: Stack, kind: TileKind, tensor: int, memory: int) -> list
 
 @lru_cache(maxsize=65536)
 def copy_ledger(core: Core, copies: tuple[Copy, ...], time_passes_on_used_ports: bool) -> Ledger:
-    """Ledger of copies that run together.
-
-    Callers must not change the ledger, because later calls return the same object.
+    """Ledger of copies that run at the same time, each from one memory to another. Callers must not change the ledger,
+    because later calls return the same object.
     """
     cost = cost_of_copies(copies, time_passes_on_used_ports)
     ledger = Ledger(cost.energy_pj)

@@ -1,4 +1,4 @@
-"""Lower bounds of energy and latency of a layer of a tile, for many tile sizes at once
+"""Lower bounds of energy and latency of a layer of a tile, for many tile sizes together
 (docs/tiles.md#optimal-depth-first-schedules).
 """
 
@@ -16,7 +16,8 @@ def least_energy_pj(loops: TileLoops, with_weights: bool = True) -> Grid:
     """Lower bound of the energy of a layer of a tile, in pJ.
 
     The bound is the energy that every loop order needs, plus the least extra energy over the choices of the innermost
-    loop. If the layer has no weights, the bound for a sum over tiles is proportional to the number of positions.
+    loop. If `with_weights` is false, the energy of moving weights is left out. Without this energy, the bound for a sum
+    over tiles is proportional to the number of output positions.
     """
     array = loops.places.chain.core.operational_array
     macs = loops.all_passes() * loops.product(loops.lanes, list(loops.lanes))
@@ -47,7 +48,9 @@ def least_energy_pj(loops: TileLoops, with_weights: bool = True) -> Grid:
 
 
 def _bit_pj(loops: TileLoops, operand: str, memory: int, direction: int) -> float:
-    """Least energy in pJ to move one bit through a port in full words."""
+    """Least energy in pJ to move one bit of an operand into or out of a memory, which is the energy per bit of a full
+    word; 0 if the memory has no port for this operand and direction.
+    """
     held, place = loops.places.chain.core.memories[memory], loops.port(operand, memory, direction)
     if place is None:
         return 0.0
@@ -56,13 +59,15 @@ def _bit_pj(loops: TileLoops, operand: str, memory: int, direction: int) -> floa
 
 
 def _lanes(loops: TileLoops, operand: str, memory: int) -> Grid:
-    """Average number of elements that all instances of a memory together transfer for all lanes."""
+    """Average number of elements of an operand that all instances of a memory together transfer at a time."""
     result: Grid = loops.relevant_lanes(operand, memory) * loops.instances(operand, memory)
     return result
 
 
 def _energy_at_the_array(loops: TileLoops, operand: str, still: frozenset[str]) -> Grid:
-    """Energy in pJ with which the array reads an input operand."""
+    """Energy in pJ of the accesses by which the array reads an input operand. `still` has the operands that do not
+    change along the innermost loop.
+    """
     memories = loops.places.inputs if operand == loops.entry.input_operand else loops.places.weights
     bits = loops.entry.layer.bits_of[operand] * _lanes(loops, operand, memories[0])
     times = loops.all_passes() / loops.stays(operand, still)
@@ -71,7 +76,7 @@ def _energy_at_the_array(loops: TileLoops, operand: str, still: frozenset[str]) 
 
 
 def _energy_of_weights(loops: TileLoops, still: frozenset[str]) -> Grid:
-    """Energy in pJ of moving weights from their second memory to their innermost memory."""
+    """Energy in pJ of moving weights from their second innermost memory to their innermost memory."""
     memories, operand = loops.places.weights, str(loops.entry.weight_operand)
     if not loops.weights_move():
         return np.zeros(1)
@@ -85,9 +90,10 @@ def _energy_of_weights(loops: TileLoops, still: frozenset[str]) -> Grid:
 
 
 def _energy_of_outputs_at_the_array(loops: TileLoops) -> Grid:
-    """Energy in pJ of the sums at the array.
+    """Energy in pJ of the sums that move between the array and the innermost memory of outputs.
 
-    In each cycle, the array writes sums. It also reads them back, except for the first sum of each output.
+    In each cycle, the array writes sums to this memory. The array also reads sums back, except for the first sum of
+    each output.
     """
     memory = loops.places.outputs[0]
     times = loops.all_passes() * _lanes(loops, OUTPUT, memory) * loops.sum_bits()
@@ -97,8 +103,10 @@ def _energy_of_outputs_at_the_array(loops: TileLoops) -> Grid:
 
 
 def _energy_of_outputs(loops: TileLoops, still: frozenset[str], made: Grid) -> Grid:
-    """Energy in pJ of moving outputs from their innermost memory to their second memory, and of moving partial sums
-    back.
+    """Energy in pJ of moving `made` bits of outputs from their innermost memory to the next one.
+
+    If the innermost memory swaps sums (`swaps_sums`), a sum moves in each pass. The energy then includes moving partial
+    sums back. `still` has the operands that do not change along the innermost loop.
     """
     memories = loops.places.outputs
     up = (_bit_pj(loops, OUTPUT, memories[0], TH), _bit_pj(loops, OUTPUT, memories[1], FL))
@@ -118,7 +126,7 @@ Port = tuple[int, int]
 
 @dataclass(frozen=True)
 class _Exchange:
-    """Transfers through one port. Each transfer moves one element of each lane."""
+    """Transfers of an operand through one port. Each transfer moves one element for each lane."""
 
     operand: str
     port: Port
@@ -126,11 +134,11 @@ class _Exchange:
     cycles: Grid
     """Least number of cycles of a transfer."""
     is_waited_for: bool
-    """True if the array waits for a transfer that takes more than one cycle. It waits if no memory near the array holds
-    another element.
+    """True if the array waits during each transfer, for all cycles of the transfer except one. The reason is that a
+    memory near the array has no room for a second element.
     """
     comes_back: bool = False
-    """True if the transfers move partial sums back to the array. All such transfers take place while the array
+    """True if the transfers move partial sums back to the array. All these transfers take place while the array
     computes.
     """
 
@@ -167,10 +175,12 @@ def least_latency_cycles(loops: TileLoops) -> Grid:
 
 
 def cycles_of_passes(loops: TileLoops) -> tuple[Grid, Grid]:
-    """Two numbers of cycles for tiles with one pass along each axis, as arrays over the lanes of the tiles.
+    """Pair (cycles, spared cycles) for a tile with one pass along x and one pass along y. Both are arrays with one
+    value for each pair of numbers of lanes (`any_lanes`), or with one value for all pairs.
 
-    The first number is the cycles of the loops plus waiting. A tile with more passes needs this number for each pass.
-    The second number is the part of the waiting that the first transfers of a tile do not need.
+    The cycles are a lower bound of the cycles of the loops plus waiting; waiting for weights is left out. The spared
+    cycles are an upper bound of the part of this waiting that the first transfers of a tile do not cause. A tile with n
+    passes along x and y takes at least n times the cycles, minus the spared cycles once.
     """
     least: Grid | None = None
     first = np.zeros(1)
@@ -196,7 +206,8 @@ def cycles_of_passes(loops: TileLoops) -> tuple[Grid, Grid]:
 def _exchanges(loops: TileLoops, still: frozenset[str], outside: list[Grid]) -> Iterator[_Exchange]:
     """Transfers to and from the array.
 
-    If an innermost memory holds only one element, the transfers between this memory and the next are included.
+    If the innermost memory of weights or of outputs holds only one element, the transfers between this memory and the
+    next one are included.
     """
     passes = loops.all_passes()
     own, outputs = loops.entry.input_operand, loops.places.outputs
@@ -238,9 +249,11 @@ def _link(
     is_waited_for: bool,
     comes_back: bool = False,
 ) -> Iterator[_Exchange]:
-    """Transfers through one port.
+    """Transfers of an operand through one port of a memory: the port for this operand and `direction`, an index of
+    DIRECTIONS. If the memory has no such port, or if `bits` is 0, there are no transfers.
 
-    Each moves one element of each lane, and they run `times` times. There are none if there is no such port.
+    There are `times` transfers. Each transfer moves one element of `bits` bits for every lane. `is_waited_for` and
+    `comes_back` become the attributes of `_Exchange` with these names.
     """
     place = loops.port(operand, memory, direction)
     if place is not None and bits:
@@ -249,7 +262,7 @@ def _link(
 
 
 def _cycles(loops: TileLoops, memory: int, place: int, bits: Grid) -> Grid:
-    """Number of cycles to transfer `bits` bits through a port, at least 1."""
+    """Number of cycles in which port number `place` of a memory transfers `bits` bits, at least 1."""
     wide = loops.places.chain.core.memories[memory].ports[place].bandwidth_max_bits
     return np.maximum(np.ceil(bits / wide), 1)
 
@@ -257,7 +270,12 @@ def _cycles(loops: TileLoops, memory: int, place: int, bits: Grid) -> Grid:
 def _tensors(
     loops: TileLoops, still: frozenset[str], inside: list[Grid], outside: list[Grid]
 ) -> Iterator[tuple[Port, Grid]]:
-    """Pairs (port, cycles) for moving each whole tensor once over each boundary between memories that it crosses."""
+    """Pairs (port, cycles) for moving the whole input and the whole output. The input moves once over each boundary
+    between two memories that the input crosses; so does the output. Weights are not included.
+
+    If the innermost memory of outputs holds only one output, the boundary above this memory is left out, because
+    `_exchanges` has its transfers.
+    """
     own, inputs, outputs = loops.entry.input_operand, loops.places.inputs, loops.places.outputs
     bits_in, made = loops.input_bits(), loops.output_bits()
     for m, crosses in enumerate(inside):
@@ -272,7 +290,7 @@ def _tensors(
 def _bits(loops: TileLoops, operand: str, memory: int, direction: int, bits: Grid) -> Iterator[tuple[Port, Grid]]:
     """Pair (port, cycles) for moving `bits` bits through the port that the operand uses.
 
-    There is no pair if the memory has several instances.
+    There is no pair if the memory has no such port, or if the memory has several instances.
     """
     place = loops.port(operand, memory, direction)
     if place is not None and loops.places.exist_once[memory]:
@@ -280,10 +298,10 @@ def _bits(loops: TileLoops, operand: str, memory: int, direction: int, bits: Gri
 
 
 def loading_cycles(loops: TileLoops) -> Grid:
-    """Cycles of loading and off-loading that do not overlap with computation.
+    """Least number of cycles of loading and off-loading that do not overlap with computation.
 
-    Loading counts until the slowest operand has its first elements in the array. Off-loading counts for the last
-    outputs.
+    Loading lasts until the slowest operand has its first elements in the array. Off-loading is counted only for the
+    last outputs.
     """
     inside, outside = loops.locations()
     layer, places = loops.entry.layer, loops.places
@@ -308,7 +326,12 @@ def loading_cycles(loops: TileLoops) -> Grid:
 
 
 def _first(loops: TileLoops, operand: str, memory: int, direction: int, exact: bool = False) -> Grid:
-    """Number of cycles in which one port passes the first input elements, or the last output elements, of all lanes."""
+    """Least number of cycles in which a port transfers one element for each lane: the first elements of an input, or
+    the last elements of the output. The number is 0 if the memory has no such port.
+
+    If `exact` is true, the number of lanes is a lower bound for the largest transfer. Otherwise, it is a lower bound
+    for every transfer.
+    """
     place = loops.port(operand, memory, direction)
     bits = loops.entry.layer.bits_of[FINAL_OUTPUT if operand == OUTPUT else operand]
     if place is None or not bits:

@@ -1,4 +1,4 @@
-"""Loops, lanes and tensors of a layer of a tile, for many tile sizes at once
+"""Loops, lanes and tensors of a layer of a tile, for many tile sizes together
 (docs/tiles.md#optimal-depth-first-schedules).
 """
 
@@ -13,14 +13,18 @@ from tilewright.tiles.depth_first.locations import MemoryPlaces
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
 
 Grid = np.ndarray
-"""Array with one number per tile, or with one number for all tiles."""
+"""Array with one number per tile, or with only one number, which holds for all tiles. If `TileLoops.is_sum` is true, an
+array has one number per pair of numbers of lanes instead of per tile.
+"""
 EXACT = 1e-9
 """Relative tolerance within which a computed number of lanes counts as an integer."""
 
 
 @dataclass(frozen=True)
 class TileSizes:
-    """Numbers of positions that the tiles of a layer make and read, as arrays [axis][tile]."""
+    """Numbers of positions that the tiles of a layer make and read. `made` and `read` are pairs (x, y) of arrays
+    [tile].
+    """
 
     made: tuple[np.ndarray, np.ndarray]
     read: tuple[np.ndarray, np.ndarray]
@@ -30,11 +34,15 @@ class TileSizes:
 
 @dataclass
 class TileLoops:
-    """Loops, lanes and passes of a layer of a tile, for many tile sizes at once.
+    """Loops, lanes and passes of one layer of a tile, computed for many tile sizes together.
 
-    The number of lanes of a dimension is an average: the size of the dimension divided by its passes. The product of
-    lanes and passes is therefore the size of the dimension. If `is_sum` is true, arrays are indexed by the lanes of the
-    two axes, and bounds are minima over these lanes.
+    The lanes of a loop dimension are its iterations that run in parallel on the array. Their number is an average: the
+    size of the dimension divided by the number of its passes. The product of lanes and passes is therefore the size of
+    the dimension.
+
+    If `is_sum` is true, the numbers of lanes along x and y are not known, because tiles can have any size. Arrays then
+    have one number for each possible pair of numbers of lanes along (x, y), in the order of `any_lanes`. A bound is the
+    minimum over these pairs.
     """
 
     places: MemoryPlaces
@@ -47,7 +55,9 @@ class TileLoops:
     tile size.
     """
     passes: dict[str, Grid] = field(init=False)
-    """Number of passes over the array, by loop dimension."""
+    """Number of passes of each loop dimension: its number of iterations, divided by the number of iterations that the
+    array runs in parallel.
+    """
     lanes: dict[str, Grid] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -65,7 +75,9 @@ class TileLoops:
             self.lanes[name] = np.divide(sizes, passes, out=np.zeros_like(sizes), where=passes > 0)
 
     def _sizes(self, name: str, size: int) -> Grid:
-        """Size of a loop dimension, for each tile or as one number for all tiles."""
+        """Size of the loop dimension `name`. For an axis that is cut into tiles, the result has one number per tile;
+        otherwise, it has one number for all tiles, `size`.
+        """
         if name in AXES:
             return self.tile.made[AXES.index(name)].astype(float)
         return np.full(1, float(size))
@@ -73,14 +85,16 @@ class TileLoops:
     # Loops and lanes.
 
     def product(self, of: dict[str, Grid], names: list[str]) -> Grid:
-        """Product of the values of `of` for the dimensions `names`."""
+        """Elementwise product of the arrays that `of` has for the dimensions `names`. If there are no names, the result
+        is an array with the number 1.
+        """
         result = np.ones(1)
         for name in names:
             result = result * of[name]
         return result
 
     def all_passes(self) -> Grid:
-        """Number of passes of all loops together, which is the number of cycles of the loops."""
+        """Product of the numbers of passes of all loops, which is the number of cycles of the loops."""
         return self.product(self.passes, list(self.passes))
 
     def irrelevant(self, operand: str) -> list[str]:
@@ -91,13 +105,12 @@ class TileLoops:
         return [name for name in self.passes if name not in own and name not in partial]
 
     def reduction(self) -> Grid:
-        """Number of passes whose results are accumulated into each output."""
+        """Number of passes whose results are summed into each output."""
         return self.product(self.passes, self.irrelevant(OUTPUT))
 
     def stays(self, operand: str, still: frozenset[str]) -> Grid:
-        """Largest number of consecutive passes during which the operand can stay the same.
-
-        `still` are the operands that the innermost loop leaves unchanged.
+        """Largest number of consecutive passes that can use the same data of an operand. It is 1 if the operand is not
+        in `still`, the set of operands that do not change along the innermost loop.
         """
         if operand not in still:
             return np.ones(1)
@@ -105,10 +118,12 @@ class TileLoops:
         return result
 
     def innermost(self) -> Iterator[tuple[frozenset[str], Grid]]:
-        """Choices of the innermost loop, as pairs.
+        """Pairs (operands, truth values), one for each possible choice of the innermost loop.
 
-        The first entry has the operands that this loop leaves unchanged. The second entry is True for each tile that
-        has such a loop.
+        The operands are those that do not change along this loop. The truth values, one for each tile, are True if the
+        tile has such a loop with more than one pass. For tiles with only one pass in total, there is a pair with all
+        operands. If `is_sum` is true, a tile can have any loop along x and y, and there is no pair for tiles with only
+        one pass.
         """
         kinds: dict[frozenset[str], Grid] = {}
         for name, passes in self.passes.items():
@@ -120,9 +135,10 @@ class TileLoops:
             yield frozenset(self.entry.layer.operands), self.all_passes() <= 1
 
     def relevant_lanes(self, operand: str, memory: int) -> Grid:
-        """Average number of lanes that have different data of an operand, among the lanes of one instance of a memory.
+        """Average number of lanes that use different data of an operand, among the lanes of one instance of a memory.
 
-        For a sliding window, this is at most the number of positions of the window.
+        For a sliding window, the number is a lower bound: at most the number of input positions that the tile reads
+        along the axis.
         """
         own = dict(self.entry.layer.operand_dimensions)[operand]
         unrolled = self._unrolled(operand, memory, True)
@@ -136,7 +152,8 @@ class TileLoops:
         return result
 
     def _window_lanes(self, axis: int, lanes: list[Grid]) -> Grid:
-        """Number of different input positions that the lanes of a window read.
+        """Lower bound of the number of different input positions that the lanes of a window read along an axis. `lanes`
+        has the number of lanes of each loop of the window.
 
         Positions in the padding do not count.
         """
@@ -149,10 +166,11 @@ class TileLoops:
         return most if window.before == 0 and missing <= 0 else np.ones(1)
 
     def least_lanes(self, operand: str, memory: int, in_each: bool) -> Grid:
-        """Lower bound of the number of elements that one transfer moves between an instance of a memory and its lanes.
+        """Lower bound of the number of elements of an operand that one transfer moves between one instance of a memory
+        and the lanes that this instance serves.
 
-        The bound holds for the largest transfer of an operand. If `in_each` is true, it holds for every transfer. Lanes
-        of windows are left out.
+        If `in_each` is true, the bound holds for every transfer. Otherwise, it holds only for the largest transfer.
+        Lanes of dimensions that index the operand through a sliding window are not counted.
         """
         own = dict(self.entry.layer.operand_dimensions)[operand]
         unrolled = self._unrolled(operand, memory, True)
@@ -165,13 +183,14 @@ class TileLoops:
         return result
 
     def instances(self, operand: str, memory: int) -> Grid:
-        """Number of instances in use of a memory that holds an operand."""
+        """Number of used instances of a memory that holds an operand."""
         return self.product(self.lanes, self._unrolled(operand, memory, False))
 
     def _unrolled(self, operand: str, memory: int, served: bool) -> list[str]:
-        """Loops that are unrolled over some sides of the array.
+        """Loops that the mapping file unrolls over some sides (dimensions) of the array.
 
-        If `served` is true, these are the sides that one instance of the memory serves; else they are the other sides.
+        If `served` is true, these are the sides that one instance of the memory serves, directly or over lower memories
+        of the operand. Otherwise, they are all other sides.
         """
         own = self.places.inputs if operand == self.entry.input_operand else self.places.weights
         chain = self.places.outputs if operand == OUTPUT else own
@@ -199,7 +218,10 @@ class TileLoops:
         return result
 
     def locations(self) -> tuple[list[Grid], list[Grid]]:
-        """True if the input and the output cross each boundary between two of their memories, as a pair of lists."""
+        """Pair of lists: truth values for the input of the layer, and truth values for its output. A list has one array
+        of truth values for each boundary between two neighbouring memories of the tensor, from inside to outside. A
+        value is True if the tensor of the tile crosses the boundary, because it lies in a memory further out.
+        """
         places = self.places
         held = self.tile.read[0] * self.tile.read[1] * float(self.entry.input_bits)
         inside = self._beyond(places.inputs, [held] * len(places.inputs))
@@ -218,9 +240,12 @@ class TileLoops:
         return inside, self._beyond(places.outputs, needed)
 
     def _beyond(self, memories: tuple[int, ...], needed: list[Grid]) -> list[Grid]:
-        """[memory, without the last] Whether a tensor lies further out than this memory.
+        """Arrays of truth values, one for each memory in `memories` except the last: True if a tensor lies further out
+        than this memory.
 
-        A tensor lies in the innermost memory with room.
+        The tensor lies in the innermost memory that has only one instance and has room for the tensor. `needed` has the
+        number of bits that the tensor needs in each memory. If `is_sum` is true, each memory with one instance has
+        room, because tiles can be arbitrarily small.
         """
         found = []
         outside = np.ones(1, bool)
@@ -235,26 +260,31 @@ class TileLoops:
     # Elements that replace each other in a memory.
 
     def sum_bits(self) -> float:
-        """Number of bits of a sum before its last accumulation.
+        """Number of bits that a sum takes while it moves between the array and the memories.
 
-        If there is only one accumulation, this is the number of bits of a final output.
+        If each output needs only one accumulation, these are the bits of a final output. Otherwise, they are the bits
+        of a partial sum or of a final output, whichever is larger.
         """
         layer = self.entry.layer
         final = layer.bits_of[FINAL_OUTPUT]
         return float(max(layer.bits_of[OUTPUT], final) if self.reduction()[0] > 1 else final)
 
     def holds_one_output(self) -> bool:
-        """True if the innermost memory of outputs has no room for two outputs. It then holds no loop over outputs."""
+        """True if the innermost memory of outputs has no room for two outputs. A mapping then has no loop over outputs
+        at this memory.
+        """
         return 2 * self.sum_bits() > self.places.sizes[self.places.outputs[0]]
 
     def swaps_sums(self, still: frozenset[str]) -> bool:
-        """True if sums are swapped: the innermost loop goes to other sums, and the innermost memory has no room for
-        them.
+        """True if the innermost memory of outputs swaps sums: the innermost loop changes to another sum in each pass,
+        and the memory has no room for two sums.
         """
         return OUTPUT not in still and self.holds_one_output()
 
     def weights_move(self) -> bool:
-        """True if weights come from a second memory. If not, they can stay in the memory that the array reads."""
+        """True if the weights of the stack do not fit into the memory that the array reads, so that they come from the
+        next memory.
+        """
         memories = self.places.weights
         return len(memories) > 1 and self.stack_weight_bits > self.places.sizes[memories[0]]
 
@@ -277,7 +307,9 @@ def unrolled_factors(entry: ChainLayer) -> dict[str, int]:
 
 
 def any_lanes(entry: ChainLayer) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of numbers of lanes that a tile can have along the two axes; the first axis varies fastest."""
+    """Numbers of lanes that a tile can have along the two axes, as two arrays of equal length, one for each axis.
+    Together, the arrays list all pairs of numbers; the number along the first axis varies fastest.
+    """
     given = unrolled_factors(entry)
     x, y = np.meshgrid(*[np.arange(1.0, given.get(name, 1) + 1) for name in AXES])
     return x.ravel(), y.ravel()

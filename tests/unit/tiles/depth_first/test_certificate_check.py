@@ -169,7 +169,7 @@ def test_the_verb_checks_and_says_what_it_needs(tmp_path: Path, capsys: pytest.C
     assert main(["check", run, *given]) == 0
     assert "ok  certificate: lower bound" in capsys.readouterr().out
     assert main(["check", run]) == 2
-    assert capsys.readouterr().err.count("the check of a certificate needs hardware, workload and mapping") == 3
+    assert capsys.readouterr().err.count("this check needs hardware, workload and mapping") == 3
     file = tmp_path / "out" / "depth_first.json"
     changed = json.loads(file.read_text())
     changed["certificate"]["stacks_costed"][0][5] *= 2

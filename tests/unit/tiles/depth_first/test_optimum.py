@@ -11,11 +11,14 @@ import pytest
 import tilewright
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilewright.base.errors import InputError
 from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.profile import profile_by_name
 from tilewright.cli.main import main
 from tilewright.hardware.core import Core
 from tilewright.pipeline.sources import parse_accelerator, parse_mapping, parse_workload, single_core
-from tilewright.tiles.depth_first.bounds import quick_bounds, stack_bounds, stack_floor
+from tilewright.tiles.depth_first import bounds
+from tilewright.tiles.depth_first.bounds import check_boundable, quick_bounds, stack_bounds, stack_floor
 from tilewright.tiles.depth_first.certificate import DepthFirstSpace
 from tilewright.tiles.depth_first.locations import MODES
 from tilewright.tiles.depth_first.optimum import find_optimum
@@ -144,6 +147,20 @@ def test_a_part_of_the_space_of_fsrcnn() -> None:
     assert stopped.lower_bound <= found.value <= stopped.value
 
 
+def test_what_no_proof_covers_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kind of the array, and each term of the energy and the latency, beside the model."""
+    chain = model("tilewright").chain
+    analog = replace(chain.core, operational_array=replace(chain.core.operational_array, kind="analog in-memory"))
+    monkeypatch.setattr(bounds, "further_energy_terms", lambda core: {"leakage": core, "refresh": core})
+    monkeypatch.setattr(bounds, "further_latency_terms", lambda core: {"command": core})
+    with pytest.raises(InputError) as refused:
+        check_boundable(replace(chain, core=analog), profile_by_name("zigzag-3.9.1"))
+    told = [str(problem) for problem in refused.value.problems[:3]]
+    assert told[0].startswith("model: an optimum can be proven only under the model `corrected`")
+    assert told[1] == "operational_array: an optimum can be proven only for digital arrays, got analog in-memory"
+    assert told[2].endswith("without waiting, and without terms of plug-ins, got leakage, refresh, command")
+
+
 def test_the_verb_writes_the_certificate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With its schedule; and refuses what is not proven."""
     given = [
@@ -158,13 +175,13 @@ def test_the_verb_writes_the_certificate(tmp_path: Path, capsys: pytest.CaptureF
     ]
     space = ["--tile-x", "60", "--tile-x", "120", "--tile-y", "72", "-o", str(tmp_path)]
     assert main(["depth-first", *given, *space, "--optimum"]) == 0
-    assert "no schedule is better over all cuts" in capsys.readouterr().out
+    assert "the best schedule found is optimal over all cuts" in capsys.readouterr().out
     written = json.loads((tmp_path / "depth_first.json").read_text())
     assert written["certificate"]["proven"]
     assert math.isclose(written["certificate"]["value"], written["schedules"][0]["energy_pj"], rel_tol=1e-12)
     assert main(["depth-first", *given, "--optimum", "--model", "zigzag-3.9.1", "--cut", "conv1"]) == 2
     told = capsys.readouterr().err
-    assert "the optimum is proven for the model `corrected`" in told
+    assert "an optimum can be proven only under the model `corrected`" in told
     assert "searches all cuts" in told
     assert main(["depth-first", *given]) == 2
     assert "--tile-x" in capsys.readouterr().err

@@ -165,7 +165,7 @@ def test_everything_wrong_is_told_at_once(capsys: pytest.CaptureFixture[str]) ->
     assert "tile_x: the size of a tile must be a whole number of positions, got 0 (allowed: from 1)" in told
     assert "did you mean 'fully-cached'?" in told
     assert "did you mean 'conv2'?" in told
-    assert "nothing follows this layer" in told
+    assert "this is the last layer" in told
 
 
 def test_networks_that_are_no_chains_are_refused() -> None:
@@ -173,8 +173,8 @@ def test_networks_that_are_no_chains_are_refused() -> None:
     with pytest.raises(tilewright.InputError) as told:
         tilewright.depth_first(PROJECT / "config" / "workload" / "resnet18.onnx", TPU, tile_x=7, tile_y=7)
     text = str(told.value)
-    assert "does not read only the layer before it, and only chains are supported, got layer2.0.conv2" in text
-    assert "passes an operator Add, which moves elements or has no cost" in text
+    assert "is not the output of the layer before it, and only chains are supported, got layer2.0.conv2" in text
+    assert "comes through an operator Add, which moves elements or has no cost" in text
     narrow = [convolution(0, 4, 4, 8), convolution(1, 4, 8, 6)]
     with pytest.raises(tilewright.InputError, match="reads 8 channels of a layer that makes 4, got conv1"):
         tilewright.depth_first(narrow, TPU, tile_x=2, tile_y=2)

@@ -32,7 +32,9 @@ from tilewright.workload.layer import Layer
 def write_complete_layer(
     folder: Path, record: LayerRecord, core: Core, layer: Layer | None = None, name: str = ""
 ) -> Path:
-    """Write `<layer>_complete.json` of one layer into a folder. Returns the path of the file."""
+    """Write `<layer>_complete.json` of one layer into a folder. Returns the path of the file. `core`, `layer` and
+    `name` are those of `complete_layer`.
+    """
     value = complete_layer(record, core, layer, name)
     return _write_json(folder, name or record.layer.name, COMPLETE, value)
 
@@ -56,7 +58,7 @@ def write_simple(folder: Path, totals: LayerRecord | Summary, name: str = OVERAL
 
 
 def write_pickle(path: Path, values: Sequence[JsonObject]) -> None:
-    """Write complete objects as a pickled list of plain dicts."""
+    """Write complete objects (`complete_layer`) as a pickled list of plain dicts."""
     write_atomically(path, pickle_bytes(values))
 
 
@@ -68,7 +70,8 @@ def write_all_complete(
     layers: Mapping[str, Layer] | None = None,
     layer_ids: Mapping[str, int] | None = None,
 ) -> list[Path]:
-    """Write the complete objects of all layers and of the network. Returns the paths of the files.
+    """Write `<layer>_complete.json` of each layer and `overall_complete.json` of the network into a folder. Returns the
+    paths of the files.
 
     Raises InputError if two layers would be written to the same file.
     """

@@ -15,7 +15,9 @@ INDENT = 2
 
 
 NAME_ROOM = 14
-"""Width for `for … in [0, …):` in a line, in addition to name and indentation, in characters."""
+"""Number of characters that a line needs for `for … in [0, …):`, in addition to the name of the dimension and the
+indentation.
+"""
 
 
 COLUMN_GAP = 5

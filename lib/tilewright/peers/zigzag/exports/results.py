@@ -5,7 +5,7 @@ and latency. docs/artifacts.md#exports lists the intended differences from the l
 not read these files.
 
 The area of an in-memory array is the area in the records. With the model `corrected`, this area includes all instances
-of each memory (switch B15 in docs/model.md).
+of each memory (fault B15, docs/model.md).
 """
 
 import json
@@ -34,9 +34,8 @@ COMPONENTS = (
     "adders_pv",
     "accumulators",
 )
-"""Parts of the energy of operations, in the order of the reference (zigzag-dse). The first part is an error of the
-reference; in tilewright it is a part of the energy for reading the cells.
-"""
+"""Parts of the energy of operations, in the order of the reference (zigzag-dse). The reference lists the first part by
+mistake; in tilewright it belongs to the energy for reading the cells."""
 
 
 def with_in_memory_outputs(
@@ -47,8 +46,8 @@ def with_in_memory_outputs(
 ) -> JsonObject:
     """Outputs of a layer or a network, with additional groups of fields for in-memory arrays.
 
-    `terms` are the terms of the energy in pJ, and `parts` are the parts of the latency in cycles. `core_figures` has
-    the clock period (ns) and the areas (mm2) by component, as in records and summaries.
+    `terms` has the energy terms in pJ, and `parts` has the parts of the latency in cycles. `core_figures` has the clock
+    period in ns and the areas in mm2, each in total and by component. Its keys are those of a record or a summary.
     """
     energy, latency = dict(outputs["energy"]), dict(outputs["latency"])
     energy["operational_energy_breakdown"] = {name: terms.get(name, 0.0) for name in COMPONENTS}
@@ -77,15 +76,17 @@ def with_in_memory_outputs(
 
 
 def in_memory_array(array: OperationalArray) -> JsonObject:
-    """In-memory array as JSON values: type, parameters by name, and sizes. The fields for the costs of a unit are left
-    out.
+    """Array for in-memory computing as JSON values: its type, its parameters by name, and its sizes. The fields for the
+    costs of one operational unit are left out.
     """
     unit = {"imc_type": array.kind.split()[0], **dict(array.parameters)}
     return {"operational_unit": unit, "dimensions": dict(array.dimensions)}
 
 
 Levels = dict[str, list[dict[str, float]]]
-"""Energies or numbers of accesses: operand -> one table per memory level, from direction to number."""
+"""Energies or numbers of accesses: operand -> list with one table for each memory level. A table has the value of each
+direction, by direction.
+"""
 DIRECTION_NAMES = {"tl": "rd_out_to_low", "fl": "wr_in_by_low", "th": "rd_out_to_high", "fh": "wr_in_by_high"}
 INDENT = 4
 PICKLE_PROTOCOL = 5
@@ -93,11 +94,9 @@ COMPLETE, SIMPLE = "complete", "simple"
 
 
 def complete_layer(record: LayerRecord, core: Core, layer: Layer | None = None, name: str = "") -> JsonObject:
-    """Outputs and inputs of one layer.
-
-    `core` can have memories that were removed for the run of the layer. `layer` has the dimension relations, which the
-    record does not have; without `layer`, they are null. `name` replaces the layer name of the record.
-    """
+    """Parts `outputs` and `inputs` of the file that zigzag-dse writes for one layer. `core` can be the complete core,
+    even if the layer ran without some of its memories. `layer` has the dimension relations, which the record does not
+    have; without `layer`, the relations are null. `name` replaces the layer name of the record."""
     own_core = core_of_record(record, core)
     described = {
         "name": name or record.layer.name,
@@ -136,10 +135,11 @@ def complete_layer(record: LayerRecord, core: Core, layer: Layer | None = None, 
 def complete_network(
     records: Sequence[LayerRecord], summary: Summary | None, core: Core, layer_ids: Mapping[str, int] | None = None
 ) -> JsonObject:
-    """Sums over all layers of a network, in the complete layout. `layer_ids` has node ids by layer name.
-
-    Fields that cannot be summed (utilization of memories, mappings) are null. Without `layer_ids`, the layers are
+    """Sums over all layers of a network, in the JSON layout that zigzag-dse uses for complete results
+    (`overall_complete.json`). `layer_ids` has the node id of each layer, by layer name; without it, the layers are
     numbered from 0.
+
+    Fields that cannot be summed (utilization of memories, mappings) are null.
     """
     layers = layers_in_order(records, summary)
     placed = [layer.record for layer in layers]
@@ -192,7 +192,7 @@ def simple_result(totals: LayerRecord | Summary) -> JsonObject:
 def complete_layers(
     records: Sequence[LayerRecord], summary: Summary | None, core: Core, layers: Mapping[str, Layer] | None = None
 ) -> dict[str, JsonObject]:
-    """Complete objects of all layers of a network by layer name, in execution order."""
+    """Content of `<layer>_complete.json` for each layer of a network, by layer name, in execution order."""
     known = layers or {}
     return {
         placed.name: complete_layer(placed.record, core, known.get(placed.name), placed.name)
@@ -201,7 +201,7 @@ def complete_layers(
 
 
 def json_text(value: Any) -> str:
-    """Text of a JSON export, formatted as in the reference: four blanks per level, no newline at the end.
+    """Text of a JSON export, formatted as in zigzag-dse 3.9.1: four blanks per level, no newline at the end.
 
     Raises ValueError for NaN and infinities, which JSON does not have.
     """
@@ -223,12 +223,12 @@ def export_file_name(name: str, form: str) -> str:
 
 
 def reference_equation(record: LayerRecord) -> str:
-    """Equation of a layer in the form of the reference, which has `=` in place of `+=`."""
+    """Equation of a layer as in zigzag-dse 3.9.1, which writes `=` in place of `+=`."""
     return str(record.layer.equation).replace("+=", "=")
 
 
 def core_of_record(record: LayerRecord, core: Core) -> Core:
-    """`core` with the memories, operands and capacities with which the layer of the record was run."""
+    """Copy of `core` with the memories, operands and capacities that the layer of the record had when it was run."""
     used = record.memories
     memories = tuple(
         replace(memory, operands=tuple(used[memory.name].operands), size_bits=used[memory.name].size_bits)
@@ -267,8 +267,8 @@ def level_energies(levels: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[
 
 
 def _latency(parts: Mapping[str, float], latency_cycles: float) -> JsonObject:
-    """Groups `latency` and `spatial` of the outputs. Off-loading includes the drain. A utilization is the number of
-    ideal cycles divided by the number of actual cycles.
+    """Objects under the keys `latency` and `spatial` of the object `outputs`. The off-loading cycles include the cycles
+    to drain the array. A utilization is the number of ideal cycles divided by the number of actual cycles.
     """
     # A network without layers has no parts.
     ideal, spatial, stall, onloading = (
@@ -299,8 +299,8 @@ def _directions(levels: Mapping[str, Sequence[Mapping[str, float]]]) -> JsonObje
 
 
 def _add_levels(sums: Levels, levels: Mapping[str, Sequence[Mapping[str, float]]]) -> None:
-    """Add the figures of a record to `sums`, by operand and level. If a level is missing in the record or in `sums`, it
-    counts as 0.
+    """Add the energies or the numbers of accesses of a record to `sums`, by operand and level. If a level is missing in
+    the record or in `sums`, it counts as 0.
     """
     for operand, of_operand in levels.items():
         pairs = zip_longest(sums.get(operand, []), of_operand, fillvalue=dict.fromkeys(DIRECTIONS, 0))
@@ -374,7 +374,9 @@ def _memory_text(memory: Memory, core: Core) -> str:
 
 
 def _dataflows(core: Core) -> Any:
-    """Dataflows of a core as JSON values: one table for a single dataflow, as in the reference, or a list of tables."""
+    """Dataflows of a core as JSON value: a table for a single dataflow, as in the reference; a list of tables for
+    several dataflows; None without dataflows.
+    """
     tables = [{dimension: dict(factors) for dimension, factors in dataflow} for dataflow in core.dataflows]
     if len(tables) > 1:
         return tables
@@ -382,7 +384,9 @@ def _dataflows(core: Core) -> Any:
 
 
 def _sharing(core: Core, levels: Mapping[str, Sequence[int]]) -> list[dict[str, int]]:
-    """Shared memories of a core, one table per memory: operand -> level of the memory in the operand's hierarchy."""
+    """Memories of a core that several operands share. Each memory has one table: operand -> level of the memory in the
+    hierarchy of this operand.
+    """
     found = []
     for chain in levels.values():
         for index in chain:
