@@ -1,10 +1,11 @@
 """Tables, figures, loop nests, physical checks and mapping exports, all made from the records of a run.
 
 A record is the result of one distinct layer problem. It is a dict with the content of one line of `layers.jsonl`
-(docs/artifacts.md). This package neither searches nor evaluates: it reports what the artifacts contain.
+(docs/artifacts.md). This package reports what the artifacts contain; it neither searches nor evaluates mappings.
 """
 
 FACE = (
+    "batch_turn",
     "bottlenecks",
     "canvas",
     "checks",
@@ -30,9 +31,10 @@ FACE = (
     "searched_turn",
     "sheet",
     "shown",
+    "size_turn",
     "text_tables",
     "uncertainty",
     "verdict",
     "words",
 )
-"""Modules that other packages may import; all others may change without notice."""
+"""Modules that other packages may import. All other modules of this package may change without notice."""

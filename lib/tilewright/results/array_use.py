@@ -1,10 +1,11 @@
 """Use of each side of the array in each layer, and the causes of idle units.
 
-The spatial stall of a layer has two parts. The mapping file causes the first part, because it fixes the spatial
-mapping. Without this file, the search would try other spatial mappings, and the best of them avoids this part. Sizes
-cause the second part, which even the best spatial mapping has: loops are too short, loop sizes are no multiples of the
-sides, or data do not fit into inner memories (docs/bottlenecks.md#explain-a-run). The module also writes these causes
-as text for the terminal.
+The spatial stall of a layer has two parts. The first part is caused by a mapping file that fixes the spatial mapping:
+without this file, the search would try other spatial mappings, and the best of them avoids the first part. The second
+part is caused by sizes, and even the best spatial mapping has it: loops are too short, loop sizes are no multiples of
+the sides, or data do not fit into inner memories (docs/bottlenecks.md#explain-a-run).
+
+The module also writes these causes as text for the terminal.
 """
 
 import math
@@ -26,7 +27,7 @@ from tilewright.mapping.spatial import convert_spatial_mapping
 from tilewright.mapping.spatial_generation import spatial_candidates
 from tilewright.mapping.spatial_space import SpatialChoice, SpatialSpace
 from tilewright.results.records import PlacedLayer
-from tilewright.results.text_tables import NOTHING, SMALLEST_SHOWN, render, share_text, text_table
+from tilewright.results.text_tables import NOTHING, SMALLEST_SHOWN, WORKING_SHARES, render, share_text, text_table
 from tilewright.search.options import SearchOptions
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
@@ -60,19 +61,23 @@ class LayerArrayUse(NamedTuple):
 
     layer: str
     entry: str
-    """Name of the entry of the mapping file; '' if the mapping is not known."""
+    """Name of the layer's entry in the mapping file; '' if the mapping is not known."""
     sides: tuple[SideUse, ...]
     """Sides in the order of the hardware file."""
     computing_cycles: float
-    """Ideal cycles plus the spatial stall."""
+    """Cycles in which the array computes: ideal cycles plus spatial stall."""
     stall_cycles: float
-    """Cycles of the spatial stall."""
+    """Cycles of the spatial stall, which is caused by idle units."""
     by_mapping_file_cycles: float | None
-    """Part of the stall that a generated spatial mapping would avoid, in cycles; None if the mapping is not known."""
+    """Part of the spatial stall that the best generated spatial mapping would avoid, in cycles; None if the mapping
+    file of the run is not known.
+    """
 
     @property
     def by_sizes_cycles(self) -> float | None:
-        """Part of the stall that even the best generated spatial mapping would have, in cycles."""
+        """Part of the spatial stall that even the best generated spatial mapping would have, in cycles; None if the
+        mapping file of the run is not known.
+        """
         return None if self.by_mapping_file_cycles is None else self.stall_cycles - self.by_mapping_file_cycles
 
 
@@ -83,8 +88,8 @@ class ArrayUses:
     layers: tuple[LayerArrayUse, ...]
     """Layers in execution order."""
     places: Table[tuple[str, str], str] = field(default_factory=dict)
-    """File and line where the mapping file fixes a side, by (entry, array dimension). The value is used only in
-    texts.
+    """Text (file and line) for the place in the mapping file that fixes the loops along an array dimension. The keys
+    are pairs (name of the entry in the mapping file, array dimension). Only texts for users need these places.
     """
 
     @property
@@ -104,8 +109,10 @@ class ArrayUses:
 
     @property
     def never_full(self) -> dict[str, int]:
-        """Largest number of lanes that the mapping file asks for, by array dimension. A dimension is listed only if the
-        file fixes the lanes in every layer, always to fewer lanes than the dimension has units.
+        """Largest number of lanes that the mapping file asks for, by array dimension.
+
+        An array dimension is listed only if the file fixes its lanes in every layer, and always to fewer lanes than the
+        dimension has units.
         """
         found = {}
         for name, units in self.units.items():
@@ -121,11 +128,12 @@ class ArrayUses:
         return math.fsum(one.by_mapping_file_cycles or 0.0 for one in self.layers)
 
     def of_layer(self, layer: str) -> "ArrayUses":
-        """Use of the array in one layer only."""
+        """Copy of this object with only the layers called `layer`."""
         return replace(self, layers=tuple(one for one in self.layers if one.layer == layer))
 
     def as_object(self) -> dict[str, Any]:
-        """Uses of the array as a JSON object. File paths are left out, because artifacts contain no paths."""
+        """Use of the array in all layers, as a JSON object. File paths are left out, because artifacts contain no
+        paths."""
         sides = [
             {"array_dimension": name, "units": units, "share": self.shares[name]} for name, units in self.units.items()
         ]
@@ -200,11 +208,12 @@ def _sides(record: LayerRecord, core: Core, layer: Layer, fixed: Table[str, int]
 
 
 def _lanes(record: LayerRecord, layer: Layer) -> dict[str, float]:
-    """Working units by array dimension, on average over the passes.
+    """Number of working units along each array dimension, on average over the passes. The product of these numbers and
+    the number of passes is the number of operations of the layer.
 
-    The product of these numbers and the number of passes is the number of operations of the layer. If the lanes do not
-    divide a loop, its last pass is not full. If a loop runs along several sides, the loss is assigned to the side with
-    most lanes of the loop. If several sides have equally many lanes, the first of them gets the loss.
+    If the number of lanes does not divide the size of a loop, the last pass over the loop is not full. If such a loop
+    is unrolled along several array dimensions, this loss is assigned to the one with most lanes of the loop (if several
+    have most lanes, to the first).
     """
     found: dict[str, float] = dict.fromkeys(record.spatial_mapping, 1.0)
     for dimension, size in layer.loop_sizes:
@@ -219,8 +228,8 @@ def _lanes(record: LayerRecord, layer: Layer) -> dict[str, float]:
 def _generated_cycles(
     record: LayerRecord, core: Core, layer: Layer, entry: MappingConstraints, options: SearchOptions
 ) -> float:
-    """Cycles in which the array computes the layer with the best spatial mapping that the search would generate. The
-    entry of the mapping file counts as if it fixed no spatial mapping. Infinite if no spatial mapping fits.
+    """Cycles in which the array computes the layer with the best spatial mapping that the search would generate;
+    infinite if no spatial mapping fits. A spatial mapping that the mapping file fixes is ignored.
     """
     profile, free = profile_by_name(record.model), replace(entry, spatial_mapping=())
     own = core_for(layer, core, replace(entry, memory_reach=_reach(record) or entry.memory_reach))
@@ -242,11 +251,11 @@ def _generated_cycles(
 def _tried(
     layer: Layer, core: Core, entry: MappingConstraints, profile: ModelProfile, options: SearchOptions
 ) -> Iterator[SpatialChoice]:
-    """Spatial mappings that a search tries.
+    """Spatial mappings that a search tries. Raises MappingError if no spatial mapping is possible.
 
-    If the search engine computes bounds and the number of mappings is not limited, all spatial mappings are returned,
-    those with most lanes first. Otherwise, only the proposals of the generator are returned, with 0 as their number of
-    passes. Raises MappingError.
+    The result has all spatial mappings, those with most lanes first, if three conditions hold: the search engine
+    computes bounds, the number of mappings is not limited, and the mapping file gives no level boundaries. Otherwise,
+    the result has the proposals of the generator, each with 0 as its number of passes.
     """
     has_bounds, mixed = options.of_bounds is not None, options.enable_mix_spatial_mapping
     count = options.spatial_count(has_bounds)
@@ -258,7 +267,7 @@ def _tried(
 
 
 def _reach(record: LayerRecord) -> GivenReach | None:
-    """Outermost memory that each operand of the layer reached in the run, and the bits that the operand occupied there;
+    """Outermost memory that each operand of the layer used in the run, and the bits that the operand occupied there;
     None if not known.
     """
     reach = record.memory_reach
@@ -273,37 +282,42 @@ def _times(use: LayerArrayUse, layer: str, count: int) -> LayerArrayUse:
 
 MOST_ROWS = 8
 LEAST_SHARE = 0.01
-"""Smallest share of the latency for which a table of stalls is printed."""
+"""Smallest spatial stall, as a share of the latency, for which a table of stalls is printed."""
 SIZES = "the sizes of the layers"
 UNKNOWN = "not known without --mapping"
 
 
 @dataclass
 class _Row:
-    """Layers with the same cause of idle units."""
+    """Row of a table: all layers with the same cause of idle units and the same loops along each side of the array."""
 
     sides: list[str]
     cause: str
     cycles: float = 0.0
     layers: set[str] = field(default_factory=set)
     weights: list[tuple[float, tuple[float, ...]]] = field(default_factory=list)
-    """Pairs (computing cycles, shares of working units of each side), one per layer."""
+    """Pairs (computing cycles of the layer, share of working units on each side of the array), one pair for each layer.
+    """
 
     def cells(self) -> list[str]:
-        """Texts, one per side: the loops along the side, and the mean share of its units that work."""
+        """Texts, one for each side of the array: the loops along the side, and the mean share of the side's units that
+        work.
+        """
         total = math.fsum(weight for weight, _ in self.weights)
         shares = [math.fsum(weight * shares[k] for weight, shares in self.weights) for k in range(len(self.sides))]
         return [f"{loops}: {share_text(share, total)}" for loops, share in zip(self.sides, shares, strict=True)]
 
 
 def array_text(uses: ArrayUses, latency_cycles: float) -> str:
-    """Text on the share of working units of each side and the causes of idle units; '' if few cycles are lost."""
+    """Text on the causes of idle units, with the share of the units along each side of the array that work; '' if the
+    spatial stalls are less than LEAST_SHARE of `latency_cycles`.
+    """
     stall = math.fsum(one.stall_cycles for one in uses.layers)
     if stall < LEAST_SHARE * latency_cycles:
         return ""
     rows = sorted(_rows(uses).values(), key=lambda row: -row.cycles)
     names = [terminal(f"{name} of {units}") for name, units in uses.units.items()]
-    table = text_table("What the spatial stall comes from", (*names, "because of"), ("layers", "cycles", "share"))
+    table = text_table("Causes of the spatial stall", (*names, "because of"), ("layers", "cycles", "share"))
     shown = [row for row in rows[:MOST_ROWS] if row.cycles >= SMALLEST_SHOWN * latency_cycles] or rows[:1]
     for row in shown:
         table.add_row(
@@ -318,7 +332,7 @@ def array_text(uses: ArrayUses, latency_cycles: float) -> str:
 
 def _lines(uses: ArrayUses, latency_cycles: float) -> list[str]:
     full = ", ".join(f"{name} {share_text(share, 1.0)}" for name, share in uses.shares.items())
-    lines = [f"while the array computes, its sides are full to: {full}"]
+    lines = [f"{WORKING_SHARES}: {full}"]
     lines += [
         f"the mapping file never asks for more than {lanes} of the {uses.units[side]} units of {side}:"
         " the other units never work"
@@ -327,8 +341,10 @@ def _lines(uses: ArrayUses, latency_cycles: float) -> list[str]:
     by_file = uses.by_mapping_file_cycles
     if by_file >= LEAST_SHARE * latency_cycles:
         share = share_text(by_file, latency_cycles)
-        lines.append(f"generated spatial mappings would not have {by_file:,.0f} of these cycles ({share});")
-        lines.append("the mapping file fixes others: `tilewright advise` computes the effect of fixing fewer or others")
+        lines.append(f"the best generated spatial mappings would not have {by_file:,.0f} of these cycles ({share});")
+        lines.append(
+            "the mapping file fixes other ones: `tilewright advise` computes the effect of fixing fewer or other loops"
+        )
     return lines
 
 

@@ -1,7 +1,7 @@
 """Bottlenecks of a run: all parts of its energy and latency, and the limit of each layer.
 
-The terms are those of the ledger (`run_ledger.py`). Each temporal stall names the port for which the array waits. The
-energy of accesses is divided by memory, operand and direction (docs/bottlenecks.md#explain-a-run).
+The terms of energy and latency are those of the ledger (`run_ledger.py`). Each temporal stall names the port for which
+the array waits. The energy of accesses is divided by memory, operand and direction (docs/bottlenecks.md#explain-a-run).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,6 +15,7 @@ from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.units import energy_text
 from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import LayerRecord, PortRecord
+from tilewright.cost.waiting import CALL, COMMAND
 from tilewright.hardware.core import Core
 from tilewright.results.array_use import ArrayUses
 from tilewright.results.port_limits import PortLimit, Roofline, limit_of_network, port_limit, roofline
@@ -34,18 +35,21 @@ if TYPE_CHECKING:
     from tilewright.results.multi.start_causes import ChainPart
 
 STALL = "temporal_stall"
-"""Term of the latency in which the array waits for ports."""
+"""Term of the latency: cycles in which the array waits for ports."""
 ARRAY: str = "array"
 IDLE_UNITS: str = "spatial stall"
 MOVING_DATA: str = "moving data"
-"""Kinds of causes to which cycles are assigned: the working array, idle units of the array, or data movement."""
-CAUSE_OF_TERM = {"ideal": ARRAY, "spatial_stall": IDLE_UNITS}
+WAITING: str = "calls and commands"
+"""Kinds of causes of cycles. ARRAY: the array works. IDLE_UNITS: units of the array are idle. MOVING_DATA: data move.
+WAITING: calls and commands take time (docs/model.md#waiting).
+"""
+CAUSE_OF_TERM = {"ideal": ARRAY, "spatial_stall": IDLE_UNITS, CALL: WAITING, COMMAND: WAITING}
 """Cause of each term of the latency; all other terms are caused by data movement."""
 _USE_COLUMNS = ("layer", "memory", "port", "busy_cycles", "stall_cycles")
 
 
 class Share(NamedTuple):
-    """Part of the energy (pJ) or latency (cycles) of a run; fields are '' if they do not apply."""
+    """Part of the energy (pJ) or latency (cycles) of a run. Fields that do not apply are ''."""
 
     quantity: str
     """Quantity: ENERGY or LATENCY."""
@@ -54,7 +58,8 @@ class Share(NamedTuple):
     memory: str
     port: str
     operand: str
-    """Operand whose data are accessed. For data that move between cores: `link` or `memory`, where the energy is spent.
+    """Operand whose data are accessed. For data that move between memories, it is `link` or `memory`: the place where
+    the energy is spent.
     """
     direction: str
     value: float
@@ -66,50 +71,53 @@ class PortUse(NamedTuple):
     memory: str
     port: str
     stall_cycles: int
-    """Cycles that the array would wait for this port alone; a negative number is the slack in cycles."""
+    """Cycles that the array would wait for this port if no other port made it wait. A negative number is the slack in
+    cycles.
+    """
     busy_cycles: int
     """Cycles in which the port moves data."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bottlenecks:
-    """Parts of the energy and the cycles of a run; made by `bottlenecks_of`."""
+    """Parts of the energy and the cycles of a run. The function `bottlenecks_of` makes this object."""
 
     run: RunPoint
     shares: tuple[Share, ...]
-    """Parts in execution order. Parts of one layer and one quantity are in the order in which they are summed. Parts
-    that are 0 are left out.
+    """Parts of the energy and the latency; parts that are 0 are left out. On one core, the layers are in execution
+    order, and each layer has its energy first, then its latency. On several cores, all parts of the energy come first.
+    Parts of the same layer and quantity are in the order of summation.
     """
     limits: Mapping[str, PortLimit] = field(default_factory=dict)
-    """Limiting port by layer; {} if not known."""
+    """Layer name -> latencies of the layer if ports are wider; {} if not known."""
     network_limit: PortLimit | None = None
-    """Limit of all layers together."""
+    """Latencies of all layers together if ports are wider; None if they are not known."""
     roofline: Roofline | None = None
     """Roofline of the run; None if the hardware is not known."""
     uses: Mapping[str, tuple[PortUse, ...]] = field(default_factory=dict)
-    """Uses of the ports by layer; {} on several cores."""
+    """Layer name -> use of each port of the core while the layer runs; {} on several cores."""
     unknown: str = ""
     """Reason why the limits are not known; '' if they are known."""
     layer: str = ""
-    """Layer to which these bottlenecks are restricted; '' for all layers."""
+    """Layer to which this object is restricted; '' for all layers."""
     chain: "tuple[ChainPart, ...]" = ()
     """Parts of the latency of a run on several cores, in order of time (`latency_chain`)."""
     cores: "CoresReport | None" = None
-    """Report on the cores of a run on several cores: cycles of each core, and limits of the run. None on one core, or
-    if not known.
+    """Report on the cores of a run on several cores: cycles of each core, and limits of the run. None for a run on one
+    core, or if the report is not known.
     """
     array: ArrayUses | None = None
     """Use of the array and causes of idle units; None if the hardware is not known."""
     equal_layers: tuple[tuple[str, ...], ...] = ()
-    """Groups of layers with equal mappings and costs. Groups are in the execution order of their first layers; () on
-    several cores.
+    """Groups of layers with equal mappings and costs, in the execution order of their first layers; () on several
+    cores.
     """
     made_of: Mapping[str, str] = field(default_factory=dict)
     """Digests of the inputs from which limits and roofline were computed; {} if there are no limits."""
 
     def total(self, quantity: str, layer: str = "") -> float:
-        """Sum of the parts of a quantity, of one layer or of all layers in this object: energy in pJ or latency in
-        cycles.
+        """Sum of the parts of a quantity (ENERGY in pJ, or LATENCY in cycles) of the layer named `layer`; if `layer` is
+        '', of all layers in this object.
         """
         if not layer:
             total: float = getattr(self.run, quantity)
@@ -166,29 +174,33 @@ class Bottlenecks:
         return tuple(dict.fromkeys(one.layer for one in self.shares if one.layer))
 
     def causes(self, layer: str = "") -> Verdict:
-        """Verdict on the cause with most cycles, of one layer or of all layers. Tables and charts show the same
-        causes.
+        """Verdict that names the cause with most cycles, of one layer or of all layers. Causes are distinguished as in
+        tables and charts (`cause_words`): by term of the latency and, for stalls, by the port for which the array
+        waits.
         """
         causes = self.added(LATENCY, cause_words, layer)
         return Verdict.of("cycles by cause", "cycles", self.total(LATENCY, layer), causes)
 
     def kinds(self, layer: str = "") -> Verdict:
-        """Verdict on the kind of cause (ARRAY, IDLE_UNITS or MOVING_DATA) with most cycles, of one layer or of all
-        layers. MOVING_DATA is the sum of all data movement.
+        """Verdict that names the kind of cause (ARRAY, IDLE_UNITS, MOVING_DATA or WAITING) with most cycles, of one
+        layer or of all layers. MOVING_DATA is the sum of all data movement.
         """
         causes = self.added(LATENCY, lambda one: CAUSE_OF_TERM.get(one.term, MOVING_DATA), layer)
         return Verdict.of("cycles by kind", "cycles", self.total(LATENCY, layer), causes)
 
     def limit(self, layer: str = "") -> PortLimit | None:
-        """Latencies of a layer, or of all layers together, with wider ports; None if not known."""
+        """Latencies with wider ports: of the layer named `layer`, or of all layers together if `layer` is ''. None if
+        they are not known.
+        """
         return self.limits.get(layer) if layer else self.network_limit
 
     def limited_by(self, layer: str = "") -> str:
         """Short text on the limit of a layer, or of all layers.
 
         The text names the kind of cause with most cycles (several kinds if they are equal) and its share of the
-        latency. Then it names the port that would save most cycles if it were twice as wide, or the smallest set of
-        ports that saves cycles. The port or set is named only if it saves at least LEAST_SHARE of the latency.
+        latency. Then it names the port whose doubled width saves most cycles. If no single port saves LEAST_SHARE of
+        the latency, it names the smallest set of ports whose doubled widths together save this share. No port is named
+        if no such set exists.
         """
         limit, kinds = self.limit(layer), self.kinds(layer)
         words = kinds.text or ARRAY
@@ -198,7 +210,10 @@ class Bottlenecks:
         return f"{words}{joint}{limit_words(limit)} {limit.verdict.share(_rival(limit))}"
 
     def added(self, quantity: str, key: Callable[[Share], Any], layer: str = "") -> dict[Any, float]:
-        """Sums of the parts of a quantity by a key, for one layer or for all layers. The largest sum comes first."""
+        """Key -> sum of the parts of a quantity that have this key, the largest sum first. `key` is a function that
+        gives the key of a part. Only the parts of the layer named `layer` are added, or those of all layers if `layer`
+        is ''.
+        """
         found: dict[Any, float] = {}
         for one in self.shares:
             if one.quantity == quantity and layer in ("", one.layer):
@@ -213,11 +228,10 @@ def bottlenecks_of(
     network: Workload | None = None,
     unknown: str = "",
 ) -> Bottlenecks:
-    """Bottlenecks of a run.
+    """Bottlenecks of a run. `placed` has the layers of a run on one core; it is empty for a run on several cores.
 
-    `placed` are the layers of a run on one core. `core` and `network` are the inputs of the run. Without these inputs
-    there are no limits, and `unknown` of the result gives the reason. Raises InputError if the run was not made from
-    the inputs.
+    `core` and `network` are the inputs of the run. If they are not given, the result has no limits, and `unknown` is
+    the reason that it states. Raises InputError if the run was not made from these inputs.
     """
     shares = tuple(one for layer in placed for one in layer_shares(layer.name, layer.record))
     shares = shares or tuple(entry_shares(ledger.entries))
@@ -230,8 +244,9 @@ def bottlenecks_of(
 
 
 def limit_words(limit: PortLimit | None) -> str:
-    """Short text with the port that saves most cycles if it is wider, or with the smallest set of ports that saves
-    cycles.
+    """Short text with the port or set of ports that reports present as the limit (`PortLimit.named`). If several ports
+    save equally many cycles, the text has the name of the first and the number of the others. The text is "no port" if
+    there is no such port or set, and NOTHING if `limit` is None.
     """
     if limit is None:
         return NOTHING
@@ -250,7 +265,7 @@ def _rival(limit: PortLimit) -> Rival:
 
 
 def cause_words(share: Share) -> str:
-    """Text for the cause of cycles."""
+    """Text for the cause of a part of the latency: the term and, if the array waits for a port, this port."""
     port = f", {share.memory} {share.port}" if share.port else ""
     return words_of_term(share.term) + port
 
@@ -263,8 +278,8 @@ def _equal_layers(placed: Sequence[PlacedLayer]) -> tuple[tuple[str, ...], ...]:
 
 
 def share_table(found: Bottlenecks) -> "pandas.DataFrame":
-    """Table with a row for each part of the run, by layer and cause. The columns `energy_pj` and `latency_cycles` are
-    in pJ and cycles.
+    """Table with a row for each part of the energy (in pJ) and each part of the latency (in cycles) of a run. The
+    columns are the fields of `Share`.
     """
     import pandas  # slow to load, and the text needs none
 
@@ -272,8 +287,8 @@ def share_table(found: Bottlenecks) -> "pandas.DataFrame":
 
 
 def totals_table(found: Bottlenecks) -> "pandas.DataFrame":
-    """Table with a row for each cause, summed over the layers. The columns are those of `share_table` without the
-    layer.
+    """Table with a row for each part of the energy and of the latency, summed over the layers. The columns are those of
+    `share_table` without the layer.
     """
     table = share_table(found)
     causes = [name for name in table if name not in ("layer", "value")]
@@ -302,8 +317,8 @@ def energy_table(shares: Iterable[Share]) -> "pandas.DataFrame":
 
 
 def use_table(uses: Mapping[str, Sequence[PortUse]]) -> "pandas.DataFrame":
-    """Table with a row for each layer and port: the use of the port only. It replaces `port_table` if the hardware is
-    not known.
+    """Table with a row for each layer and port. It has the columns for the use of the port, but not the cycles that a
+    wider port would save. It replaces the table of `port_table` if the hardware is not known.
     """
     import pandas
 
@@ -336,8 +351,9 @@ def bottlenecks_object(found: Bottlenecks) -> JsonObject:
 
 
 def _chain_rows(found: Bottlenecks) -> list[JsonObject]:
-    """Rows of the chain of a run on several cores, summed by activity, core or kind of data, and layer. Rows are in the
-    order of first occurrence.
+    """Rows of the latency chain of a run on several cores. Each row has the cycles of one combination of activity,
+    place and layer. The place is the core that computes, or the kind of the data that move. Rows are in the order in
+    which their combinations first occur in the chain.
     """
     sums: dict[tuple[str, str, str], int] = {}
     for part in found.chain:
@@ -347,7 +363,9 @@ def _chain_rows(found: Bottlenecks) -> list[JsonObject]:
 
 
 def layer_shares(layer: str, record: LayerRecord) -> Iterator[Share]:
-    """Parts of a layer, in the order of summation."""
+    """Parts of the energy of a layer, then parts of its latency, each in the order in which they are summed. Parts that
+    are 0 are left out.
+    """
     for term, energy in other_energies_pj(record).items():
         yield from _share(ENERGY, layer, term, energy)
     for memory, energies in memory_energies_pj(record).items():
@@ -359,15 +377,17 @@ def layer_shares(layer: str, record: LayerRecord) -> Iterator[Share]:
 
 
 def waited_for(record: LayerRecord) -> PortRecord | None:
-    """Port for which the array waits longest. If several ports have the same wait, the first of them in the hardware
-    file. None if the array waits for no port, or if no port causes the stall.
+    """Port that causes the temporal stall: its stall is as long as that of the layer. Among equal ports, the first in
+    the hardware file is returned. None if the layer has no temporal stall, or if no port has a stall of this length.
     """
     stall = record.latency_breakdown_cycles.get(STALL, 0)
     return next((port for port in record.ports if stall > 0 and port.stall_slack_cycles == stall), None)
 
 
 def entry_shares(entries: Mapping[LedgerPlace, float]) -> Iterator[Share]:
-    """Parts of a run, one for each number of its ledger."""
+    """Parts of the energy and the latency of a run, one for each number in the ledger of the run. `entries` has these
+    numbers by key.
+    """
     for quantity in QUANTITIES:
         for place, value in entries.items():
             if place.quantity == quantity:
@@ -389,7 +409,7 @@ def _share(
 
 
 def uses_of(placed: Sequence[PlacedLayer]) -> dict[str, tuple[PortUse, ...]]:
-    """Uses of the ports of each layer."""
+    """Layer name -> use of each port while the layer runs."""
     return {layer.name: tuple(map(_use, layer.record.ports)) for layer in placed}
 
 
@@ -399,7 +419,7 @@ def _use(port: PortRecord) -> PortUse:
 
 
 def _limits(placed: Sequence[PlacedLayer], core: Core, network: Workload) -> tuple[list[PortLimit], PortLimit]:
-    """Pair (limit of each layer, limit of all layers together). Equal layers are computed once."""
+    """Pair (limit of each layer, limit of all layers together). For equal layers, the limit is computed once."""
     records = {layer.record_index: layer.of_one for layer in placed}
     mappings = dict(zip(records, recorded_mappings(list(records.values()), core, network), strict=True))
     found = {index: port_limit(mapping, core) for index, mapping in mappings.items()}

@@ -1,4 +1,4 @@
-"""Figure of the bottlenecks of a run: cycles by cause and energy by memory and operand, with rooflines below."""
+"""Figure of the bottlenecks of a run: cycles by cause and energy by memory and operand, with rooflines below them."""
 
 import math
 from collections.abc import Sequence
@@ -27,12 +27,12 @@ WIDTH_INCHES, NAME_INCHES, NUMBER_INCHES, BAR_INCHES = 11.0, 2.1, 1.0, 0.2
 HEAD_INCHES, TITLE_INCHES, ROOF_INCHES = 0.35, 0.55, 2.7
 CYCLE_COLOUR, ROOF_COLOUR, POINT_COLOUR = OPERAND_COLOURS[5], "#4d4d4d", OPERAND_COLOURS[4]
 Bar = tuple[str, dict[str, float]]
-"""Bar of a figure: its name, and its stacked parts."""
+"""Pair (name of a bar, dictionary with the size of each stacked part of the bar by name of the part)."""
 
 
 def bottlenecks_figure(found: Bottlenecks) -> Figure:
-    """Figure with the largest parts of cycles and energy. Below, a roofline plot has a point for each layer, and the
-    roofs of the most limiting ports.
+    """Figure with the largest parts of cycles and energy. Below them are rooflines of the ports that would save most
+    cycles if they were wider (at most MOST_ROOFS ports). Each roofline has one point for each layer that uses the port.
     """
     causes = found.added(LATENCY, cause_words) if has_causes(found) else {}
     panels = [(LATENCY, "cycles by cause", _merged([(name, {"": value}) for name, value in causes.items()]))]
@@ -67,8 +67,8 @@ def write_bottlenecks_figure(found: Bottlenecks, path_stem: Path) -> tuple[Path,
 
 
 def shown_roofs(found: Bottlenecks) -> list[PortRoof]:
-    """Roofs of those used ports that would save most cycles if they were wider. [] if the roofline or the limit of the
-    network is not known.
+    """Rooflines of the ports that would save most cycles if they were wider, at most MOST_ROOFS. [] if the roofline of
+    the run or the limit of the network is not known.
     """
     if found.roofline is None or found.network_limit is None:
         return []
@@ -94,7 +94,9 @@ def _memory_bars(found: Bottlenecks) -> list[Bar]:
 
 
 def _merged(bars: Sequence[Bar]) -> list[Bar]:
-    """Largest bars, and one bar that is the sum of all other bars."""
+    """Largest bars, and one bar with the sum of all others, together MOST_BARS bars. If there are at most MOST_BARS
+    bars, the result is `bars`. `bars` must be sorted, the largest first.
+    """
     if len(bars) <= MOST_BARS:
         return list(bars)
     rest = bars[MOST_BARS - 1 :]
@@ -165,7 +167,9 @@ def _draw_roof(panel: Axes, found: Bottlenecks, roof: PortRoof) -> None:
 
 
 def _labelled(points: Sequence[RooflinePoint], panel: Axes) -> list[RooflinePoint]:
-    """Points that have room for their names. Among points that are close together, the earlier one gets the name."""
+    """Points that get their names in the figure, at most MOST_LABELS. Of points that are close together, only the first
+    one in `points` gets its name.
+    """
     wide, tall = (math.log(high / low) for low, high in (panel.get_xlim(), panel.get_ylim()))
     kept: list[RooflinePoint] = []
     for point in points:

@@ -6,6 +6,7 @@ from tilewright.base.errors import count_of
 from tilewright.base.harmless import ended_lines
 from tilewright.base.units import energy_text
 from tilewright.cost.ledger import ACCESSES
+from tilewright.cost.waiting import CALL, COMMAND, REQUEST
 from tilewright.hardware.core import DIRECTIONS
 from tilewright.results.array_use import array_text
 from tilewright.results.bottlenecks import Bottlenecks, Share, cause_words
@@ -21,6 +22,9 @@ CAUSE_WORDS = {
     "onloading": "data move before the array begins",
     "offloading": "data move after the array has ended",
     "drain": "the last results leave the array",
+    CALL: "calls of the host take longer than their work, or too few are in flight",
+    COMMAND: "commands of the array take longer than their work, or too few are in flight",
+    REQUEST: "requests to the outermost memory take longer than their transfers, or too few are in flight",
 }
 DIRECTION_WORDS = {
     "tl": "read, to the level below",
@@ -32,7 +36,7 @@ _OF_SCHEDULES = (ENDS_LATER, AFTER_LAYERS, NO_TERM)
 
 
 def bottlenecks_text(found: Bottlenecks) -> str:
-    """Text on the parts of energy and cycles, the largest first, and on the limiting ports."""
+    """Text on the parts of energy and cycles, the largest part first, and on the limiting ports."""
     array = array_text(found.array, found.total(LATENCY)) if found.array else ""
     parts = [_heading(found), _cycles(found), array, _of_cores(found), _chain(found), _energy(found)]
     if found.layer:
@@ -64,7 +68,9 @@ def _cycles(found: Bottlenecks) -> str:
 
 
 def _of_cores(found: Bottlenecks) -> str:
-    """Text on the cores of a run: the use of the cycles of each core, and the limit of the run."""
+    """Text on the cores of a run on several cores: the cycles of each core by cause, and the part of the system whose
+    doubling saves most cycles. '' if the report on the cores is not known.
+    """
     if found.cores is None:
         return ""
     from tilewright.results.multi.cores_report import cores_text  # which runs on one core need not load
@@ -73,7 +79,7 @@ def _of_cores(found: Bottlenecks) -> str:
 
 
 def _chain(found: Bottlenecks) -> str:
-    """Text on the parts of the latency of a run on several cores."""
+    """Text on the activities and layers that make up the latency of a run on several cores."""
     if not found.chain:
         return ""
     from tilewright.results.multi.start_causes import COMPUTING  # which runs on one core need not load
@@ -97,9 +103,7 @@ def _chain(found: Bottlenecks) -> str:
 
 
 def has_causes(found: Bottlenecks) -> bool:
-    """True if the latency of the run can be divided by cause. It cannot if the artifacts give only the end of each
-    layer.
-    """
+    """True if the latency of the run is divided by cause. False if the artifacts give only the end of each layer."""
     return any(one.term not in _OF_SCHEDULES for one in found.shares if one.quantity == LATENCY)
 
 
@@ -120,7 +124,7 @@ def _energy(found: Bottlenecks) -> str:
 
 
 def memory_words(share: Share) -> str:
-    """Text for a part of the energy: a memory, or another term."""
+    """Text for a part of the energy: the name of the memory for accesses, otherwise the name of the term."""
     return share.memory if share.term == ACCESSES and share.memory else words_of_term(share.term)
 
 
@@ -148,7 +152,9 @@ def _limits_of_network(found: Bottlenecks) -> str:
 
 
 def _together(limit: PortLimit) -> str:
-    """Text on the smallest set of ports that saves cycles, if no single port saves cycles. Otherwise ''."""
+    """Text on the set of ports in `limit.together`: the cycles that the set saves if all its ports are twice as wide.
+    '' if there is no such set.
+    """
     if limit.together is None:
         return ""
     gain = limit.gain_cycles(limit.together)
@@ -157,7 +163,7 @@ def _together(limit: PortLimit) -> str:
 
 
 def _left_out(small: int) -> list[str]:
-    rule = f"a port limits a layer if it saves {LEAST_SHARE:.0%} of its latency or more, and no other port saves more"
+    rule = f"a port limits a layer if doubling its width saves most, and at least {LEAST_SHARE:.0%} of the latency"
     return [
         rule,
         *([f"{count_of(small, 'other port')} would save less than {LEAST_SHARE:.0%} of the latency"] if small else []),
@@ -168,11 +174,13 @@ def _layers_without_port(found: Bottlenecks) -> list[str]:
     none = [one for one in found.limits.values() if not one.is_limited_by_one]
     together = sum(one.is_limited for one in none)
     lines = [f"no single port limits {len(none)} of {len(found.limits)} layers"] if none else []
-    return [*lines, *([f"{together} of these would be faster with several ports wider"] if together else [])]
+    return [*lines, *([f"{together} of these layers would be faster if several ports were wider"] if together else [])]
 
 
 def _layers(found: Bottlenecks) -> str:
-    """Table text with one row for each group of equal layers."""
+    """Text of a table of the layers, the longest first. Equal layers share a row. The table has at most MOST_LAYERS
+    rows.
+    """
     has_cycles = has_causes(found)
     names = ("layer", *(("largest cause",) if has_cycles else ()), *(("limited by",) if found.limits else ()))
     table = text_table("Layers, the longest first", names, ("cycles", "share"))

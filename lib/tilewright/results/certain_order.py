@@ -1,8 +1,9 @@
-"""Certainty of the order of two runs: whether mappings that the searches did not find could reverse the order.
+"""Certainty of the order of two runs: a text says whether a mapping that the searches did not find could reverse the
+order.
 
-A search with bounds gives a lower bound of the objective of a run. It holds for all mappings that the bounds cover
-(docs/proofs.md#bound-of-a-network). If the lower bound of one run is larger than the objective of the other run, the
-order is certain.
+A search with bounds gives a lower bound of the objective of a run. The bound holds for all mappings that it covers
+(docs/proofs.md#bound-of-a-network). If the lower bound of one run is above the objective of the other run, the order is
+certain.
 """
 
 from tilewright.base.objectives import OBJECTIVES
@@ -14,9 +15,10 @@ EQUAL = 1e-9
 
 
 def order_notice(a: RunPoint, b: RunPoint) -> str:
-    """Sentence on the order of two runs, called A and B, in the objective that both minimise. '' if the objectives
-    differ, if the models differ, or if one of the runs is on several cores. If clocks differ, the latency in the
-    objective is in seconds.
+    """Sentence on the order of two runs, called A and B, in the objective that both minimise.
+
+    The result is '' if the objectives differ, if the models differ, or if one of the runs is on several cores. If the
+    clocks differ, the latency in the objective is in seconds.
     """
     objective = a.objective
     if objective != b.objective or objective not in OBJECTIVES or a.model != b.model:
@@ -32,16 +34,17 @@ def order_notice(a: RunPoint, b: RunPoint) -> str:
         return f"{words}: A and B are equal"
     said = f"{words}: {less} is {share_text(found - value, found)} below {more}"
     if bound is None:
-        return f"{said}; other mappings of {more} could reverse this order: its search gives no lower bound"
+        reason = f"because the search of {more} gives no lower bound"
+        return f"{said}; other mappings of {more} could reverse this order, {reason}"
     if bound > value * (1 + EQUAL):
         margin = share_text(bound - value, bound)
         return (
-            f"{said}; this order is certain over the mappings that the bounds of {more} cover: {less} is {margin} below"
-            f" the bound of {more}"
+            f"{said}; this order is certain for all mappings that the lower bound of {more} covers: {less} is {margin}"
+            " below this bound"
         )
     return (
-        f"{said}; mappings of {more} that were not found could reverse this order: over the mappings that the bounds of"
-        f" {more} cover, {more} could be smaller by {share_text(found - bound, found)} at most"
+        f"{said}; mappings of {more} that the search did not find could reverse this order: over the mappings that the"
+        f" lower bound of {more} covers, {more} could be up to {share_text(found - bound, found)} smaller"
     )
 
 
@@ -52,17 +55,21 @@ def _differ_in_clock(a: RunPoint, b: RunPoint) -> bool:
 
 
 def _value(run: RunPoint, in_time: bool) -> float:
-    """Objective of a run."""
+    """Value of a run's objective. With `in_time`, latency is in seconds instead of cycles."""
     return OBJECTIVES[run.objective].value(run.energy_pj, float(run.latency_cycles)) * _scale(run, in_time)
 
 
 def _bound(run: RunPoint, in_time: bool) -> float | None:
-    """Lower bound of the objective of a run; None if its search gives none."""
+    """Lower bound of a run's objective, with latency in seconds if `in_time` is true and in cycles otherwise. None if
+    the search of the run gives no bound.
+    """
     return None if run.objective_bound is None else run.objective_bound * _scale(run, in_time)
 
 
 def _scale(run: RunPoint, in_time: bool) -> float:
-    """Factor that turns the cycles in an objective into seconds, or 1."""
+    """Factor for the value of an objective that turns its latency from cycles into seconds. It is 1 if `in_time` is
+    false, or if the clock frequency of the run is not known.
+    """
     if not in_time or run.clock_frequency_mhz is None:
         return 1.0
     return float((run.clock_frequency_mhz * 1e6) ** -OBJECTIVES[run.objective].latency)

@@ -1,9 +1,8 @@
-"""Physical invariants of a run, verified on its artifacts; a correct result never violates one.
+"""Physical invariants of a run, verified on its artifacts; a correct result never violates an invariant.
 
-The field `detail` of a check says what was verified, or names the layers that violate the invariant, with the numbers.
-The functions return checks and do not raise errors for failed checks: the caller decides whether to stop.
-
-If the core is given, word widths, access costs and double-buffered memories are checked, too.
+The field `detail` of a check says what was verified. If layers violate the invariant, it names these layers, with the
+numbers. The functions return failed checks and raise no errors for them: the caller decides whether to stop. If the
+core is given, word widths, access costs and double-buffered memories are checked, too.
 """
 
 import math
@@ -33,8 +32,8 @@ CoreCheck = Callable[[LayerRecord, Core], Iterator[str]]
 
 
 def _compulsory(record: LayerRecord, core: Core) -> Iterator[str]:
-    """Violations of two rules on compulsory accesses. All elements of each input are read at least once from the
-    outermost memory of the input. All elements of the output are written to the outermost memory of the output.
+    """Violations of two rules on compulsory accesses. In the outermost memory of each input, all elements of the input
+    are read at least once. In the outermost memory of the output, all elements of the output are written.
     """
     memories = _memories(core)
     for operand, names in record.memory_levels.items():
@@ -56,12 +55,15 @@ def _compulsory(record: LayerRecord, core: Core) -> Iterator[str]:
 
 
 def covered_elements(record: LayerRecord, operand: str) -> int:
-    """Lower bound of the number of elements of an operand that move between its outermost memory and the level below.
+    """Lower bound of the number of elements of an operand that move between its outermost memory and the next inner
+    level.
 
-    Only the dimensions of the operand itself count: the positions of a sliding window depend on strides and padding,
-    which a record does not have. In a model with integer tile sizes, each dimension counts in full. The reference model
-    rounds fractional lanes (switch B41, docs/model.md), so in this model a dimension counts at most as passes times
-    integer lanes.
+    Only the dimensions of the operand itself count. The positions of a sliding window do not count, because they depend
+    on strides and padding, and `record` has neither. If the model has integer tile sizes, each dimension counts in
+    full.
+
+    The reference model has fractional lanes (fault B41 in docs/model.md). For this model, a dimension counts at most as
+    the number of passes along it times the number of its lanes, with the lanes rounded down.
     """
     whole_tiles = profile_by_name(record.model).whole_tiles
     passes = loop_products(record.loop_order)
@@ -81,7 +83,7 @@ def covered_elements(record: LayerRecord, operand: str) -> int:
 
 
 def own_dimensions(equation: str, operand: str) -> set[str]:
-    """Dimensions of an operand in an equation such as O[b][k] += W[k][c] * I[b][c], in upper case."""
+    """Dimensions of an operand, in upper case, from an equation such as O[b][k] += W[k][c] * I[b][c]."""
     found = re.search(rf"(?<!\w){re.escape(operand)}((?:\s*\[\w+\])+)", equation)
     return {name.upper() for name in re.findall(r"\w+", found.group(1))} if found else set()
 
@@ -113,8 +115,8 @@ def _energies(record: LayerRecord, core: Core) -> Iterator[str]:
 
 
 def _double_buffers(record: LayerRecord, core: Core) -> Iterator[str]:
-    """Violations of the rule for double-buffered memories: the memory has room for two copies of each tile that is
-    replaced while the layer runs.
+    """Violations of the rule on double-buffered memories: such a memory must have room for two copies of each tile that
+    is replaced while the layer runs.
     """
     memories = _memories(core)
     filled: dict[str, float] = {}
@@ -143,7 +145,11 @@ CORE_CHECKS: tuple[tuple[str, str, CoreCheck], ...] = (
         "every operand is moved completely from or to its outermost memory at least once",
         _compulsory,
     ),
-    ("energy_follows_accesses", "energy is words times cost per word, and MACs times cost per MAC", _energies),
+    (
+        "energy_follows_accesses",
+        "energy of memories is words times cost per word; of MACs, MACs times cost per MAC",
+        _energies,
+    ),
     ("double_buffers_fit", "memories that must double-buffer hold two tiles", _double_buffers),
 )
 
@@ -160,7 +166,7 @@ class Check(NamedTuple):
 
 
 RecordCheck = Callable[[LayerRecord], Iterator[str]]
-"""Function that yields one sentence for each violation."""
+"""Function that yields one sentence for each violation of an invariant."""
 
 
 def check_run(records: Sequence[LayerRecord], summary: Summary | None = None, core: Core | None = None) -> list[Check]:
@@ -179,14 +185,14 @@ def check_run(records: Sequence[LayerRecord], summary: Summary | None = None, co
 
 
 def checks_document(checks: Sequence[Check]) -> dict[str, object]:
-    """Content of `checks.json`: {"passed": whether all checks passed, "checks": [{"name", "passed",
-    "detail"}, ...]}.
+    """Content of `checks.json`: {"passed": true if all checks passed, "checks": [{"name", "passed", "detail"},
+    ...]}.
     """
     return {"passed": all(check.passed for check in checks), "checks": [check._asdict() for check in checks]}
 
 
 def failure_message(checks: Sequence[Check]) -> str:
-    """Text with one failed check per line; '' if all passed."""
+    """Text with one line for each failed check; '' if all checks passed."""
     return terminal_lines(f"check failed: {check.name}: {check.detail}" for check in checks if not check.passed)
 
 
@@ -200,7 +206,7 @@ def _over_records(name: str, what: str, check: RecordCheck, records: Sequence[La
 
 
 def result(name: str, verified: str, violations: Sequence[str]) -> Check:
-    """Check that passes if there are no violations; `verified` says what was verified."""
+    """Check made from violations; it passes if there are none. `verified` says what was verified."""
     if not violations:
         return Check(name, True, verified)
     shown = "; ".join(violations[:SHOWN_FAILURES])
@@ -215,7 +221,9 @@ def _same_or_both_unknown(one: float | None, other: float | None) -> bool:
 
 
 def _totals(record: LayerRecord) -> dict[str, float]:
-    """Quantities that are summed over the layers of a network, by their names in files."""
+    """Energy, energy terms and latency of a layer, by their names in files. The totals of a network are the sums of
+    these numbers over its layers.
+    """
     terms = energy_columns(record.energy_terms_pj)
     return {ENERGY_PJ: record.energy_pj, **terms, LATENCY_CYCLES: record.latency_cycles}
 
@@ -280,11 +288,12 @@ def _capacity(record: LayerRecord) -> Iterator[str]:
 
 
 def _uncounted_shares(record: LayerRecord) -> dict[str, float]:
-    """Shares of each memory that the reference model ignores when it decides whether tiles fit.
+    """Memory name -> share of the memory that the reference model fails to count when it decides whether tiles fit. The
+    share is 0 unless one of two faults of the reference model (docs/model.md) applies:
 
-    If lanes do not divide a dimension, the reference model counts fractions of elements (switch B41, docs/model.md). It
-    counts outputs at the width of partial sums until they are final (switch B44). A model that repairs both faults
-    ignores no share.
+    * If the lanes do not divide a dimension, the model counts fractions of elements (B41).
+    * If the final outputs are wider than the partial sums, the model counts outputs only with the width of partial sums
+      (B44).
     """
     profile = profile_by_name(record.model)
     layer = record.layer

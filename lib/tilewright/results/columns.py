@@ -24,55 +24,61 @@ class _Absent:
 
 
 ABSENT: Final = _Absent()
-"""Value of a column that does not apply to the object of a row."""
+"""Value of a cell to which the column does not apply, because the object of this row (such as a run) lacks the
+property.
+"""
 
 
 @dataclass(frozen=True)
 class Column(Generic[Thing]):
-    """Column of a table: one number or text for each object (a run, layer, core, memory or link)."""
+    """Column of a table, with one number or text for each row (a run, layer, core, memory or link)."""
 
     key: str
-    """Name of the column in tables, which contains the unit."""
+    """Name of the column in tables. The name contains the unit."""
     sentence: str
     """Sentence with the meaning of the column, for documentation. It ends with a period."""
     value: Callable[[Thing], Any]
-    """Function that computes the value: None if the value is not known, ABSENT if the column does not apply."""
+    """Function that computes the value from the object that the row shows. It returns None if the value is not known,
+    and ABSENT if the column does not apply.
+    """
     words: str = ""
     """Heading on the page of results; '' for a column that the page does not show."""
     unit: str = ""
     """Unit on the page of results: '' for a text or a plain number, `%` for a share."""
     scale: float = 1.0
-    """Divisor that converts a number of the table to the unit of the page of results."""
+    """Divisor that converts a value of the table to the unit of the page of results."""
     is_number: bool = True
     is_cost: bool = False
     """True if smaller values are better. If so, the column can be an axis of a Pareto front."""
     flow: str = ""
-    """Flow (one core or several cores) whose runs have the column; '' if runs of both flows have it."""
+    """Flow (one core or several cores) whose runs have the column; '' for both flows."""
 
 
 @dataclass(frozen=True)
 class Columns(Generic[Thing]):
-    """Group of columns whose names depend on the object of a row, such as one column per energy term."""
+    """Group of columns whose number and names depend on the data, such as one column for each energy term of a run."""
 
     keys: str
     """Names of the columns for documentation, with a placeholder: `<term>_energy_pj`."""
     sentence: str
     values: Callable[[Thing], Mapping[str, Any]]
     flow: str = ""
-    """Flow whose runs have the columns; '' if runs of both flows have them."""
+    """Flow (one core or several cores) whose runs have the columns; '' for both flows."""
 
 
 Table = Sequence[Column[Thing] | Columns[Thing]]
-"""Columns over objects of one kind, in order."""
+"""Columns of a table in order. Its rows are objects of one type, such as runs."""
 
 
 def attribute(key: str, sentence: str) -> Column[Any]:
-    """Column with the value of the attribute that has the name of the column."""
+    """Column that shows the attribute `key` of an object, under the same name. `sentence` is the meaning of the
+    column.
+    """
     return Column(key, sentence, lambda thing: getattr(thing, key))
 
 
 def cells(table: Table[Thing], thing: Thing) -> Iterator[tuple[str, Any]]:
-    """Pairs (name, value) of the columns that apply to an object."""
+    """Pairs (name, value) of the columns that apply to an object, such as a run."""
     for one in table:
         if isinstance(one, Columns):
             yield from one.values(thing).items()
@@ -99,5 +105,5 @@ def frame_of(table: Table[Thing], things: Iterable[Thing]) -> "pandas.DataFrame"
 
 
 def fixed_keys(table: Table[Thing]) -> Iterator[str]:
-    """Names of the single columns, without groups of columns."""
+    """Names of the single columns; groups of columns are left out."""
     return (one.key for one in table if isinstance(one, Column))

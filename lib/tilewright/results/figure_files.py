@@ -1,4 +1,4 @@
-"""Files of figures: style, names that are valid in XML, and reproducible bytes."""
+"""Files of figures: their style, texts without characters that XML does not allow, and reproducible bytes."""
 
 import io
 from contextlib import AbstractContextManager
@@ -20,7 +20,7 @@ from tilewright.results.text_tables import write_csv
 
 
 class _HarmlessLabels(Formatter):
-    """Formatter that removes harmful characters from the labels of another formatter."""
+    """Formatter that takes the labels of another formatter and removes all characters that XML does not allow."""
 
     def __init__(self, labels: Formatter) -> None:
         self._labels = labels
@@ -35,7 +35,7 @@ class _HarmlessLabels(Formatter):
 
 
 def make_harmless(figure: Figure) -> None:
-    """Make all texts of a figure harmless for the written files, including the labels of its axes."""
+    """Remove from all texts of a figure, including the labels of its axes, the characters that XML does not allow."""
     for text in figure.findobj(Text):
         assert isinstance(text, Text)
         shown = svg(text.get_text())
@@ -49,7 +49,9 @@ def make_harmless(figure: Figure) -> None:
 
 
 def make_printable(figure: Figure) -> None:
-    """Make all texts of a figure harmless for the written files, and give its axes at least two numbers."""
+    """Remove from the texts of a figure the characters that XML does not allow. If a numeric axis has fewer than two
+    distinct labels, replace its labels by at least two.
+    """
     make_harmless(figure)
     number_all(figure)
 
@@ -72,7 +74,7 @@ PNG_DOTS_PER_INCH = 110
 
 
 def figure_style() -> AbstractContextManager[None]:
-    """Settings of matplotlib that ignore the user's own settings."""
+    """Settings of matplotlib that replace the settings of the user."""
     # The backend is chosen by the canvas; touching it here would reset a user's session.
     settings: Any = {key: value for key, value in matplotlib.rcParamsDefault.items() if "backend" not in key}
     return matplotlib.rc_context(settings | STYLE)
@@ -81,9 +83,12 @@ def figure_style() -> AbstractContextManager[None]:
 _SVG_METADATA: dict[str, Any] = {"Date": None, "Creator": "tilewright"}
 _PDF_METADATA: dict[str, Any] = {"CreationDate": None, "Creator": "tilewright", "Producer": None}
 PAPER_STYLE: Any = {"svg.fonttype": "none", "pdf.fonttype": 42}
-"""Text of figures for a paper: real text in SVG, and fonts of type 42 (TrueType) in PDF, which publishers ask for."""
+"""Settings for text in a figure for a paper: real text in SVG, and fonts of type 42 (TrueType) in PDF, which publishers
+ask for.
+"""
 PAPER_DOTS_PER_INCH = 300
-"""Resolution of those parts of a PDF or SVG for a paper that are images, such as thousands of points, in dots per inch.
+"""Resolution, in dots per inch, of images inside a PDF or SVG for a paper. A plot of thousands of points is such an
+image.
 """
 
 

@@ -1,4 +1,4 @@
-"""Layout that figures of a run share: panels, axis labels, legends, colours and titles."""
+"""Layout that the figures of a run share: panels, axis labels, legends, colours and titles."""
 
 import math
 from collections.abc import Sequence
@@ -58,17 +58,15 @@ def lighter(colour: str, white: float) -> tuple[float, float, float]:
 
 
 def memory_operand_colour(operand: str, operands: Sequence[str]) -> str:
-    """Colour of a memory operand: the colour of the layer operand that is linked to it by default. `operands` are all
-    memory operands.
+    """Colour of a memory operand: that of the layer operand that is linked to this memory operand by default.
+    `operands` are all memory operands.
     """
     usual = {"O": "O", "I2": "W", "I1": "I"}
     return operand_colour(usual.get(operand, operand), [usual.get(name, name) for name in operands])
 
 
 def layer_colour(layer: int) -> str:
-    """Colour of a layer by its number. The colours of 100 layers differ; after 100 layers, the colours repeat. Grey for
-    -1.
-    """
+    """Colour of a layer by its number; grey for -1. The colours of 100 layers differ; then the colours repeat."""
     return LAYER_COLOURS[layer % len(LAYER_COLOURS)] if layer >= 0 else NO_LAYER_COLOUR
 
 
@@ -89,13 +87,17 @@ _AXIS_INCHES = 0.75
 
 
 def panel_inches() -> float:
-    """Largest width of a panel, in inches."""
+    """Largest width of a panel, in inches: in a figure for a paper, it depends on the width of the figure; in a figure
+    for a report, it is a constant.
+    """
     sheet = sheet_inches()
     return MAX_PANEL_INCHES if sheet is None else sheet - _AXIS_INCHES
 
 
 def split_rows(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> "list[Sequence[PlacedLayer]]":
-    """Layers divided into rows of nearly equal length. No row is wider than the widest panel."""
+    """Layers divided into rows of nearly equal length. A row has at most the width `panel_inches()`, but at least one
+    layer.
+    """
     per_row = max(1, int(panel_inches() / inches_per_layer))
     rows = max(1, math.ceil(len(layers) / per_row))
     length = max(1, math.ceil(len(layers) / rows))
@@ -145,7 +147,7 @@ def layer_labels(layers: "Sequence[PlacedLayer]") -> list[str]:
 
 def label_layers(panel: Axes, layers: "Sequence[PlacedLayer]", level: bool, below_inches: float = 0.0) -> None:
     """Write layer names under the panel at x = 0, 1, …. The names are horizontal if `level` is true, otherwise slanted.
-    They begin `below_inches` under the axis.
+    Their upper end is `below_inches` under the axis.
     """
     names = layer_labels(layers)
     alignment: dict[str, Any] = (
@@ -158,7 +160,7 @@ def label_layers(panel: Axes, layers: "Sequence[PlacedLayer]", level: bool, belo
 
 
 def label_room(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> tuple[bool, float]:
-    """Pair (whether layer names fit side by side, height in inches that the names need below the axis)."""
+    """Pair (true if layer names fit side by side, height in inches that the names need below the axis)."""
     names = layer_labels(layers)
     longest = max((len(name) for name in names), default=0) * CHARACTER_INCHES
     if longest <= inches_per_layer:
@@ -169,10 +171,11 @@ def label_room(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> tupl
 def add_legend(
     figure: NotedFigure, handles: Sequence[Artist], title: str, down_inches: float, *, needs_title: bool = False
 ) -> float:
-    """Add a legend on the right, `down_inches` below the top of the figure. Returns the position of the next legend.
+    """Add a legend on the right, with its upper end `down_inches` below the top of the figure. Return the distance of
+    the next legend from the top, in inches.
 
-    `needs_title` says that the entries cannot be understood without the title. A figure for a paper has only one
-    legend.
+    A figure for a paper merges all legends into one, without their titles. `needs_title` is true if a reader cannot
+    understand the entries without the title: in the merged legend, the title is then put before each entry.
     """
     for handle in (one for one in handles if not (isinstance(one, Line2D) and one.get_marker() in ("None", None, ""))):
         figure.handles += (_entry(handle, title) if needs_title else handle,)
@@ -194,7 +197,7 @@ def add_legend(
 
 
 def _entry(handle: Artist, title: str) -> Artist:
-    """Legend entry whose label begins with the title of the legend."""
+    """Legend entry with the title of the legend before its label."""
     entry = copy(handle)
     entry.set_label(f"{title}: {handle.get_label()}")
     return entry
@@ -210,12 +213,12 @@ def add_title(figure: Figure, title: str, *lines: str) -> None:
 
 
 def unit_for(value: float, units: Sequence[Unit]) -> Unit:
-    """Largest unit in which `value` is at least 1; `units` has the largest unit first."""
+    """Largest unit in which `value` is at least 1; the smallest unit if there is none. `units` lists the units, the
+    largest first.
+    """
     return next((unit for unit in units if value >= unit[0]), units[-1])
 
 
 def three_digits(value: float) -> str:
-    """Text of a number with three significant digits. It has an exponent only if the text would otherwise be too
-    long.
-    """
+    """Text of a number with three significant digits. It has an exponent only if it would be too long without one."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

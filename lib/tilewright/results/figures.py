@@ -54,15 +54,16 @@ if TYPE_CHECKING:
     import pandas
 
 TERM_COLOURS = ("#4d4d4d", "#8c564b", "#17becf", "#bcbd22", "#9467bd", "#e377c2", "#7f7f7f", "#2ca02c")
-"""Colours of the energy terms other than memory accesses. If there are more terms, the colours repeat."""
+"""Colours of the energy terms that are not memory accesses. If there are more terms than colours, the colours repeat.
+"""
 DIRECTION_STYLES = {
     "tl": ("read to lower level", 0.0, ""),
     "fl": ("written by lower level", 0.0, "//////"),
     "th": ("read to higher level", 0.55, ""),
     "fh": ("written by higher level", 0.55, "//////"),
 }
-"""Tuple (word, share of white mixed in, hatch) by direction of a memory access. Writes are hatched. Accesses from or to
-the level above have a lighter colour.
+"""Style of each direction of a memory access: (word, share of white mixed in, hatch). Writes are hatched. Accesses from
+or to the level above have a lighter colour.
 """
 PART_STYLES = (
     ("#4d4d4d", ""),
@@ -88,12 +89,14 @@ MARKER: dict[str, Any] = {
 }
 NO_FIT_MARKER = MARKER | {"marker": "X", "markersize": 5}
 DIFFERENCE_SHOWN = 0.05
-"""Smallest relative difference for which the latency under the corrected model is marked."""
+"""Threshold for a mark in the figure. The latency of a layer under the corrected model is marked if it differs from the
+latency under the model of the run by more than this share of the latter.
+"""
 
 
 def energy_figure(records: Sequence[LayerRecord], summary: Summary | None = None) -> Figure:
     """Figure of the energy per layer. A layer has a bar for each memory, stacked by operand and direction, and a bar
-    for each other term, such as the MACs.
+    for each other energy term, such as the MACs.
     """
     layers = layers_in_order(records, summary)
     bars = _EnergyBars.of(records, layers)
@@ -133,7 +136,7 @@ def latency_figure(records: Sequence[LayerRecord], summary: Summary | None = Non
 
 
 def breakdown_figure(records: Sequence[LayerRecord], summary: Summary | None = None) -> Figure:
-    """Figure with the energy of each row of layers above its latency."""
+    """Figure with two panels for each row of layers: the energy, and the latency below it."""
     layers = layers_in_order(records, summary)
     bars = _EnergyBars.of(records, layers)
     level, label_inches = label_room(layers, bars.inches)
@@ -168,27 +171,29 @@ def reported_latency(run: ReportedMapping) -> Figure:
 
 
 def write_breakdown(records: Sequence[LayerRecord], summary: Summary | None, path_stem: Path) -> tuple[Path, ...]:
-    """Write energy and latency in one figure as `path_stem`.svg and .png. Returns both paths."""
+    """Write energy and latency as one figure, `path_stem`.svg and .png; for a paper, as the files of `figure_suffixes`.
+    Returns the paths.
+    """
     return save_figure(breakdown_figure(records, summary), path_stem)
 
 
 @dataclass(frozen=True)
 class _EnergyBars:
-    """Properties that the energy bars of all rows of a figure share."""
+    """Properties that the energy bars in all rows of a figure share."""
 
     operands: tuple[str, ...]
     terms: tuple[str, ...]
-    """Energy terms other than memory accesses."""
+    """Names of the energy terms that are not memory accesses."""
     memories: tuple[str, ...]
     inches: float
-    """Width of all bars of a layer, in inches."""
+    """Width of a layer in a figure, in inches: all bars of the layer, and the gap to the next layer."""
     names_inches: float
-    """Room for the names of the bars below the axis, in inches; 0 if the bars are too narrow for names."""
+    """Height in inches of the room below the axis for the names of the bars; 0 if the bars are too narrow for names."""
     top_pj: float
     unit: Unit
     shares: tuple[float, ...]
-    """Share of each bar in the energy of all layers together. The legend lists the shares, because small bars are not
-    visible.
+    """Share of each bar (an energy term or a memory) in the energy of all layers together. The legend lists these
+    shares, because small bars are hardly visible.
     """
 
     @classmethod
@@ -208,7 +213,7 @@ class _EnergyBars:
 
     @property
     def order(self) -> str:
-        """Sentence for a caption: the order of the bars of a layer, and the share of each bar in the energy."""
+        """Sentence for a caption: the order of the bars of a layer, and what share of the energy each bar has."""
         told = [f"{name} {share_text(share, 1.0)}" for name, share in zip(self.names, self.shares, strict=True)]
         return f"bars of a layer from left to right, with their shares of the energy of all layers: {', '.join(told)}"
 
@@ -226,7 +231,9 @@ class _EnergyBars:
         finish_panel(panel, self.top_pj, self.unit, "energy")
 
     def add_legends(self, figure: NotedFigure, down_inches: float) -> float:
-        """Add the legends on the right. Returns the position of the next legend."""
+        """Add the legends on the right side of the figure, the first one `down_inches` below the top. Returns the
+        distance in inches from the top of the figure to the place for a further legend.
+        """
         terms = [
             Patch(color=colour, label=term_words(term))
             for term, colour in zip(self.terms, cycle(TERM_COLOURS), strict=False)
@@ -242,7 +249,10 @@ class _EnergyBars:
         if self.names_inches > 0:
             return add_legend(figure, _lines(told), "share of the energy", down)
         return add_legend(
-            figure, _lines(f"{i}  {text}" for i, text in enumerate(told, 1)), "bars of a layer, share of all", down
+            figure,
+            _lines(f"{i}  {text}" for i, text in enumerate(told, 1)),
+            "share of the energy",
+            down,
         )
 
     def _draw_layer(self, panel: Axes, position: int, record: LayerRecord) -> None:
@@ -270,7 +280,7 @@ def layer_numbers(records: Sequence[LayerRecord], summary: Summary | None) -> "p
 
 
 def _shares(layers: Sequence[PlacedLayer], terms: Sequence[str], memories: Sequence[str]) -> tuple[float, ...]:
-    """Shares in the energy of all layers: shares of the terms, then shares of the memories."""
+    """Share of each energy term, then of each memory, in the energy of all layers."""
     total = sum(layer.record.energy_pj for layer in layers) or 1.0
     others = [other_energies_pj(layer.record) for layer in layers]
     accesses = [memory_energies_pj(layer.record) for layer in layers]
@@ -301,7 +311,9 @@ def _operands(records: Sequence[LayerRecord]) -> tuple[str, ...]:
 
 
 def _bar_offsets(count: int) -> list[float]:
-    """Centres of the bars of a layer, relative to the position of the layer. Between layers, one bar width is free."""
+    """Centres of the bars of a layer, relative to the centre of the layer. The unit is the distance between two layers.
+    The gap between two layers has the width of one bar.
+    """
     return [(index - (count - 1) / 2) / (count + 1) for index in range(count)]
 
 
@@ -393,7 +405,7 @@ def _add_latency_legend(figure: NotedFigure, layers: Sequence[PlacedLayer], down
     ]
     down = add_legend(figure, patches[::-1], "cycles", down_inches)
     markers = [
-        Line2D([], [], label=f"where over {DIFFERENCE_SHOWN:.0%} off", **MARKER),
+        Line2D([], [], label=f"if over {DIFFERENCE_SHOWN:.0%} different", **MARKER),
         Line2D([], [], label="mapping does not fit it", **NO_FIT_MARKER),
     ]
     add_legend(figure, markers, "corrected model", down, needs_title=True)

@@ -1,4 +1,6 @@
-"""Figure of the Pareto front of a network: energy over latency, with the knee, both ends, the run and the bounds."""
+"""Figure of the Pareto front of a network: energy over latency, with the knee, both ends, the point of the run, and the
+bounds.
+"""
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -24,7 +26,9 @@ def reported_front(run: ReportedMapping) -> Figure | None:
 
 
 def front_figure(summary: Summary) -> Figure:
-    """Figure of the front of a summary. Dashed lines are the lower bounds of energy and latency."""
+    """Figure of the Pareto front of a run, made from its summary. Dashed lines are the lower bounds of energy and
+    latency.
+    """
     front = front_of(summary["front"])
     energy, latency = columns(front.points)
     cycles_unit, (pj_a_unit, energy_unit) = unit_for(float(latency[-1]), CYCLE_UNITS), ENERGY_UNIT

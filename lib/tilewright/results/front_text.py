@@ -16,12 +16,14 @@ from tilewright.search.run_bound import FrontEnd
 if TYPE_CHECKING:
     import pandas
 
+    from tilewright.results.reported_mapping import ReportedMapping
+
 
 def front_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """Lines for the terminal on the Pareto front of a network; no lines if the run has no front.
 
-    The lines state the trade-off between energy and latency, the knee, the distance of the complete front, and the
-    point of the run.
+    The lines state the trade-off between energy and latency, the knee, the largest possible distance of the front from
+    the complete front, and the point of the run.
     """
     stated = summary.get("front")
     if stated is None:
@@ -44,10 +46,10 @@ def front_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         yield "the bounds of the layers give no limit on the distance of the complete front from these points"
         return
     if front.is_complete:
-        yield "this front is complete: a point is as good in both measures as each mapping that the searches cover"
+        yield "this front is complete: a point is at least as good in both measures as any mapping the searches cover"
         return
     yield (
-        "for each mapping that the bounds of the layers cover, a point has"
+        "compared with any mappings that the bounds of the layers cover, some point of this front has"
         f" at most {miss:.2%} more energy and at most {miss:.2%} more cycles"
     )
 
@@ -71,12 +73,32 @@ def front_table(summary: Mapping[str, Any]) -> "pandas.DataFrame | None":
     return pandas.DataFrame(rows)
 
 
+def point_roles(summary: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    """Roles of each point of the front of a run, such as (`knee`, `this run`). () without a front."""
+    stated = summary.get("front", {})
+    if "points" not in stated:
+        return ()
+    last = len(stated["points"]) - 1
+    places = {"least latency": 0, "least energy": last, "knee": stated["knee"], "this run": stated["point_of_run"]}
+    return tuple(tuple(role for role, at in places.items() if at == place) for place in range(last + 1))
+
+
+def reported_points(run: "ReportedMapping") -> "pandas.DataFrame | None":
+    """Table of the front for the report of a run, with the role of each point; None if the run has no front."""
+    table = front_table(run.summary)
+    if table is None:
+        return None
+    shown = table[[ENERGY_PJ, LATENCY_CYCLES]].assign(role=[", ".join(roles) for roles in point_roles(run.summary)])
+    shown.insert(0, "point", range(1, len(shown) + 1))
+    return shown
+
+
 def front_document(summary: Mapping[str, Any], records: Sequence[LayerRecord]) -> JsonObject:
     """Front of a network as a JSON value: the front of the whole network, and the front of each layer with the mapping
     of each point.
 
-    `of_layers` of a point of the network has one index per layer, in the order of `layers`: the point of the front of
-    this layer.
+    A point of the network's front combines one point from the front of each layer. Its field `of_layers` has the
+    indices of these points, in the order of `layers`.
     """
     layers = [
         {"layer": name, "count": count[0] if count else 1, **records[index].search["front"]}
@@ -87,8 +109,9 @@ def front_document(summary: Mapping[str, Any], records: Sequence[LayerRecord]) -
 
 
 def front_columns(summary: Mapping[str, Any]) -> JsonObject:
-    """Columns for the Pareto front of a run in a table of runs: its size, its largest miss, the knee and both ends; {}
-    without a front.
+    """Columns of a table of runs that describe the Pareto front of one run: number of points, largest possible distance
+    of these points from the complete front, energy and latency of the knee and of both ends. {} if the run has no
+    front.
     """
     stated = summary.get("front", {})
     if "points" not in stated:

@@ -1,7 +1,8 @@
 """Figure of the memory hierarchy of a core: memories above the array, with an arrow for each operand between them.
 
-Every memory operand has a vertical lane. A memory spans the lanes of its operands. Memories of one topological
-generation share a row. A memory that would overlap another memory of its row gets a separate row.
+Every memory operand has a vertical lane, and a memory spans the lanes of its operands. Memories of one topological
+generation share a row: their longest chains of memories down to the array are equally long. If two memories of a row
+would overlap, one of them gets a row of its own.
 """
 
 import itertools
@@ -27,19 +28,19 @@ if TYPE_CHECKING:
 
 LANE_INCHES, GAP_INCHES, MARGIN_INCHES, TITLE_INCHES, ARROW_INCHES = 2.75, 0.22, 0.25, 0.75, 0.42
 LEAST_LANE_INCHES = 1.4
-"""Smallest width of a lane in a figure for a paper, in inches."""
+"""Smallest width, in inches, of the column of an operand (a lane) in a figure for a paper."""
 LINE_INCHES, PAD_INCHES, CHIP_INCHES = 0.145, 0.1, 0.2
 CHIP_SIZE_INCHES = (0.34, 0.14)
 TEXT_POINTS = 7.0
 CHARACTERS_PER_INCH = 19.5
 ARRAY_INCHES = 0.62
 MOST_ORDERED_LANES = 6
-"""Largest number of operands for which all orders of lanes are tried."""
+"""Largest number of operands for which all orders from left to right are tried in the figure."""
 
 
 @dataclass(frozen=True)
 class _Box:
-    """Memory in the figure: its lanes (first, last), its row, and its text."""
+    """Box of a memory in the figure: its lanes (first, last), its row, and its text."""
 
     memory: Memory
     first: int
@@ -49,7 +50,7 @@ class _Box:
 
     @property
     def height_inches(self) -> float:
-        """Height of name, operands and lines of text, in inches."""
+        """Height in inches of the name, the operands and the lines of text together."""
         return CHIP_INCHES + LINE_INCHES * (len(self.lines) + 1) + 2 * PAD_INCHES
 
 
@@ -78,13 +79,17 @@ def hierarchy_figure(core: Core) -> Figure:
 
 
 def write_hierarchy_figure(core: Core, path_stem: Path) -> tuple[Path, ...]:
-    """Write the figure as `path_stem`.svg and .png; returns both paths."""
+    """Write the figure as `path_stem`.svg and .png; for a paper, as the files of `figure_suffixes`. Returns the
+    paths.
+    """
     return save_figure(hierarchy_figure(core), path_stem)
 
 
 def lane_order(core: Core) -> tuple[str, ...]:
-    """Memory operands from left to right, in an order in which the operands of each memory are side by side if
-    possible. Among equally good orders, the lexicographically first is taken, by positions in the hardware file.
+    """Memory operands in the order in which the figure shows them, from left to right. The order is chosen so that the
+    operands of each memory stand side by side as far as possible. Of equally good orders, the one whose positions in
+    the hardware file are first in lexicographic order is taken. If there are more than MOST_ORDERED_LANES operands, the
+    order is that of the hardware file.
     """
     operands = tuple(operand for operand, _ in memory_hierarchy(core).levels_of)
     if len(operands) > MOST_ORDERED_LANES:
@@ -99,7 +104,8 @@ def lane_order(core: Core) -> tuple[str, ...]:
 
 def generations(core: Core) -> list[list[int]]:
     """Indices of the memories of each topological generation. A memory is in the first generation if it is the
-    innermost memory of all its operands.
+    innermost memory of all its operands; any other memory is one generation above the highest generation of the
+    memories directly below it.
     """
     level: dict[int, int] = {}
     chains = [chain for _, chain in memory_hierarchy(core).levels_of]
@@ -159,8 +165,9 @@ def _row_count(boxes: Sequence[_Box]) -> int:
 
 
 def _lane_inches(lanes: Sequence[str]) -> float:
-    """Width of a lane, in inches. In a paper, the lanes share the width of the figure, between LEAST_LANE_INCHES and
-    LANE_INCHES each.
+    """Width in inches of a lane, which is the column of an operand in the figure. In a paper, the width is chosen so
+    that all lanes together fill the figure, but it stays between LEAST_LANE_INCHES and LANE_INCHES. Elsewhere, it is
+    LANE_INCHES.
     """
     sheet = sheet_inches()
     if sheet is None:
@@ -169,14 +176,14 @@ def _lane_inches(lanes: Sequence[str]) -> float:
 
 
 def _lines(core: Core, index: int, width_inches: float) -> Iterator[str]:
-    """Lines of text on a memory that fit its box."""
+    """Lines of text on a memory, short enough for its box."""
     width = int((width_inches - GAP_INCHES - 2 * PAD_INCHES) * CHARACTERS_PER_INCH)
     for text in _texts(core, index):
         yield from textwrap.wrap(text, width, subsequent_indent="    ") if sheet_inches() or ": " in text else [text]
 
 
 def _texts(core: Core, index: int) -> Iterator[str]:
-    """Texts on a memory: its size, instances, costs and ports."""
+    """Texts on a memory: size, number of instances, costs and ports."""
     memory = core.memories[index]
     yield f"{size_text(memory.size_bits)}, {_instances(core, index)}"
     unit = "(area without a unit)" if core.area_unit == NO_UNIT else "mm²"

@@ -1,6 +1,8 @@
-"""Layout of a LaTeX table for a width: font size, lines of headings, and text columns whose cells have several lines.
+"""Layout of a LaTeX table in a given width: font size, lines of headings, and text columns whose cells have several
+lines.
 
-Text widths are estimated from the letter widths of Computer Modern, which are at least as wide as those of Times.
+The width of a text is estimated from the letter widths of Computer Modern, which are at least as wide as those of
+Times.
 """
 
 import re
@@ -26,7 +28,9 @@ class FontSize:
     gap_points: float
     """Half of the gap between columns, in TeX points."""
     em_scale: float
-    """Width of letters relative to their size. Letters of small fonts are relatively wider."""
+    """Factor for the widths of letters relative to the font size: 1 for the largest font. In smaller fonts, letters are
+    wider relative to the font size, and the factor is larger.
+    """
 
 
 SIZES = (
@@ -48,7 +52,7 @@ class TableLayout:
     wrapped_points: tuple[float | None, ...]
     """Width of each column whose cells have several lines, in TeX points; None for the other columns."""
     does_fit: bool = True
-    """True if the table fits the width."""
+    """True if the table fits the given width."""
 
     @property
     def heading_rows(self) -> list[tuple[str, ...]]:
@@ -57,7 +61,9 @@ class TableLayout:
         return list(reversed(list(turned)))
 
     def row_count(self, rows: Sequence[Sequence[str]]) -> int:
-        """Number of text lines of all rows. The estimate assumes that a line can end after any character."""
+        """Number of text lines that all rows have together. The estimate assumes that a line can end after any
+        character.
+        """
         lines = 0
         for row in rows:
             most = 1
@@ -84,8 +90,9 @@ def text_points(text: str, size: FontSize) -> float:
 def layout_of(
     headings: Sequence[str], rows: Sequence[Sequence[str]], are_numbers: Sequence[bool], inches: float
 ) -> TableLayout:
-    """Layout with the largest font in which the table fits the width. If no font fits, cells of text columns get
-    several lines.
+    """Layout with the largest font in which the table fits the width of `inches`. If the table fits in no font, the
+    cells of text columns get several lines, in one of the two smallest fonts. If the table still does not fit,
+    `does_fit` is false.
     """
     columns = [*zip(*rows, strict=True)] if rows else [()] * len(headings)
     room = inches * POINTS_AN_INCH
@@ -122,8 +129,8 @@ def _widths(
 
 
 def _heading_lines(heading: str, room: float, size: FontSize) -> tuple[str, ...]:
-    """Lines of a heading, no wider than the cells of the column if its words allow it. A unit that does not fit beside
-    the words has its own line.
+    """Lines of a heading, broken between words. A line is at most `room` TeX points wide, or as wide as the widest word
+    if that is more. A unit in brackets counts as one word.
     """
     words = heading.partition(" [")[0].split(" ") + ([f"[{heading.partition(' [')[2]}"] if " [" in heading else [])
     room = max(room, *(text_points(word, size) for word in words))
@@ -146,7 +153,10 @@ def _longest_piece(cells: Sequence[str], heading: Sequence[str], size: FontSize)
 
 
 def _shared(spare: float, natural: dict[int, float], least: dict[int, float]) -> dict[int, float]:
-    """Column widths that together fit the width. The widest columns become narrower first."""
+    """Index of a column -> width to which the column is reduced, so that all columns together take at most `spare`. The
+    widest columns become narrower first, and no column becomes narrower than its width in `least`. Columns that keep
+    their width in `natural` are left out.
+    """
     low, high = 0.0, max(natural.values())
     for _ in range(40):
         cap = (low + high) / 2

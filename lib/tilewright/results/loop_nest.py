@@ -1,8 +1,9 @@
 """Text that shows the mapping of a layer as a loop nest.
 
 Temporal loops come first, the outermost at the top. The line of a temporal loop names one memory for each operand: the
-memory whose data of this operand stay unchanged while the loop runs. Then come the spatial loops (`parfor`). The line
-of a spatial loop names the memory that feeds or collects its lanes.
+innermost memory whose data of this operand stay the same while the loop runs. Then come the spatial loops (`parfor`).
+The line of a spatial loop names, for each operand, the memory that distributes data to the lanes of the loop or
+collects data from them.
 """
 
 from collections.abc import Sequence
@@ -21,8 +22,8 @@ Row = tuple[str, ...]
 def loop_nest_text(record: LayerRecord, name: str = "") -> str:
     """Loop nest of one record, as text that ends in a newline. `name` replaces the layer name in the title.
 
-    The record may have any number of operands, no temporal or no spatial loops, and operands whose memory hierarchies
-    differ in depth.
+    The record may have any number of operands, and different memory levels for each operand. Temporal or spatial loops
+    may be missing.
     """
     operands = tuple(record.memory_levels)
     temporal = _temporal_rows(record, operands)
@@ -42,7 +43,7 @@ def loop_nest_text(record: LayerRecord, name: str = "") -> str:
 
 
 def network_loop_nests(records: Sequence[LayerRecord], summary: Summary | None = None) -> str:
-    """Loop nests of a whole run, one per distinct layer problem. The title of each nest names all layers with this
+    """Loop nests of a whole run, one for each distinct layer problem. The title of a nest names all layers with this
     problem.
     """
     order = {layer.record_index: None for layer in layers_in_order(records, summary)}

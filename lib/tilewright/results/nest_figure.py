@@ -1,8 +1,10 @@
 """Figure of the loop nest of a layer over its memory levels.
 
 The temporal loops are on the left, the outermost at the top. To the right, every operand has a column with its
-memories. The box of a memory spans the loops whose data the memory keeps. A loop has the same height in all columns. A
-spatial loop is a band between two memories, because it distributes or collects the data that move between them. The
+memories. The box of a memory spans the loops that run while the memory keeps the same data. A loop has the same height
+in all columns.
+
+A spatial loop is a band between two memories, because it distributes or collects the data that move between them. The
 array is at the bottom.
 """
 
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
     import pandas
 
 ROW_INCHES, BAND_INCHES = 0.46, 0.2
-"""Heights in inches: of a temporal loop or of a memory that keeps no loop, and of a band of spatial loops."""
+"""Heights in inches. ROW_INCHES: of a temporal loop, and of a memory that keeps no loop. BAND_INCHES: of a band of
+spatial loops.
+"""
 Loop = tuple[str, Any]
 
 
@@ -50,13 +54,13 @@ class NestBlock:
 
 @dataclass(frozen=True)
 class NestLayout:
-    """Layout of a loop nest, in inches above the array."""
+    """Layout of a figure of a loop nest. Positions are heights in inches above the array."""
 
     loops: tuple[Loop, ...]
     """Temporal loops, innermost first."""
     loop_bottoms: tuple[float, ...]
     blocks: tuple[NestBlock, ...]
-    """Blocks of all columns, each from the array upwards."""
+    """Blocks of all columns. The blocks of one column are in order from the array upwards."""
     height: float
 
 
@@ -66,16 +70,17 @@ class _Part:
 
     level: int | None
     end: int
-    """Number of temporal loops in this part and in all parts below it."""
+    """Number of temporal loops in this part and in all lower parts."""
     height: float
-    """Height of a band or of a level without loops, in inches; 0 for a level with loops, which is as high as its loops.
+    """Height in inches of a band, or of a level without loops. The value is 0 for a level with loops; the height of
+    such a level follows from the positions of its loops.
     """
     spatial: tuple[Loop, ...] = ()
 
 
 def nest_layout(record: LayerRecord, row_inches: float = ROW_INCHES) -> NestLayout:
-    """Layout of the loop nest of a record, in which all columns have the same height. `row_inches` is the height of a
-    temporal loop, and of a memory that keeps no loop.
+    """Layout of the loop nest of a record, with a column for each operand. All columns have the same height.
+    `row_inches` is the height of a temporal loop, and of a memory that keeps no loop.
     """
     operands = tuple(record.memory_levels)
     loops = _temporal_loops(record)
@@ -102,8 +107,8 @@ def _temporal_loops(record: LayerRecord) -> tuple[Loop, ...]:
 
 
 def _parts(record: LayerRecord, operand: str, row_inches: float) -> Iterator[_Part]:
-    """Parts of the column of an operand, from the array upwards: the spatial loops below each level, the level, and the
-    spatial loops above the last level.
+    """Parts of the column of an operand, from the array upwards: for each level, the spatial loops below the level,
+    then the level. The last part has the spatial loops above the last level, if there are any.
     """
     inside = 0
     spatial, levels = record.spatial_levels[operand], record.temporal_mapping[operand]
@@ -117,7 +122,9 @@ def _parts(record: LayerRecord, operand: str, row_inches: float) -> Iterator[_Pa
 
 
 def _drawn_out(blocks: Sequence[NestBlock], height: float) -> Iterator[NestBlock]:
-    """Blocks of all columns. The topmost block of each column is extended to the height of the highest column."""
+    """Blocks of all columns. The topmost block of each column is extended up to `height`, so that all columns are
+    equally high.
+    """
     last = {block.operand: place for place, block in enumerate(blocks)}
     for place, block in enumerate(blocks):
         yield replace(block, top=height) if place == last[block.operand] else block
@@ -132,10 +139,10 @@ SHOWN_NAMES = 3
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Sizes in inches that differ between a figure of a report and a figure for a paper."""
+    """Sizes of the parts of a figure. REPORT_SIZES are for a report, and PAPER_SIZES for a paper."""
 
     loop: float
-    """Width of the box of a loop at the left, in inches."""
+    """Width in inches of the text of a temporal loop at the left of the figure, without its indentation."""
     indent: float
     column: float
     """Width of the column of an operand, in inches."""
@@ -152,8 +159,8 @@ PAPER_SIZES = _Sizes(1.1, 0.06, 1.42, 0.58, 2)
 def nest_figure(record: LayerRecord, name: str = "") -> Figure:
     """Figure of the loop nest of one record; `name` replaces the layer name in the title.
 
-    The record may have any number of operands, no temporal or no spatial loops, and operands whose memory hierarchies
-    differ in depth.
+    The record may have any number of operands, and different memory levels for each operand. Temporal or spatial loops
+    may be missing.
     """
     operands = tuple(record.memory_levels)
     sizes = REPORT_SIZES if sheet_inches() is None else PAPER_SIZES
@@ -202,12 +209,16 @@ def _numbers(record: LayerRecord) -> "pandas.DataFrame":
 
 
 def write_nest_figure(record: LayerRecord, path_stem: Path, name: str = "") -> tuple[Path, ...]:
-    """Write the loop nest of one record as `path_stem`.svg and .png; returns both paths."""
+    """Write the loop nest of one record as `path_stem`.svg and .png; for a paper, as the files of `figure_suffixes`.
+    Returns the paths.
+    """
     return save_figure(nest_figure(record, name), path_stem)
 
 
 def nest_pages(records: Sequence[LayerRecord], summary: Summary | None = None) -> bytes:
-    """PDF with the loop nests of a run: a page for each distinct layer problem in the order of execution."""
+    """PDF with the loop nests of a run: one page for each record, in the order of execution. Equal layers share a
+    record.
+    """
     order = dict.fromkeys(layer.record_index for layer in layers_in_order(records, summary))
     metadata = {"CreationDate": None, "Creator": "tilewright", "Producer": None}
     drawn = io.BytesIO()
@@ -229,8 +240,9 @@ def reported_pages(run: ReportedMapping) -> bytes:
 def write_layer_nests(
     records: Sequence[LayerRecord], summary: Summary | None, names: Sequence[str], folder: Path
 ) -> list[Path]:
-    """Write the loop nests of some layers as `<layer>.svg` and `.png`. Slashes in layer names become underscores.
-    Returns the paths.
+    """Write the loop nest of each layer in `names` as `<layer>.svg` and `<layer>.png` into `folder`; for a paper, as
+    the files of `figure_suffixes`. Slashes in layer names become underscores. Returns the paths. Raises InputError if
+    the run lacks one of the layers.
     """
     placed = {layer.name: layer for layer in layers_in_order(records, summary)}
     problems = [
@@ -325,7 +337,7 @@ def _draw_level(
 def _draw_own_loops(
     canvas: Canvas, block: NestBlock, layout: NestLayout, left: float, base: float, sizes: _Sizes
 ) -> None:
-    """Draw the loops of a memory level inside its block, next to the loop nest."""
+    """Write the loops that a memory level keeps into the block of this level, each at its height in the loop nest."""
     for bottom, (dimension, size) in zip(layout.loop_bottoms, layout.loops, strict=True):
         if block.bottom <= bottom < block.top:
             height = sizes.row * (0.5 if sizes.lines == 1 else 0.35)

@@ -1,10 +1,13 @@
-"""Drawing of the graph of a network: a box for each node, coloured by the unit that runs the node.
+"""Drawing of the graph of a network: a box for each node, in the colour of the unit that runs the node.
 
-Edges run downwards from the inputs. The row of a node is the length of the longest path from a source to the node (the
-layered method of Sugiyama, 1981). If an edge crosses a row, the row has a narrow passage for this edge, so that the
-edge does not run behind nodes. All edges of one source share a passage. The nodes of a row are ordered by the mean
-position of their neighbours (barycentre heuristic). Then every node moves as close to the mean position of its
-neighbours as order and widths allow.
+Edges run downwards from the inputs.
+
+The row of a node is the length of the longest path to the node from a node without predecessors (the layered method of
+Sugiyama, 1981). If an edge crosses a row, the row has a narrow passage for it, so that the edge does not run behind
+nodes. All edges that leave the same node share a passage.
+
+The nodes of a row are ordered by the mean position of their neighbours (barycentre heuristic). Then every node moves as
+close to the mean position of its neighbours as order and widths allow.
 """
 
 import io
@@ -29,7 +32,7 @@ _ORDER_SWEEPS, _PLACE_SWEEPS = 6, 8
 
 Node = Hashable
 Point = tuple[float, int]
-"""Pair (x of the centre, row)."""
+"""Pair (x of the centre of a node or passage, number of its row)."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +41,18 @@ class Layout:
 
     places: dict[Node, Point]
     paths: tuple[tuple[Point, ...], ...]
-    """Edges as sequences of points. The edges of one source share the first points."""
+    """Path of each edge: points from its source node to its target node. Edges that leave the same node share their
+    first points.
+    """
     width: float
     row_count: int
 
 
 def layered_layout(graph: "nx.DiGraph", node_width: float, passage_width: float) -> Layout:
-    """Layout of a graph. Positions x run from 0 to the width of the layout. They have the unit of the widths of nodes
-    and passages.
+    """Layout of a graph in rows. The x positions run from 0 to the width of the layout; their unit is that of
+    `node_width` and `passage_width`.
+
+    A passage is the room in a row for an edge that crosses the row.
     """
     rows, chains, links = _with_passages(graph)
     _order(rows, links)
@@ -60,8 +67,11 @@ def layered_layout(graph: "nx.DiGraph", node_width: float, passage_width: float)
 
 
 def _with_passages(graph: "nx.DiGraph") -> tuple[list[list[Node]], list[list[Node]], "nx.DiGraph"]:
-    """Triple (rows of nodes and passages, nodes and passages on each edge, graph in which every edge goes to the next
-    row).
+    """Triple (rows, chains, links).
+
+    * `rows` has the nodes and the passages of each row.
+    * `chains` has a list for each edge: its source, its passages, and its target.
+    * `links` is a graph of the nodes and passages, in which every edge goes to the next row.
     """
     rows: list[list[Node]] = [sorted(row) for row in nx.topological_generations(graph)]
     row_of = {node: number for number, row in enumerate(rows) for node in row}
@@ -105,10 +115,11 @@ def _x_of(rows: list[list[Node]], links: "nx.DiGraph", widths: dict[Node, float]
 
 
 def _apart(aims: Sequence[float], widths: Sequence[float]) -> list[float]:
-    """Positions in ascending order that do not overlap and have the least sum of squared distances to the wanted
-    positions `aims`.
+    """Positions of the centres of items in a row, in ascending order and without overlaps, as close as possible to the
+    wanted positions `aims` (least sum of squared distances). `widths` are the widths of the items.
 
-    The method is an isotonic regression of the aims minus the widths: neighbours that would overlap move as one block.
+    Each aim is reduced by the position that its item has when all items touch each other. The method is an isotonic
+    regression of these reduced aims: neighbours that would overlap move as one block.
     """
     starts = [0.0]
     for first, second in pairwise(widths):
@@ -138,7 +149,9 @@ _WORDS = (
 
 
 def network_figure(workload: Workload) -> Figure:
-    """Figure of the nodes of a network in rows by longest path from the inputs; edges run downwards."""
+    """Figure of the nodes of a network. The row of a node is the length of the longest path from an input to the node;
+    edges run downwards.
+    """
     layout = layered_layout(workload.graph, BOX_INCHES[0] + GAP_INCHES[0], PASSAGE_INCHES)
     pitch = BOX_INCHES[1] + GAP_INCHES[1]
     width = max(2 * MARGIN_INCHES + layout.width, LEAST_WIDTH_INCHES)
@@ -159,7 +172,7 @@ def network_figure(workload: Workload) -> Figure:
 
 
 def write_network_figure(workload: Workload, path: Path) -> None:
-    """Write the drawing as SVG."""
+    """Write the figure of a network as SVG."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # Letters as text, not as outlines: a drawing of a thousand nodes stays small and can be searched.
     with figure_style(), rc_context({"svg.fonttype": "none"}):
@@ -171,8 +184,9 @@ def write_network_figure(workload: Workload, path: Path) -> None:
 
 
 def _draw_edge(canvas: Canvas, bends: list[tuple[float, float]]) -> None:
-    """Draw an edge from the bottom of its first box to the top of its last box. Within the rows that it passes, the
-    edge is vertical.
+    """Draw an edge from the bottom of the box of its source to the top of the box of its target. `bends` are pairs (x,
+    y) in inches: the centre of the box of the source, a point in each row that the edge crosses, and the centre of the
+    box of the target. In the rows that it crosses, the edge is vertical.
     """
     half = BOX_INCHES[1] / 2
     points = [(bends[0][0], bends[0][1] - half)]

@@ -1,7 +1,7 @@
-"""Figure with notes: its title, the lines below it, the words for its axes, its legend and the numbers that it shows.
+"""Figure with notes: title, lines below the title, words for the axes, legend, and the numbers that the figure shows.
 
-A figure of a report shows the title, lines and legend. In a figure for a paper, the title and the lines become the
-caption, the words become axis labels, and the numbers become a CSV file beside the figure.
+A figure of a report shows title, lines and legend. In a figure for a paper, title and lines become the caption, the
+words become axis labels, and the numbers become a CSV file beside the figure.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -11,33 +11,39 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tilewright.base.harmless import visible
+
 if TYPE_CHECKING:
     import pandas
 
 SMALL_TEXT, NUMBER_TEXT, PANEL_TEXT, TITLE_TEXT = (
     *("text of a mark", "number of a point", "text of a panel", "title"),
 )
-"""Ids of texts (`Artist.set_gid`), which say what a figure for a paper does with the text.
+"""Ids of texts (`Artist.set_gid`), which decide what a figure for a paper does with a text.
 
 SMALL_TEXT is a number or name on a mark, left out if there is no room. NUMBER_TEXT is a number beside a point, left out
-if it overlaps another. PANEL_TEXT is a text above a panel, and TITLE_TEXT a title of a diagram: both move to the
-caption.
+if it overlaps another number. PANEL_TEXT is a text above a panel, and TITLE_TEXT is a title of a diagram; both move to
+the caption.
 """
 
 
 class NotedFigure(Figure):
-    """Figure that keeps its title and numbers, so that they can be written to files beside the figure."""
+    """Figure that keeps its title and numbers, which can then be written to files beside the figure."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self.caption_title = ""
         self.caption_lines: tuple[str, ...] = ()
         self.handles: tuple[Artist, ...] = ()
-        """Legend entries that the function of the figure draws itself."""
+        """Entries of the legend below a figure for a paper. A figure of a report does not use these entries: it draws
+        its own legend.
+        """
         self.numbers: Callable[[], pandas.DataFrame] | None = None
-        """Function that makes the table of the numbers, with full precision, in base units."""
+        """Function that makes the table of the shown numbers, with full precision, in base units."""
         self.words: dict[Axes, tuple[str, str]] = {}
-        """Words for the horizontal and the vertical axis of a panel that has no labels of its own; '' for none."""
+        """Words for the axes of each panel that has no axis labels in a report: axes object -> (word for the horizontal
+        axis, word for the vertical axis). '' stands for an axis without a word.
+        """
 
     def note(
         self,
@@ -46,14 +52,21 @@ class NotedFigure(Figure):
         numbers: "Callable[[], pandas.DataFrame] | None" = None,
         handles: Sequence[Artist] = (),
     ) -> None:
-        """Keep the title, the lines of the caption, the table of numbers, and the entries of the legend."""
-        self.caption_title, self.caption_lines = title, tuple(line for line in lines if line)
+        """Keep the title, the lines of the caption, the function that makes the table of numbers, and the entries of
+        the legend.
+
+        Line breaks in the title and in the lines are replaced by visible escapes, so a name in them cannot begin a new
+        line of the caption. Empty lines are left out. `handles` are added to the existing entries of the legend.
+        """
+        self.caption_title, self.caption_lines = visible(title), tuple(visible(line) for line in lines if line)
         self.numbers = numbers
         self.handles += tuple(handles)
 
 
 def name_axes(panel: Axes, across: str = "", upwards: str = "") -> None:
-    """Keep the words for the axes of a panel that shows no labels in a report."""
+    """Store the labels of the horizontal axis (`across`) and of the vertical axis (`upwards`) of a panel. A report does
+    not show these labels, but a figure for a paper does.
+    """
     figure = panel.figure
     if isinstance(figure, NotedFigure):
         figure.words[panel] = (across, upwards)

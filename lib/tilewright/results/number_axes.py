@@ -1,4 +1,4 @@
-"""Number axes with at least two distinct labels, for any range.
+"""Number axes with at least two distinct labels, for any range of numbers.
 
 Labels are at powers of ten if the range contains enough of them. Otherwise they are at 1, 2 and 5 times powers of ten,
 at other round numbers, or at the ends of the range. Labels have as many digits as are needed to distinguish them.
@@ -35,7 +35,7 @@ class LinearLocator(MaxNLocator):
     """Positions of labels on a linear axis, at least two of them in the visible range."""
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
-        """Label positions between two ends."""
+        """Positions of labels between `vmin` and `vmax`."""
         return places(vmin, vmax, is_log=False)
 
     def __call__(self) -> Any:
@@ -58,12 +58,12 @@ class DistinctFormatter(Formatter):
         return [self(value) for value in values]
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        """Label of one tick position, with as many digits as the labels of the last call of `format_ticks`."""
+        """Label of one tick position. It has as many digits as the labels that `format_ticks` made last."""
         return f"{x / self.scale:.{self.digits}g}{self.unit}"
 
 
 def digits_of(values: Sequence[float]) -> int:
-    """Smallest number of digits, at least LEAST_DIGITS, that distinguishes different numbers."""
+    """Smallest number of digits (at least LEAST_DIGITS) at which different numbers have different texts."""
     different = set(values)
     for digits in range(LEAST_DIGITS, MOST_DIGITS):
         if len({f"{value:.{digits}g}" for value in different}) == len(different):
@@ -72,7 +72,7 @@ def digits_of(values: Sequence[float]) -> int:
 
 
 def places(low: float, high: float, *, is_log: bool) -> list[float]:
-    """Positions of labels between two ends, at least two if the ends differ."""
+    """Positions of labels between `low` and `high`, at least two if `low` and `high` differ."""
     low, high = min(low, high), max(low, high)
     if is_log and low > 0:
         exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -98,7 +98,7 @@ def number_axis(axis: Axis, *, scale: float = 1.0, unit: str = "") -> None:
 
 
 def number_all(figure: Figure) -> None:
-    """Apply `number_axis` to each number axis of a figure that has fewer than two labels."""
+    """Apply `number_axis` to each numeric axis that has fewer than two labels, in all panels of a figure."""
     for panel in figure.axes:
         for axis in (panel.xaxis, panel.yaxis):
             is_free = not isinstance(axis.get_major_locator(), NullLocator | FixedLocator)
@@ -107,7 +107,7 @@ def number_all(figure: Figure) -> None:
 
 
 def labels(axis: Axis) -> set[str]:
-    """Visible labels of an axis; if the axis has an offset, the labels include it."""
+    """Distinct texts of the labels in the visible range of an axis."""
     low, high = sorted(axis.get_view_interval())
     room = 1e-9 * (high - low)
     locations: Any = axis.get_majorticklocs()

@@ -1,9 +1,10 @@
-"""Smallest change of one uncertain number that turns the order of two runs, found exactly.
+"""Smallest change of one uncertain number that reverses the order of two runs, computed exactly.
 
 A mapping fixes the accesses, the MACs and the cycles. The energy of a run is then linear in the energy of a MAC, in the
 energy of an access of each memory, and in the clock period. Its latency is linear in the clock period. Mappings stay
-unchanged. Uncertain numbers of another kind, such as bandwidths, override `changes`, `difference`, `share` and
-`turning_factor`.
+unchanged.
+
+Classes for other uncertain numbers, such as bandwidths, override `changes`, `difference`, `share` and `turning_factor`.
 """
 
 import math
@@ -24,14 +25,15 @@ from tilewright.results.run_ledger import ENERGY, RunLedger
 MEASURES = ("energy", "latency", "EDP")
 NAMES = ("A", "B")
 LARGEST_FACTOR = 10.0
-"""Largest factor, up or down, on a number without a known range. Larger changes are not reported."""
+"""Largest factor, up or down, that is tried for a number without a known range. Larger changes are not reported."""
 MAC_ENERGY, MEMORY_ENERGY, CLOCK, BANDWIDTH = "energy of a MAC", "energy of memories", "clock", "bandwidth"
 """Kinds of uncertain numbers."""
 NEGLIGIBLE = 1e-9
-"""Relative difference below which two values, or two numbers, count as equal."""
+"""Relative difference below which two numbers count as equal."""
 HELD = (
-    "the changes above hold the mappings, and cycles follow only a changed bandwidth: new searches with a changed"
-    " number can move the factors (`tilewright compare --search-again` finds them)"
+    "the factors above hold for unchanged mappings, and only a changed bandwidth changes cycles; searching mappings"
+    " again can move the factors (`tilewright compare --search-again`); another batch (`--batches 2,4,8`) or another"
+    " size of a memory (`--sizes`) can also reverse the order"
 )
 
 
@@ -47,7 +49,8 @@ class LinearFigure(NamedTuple):
 
 
 class ChangedRun(NamedTuple):
-    """Energy and latency of a run as functions of the factor on a number."""
+    """Energy and latency of a run as linear functions of the factor by which one number is multiplied, or of the
+    inverse of this factor."""
 
     energy: LinearFigure
     """Energy in pJ."""
@@ -55,57 +58,60 @@ class ChangedRun(NamedTuple):
     """Latency in seconds, or in cycles."""
 
     def value(self, measure: str, factor: float) -> float:
-        """Value of a measure (energy, latency or EDP) for a factor."""
+        """Value of a measure (energy, latency or EDP) at a factor."""
         return BUILT_IN[measure].value(self.energy.at(factor), self.latency.at(factor))
 
     def polynomial(self, measure: str) -> tuple[float, float, float]:
-        """Coefficients of the polynomial by which the measure depends on the factor, the highest power first."""
+        """Coefficients of the measure as a polynomial in the factor, the highest power first."""
         (a, b), (c, d) = self.energy, self.latency
         return {"energy": (0.0, b, a), "latency": (0.0, d, c)}.get(measure, (b * d, a * d + b * c, a * c))
 
 
 @dataclass(frozen=True)
 class UncertainNumber:
-    """Uncertain number, with the energy and latency of both runs as functions of a factor on the number."""
+    """Uncertain number, with the energy and latency of both runs as functions of the factor by which the number is
+    multiplied."""
 
     name: str
     """Name of the number with its runs, such as `energy of dram in A and B`."""
     values: tuple[float, ...]
-    """Present values in `unit`; () if several different values share the factor."""
+    """Present values in `unit`; () if the factor multiplies several different values."""
     unit: str
     kind: str
     """Kind of the number: MAC_ENERGY, MEMORY_ENERGY, CLOCK or BANDWIDTH."""
     parts: tuple[tuple[str, ...], tuple[str, ...]]
-    """Names of the parts of each core that have the number; () for a run that does not have it."""
+    """Names of the hardware parts in each run whose costs or speed the number determines; () for a run that does not
+    depend on the number."""
     runs: tuple[ChangedRun, ChangedRun]
     low: float
-    """Smallest factor on the number."""
+    """Smallest factor by which the number can be multiplied."""
     high: float
     has_range: bool = False
-    """True if `low` and `high` are the range of the library of costs."""
+    """True if `low` and `high` are a range from the library of costs."""
     is_inverse: bool = False
-    """True if the figures are linear in the inverse of the factor, as for a clock frequency."""
+    """True if energy and latency are linear in the inverse of the factor, as for a clock frequency."""
     measures: tuple[str, ...] = MEASURES
-    """Measures for which the order can depend on the number."""
+    """Measures in which the order can depend on the number."""
 
     def difference(self, measure: str, factor: float, first: int) -> float:
-        """Value of the second run minus the value of the first run, for a factor on the number."""
+        """Value of the other run minus the value of the run with the index `first`, if the number is multiplied by
+        `factor`."""
         at = 1 / factor if self.is_inverse else factor
         return self.runs[1 - first].value(measure, at) - self.runs[first].value(measure, at)
 
     def changes(self, measure: str) -> bool:
-        """True if a measure of either run depends on the number."""
+        """True if the measure `measure` of at least one of the two runs depends on the number."""
         return measure in self.measures and any(any(run.polynomial(measure)[:2]) for run in self.runs)
 
     def share(self, measure: str, factor: float, first: int) -> float:
-        """Difference of the second run from the first run for a factor, as a share of the value of the first run."""
+        """Value of the other run minus the value of the run with the index `first`, as a share of the latter, if the
+        number is multiplied by `factor`."""
         at = 1 / factor if self.is_inverse else factor
         return self.difference(measure, factor, first) / self.runs[first].value(measure, at)
 
     def turning_factor(self, measure: str, first: int) -> float | None:
-        """Factor nearest to 1, as a ratio, at which both runs are equal and beyond which the order is turned. None if
-        no positive factor turns the order.
-        """
+        """Factor nearest to 1 (as a ratio) at which both runs are equal, and beyond which their order is reversed. None
+        if no positive factor reverses the order."""
         ahead, behind = (self.runs[place].polynomial(measure) for place in (first, 1 - first))
         rows = [b - a for a, b in zip(ahead, behind, strict=True)]
         size = max(map(abs, (*ahead, *behind)))
@@ -116,7 +122,8 @@ class UncertainNumber:
 
 
 class Turn(NamedTuple):
-    """Change of one number to the value at which two runs are equal in a measure."""
+    """Change of one number by a factor: the factor at which two runs become equal in a measure, the factor at which a
+    bandwidth reverses their order, or the end of a known range."""
 
     number: UncertainNumber
     factor: float
@@ -124,29 +131,31 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True)
 class OrderTurn:
-    """Order of two runs in one measure, and the change that would turn it."""
+    """Order of two runs in one measure, and the change that would reverse this order."""
 
     measure: str
     first: int
-    """Index of the run with the smaller value."""
+    """Index (0 or 1) of the run with the smaller value before the change."""
     difference: float
-    """Difference of the values, as a share of the value of the first run."""
+    """Value of the other run minus that of the first run, before the change, as a share of the value of the first run.
+    """
     turn: Turn | None
-    """Smallest change within the range of a number, or by up to LARGEST_FACTOR; None if no change turns the order."""
+    """Smallest change of one number that reverses the order. A number can change within its known range, or by up to
+    LARGEST_FACTOR if no range is known. None if no such change reverses the order."""
     nearest_end: Turn | None
     """End of a known range at which the second run comes nearest to the first run. None if no range is known, or if a
-    change within a known range turns the order.
-    """
+    change within a known range reverses the order."""
     left: float = 0.0
-    """Difference of the values at `nearest_end`, as a share of the value of the first run there."""
+    """Value of the second run minus that of the first run at `nearest_end`, as a share of the value of the first run; 0
+    if `nearest_end` is None."""
     number_count: int = 0
-    """Number of uncertain numbers that change the measure."""
+    """Number of uncertain numbers on which the measure depends."""
     bandwidth: Turn | None = None
-    """Smallest change of the bandwidth of an off-chip memory, by up to LARGEST_FACTOR, that turns the order; None if
+    """Smallest change of the bandwidth of an off-chip memory, by up to LARGEST_FACTOR, that reverses the order; None if
     there is none.
 
-    A faster clock speeds up all cycles, but a wider memory only some. A change of a bandwidth is therefore never
-    smaller than a change of a clock.
+    A faster clock shortens all cycles, but a wider memory shortens only some of them. A bandwidth must therefore change
+    by at least as large a factor as a clock to reverse the order.
     """
     has_bandwidths: bool = False
     """True if bandwidths were considered."""
@@ -157,10 +166,11 @@ class OrderTurn:
 def order_turns(
     a: RunLedger, b: RunLedger, bandwidths: Sequence[UncertainNumber] | None = None
 ) -> tuple[OrderTurn, ...]:
-    """Changes that would turn the order of two runs in energy, latency and EDP. Equal runs have no entry.
+    """Changes that would reverse the order of two runs in energy, latency and EDP. A measure in which the runs are
+    equal has no entry.
 
-    `bandwidths` are additional uncertain numbers: the bandwidths of off-chip memories, whose effect needs the cost
-    model. None if they are not known.
+    `bandwidths` are further uncertain numbers: the bandwidths of off-chip memories, whose effect only the cost model
+    can tell. None if they are not known.
     """
     numbers = tuple(uncertain_numbers(a, b))
     return tuple(filter(None, (_order_turn(measure, numbers, a, b, bandwidths) for measure in MEASURES)))
@@ -169,9 +179,11 @@ def order_turns(
 def uncertain_numbers(a: RunLedger, b: RunLedger) -> Iterator[UncertainNumber]:
     """Uncertain numbers of two runs: energies of a MAC and of memories, and clock frequencies.
 
-    If both runs take a number from the same source, it is one uncertain number. The source is the same law of the
-    library of costs, or the same part in both hardware files. If the costs of the parts are not known, as on several
-    cores, only costs with a range and the clock are considered.
+    An energy is one number for both runs if it has the same source in both: a law of the library of costs, or a part
+    that is equal in both hardware files.
+
+    If the costs of the single parts of a run are not known, as for a run on several cores, the only uncertain numbers
+    of this run are its memory energies with a known range, and its clock.
     """
     pair = (a, b)
     yield from _array_numbers(pair)
@@ -217,13 +229,14 @@ def _order_turn(
 
 
 def _within_ranges(numbers: Iterable[UncertainNumber], measure: str, first: int) -> list[Turn]:
-    """Changes that turn the order: at most one for each number, within the limits of the number."""
+    """Changes that reverse the order, at most one for each number. Their factors lie within the limits `low` and `high`
+    of the number."""
     found = [Turn(one, factor) for one in numbers if (factor := one.turning_factor(measure, first)) is not None]
     return [turn for turn in found if turn.number.low <= turn.factor <= turn.number.high]
 
 
 def _not_considered(measure: str, has_costs: bool, lacks_bandwidths: bool) -> str:
-    """Text on the numbers that affect a measure but are not considered; '' if all are considered."""
+    """Text on the numbers on which a measure depends but that are not considered; '' if there are none."""
     energies = [] if has_costs or measure == "latency" else ["energies without a range"]
     bandwidths = ["bandwidths"] if lacks_bandwidths and measure != "energy" else []
     found = [*energies, *bandwidths]
@@ -231,12 +244,12 @@ def _not_considered(measure: str, has_costs: bool, lacks_bandwidths: bool) -> st
 
 
 def _size_of_change(turn: Turn) -> tuple[float, bool]:
-    """Sort key: size of a change as a ratio. Among equal sizes, an increase comes first."""
+    """Sort key: size of a change as a ratio. Of equal sizes, an increase comes first."""
     return round(abs(math.log(turn.factor)), 9), turn.factor < 1
 
 
 def _beyond(factor: float) -> float:
-    """Factor slightly further from 1 than `factor`."""
+    """Factor slightly farther from 1 than `factor`."""
     return factor * (1 + NEGLIGIBLE if factor > 1 else 1 - NEGLIGIBLE)
 
 
@@ -252,7 +265,8 @@ def _unchanged(pair: tuple[RunLedger, RunLedger]) -> tuple[ChangedRun, ChangedRu
 
 
 def _scaled(pair: tuple[RunLedger, RunLedger], parts_pj: tuple[float, float]) -> tuple[ChangedRun, ChangedRun]:
-    """Both runs as functions of the factor; only the given parts of their energies are scaled."""
+    """Energy and latency of both runs as functions of a factor. The factor multiplies only a part of each energy:
+    `parts_pj` has this part for each run, in pJ."""
     times = [ledger.run.latency_s if _by_time(pair) else ledger.run.latency_cycles for ledger in pair]
     first, second = (
         ChangedRun(LinearFigure(ledger.run.energy_pj - part, part), LinearFigure(float(time or 0.0)))
@@ -262,7 +276,8 @@ def _scaled(pair: tuple[RunLedger, RunLedger], parts_pj: tuple[float, float]) ->
 
 
 def _energies(pair: tuple[RunLedger, RunLedger], terms: Sequence[str], memory: str = "") -> tuple[float, float]:
-    """Energies of terms, or of the accesses of a memory, in both runs, in pJ."""
+    """Pair of energies in pJ, one for each run: the sum of the energies of the memory `memory` in the terms `terms`. If
+    `memory` is '', only energies that belong to no memory are summed."""
     first, second = (
         sum(
             value
@@ -286,9 +301,8 @@ def _array_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumbe
 
 
 def _memory_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumber]:
-    """Uncertain energies of memories. Memories with the same law, or equal parts of both hardware files, are one
-    number.
-    """
+    """Uncertain energies of memories. All memories whose costs come from the same law with the same range share one
+    number. Memories without a range share one number if they are the same part (`_is_same_part`)."""
     costs = [memory for ledger in pair if ledger.run.costs for memory in ledger.run.costs.memories]
     ranges = {(part.law, part.low, part.high) for ledger in pair for part in ledger.run.cost_parts}
     for law, low, high in sorted(ranges):
@@ -307,7 +321,8 @@ def _memory_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumb
 
 
 def _plain_numbers(pair: tuple[RunLedger, RunLedger], ranged: set[str]) -> Iterator[UncertainNumber]:
-    """Uncertain energies of memories without a known range."""
+    """Uncertain energies of memories without a known range. `ranged` are the laws that have a known range; their
+    memories are left out."""
     groups: list[list[tuple[int, MemoryPart]]] = []
     for place, ledger in enumerate(pair):
         for part in ledger.run.costs.memories if ledger.run.costs else ():
@@ -333,8 +348,9 @@ def _plain_numbers(pair: tuple[RunLedger, RunLedger], ranged: set[str]) -> Itera
 def _clock_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumber]:
     """Uncertain clock frequencies, one for each run.
 
-    If a clock is not known, the only number is the ratio of the clocks, and only the latency is considered. The energy
-    could contain static energy, which depends on the clock and is then not known.
+    If a clock is not known, each uncertain number is a ratio instead: the clock of one run divided by the clock of the
+    other run. Only the latency is then considered, because the energy can contain static energy, which depends on the
+    unknown clock.
     """
     by_time, static = _by_time(pair), _energies(pair, power_terms())
     for place, ledger in enumerate(pair):
@@ -365,8 +381,12 @@ def _energy_number(
     unit: str,
     limits: tuple[float, float] | None = None,
 ) -> UncertainNumber:
-    """Uncertain number that scales energies of runs. `names` are its kind and its name. `parts` are the parts of each
-    run that have the number.
+    """Uncertain number whose factor multiplies a part of the energy of one or both runs.
+
+    `names` are the kind of the number, and its name without the runs. `parts` are the hardware parts of each run whose
+    energy the number determines; () for a run whose energy does not depend on the number. `energies_pj` has, for each
+    run, the energy that the factor multiplies; a run with () in `parts` is ignored. `values` are the present values of
+    the number in `unit`. `limits` is the known range of the factor; None allows a change by up to LARGEST_FACTOR.
     """
     kind, name = names
     places = [place for place in (0, 1) if parts[place]]
@@ -377,7 +397,8 @@ def _energy_number(
 
 
 def _parts(of_runs: Mapping[int, Sequence[str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the parts of both runs, from the names by index of the run."""
+    """Pair (names of the parts of the first run, names of the parts of the second run), from a table: index of the run
+    (0 or 1) -> names. A run that is not in the table gets ()."""
     return tuple(of_runs.get(0, ())), tuple(of_runs.get(1, ()))
 
 
@@ -386,9 +407,10 @@ def _places(is_shared: bool) -> tuple[tuple[int, ...], ...]:
 
 
 def _is_same_part(one: MemoryPart, other: MemoryPart) -> bool:
-    """True if two memories are the same part. Memories from the library of costs are the same if their laws are equal.
-    Otherwise, off-chip memories are the same if their energies per bit are equal; on-chip memories, if all their
-    properties are equal.
+    """True if two memories are the same part.
+
+    Memories from the library of costs are the same if their laws are equal. Other off-chip memories are the same if
+    their energies per bit are equal, and other on-chip memories if all their properties are equal.
     """
     if one.law or other.law:
         return one.law == other.law
@@ -399,9 +421,8 @@ def _is_same_part(one: MemoryPart, other: MemoryPart) -> bool:
 
 
 def _value_of(part: MemoryPart) -> tuple[tuple[float, ...], str]:
-    """Pair (values, unit) of the energy of a memory: per bit for off-chip memories, per word for on-chip memories. The
-    values are read and write energy, or one value if both are equal.
-    """
+    """Pair (values, unit) of the energy of a memory: in pJ per bit for off-chip memories, in pJ per word for on-chip
+    memories. The values are the read and the write energy, or one value if both are equal."""
     pair, unit = part.bit_energies_pj, "pJ/b"
     if part.is_on_chip:
         pair, unit = (part.read_energy_pj, part.write_energy_pj), "pJ a word"
@@ -409,7 +430,7 @@ def _value_of(part: MemoryPart) -> tuple[tuple[float, ...], str]:
 
 
 def _common_value(parts: Sequence[MemoryPart]) -> tuple[tuple[float, ...], str]:
-    """Energy of memories, as (values, unit), if all of them have the same energy; otherwise ((), '')."""
+    """Pair (values, unit) of `_value_of`, if it is the same for all memories; otherwise ((), '')."""
     found = {_value_of(part) for part in parts}
     return found.pop() if len(found) == 1 else ((), "")
 
@@ -418,18 +439,17 @@ def _common_value(parts: Sequence[MemoryPart]) -> tuple[tuple[float, ...], str]:
 
 
 def turn_lines(turns: Sequence[OrderTurn], by_time: bool) -> tuple[str, ...]:
-    """Sentences on what would turn the order, one for each measure, and on the numbers that stay unchanged; () without
-    measures.
-    """
+    """Sentences on the changes that would reverse the order: one for each measure, then one on what these changes
+    assume. The result is () if `turns` is empty."""
     lines = tuple(turn_line(one, by_time) for one in turns)
     return (*lines, HELD) if lines else ()
 
 
 def turn_object(one: OrderTurn) -> JsonObject:
-    """Change that would turn the order in a measure, as a JSON object.
+    """Change that would reverse the order in a measure, as a JSON object.
 
-    At the exact factor, both runs are equal. At the factor of a bandwidth, the order is already turned, because
-    bandwidths are whole bits.
+    Both runs are equal at the factor of `change`. At the factor of `bandwidth_change`, the order is already reversed,
+    because a bandwidth is a whole number of bits.
     """
 
     def of(turn: Turn | None) -> JsonObject | None:
@@ -457,28 +477,30 @@ def turn_object(one: OrderTurn) -> JsonObject:
 
 
 def turn_line(one: OrderTurn, by_time: bool) -> str:
-    """Sentence on what would turn the order in one measure."""
+    """Sentence on the order of two runs in one measure: by how much the second run is above the first, and which change
+    would reverse the order. If `by_time` is true, latencies are in seconds, otherwise in cycles."""
     first, second = NAMES[one.first], NAMES[1 - one.first]
     unit = "" if one.measure == "energy" else " in seconds" if by_time else " in cycles"
     said = f"{one.measure}{unit}: {second} is {percent(one.difference)} above {first}"
     if one.turn is not None:
         said += f"; {second} would be first with {change_text(one.turn)}"
     else:
-        said += f"; no change of a single number {_limits(one)} turns the order"
+        said += f"; no change of a single number {_limits(one)} reverses the order"
     if one.nearest_end is not None:
         number, factor = one.nearest_end
-        end = f"at {factor:.4g} times the {number.name}{_from_to(number, factor, is_bound=False)} {second} is still"
-        said += f"; no known range turns the order: {end} {percent(one.left)} above"
+        end = f"at {factor:.4g} times the {number.name}{_from_to(number, factor, is_bound=False)}, {second} is still"
+        said += f"; no change within a known range reverses the order: {end} {percent(one.left)} above {first}"
     said += _bandwidth_text(one)
     return said + (f"; {one.others}" if one.others else "")
 
 
 def _bandwidth_text(one: OrderTurn) -> str:
-    """Text on the bandwidths of off-chip memories; '' if they were not considered."""
+    """Text that says which change of an off-chip bandwidth would reverse the order, or that no such change does; '' if
+    bandwidths were not considered."""
     if not one.has_bandwidths:
         return ""
     if one.bandwidth is None:
-        return f"; no bandwidth of an off-chip memory, changed by up to {LARGEST_FACTOR:g} times, turns the order"
+        return f"; no bandwidth of an off-chip memory, changed by up to {LARGEST_FACTOR:g} times, reverses the order"
     return f"; {NAMES[1 - one.first]} would also be first with {change_text(one.bandwidth)}"
 
 
@@ -487,7 +509,7 @@ def _limits(one: OrderTurn) -> str:
 
 
 def change_text(turn: Turn) -> str:
-    """Text of a change. The factor is rounded away from 1, so that the rounded factor turns the order, too."""
+    """Text of a change. The factor is rounded away from 1, so that the order is also reversed at the rounded factor."""
     number, factor = turn
     bound = "at least" if factor > 1 else "at most"
     known = f"; range {number.low:g} to {number.high:g} times" if number.has_range else "; no range is known"
@@ -497,7 +519,9 @@ def change_text(turn: Turn) -> str:
 
 
 def _from_to(number: UncertainNumber, factor: float, is_bound: bool = True) -> str:
-    """Present and changed value. The changed value is rounded outward if it is a bound."""
+    """Text with the value of a number before and after multiplication by `factor`; '' if the factor multiplies several
+    different values. If `is_bound` is true, the value after the multiplication is rounded away from the value before. A
+    bandwidth is always rounded down to whole bits."""
     if not number.values:
         return ""
     if number.kind == BANDWIDTH:
@@ -509,12 +533,12 @@ def _from_to(number: UncertainNumber, factor: float, is_bound: bool = True) -> s
 
 
 def whole_bits(number: UncertainNumber, factor: float) -> int:
-    """Bandwidth in bits per cycle after it is multiplied by a factor, rounded down."""
+    """Bandwidth in whole bits per cycle, rounded down, after multiplication by a factor."""
     return max(1, int(number.values[0] * factor * (1 + NEGLIGIBLE)))
 
 
 def outward(value: float, factor: float, digits: int = 3) -> float:
-    """Value with few digits, rounded up if `factor` is above 1, otherwise down."""
+    """Value with `digits` significant digits: rounded up if `factor` is above 1, otherwise rounded down."""
     if not value:
         return value
     step = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)

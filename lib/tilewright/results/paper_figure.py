@@ -1,7 +1,7 @@
 """Layout of a figure for a paper: fixed width, text of at least 6 points, labels on all axes, and no title.
 
-A figure of a report is too wide for a column: shrunk to that width, its text would be unreadable. Therefore the panels
-are arranged again. All sizes are measured on the drawn figure, so no text is cut off.
+A figure of a report is too wide for a column of a paper: if it were shrunk to that width, its text would be unreadable.
+Therefore the panels are arranged again. All sizes are measured on the drawn figure, so no text is cut off.
 """
 
 import math
@@ -27,24 +27,28 @@ from tilewright.results.number_axes import LEAST_LABELS, DistinctFormatter, labe
 from tilewright.results.sheet import PAGE_INCHES
 
 LEAST_POINTS, MOST_POINTS, TICK_POINTS, LABEL_POINTS = 6.0, 7.5, 6.5, 7.0
-MARGIN_INCHES, GAP_INCHES, PAGE_HEIGHT_INCHES = 0.04, 0.1, 9.0
-"""Margin of the page, gap between panels, and the intended largest height of a figure."""
+MARGIN_INCHES, GAP_INCHES, PAGE_HEIGHT_INCHES = 0.04, 0.1, 7.0
+"""Sizes in inches: margin of the page, gap between panels, and intended largest height of a figure.
+
+The text of a page is 7.6 inches high in the LaTeX class article. A caption must fit below the figure.
+"""
 LEAST_PLOT_INCHES, LEAST_HEIGHT_INCHES = 1.1, 0.3
-"""Smallest width of a panel beside another panel, and smallest height of a panel, without its texts."""
+"""Sizes in inches of a panel without its texts: smallest width if another panel is beside it, and smallest height."""
 HEIGHT_TO_WIDTH, CATEGORY_SCALE = 0.72, 0.8
-"""Largest ratio of height to width of a panel with numbers on both axes. For a panel with a row for each name,
-CATEGORY_SCALE scales the height, because its text is smaller.
+"""Proportions of a panel. HEIGHT_TO_WIDTH is the largest ratio of height to width if both axes have numbers.
+CATEGORY_SCALE multiplies the height of a panel with a row for each name, because the text of such a panel is
+smaller.
 """
 MOST_LEGEND_COLUMNS, ROUNDS = 6, 3
 LEAST_GAP_INCHES = 0.03
 """Smallest gap between the numbers of a horizontal axis, in inches."""
 CHARACTER_INCHES = 0.054
-"""Width of a character of the label of an axis."""
+"""Width of a character in an axis label, in inches."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Panel:
-    """Panel of the figure: its axes (more than one if they share a rectangle) and its position in the report."""
+    """Panel of the figure: its axes (several if they share a rectangle), and its position in the report."""
 
     axes: tuple[Axes, ...]
     row: int
@@ -52,7 +56,7 @@ class _Panel:
 
     @property
     def first(self) -> Axes:
-        """Axes that have the marks (bars, points or curves)."""
+        """Axes on which the marks (bars, points or curves) are drawn."""
         return self.axes[0]
 
     @property
@@ -62,7 +66,9 @@ class _Panel:
 
 
 def fit_to_sheet(figure: NotedFigure, width_inches: float) -> str:
-    """Arrange the panels of a figure for a width. Returns the caption; the figure shows no title."""
+    """Arrange the panels of a figure so that it is `width_inches` wide. Returns the caption, which replaces the
+    title.
+    """
     FigureCanvasAgg(figure)
     figure.set_layout_engine("none")
     if not figure.axes:
@@ -92,8 +98,8 @@ def _lines(caption: Iterable[str]) -> str:
 
 
 def _fit_diagram(figure: NotedFigure, width: float) -> str:
-    """Remove the title of a diagram, whose parts have positions in inches. Returns the caption. Raises InputError if
-    the diagram is wider than the page, because its text would be too small.
+    """Remove the title of a diagram whose parts have fixed positions in inches. Returns the caption. Raises InputError
+    if the diagram is wider than `width` (in inches), because shrinking would make its text too small.
     """
     for text in [one for one in figure.texts if one.get_gid() == TITLE_TEXT]:
         text.remove()
@@ -111,7 +117,7 @@ def _fit_diagram(figure: NotedFigure, width: float) -> str:
 
 
 def _panels(figure: NotedFigure) -> list[_Panel]:
-    """Panels from the upper left to the lower right."""
+    """Panels of a figure, row by row from the top, each row from left to right."""
     groups: dict[tuple[float, ...], list[Axes]] = {}
     for axes in figure.axes:
         groups.setdefault(tuple(np.round(axes.get_position().bounds, 4).tolist()), []).append(axes)
@@ -122,7 +128,9 @@ def _panels(figure: NotedFigure) -> list[_Panel]:
 
 
 def _remove_texts(figure: NotedFigure) -> None:
-    """Remove the title, lists and legends, because their positions fit only the report."""
+    """Remove the texts, lines, boxes and legends outside of the panels, such as the title: their positions fit only the
+    report.
+    """
     parts: tuple[list[Any], ...] = (figure.texts, figure.artists, figure.legends, figure.patches, figure.lines)
     for part in parts:
         part.clear()
@@ -140,7 +148,9 @@ def _remove_empty(panels: Sequence[_Panel]) -> Iterator[str]:
 
 
 def _caption(figure: NotedFigure, panels: Sequence[_Panel]) -> Iterator[str]:
-    """Lines of the caption. The figure has letters instead of titles of panels; the last line explains the letters."""
+    """Lines of the caption. In the figure, letters replace the titles of panels; the last line of the caption explains
+    the letters.
+    """
     yield figure.caption_title
     yield from figure.caption_lines
     explained = []
@@ -173,7 +183,9 @@ def _panel_texts(figure: NotedFigure, panel: _Panel) -> Iterator[str]:
 
 
 def _label_axes(figure: NotedFigure, panels: Sequence[_Panel]) -> None:
-    """Give each axis its label and its numbers. A report may have these numbers beside the bars instead."""
+    """Give each axis its label and the labels of its ticks. A figure of a report can lack them, for example because its
+    numbers are beside the bars.
+    """
     named: dict[int, list[str]] = {}
     for panel in panels:
         axes = panel.first
@@ -195,7 +207,7 @@ def _label_axes(figure: NotedFigure, panels: Sequence[_Panel]) -> None:
 
 
 def _avoid_exponents(axis: Axis) -> None:
-    """Avoid texts such as 1e+06 on an axis. A linear axis gets a unit with a power of ten; a logarithmic axis shows
+    """Avoid texts such as 1e+06 on an axis: a linear axis gets a unit with a power of ten, and a logarithmic axis shows
     powers.
     """
     formatter = axis.get_major_formatter()
@@ -213,7 +225,7 @@ def _avoid_exponents(axis: Axis) -> None:
 
 
 def _power_text(value: float) -> str:
-    """Text of a number on a logarithmic axis, such as 10⁶ or 5·10⁶. Between 0.01 and 1000, the number is written
+    """Text of a number on a logarithmic axis, such as 10⁶ or 5·10⁶. Numbers from 0.01 to below 10,000 are written
     without a power.
     """
     power = math.floor(math.log10(value) + 1e-9)
@@ -239,8 +251,8 @@ def _limit_fonts(figure: NotedFigure) -> None:
 
 
 def _place_panels(figure: NotedFigure, panels: Sequence[_Panel], width: float) -> None:
-    """Place the panels in columns of equal width, above the legend. The height of the figure follows from its
-    content.
+    """Place the panels in columns of equal width, above the legend. The figure becomes `width` inches wide; its height
+    follows from the heights of the panels, their texts and the legend.
     """
     columns = _column_count(figure, panels, width)
     for _ in range(ROUNDS):
@@ -285,7 +297,11 @@ def _place_once(figure: NotedFigure, panels: Sequence[_Panel], width: float, col
 def _sides(
     overhangs: Mapping[_Panel, tuple[float, ...]], row: Sequence[_Panel], columns: int
 ) -> tuple[list[float], list[float]]:
-    """Widths left and right of each column for texts: the largest that a panel of the same kind needs."""
+    """Pair (room on the left of each column, room on the right of each column) for the texts of panels, in inches.
+
+    All columns get the room that the widest texts need. The panels that count are those of the same kind as the first
+    panel of `row`: panels with a row for each name, or panels with numbers on the vertical axis.
+    """
     kind = row[0].has_names
     alike = [one for one in overhangs if one.has_names == kind]
     left, right = (max(overhangs[panel][side] for panel in alike) for side in (0, 1))
@@ -372,7 +388,7 @@ def _inches(axes: Axes) -> tuple[float, float]:
 
 
 def _boxes(axis: Axis) -> list[Bbox]:
-    """Boxes of the visible labels of an axis, from left to right."""
+    """Rectangles of the visible labels of an axis, from left to right."""
     figure = axis.axes.figure
     assert isinstance(figure, NotedFigure)
     drawn, low, high = _renderer(figure), *sorted(axis.get_view_interval())
@@ -390,7 +406,7 @@ def _overlap(axis: Axis) -> bool:
 
 
 def _thin_out(axis: Axis) -> None:
-    """Leave out numbers of an axis until no two overlap. At least two numbers remain."""
+    """Leave out numbers of an axis until no two overlap, or until only two numbers remain."""
     low, high = sorted(axis.get_view_interval())
     while _overlap(axis):
         locations: Any = axis.get_majorticklocs()
@@ -402,7 +418,9 @@ def _thin_out(axis: Axis) -> None:
 
 
 def _move_legends(figure: NotedFigure) -> None:
-    """Move the entries of legends within panels to the legend below the figure, because they would hide marks."""
+    """Move the entries of legends inside panels to the legend below the figure, because a legend inside a panel would
+    hide marks.
+    """
     known = {str(handle.get_label()) for handle in figure.handles}
     for axes in figure.axes:
         legend = axes.get_legend()
@@ -419,8 +437,8 @@ def _move_legends(figure: NotedFigure) -> None:
 
 
 def _hide_numbers(figure: NotedFigure) -> list[str]:
-    """Hide numbers of points that overlap other numbers. Returns a line for the caption on the hidden numbers; '' if
-    there are none.
+    """Hide the numbers of points that would overlap other numbers; of several overlapping numbers, the first stays.
+    Returns a line for the caption that says that numbers are left out; [] if no number is hidden.
     """
     drawn, is_hidden = _renderer(figure), False
     kept: list[Bbox] = []
@@ -439,7 +457,7 @@ def _small_texts(figure: NotedFigure) -> list[Text]:
 
 
 def _are_marks_readable(figure: NotedFigure) -> bool:
-    """True if no two texts of marks overlap."""
+    """True if no two texts with the id SMALL_TEXT (numbers or names on marks) overlap."""
     drawn = _renderer(figure)
     boxes = [text.get_window_extent(drawn) for text in _small_texts(figure)]
     return not any(one.overlaps(other) for number, one in enumerate(boxes) for other in boxes[:number])

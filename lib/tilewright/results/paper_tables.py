@@ -1,6 +1,9 @@
-"""Tables for a paper, as Markdown and LaTeX: one unit and one number of decimals for each column, no powers of ten.
+"""Tables for a paper, as Markdown and LaTeX.
 
-The CSV file of a table keeps full precision and base units. The Markdown and LaTeX files have the same cells.
+All numbers of a column have the same unit and number of decimals, and no powers of ten.
+
+The CSV file of a table keeps full precision and base units. The Markdown file and the LaTeX file show the same rounded
+numbers.
 """
 
 import math
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     import pandas
 
 _SCALED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
-"""LaTeX code that begins a box. If the box is too wide for the page, it is scaled down."""
+"""LaTeX code that begins a box, which is scaled down if it is too wide for the page."""
 QUANTITY = "quantity"
 """Name of the column with the quantity of each row. In a paper, a table with this column becomes one table for each
 quantity.
@@ -35,12 +38,12 @@ UNITS: Mapping[str, tuple[tuple[float, str], ...]] = {
     "_cycles": ((1.0, "cycles"),),
     "_bits": ((1.0, "bits"),),
 }
-"""Units of columns by the end of the column name. Each unit, the largest first, has its value in the unit of the
-column.
+"""Units for the columns of a table: ending of the column name -> pairs (factor, unit), the largest unit first. One unit
+is `factor` times the unit in which the column is stored.
 """
 MOST_DECIMALS, DIGITS, LEAST_DIGITS = 3, 4, 2
-"""Decimals of a column: as many as its largest number needs for DIGITS digits and its smallest number for LEAST_DIGITS
-digits, but at most MOST_DECIMALS.
+"""Rule for the decimals of a column. The largest number of the column shows at least DIGITS digits, and the smallest
+number at least LEAST_DIGITS digits. There are never more than MOST_DECIMALS decimals.
 """
 
 
@@ -49,16 +52,20 @@ class PaperTable:
     """Table whose cells are texts."""
 
     headings: tuple[str, ...]
-    """Headings with units."""
+    """Heading of each column, with the unit if the numbers of the column have one."""
     are_numbers: tuple[bool, ...]
     rows: tuple[tuple[str, ...], ...]
     same: tuple[str, ...] = ()
-    """Headings and texts of the columns that have the same text in all rows. These columns are not in `rows`."""
+    """Texts `<heading> <value>`, one for each text column that has the same value in all rows. These columns are not in
+    `rows`.
+    """
+    notes: tuple[str, ...] = ()
+    """Sentences below the table, such as the order of the rows and the assumptions of the numbers."""
 
     @classmethod
-    def of(cls, table: "pandas.DataFrame") -> "PaperTable":
-        """Table with units that suit its largest values. All columns of one quantity (such as energies) have one unit,
-        so that their numbers can be compared.
+    def of(cls, table: "pandas.DataFrame", notes: Sequence[str] = ()) -> "PaperTable":
+        """Table in units that suit its largest values. All columns of one quantity, such as energies, have one unit, so
+        that a reader can compare their numbers. `notes` are sentences below the table.
         """
         units, same = _units(table), _same(table)
         table = table.drop(columns=list(same))
@@ -71,23 +78,28 @@ class PaperTable:
             numbers.append(is_number)
             columns.append(_number_cells(values, factor) if is_number else [*map(_text, values)])
         told = tuple(f"{_words(name)} {text}" for name, text in same.items())
-        return cls(tuple(headings), tuple(numbers), tuple(zip(*columns, strict=True)), told)
+        return cls(tuple(headings), tuple(numbers), tuple(zip(*columns, strict=True)), told, tuple(notes))
 
     def markdown(self) -> str:
         """Table in Markdown."""
         aligned = "|".join("---:" if is_number else "---" for is_number in self.are_numbers)
         lines = [_joined(self.headings, markdown), f"|{aligned}|", *(_joined(row, markdown) for row in self.rows)]
-        lines += ["", markdown(self._note)] if self.same else []
+        for note in self._told:
+            lines += ["", markdown(note)]
         return _lines(lines)
 
     @property
-    def _note(self) -> str:
-        """Sentence on the columns with the same text in all rows."""
-        return f"In all rows: {'; '.join(self.same)}."
+    def _told(self) -> tuple[str, ...]:
+        """Sentences below the table: one on the columns that have the same text in all rows (if there are any), then
+        the notes.
+        """
+        return (*((f"In all rows: {'; '.join(self.same)}.",) if self.same else ()), *self.notes)
 
     def latex(self, inches: float | None = None) -> str:
-        """Table in LaTeX, for the package booktabs. If a width is given, the table has the largest font in which it
-        fits. If no font is small enough, cells with text get several lines.
+        """Table in LaTeX, for the package booktabs.
+
+        If a width is given, the table has the largest font in which it fits. If it does not fit even in the smallest
+        font, cells with text get several lines. If it still does not fit, LaTeX scales the table down.
         """
         if not self.headings:
             return "% no columns\n"
@@ -108,7 +120,7 @@ class PaperTable:
         if layout.size.command:
             gap = rf"\setlength{{\tabcolsep}}{{{layout.size.gap_points:g}pt}}"
             lines = [rf"\begingroup{layout.size.command}{gap}", *lines, r"\endgroup"]
-        told = [f"% {latex(self._note)}"] if self.same else []
+        told = [f"% {latex(note)}" for note in self._told]
         return _lines([f"% {inches:g} inches wide", *told, *lines])
 
     def _tabular(self, layout: TableLayout) -> list[str]:
@@ -143,7 +155,7 @@ def _lines(lines: Sequence[str]) -> str:
 
 
 def _breakable(cell: str) -> str:
-    """Cell with a text in LaTeX. A line may end after a sign within a name."""
+    """Cell with a text in LaTeX. A line may end after a punctuation sign within a name."""
     return r"\allowbreak{}".join(latex(piece) for piece in pieces(cell))
 
 
@@ -153,32 +165,38 @@ def _with_minus(cell: str) -> str:
 
 
 def write_table(
-    table: "pandas.DataFrame", path: Path, columns: Sequence[str] = (), for_paper: "pandas.DataFrame | None" = None
+    table: "pandas.DataFrame",
+    path: Path,
+    columns: Sequence[str] = (),
+    for_paper: "pandas.DataFrame | None" = None,
+    notes: Sequence[str] = (),
 ) -> tuple[Path, ...]:
     """Write a table as CSV, and for a paper also as Markdown and LaTeX. Returns the paths.
 
-    `for_paper` is the table for the paper; None takes the table of the CSV file. If `columns` are given, the table for
-    the paper has only these columns.
+    `for_paper` is the table for the paper; if it is None, the table of the CSV file is used. If `columns` are given,
+    the table for the paper has only these columns. `notes` are sentences below the table for the paper.
     """
     write_csv(table, path)
     paths = [path]
     if sheet_inches() is not None:
-        for end, shown in paper_tables(table if for_paper is None else for_paper, columns):
+        for end, shown in paper_tables(table if for_paper is None else for_paper, columns, notes):
             for suffix, text in ((".md", shown.markdown()), (".tex", shown.latex(sheet_inches()))):
                 paths.append(path.with_name(f"{path.stem}{end}{suffix}"))
                 write_atomically(paths[-1], text)
     return tuple(paths)
 
 
-def paper_tables(table: "pandas.DataFrame", columns: Sequence[str] = ()) -> Iterator[tuple[str, PaperTable]]:
+def paper_tables(
+    table: "pandas.DataFrame", columns: Sequence[str] = (), notes: Sequence[str] = ()
+) -> Iterator[tuple[str, PaperTable]]:
     """Pairs (end of the file name, table for a paper).
 
     A table with a column QUANTITY gives one table for each quantity. `columns` are the columns to keep; () keeps all
-    columns. Empty columns are left out.
+    columns. Empty columns are left out. `notes` are sentences below each table.
     """
     kept = table[[name for name in columns if name in table]] if columns else table
     if QUANTITY not in kept:
-        yield "", PaperTable.of(_with_content(kept))
+        yield "", PaperTable.of(_with_content(kept), notes)
         return
     for quantity, part in kept.groupby(QUANTITY, sort=False):
         end = f"_{str(quantity).rpartition('_')[2]}"
@@ -186,12 +204,15 @@ def paper_tables(table: "pandas.DataFrame", columns: Sequence[str] = ()) -> Iter
         renamed = part.drop(columns=QUANTITY).rename(
             columns={name: name + end for name in numbers if not _is_share(str(name))}
         )
-        yield f"-{quantity}", PaperTable.of(_with_content(renamed))
+        yield f"-{quantity}", PaperTable.of(_with_content(renamed), notes)
 
 
 def _same(table: "pandas.DataFrame") -> dict[str, str]:
-    """Text columns that have the same text in all of several rows. If all text columns qualify, the first is left out,
-    so that it stays in the table.
+    """Text columns in which all rows have the same text: name of the column -> text. {} for a table with fewer than two
+    rows.
+
+    If these are all text columns of the table, the first of them is not in the result, so that the table keeps one text
+    column.
     """
     if len(table) < 2:
         return {}
@@ -226,7 +247,12 @@ def unit_end(name: str) -> str:
 
 
 def _units(table: "pandas.DataFrame") -> dict[str, tuple[float, str]]:
-    """Unit for each kind of column: the largest unit in which the largest value of these columns is at least 1."""
+    """Units for the columns of a table: ending of the column names (a key of UNITS) -> (factor, unit). All columns with
+    the same ending get the same unit.
+
+    This unit is the largest one in which the largest absolute value of these columns is at least 1. If there is no such
+    unit, the smallest unit is taken.
+    """
     largest: dict[str, float] = {}
     for name in map(str, table.columns):
         values = [abs(value) for value in table[name].tolist() if _is_number(value) and math.isfinite(value)]
@@ -238,7 +264,7 @@ def _units(table: "pandas.DataFrame") -> dict[str, tuple[float, str]]:
 
 
 def _heading(name: str, units: Mapping[str, tuple[float, str]]) -> tuple[float, str]:
-    """Pair (value of the unit of a number column, heading with the unit)."""
+    """Pair (divisor for the numbers of a column, heading of the column with its unit)."""
     if _is_share(name):
         return 0.01, f"{_words(name)} [%]"
     if end := unit_end(name):
@@ -257,12 +283,14 @@ def _words(name: str) -> str:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return NOTHING if _is_missing(value) else str(value)
 
 
 def _number_cells(values: Sequence[Any], factor: float) -> list[str]:
-    """Cells of a column of numbers, with the same number of decimals. A number that is too small for the decimals is
-    written as less than the smallest number that they can show.
+    """Cells of a column of numbers, all with the same number of decimals. A number that is too small for these decimals
+    is written as `<` and the smallest number that these decimals can show.
     """
     scaled = [None if _is_missing(value) else value / factor for value in values]
     is_whole = factor == 1 and all(value is None or float(value).is_integer() for value in scaled)

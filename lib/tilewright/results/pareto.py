@@ -1,8 +1,7 @@
 """Pareto fronts of runs in energy, latency and area: hardware variants that no other variant dominates.
 
-Only runs with the same network and the same options (except the objective) are compared. Runs on several cores are
-compared even if they cut, allocate and order the network differently, but they must have the same cost model and the
-same schedule model.
+Only runs with the same network and the same options (except the objective) are compared. Runs on several cores may cut,
+allocate and order the network differently, but their cost model and schedule model must be the same.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,15 +37,16 @@ OBJECTIVES = (ENERGY_PJ, LATENCY_CYCLES, AREA_MM2)
 WITHOUT_AREA = OBJECTIVES[:2]
 WORDS = {ENERGY_PJ: "energy", LATENCY_CYCLES: "latency", "latency_s": "time", AREA_MM2: "area"}
 BY_TIME = "latency_s"
-"""Objective that replaces the latency in cycles if clocks differ. The column with this name gives the latency in
-seconds if hardware files give clocks.
+"""Objective that replaces the latency in cycles if clocks differ: the latency in seconds. The table has a column of
+this name if the hardware files give clocks.
 """
 LONGEST_OPTION = 40
 _HEADINGS = ("between\nlayers", "Pareto", "dominated by")
 MODEL_SETTINGS = ("schedule_model", "share_divisor", "cn_runtime")
-"""Settings of schedules that decide how time is counted. Runs that differ in other settings can be compared."""
+"""Settings of schedules that decide how time is counted, and must be equal in compared runs. Other settings may differ.
+"""
 COSTED = "costed"
-"""Name of the option that states how much work of the network has costs."""
+"""Name of the option that states how much of the work of the network has costs."""
 COLUMNS = (
     *("workload", "group", "run", "hardware", "objective", "model", *OBJECTIVES, EDP_PJ_CYCLES),
     *("compared_by", "pareto", "dominated_by", "area_note", "between_layers", "not_compared", "notes"),
@@ -54,40 +54,45 @@ COLUMNS = (
 
 
 IN_PAPER = ("workload", "group", "run", *OBJECTIVES, EDP_PJ_CYCLES, "pareto")
-"""Columns of the table in a paper, if the latencies of all groups are compared in cycles."""
+"""Columns of the table in a paper if latencies are compared in cycles in all groups."""
 IN_PAPER_BY_TIME = ("workload", "group", "run", ENERGY_PJ, BY_TIME, AREA_MM2, "pareto")
-"""Columns of the table in a paper, if the latencies of a group are compared in seconds."""
+"""Columns of the table in a paper if some group compares latencies in seconds."""
 RANGE_COLUMNS = ("energy_low_pj", "energy_high_pj", "front_probability")
 """Additional columns if costs have ranges."""
 
 
 @dataclass(frozen=True)
 class ComparableRuns:
-    """Group of comparable runs, in the order in which they were given. For each run, the group names the runs that
-    dominate it.
-    """
+    """Group of comparable runs, in the order in which they were given, with the runs that dominate each of them."""
 
     workload: str
     difference: str
-    """Options in which this group differs from other groups of the same network; '' if the network has only one group.
+    """Options in which this group differs from the other groups of the same network; '' for the only group of a
+    network.
     """
     candidates: tuple[RunPoint, ...]
     objectives: tuple[str, ...]
     dominators: tuple[tuple[int, ...], ...]
-    """Indices of the non-dominated runs that dominate each run; () for a non-dominated run."""
+    """Indices of the runs that dominate each run, as one tuple for each run. Only dominating runs on the Pareto front
+    are listed; the tuple is () for a run on the front.
+    """
     not_compared: tuple[str, ...] = ()
-    """Runs of the network without a result, which might dominate others."""
+    """Names of the runs of the network that have no up-to-date result. These runs could dominate runs of the group."""
     order_lines: tuple[str, ...] = ()
-    """Sentences on what would turn the order of the two best runs in each measure; () if this was not computed."""
+    """Sentences on what would reverse the order of the two best runs, at most one for each measure. A last sentence
+    says what was considered. () if this was not computed.
+    """
 
     @property
     def name(self) -> str:
-        """Name of the network, with the options in which the group differs from others."""
+        """Name of the network, with the options in which this group differs from the other groups of the network."""
         return f"{self.workload}, {self.difference}" if self.difference else self.workload
 
     @cached_property
     def front_probabilities(self) -> tuple[float, ...]:
-        """Probability of each run to be on the front if costs vary within their ranges; () if no costs have a range."""
+        """Probability, for each run, that the run is on the front if costs vary within their ranges; () if no costs
+        have a range.
+        """
         if not any(point.cost_parts for point in self.candidates):
             return ()
         runs = [uncertain_run(point, self.objectives[1]) for point in self.candidates]
@@ -95,31 +100,35 @@ class ComparableRuns:
 
     @property
     def warning(self) -> str:
-        """Warning that the comparison ignores that larger memories could keep data between layers; '' if no compared
-        run could keep them.
+        """Warning that the comparison ignores an advantage of larger memories: they could keep data between layers. ''
+        if no compared run could keep such data.
         """
         cores = list(dict.fromkeys(candidate.core for candidate in self.candidates if candidate.could_keep))
         if not cores:
             return ""
         more = f" and {len(cores) - 2} more" if len(cores) > 2 else ""
         return (
-            f"exploit_data_locality is off, though {', '.join(cores[:2])}{more} would hold data between layers with it:"
+            f"exploit_data_locality is off, but with it {', '.join(cores[:2])}{more} would keep data between layers:"
             " the comparison does not show this benefit of a larger memory"
         )
 
     @property
     def assumption(self) -> str:
-        """Assumptions of the figures; '' if none are known."""
+        """Assumptions behind the energies, latencies and areas of the runs; '' if none are known."""
         return "; ".join(dict.fromkeys(candidate.assumes for candidate in self.candidates if candidate.assumes))
 
     @property
     def unlike(self) -> tuple[UnlikeCause, ...]:
-        """Causes for which the numbers of the runs are not of one physical world."""
+        """Causes why the numbers of the runs cannot all hold in one physical world, such as different energies of the
+        same memory.
+        """
         return unlike_causes(self.candidates)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on missing areas, areas without a unit, unlike runs, ranges of costs, and missing runs."""
+        """Notes on areas that are missing or incomplete, on causes why a ranking of the runs can mislead, on ranges of
+        costs, and on runs without an up-to-date result.
+        """
         cores: dict[str, dict[str, None]] = {}
         for one in self.candidates:
             if one.area_mm2 is None:
@@ -134,7 +143,7 @@ class ComparableRuns:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Lines of text under a table or a figure of the group."""
+        """Lines of text under a table or a figure of the group: assumptions, notes and the warning."""
         assumed = f"assumed: {self.assumption}" if self.assumption else ""
         return tuple(filter(None, (assumed, *self.notes, self.warning)))
 
@@ -187,8 +196,8 @@ def _point(run: str, summary: Summary, made_by: Mapping[str, Any], options: Iter
 
 
 def _options(options: Mapping[str, Any], between_layers: str) -> Iterator[tuple[str, str]]:
-    """Options as texts. The option `exploit_data_locality` is replaced by the place of data between layers, because a
-    mapping file can override this option.
+    """Pairs (name of an option, its value as text). A mapping file can override `exploit_data_locality`. If it is known
+    where layers pass data to each other, that location replaces this option.
     """
     for key, value in options.items():
         if key != "exploit_data_locality" or between_layers == NOT_SAID:
@@ -198,8 +207,10 @@ def _options(options: Mapping[str, Any], between_layers: str) -> Iterator[tuple[
 
 
 def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
-    """Option with the amount of work that has costs. Runs that differ in this amount cannot be compared, because work
-    without costs counts as free.
+    """Option with the amount of work that has costs, as a tuple with one pair (COSTED, text); () if the summary has no
+    coverage.
+
+    Only runs with equal amounts can be compared, because work without costs counts as free.
     """
     if "coverage" not in summary:
         return ()
@@ -208,7 +219,9 @@ def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
 
 
 def _free_work(summary: Summary) -> str:
-    """Operators without a cost model, with their work; '' if all operators have costs."""
+    """Text of the amount of work without costs, such as `5 MACs and 7 other operations`; '' if all operators have
+    costs.
+    """
     rows = summary.get("coverage", {}).get("not_costed", ())
     texts = (
         _amount_text([row[key] for row in rows], words)
@@ -218,7 +231,11 @@ def _free_work(summary: Summary) -> str:
 
 
 def _amount_text(counts: Sequence[int | None], words: str) -> str:
-    """Sum of counts in words; '' if there is no work. None in `counts` is an unknown count."""
+    """Text with the sum of `counts` and the words for what is counted, such as `1,000 MACs`; '' if the sum is 0.
+
+    A count of None is unknown. The text then gives the sum of the known counts as a lower bound, or says that the
+    number is unknown.
+    """
     known = sum(count for count in counts if count is not None)
     if None not in counts:
         return f"{known:,} {words}" if known else ""
@@ -226,12 +243,14 @@ def _amount_text(counts: Sequence[int | None], words: str) -> str:
 
 
 def uncertain_run(point: RunPoint, latency: str = LATENCY_CYCLES) -> UncertainRun:
-    """Run with the ranges of its costs. `latency` is the name of the field with the latency."""
+    """Run with its energy, latency and area, and with the ranges of its costs. `latency` is the name of the field of
+    `point` that has the latency: in cycles or in seconds.
+    """
     return UncertainRun(point.energy_pj, getattr(point, latency), point.area_mm2, point.cost_parts)
 
 
 def _range_note(group: ComparableRuns) -> str:
-    """Note on the ranges of energies and on the probability of each run to be on the front; '' if no costs have a
+    """Note on the ranges of energies, and on the probability that each run is on the front; '' if no costs have a
     range.
     """
     if not group.front_probabilities:
@@ -241,7 +260,7 @@ def _range_note(group: ComparableRuns) -> str:
         low, high = energy_range_pj(point.energy_pj, point.cost_parts)
         between = f"{energy_text(low, 4)} to {energy_text(high, 4)}" if point.cost_parts else "no range"
         told.append(f"{run_label(point)} {between}, on the front in {probability:.1%}")
-    return f"within the ranges of costs ({SAMPLES:,} samples): {'; '.join(told)}"
+    return f"energies if costs vary within their ranges ({SAMPLES:,} samples): {'; '.join(told)}"
 
 
 def compare(candidates: Sequence[RunPoint], unfinished: Sequence[Mapping[str, str]] = ()) -> tuple[ComparableRuns, ...]:
@@ -263,8 +282,8 @@ def compare(candidates: Sequence[RunPoint], unfinished: Sequence[Mapping[str, st
 
 
 def pareto_table(groups: Sequence[ComparableRuns]) -> pandas.DataFrame:
-    """Table with one row per run: energy, latency and area, whether the run is on the front, and the runs that dominate
-    it.
+    """Table with a row for each run. Columns are, among others, energy, latency, area, whether the run is on the front,
+    and the runs that dominate it.
     """
     rows = []
     for group in groups:
@@ -302,8 +321,25 @@ def pareto_table(groups: Sequence[ComparableRuns]) -> pandas.DataFrame:
 
 
 def paper_columns(groups: Sequence[ComparableRuns]) -> tuple[str, ...]:
-    """Columns of the table in a paper. If clocks differ, latencies are in seconds instead of cycles."""
+    """Names of the columns of the table for a paper. If some group compares latencies in seconds, because clocks
+    differ, the table has latencies in seconds instead of cycles.
+    """
     return IN_PAPER_BY_TIME if any(BY_TIME in group.objectives for group in groups) else IN_PAPER
+
+
+def paper_notes(groups: Sequence[ComparableRuns]) -> tuple[str, ...]:
+    """Sentences below the table in a paper: for each group its assumptions, notes and warning, and what would reverse
+    the order of its best runs.
+    """
+    told = [
+        f"{group.name}: {line}"
+        for group in groups
+        for assumed in ([f"assumed: {group.assumption}"] if group.assumption else [],)
+        for line in (*assumed, *group.notes, group.warning, *group.order_lines[:-1])
+        if line
+    ]
+    covers = [line for group in groups for line in group.order_lines[-1:]]
+    return (*told, *dict.fromkeys(covers))
 
 
 def pareto_text(groups: Sequence[ComparableRuns]) -> str:
@@ -312,21 +348,23 @@ def pareto_text(groups: Sequence[ComparableRuns]) -> str:
 
 
 def figures_of(point: RunPoint) -> tuple[str, str, str]:
-    """Texts of energy in µJ, latency in cycles and area in mm², or the reason for a missing area."""
+    """Triple of texts: energy in µJ; latency in cycles; area in mm², or the reason why the area is missing."""
     energy_uj = point.energy_pj / 1e6
     energy = f"{energy_uj:,.0f}" if energy_uj >= 1e4 else f"{energy_uj:,.4g}"
     return energy, f"{point.latency_cycles:,.0f}", area_text(point.area_mm2, point.area_note)
 
 
 def _option_text(value: Any) -> str:
-    """Option as text. A long option, such as a user's pipeline, is replaced by its digest."""
+    """Value of an option as text. If the text is longer than LONGEST_OPTION characters, such as for a user's pipeline,
+    the digest of the value replaces it.
+    """
     text = str(value)
     return text if len(text) <= LONGEST_OPTION else f"digest {content_digest(value)[:8]}"
 
 
 def objectives_of(points: Sequence[RunPoint]) -> tuple[str, ...]:
-    """Objectives by which runs are compared. The area is left out if the area of a run is missing. Time replaces cycles
-    if clocks differ.
+    """Objectives by which runs are compared. If the area of some run is missing, area is no objective. If clocks
+    differ, seconds replace cycles.
     """
     known = all(point.area_mm2 is not None for point in points)
     objectives: tuple[str, ...] = OBJECTIVES if known else WITHOUT_AREA
@@ -345,8 +383,10 @@ def _group(points: Sequence[RunPoint], difference: str, unfinished: Sequence[Map
 
 
 def _difference(point: RunPoint, others: Sequence[RunPoint]) -> str:
-    """Options whose values differ between the comparable groups of a network, each with its value in the run
-    `point`.
+    """Text that distinguishes the group of comparable runs of `point` from the other groups of its network; '' if there
+    is only one group. The text has the values that `point` has for the options in which the groups differ.
+
+    `others` has one run of each group, including the group of `point`.
     """
     flow = "several cores" if point.is_of_several_cores else "one core"
     is_one_flow = len({other.is_of_several_cores for other in others}) == 1

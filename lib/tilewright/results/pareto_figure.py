@@ -1,4 +1,7 @@
-"""Figure of the runs of a network, energy over latency, with the Pareto front; marker sizes show the area."""
+"""Figure of the runs of a network: energy over latency, with the Pareto front.
+
+The size of a marker shows the area.
+"""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -10,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from tilewright.base.harmless import visible
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import OPERAND_COLOURS, unit_for
@@ -18,23 +22,26 @@ from tilewright.results.noted_figure import NUMBER_TEXT, NotedFigure
 from tilewright.results.number_axes import number_axis
 from tilewright.results.pareto import ComparableRuns, figures_of, pareto_table
 from tilewright.results.run_point import run_label
+from tilewright.results.sheet import drawn_for, sheet_inches
 
 PLOT_INCHES, LEFT_INCHES, BOTTOM_INCHES, TABLE_GAP_INCHES = (4.6, 3.3), 0.85, 0.6, 0.3
 TITLE_INCHES, SUBTITLE_INCHES = 0.55, 0.15
 """Height of the title with its margins, and of each line below it, in inches."""
 COLUMN_INCHES = (0.28, 2.5, 0.95, 0.95, 0.85)
-"""Widths in inches of the list next to the plot: number, run, energy, latency, area."""
+"""Widths in inches of the columns in the list next to the plot: number, run, energy, latency, area."""
 LINE_INCHES = 0.17
 MARKER_POINTS_SQUARED = (45.0, 520.0)
 """Sizes of the smallest and of the largest marker, in points squared."""
 NUMBER_POINTS = 7.0
 TURNS = tuple(np.radians(degrees) for degrees in (35, 0, 325, 145, 180, 215, 90, 270))
-"""Directions in which the number of a point can be placed, in order of preference."""
+"""Directions from a marker in which the number of its point can be placed, as angles in radians. The preferred
+direction comes first.
+"""
 FRONT_COLOUR, OTHER_COLOUR = OPERAND_COLOURS[0], "#999999"
 ROOM = 0.1
 """Margin around the points, as a share of the span of their values."""
 LOG_FROM = 10.0
-"""Ratio of largest to smallest value from which an axis is logarithmic."""
+"""Smallest ratio (largest value / smallest value) at which an axis is logarithmic."""
 MOST_RUN_CHARACTERS = 34
 SUBTITLE_CHARACTERS = 150
 
@@ -56,7 +63,19 @@ def pareto_figure(groups: Sequence[ComparableRuns]) -> Figure:
 
 
 def write_pareto_figures(groups: Sequence[ComparableRuns], folder: Path) -> list[Path]:
-    """Write a figure for each network, `<workload>.svg` and `<workload>.png`. Returns the paths."""
+    """Write a figure for each network, `<workload>.svg` and `<workload>.png`. Returns the paths.
+
+    If a paper is set (`drawn_for`), also write each figure for this paper.
+    """
+    with drawn_for(None):
+        found = _written_figures(groups, folder)
+    return found if sheet_inches() is None else [*found, *_written_figures(groups, folder)]
+
+
+def _written_figures(groups: Sequence[ComparableRuns], folder: Path) -> list[Path]:
+    """Write a figure for each network, for the paper that `drawn_for` has set, or for a report if none is set. Returns
+    the paths.
+    """
     by_workload: dict[str, list[ComparableRuns]] = {}
     for group in groups:
         by_workload.setdefault(group.workload, []).append(group)
@@ -100,13 +119,15 @@ def _draw_group(figure: Figure, group: ComparableRuns, top: float) -> None:
 
 
 def _subtitle(group: ComparableRuns) -> list[str]:
-    """Lines that explain the figure, and the assumptions of the compared runs."""
+    """Lines below the title: the options in which the group differs from other groups, an explanation of the marks, and
+    the assumptions, notes and warning of the group.
+    """
     time = "time" if "latency_s" in group.objectives else "latency"
     by = f"energy, {time} and area (size of the marker)" if len(group.objectives) == 3 else f"energy and {time}"
-    lines = textwrap.wrap(group.difference, SUBTITLE_CHARACTERS, max_lines=1, placeholder=" …")
+    lines = textwrap.wrap(visible(group.difference), SUBTITLE_CHARACTERS, max_lines=1, placeholder=" …")
     lines.append(f"filled: on the Pareto front by {by}; line: the front in energy and latency alone")
     for line in group.lines:
-        lines += textwrap.wrap(line, SUBTITLE_CHARACTERS, max_lines=2, placeholder=" …")
+        lines += textwrap.wrap(visible(line), SUBTITLE_CHARACTERS, max_lines=2, placeholder=" …")
     return lines
 
 
@@ -140,7 +161,9 @@ def _draw_points(axes: Axes, group: ComparableRuns) -> None:
 
 
 def number_points(axes: Axes, x: np.ndarray, y: np.ndarray, sizes: Sequence[float]) -> None:
-    """Draw the number of each point on the side of its marker where it touches the fewest other markers and numbers."""
+    """Draw the number of each point beside its marker, on the side where it touches the fewest other markers and
+    numbers.
+    """
     points = axes.transData.transform(np.column_stack([x, y])) * 72 / axes.figure.dpi
     radii = np.sqrt(np.array(sizes)) / 2
     taken = [(tuple(point), radius) for point, radius in zip(points, radii, strict=True)]
@@ -166,8 +189,8 @@ def number_points(axes: Axes, x: np.ndarray, y: np.ndarray, sizes: Sequence[floa
 
 
 def scale_axes(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
-    """Set the ranges of the axes to the values with a margin. An axis is logarithmic if its values are far apart. A
-    linear axis begins at 0 if 0 is within the margin.
+    """Set the range of each axis to the range of the values with a margin. An axis is logarithmic if its values are far
+    apart. A linear axis begins at 0 if 0 is within the margin.
     """
     for axis, values, set_scale, set_limits in (
         (axes.xaxis, x, axes.set_xscale, axes.set_xlim),
@@ -184,8 +207,8 @@ def scale_axes(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
 
 
 def lower_left(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """Points of the Pareto front in x and y. `points` are sorted by x; a point is on the front if its y is below the y
-    of all earlier points.
+    """Points of the Pareto front in x and y. `points` must be sorted by x; a point is on the front if its y is below
+    that of all earlier points.
     """
     least = float("inf")
     for x, y in points:
@@ -204,7 +227,7 @@ def _marker_sizes(group: ComparableRuns) -> list[float]:
 
 
 def _coinciding(x: np.ndarray, y: np.ndarray) -> list[list[int]]:
-    """Groups of points at the same position, each as a list of the numbers of its points."""
+    """Groups of points at the same position, each as a list of the indices of its points."""
     found: dict[tuple[float, float], list[int]] = {}
     for index, place in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
         found.setdefault(place, []).append(index)
@@ -216,7 +239,7 @@ def _draw_list(figure: Figure, group: ComparableRuns, top: float) -> None:
     edges = np.cumsum([left, *COLUMN_INCHES])
     _draw_row(figure, edges, top, ("", "run", "energy [µJ]", "latency [cycles]", "area [mm²]"), weight="bold")
     for index, point in enumerate(group.candidates):
-        name = textwrap.shorten(run_label(point), MOST_RUN_CHARACTERS, placeholder="…")
+        name = textwrap.shorten(visible(run_label(point)), MOST_RUN_CHARACTERS, placeholder="…")
         cells = (str(index + 1), name, *figures_of(point))
         colour = FRONT_COLOUR if group.on_front(index) else "#666666"
         weight = "bold" if group.on_front(index) else "normal"

@@ -1,4 +1,4 @@
-"""Costs of the parts of a core: the energy of a MAC and of an access of each memory, with source and range."""
+"""Costs of the parts of a core: energy of a MAC and of an access of each memory, each with its source and range."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from tilewright.hardware.core import DIGITAL, Core, Memory
 from tilewright.hardware.system import on_chip_memories
 
 LIBRARY_SRAM = "sram "
-"""Beginning of those laws of the library of costs that describe an SRAM with one port for reads and writes."""
+"""Beginning of the names of laws in the library of costs that describe an SRAM with one port for reads and writes."""
 BY_HAND = "hardware file"
 """Source of costs that the hardware file gives as numbers."""
 
@@ -29,7 +29,7 @@ class MemoryPart:
     energies.
     """
     low: float
-    """Smallest factor on the energies; 1 if no range is known."""
+    """Smallest factor by which the energies may be multiplied; 1 if no range is known."""
     high: float
     is_on_chip: bool
 
@@ -40,13 +40,13 @@ class MemoryPart:
 
     @property
     def has_range(self) -> bool:
-        """True if the library of costs gives a range of the energies."""
+        """True if the library of costs gives a range for the energies."""
         return (self.low, self.high) != (1.0, 1.0)
 
 
 @dataclass(frozen=True)
 class HardwareCosts:
-    """Costs of the parts of a core."""
+    """Energy costs of a core: one operation of its array, and accesses to each of its memories."""
 
     unit_energy_pj: float | None
     """Energy in pJ of one operation of the array. None for an in-memory array, whose energy follows from its circuits.
@@ -84,5 +84,7 @@ def _part(memory: Memory, is_on_chip: bool) -> MemoryPart:
 
 
 def _word_bits(memory: Memory, direction: str) -> int:
-    """Width in bits of the widest port that reads, or of the widest port that writes; 0 without such a port."""
+    """Width in bits of the widest port of a memory for `direction`, which is `read` or `write`; 0 if the memory has no
+    such port.
+    """
     return max((port.bandwidth_max_bits for port in memory.ports if direction in port.port_type), default=0)

@@ -1,9 +1,10 @@
 """Ports of memories that limit a layer, and rooflines of array and ports (docs/bottlenecks.md#explain-a-run).
 
 For each port, the cost model computes the latency of the layer's mapping on a core with this port twice as wide. If no
-single port saves enough cycles, the smallest set of ports that does so is found in the same way. The numbers are exact
-for the cost model, not estimates. Rooflines are those of Williams, Waterman, Patterson: Roofline, Communications of the
-ACM 52(4), 2009.
+single port saves enough cycles, the smallest set of ports that saves enough is found in the same way. The numbers are
+exact results of the cost model, not estimates.
+
+Rooflines are those of Williams, Waterman, Patterson: Roofline, Communications of the ACM 52(4), 2009.
 """
 
 import math
@@ -20,12 +21,12 @@ from tilewright.results.records import PlacedLayer
 from tilewright.results.verdict import Verdict, smallest_set
 
 WIDER = 2
-"""Factor by which a port is widened to find out whether it limits."""
+"""Factor by which the width of a port is multiplied to find out whether the port limits the latency."""
 LEAST_SHARE = 0.01
 """Smallest saving of a limiting port, as a share of the latency (docs/bottlenecks.md#explain-a-run)."""
 WIDER_SAVES = "cycles that twice the width saves"
 _ANY_CYCLE = 1e-9
-"""Saving in cycles below every real saving. As a threshold, it accepts any saving."""
+"""Threshold in cycles that any real saving exceeds."""
 
 
 class PortName(NamedTuple):
@@ -39,7 +40,7 @@ class PortName(NamedTuple):
 
 
 class Widened(NamedTuple):
-    """Latency of a mapping with some ports WIDER times as wide and everything else unchanged."""
+    """Latency of a mapping with some ports WIDER times as wide and all else unchanged."""
 
     ports: tuple[PortName, ...]
     latency_cycles: float
@@ -52,19 +53,20 @@ class Widened(NamedTuple):
 
 @dataclass(frozen=True)
 class PortLimit:
-    """Latencies of a layer, or of a whole network, with each port widened."""
+    """Latencies of a layer or of a whole network: for each port, the latency if only this port is wider."""
 
     latency_cycles: float
-    """Latency without changes."""
+    """Latency without changes, in cycles."""
     ports: tuple[Widened, ...]
-    """Latencies with each single port wider, the lowest latency first. Ports of equal latency are in the order of the
-    hardware file.
+    """Latency for each port if only this port is wider, the lowest latency first. Ports of equal latency are in the
+    order of the hardware file.
     """
     together: Widened | None = None
-    """Smallest set of ports that saves LEAST_SHARE of the latency, if no single port does; otherwise None.
+    """Smallest set of two or more ports that saves at least LEAST_SHARE of the latency if all its ports are WIDER times
+    as wide. Among sets of equal size, the set that saves most is chosen. If no tried set saves LEAST_SHARE and no
+    single port saves a cycle, it is the smallest set that saves any cycles.
 
-    Among sets of equal size, the set that saves most is chosen. If no set saves LEAST_SHARE and no single port saves a
-    cycle, this is the smallest set that saves any cycles.
+    None if a single port saves LEAST_SHARE, if no such set was found, or if no sets were tried.
     """
 
     @property
@@ -74,25 +76,28 @@ class PortLimit:
 
     @property
     def runner_up(self) -> Widened | None:
-        """Port whose double width saves the second most cycles; None if that port saves no cycle."""
+        """Port whose double width saves the second most cycles; None if it saves no cycle."""
         return self._helping(1)
 
     @property
     def ties(self) -> tuple[Widened, ...]:
-        """Ports whose double width saves as many cycles as that of the limiting port. The limiting port comes first."""
+        """Ports whose double width saves most cycles: first `limiting`, then all other ports that save equally many
+        cycles. () if no single port saves a cycle.
+        """
         best = self.limiting
         return () if best is None else tuple(one for one in self.ports if one.latency_cycles == best.latency_cycles)
 
     def gain_cycles(self, widened: Widened) -> float:
-        """Cycles that a wider port saves; negative if the latency increases."""
+        """Cycles that a wider port, or a set of wider ports, saves; negative if the latency increases."""
         return self.latency_cycles - widened.latency_cycles
 
     @property
     def named(self) -> Widened | None:
-        """Port or set of ports that reports name as the limit.
+        """Port, or set of ports, which reports present as the limit.
 
-        If the best port saves enough cycles, this is the best port. Otherwise, if the set saves enough, it is the set.
-        If neither saves enough, it is the best port, or the set if no port saves a cycle.
+        The best port is `limiting`, and the set is `together`. The result is the best port if it saves enough cycles to
+        be a limit, otherwise the set if the set saves enough. If neither saves enough, the result is the best port if
+        it saves any cycle, otherwise the set. None if there is neither.
         """
         return next(
             (one for one in (self.limiting, self.together) if self._is_enough(one)), self.limiting or self.together
@@ -100,7 +105,9 @@ class PortLimit:
 
     @property
     def is_limited(self) -> bool:
-        """True if the named port or set saves enough to be called a limit."""
+        """True if the port or set of ports in `named` saves enough to be called a limit: at least LEAST_SHARE of the
+        latency.
+        """
         return self._is_enough(self.named)
 
     @property
@@ -110,13 +117,15 @@ class PortLimit:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict on the savings of single ports, and of the set of ports if the set is the limit."""
+        """Verdict that names the wider port that saves most cycles. It compares the single ports; if `named` is a set
+        of ports, also this set.
+        """
         found = self.ports if self.named is None or len(self.named.ports) == 1 else (self.named, *self.ports)
         rivals = [(one.name, self.gain_cycles(one)) for one in found]
         return Verdict.of(WIDER_SAVES, "cycles", self.latency_cycles, rivals, "-")
 
     def with_wider(self, name: PortName) -> float:
-        """Latency in cycles with the port `name` wider."""
+        """Latency in cycles if only the port `name` is WIDER times as wide."""
         return next(one.latency_cycles for one in self.ports if one.ports == (name,))
 
     def times(self, count: int) -> "PortLimit":
@@ -136,13 +145,14 @@ class PortLimit:
 
 
 def saves_enough(gain_cycles: float, latency_cycles: float) -> bool:
-    """True if a saving is large enough to be reported: LEAST_SHARE of the latency."""
+    """True if a saving is large enough to be reported: at least LEAST_SHARE of the latency."""
     return gain_cycles > 0 and gain_cycles >= LEAST_SHARE * latency_cycles
 
 
 def port_limit(mapping: RecordedMapping, core: Core) -> PortLimit:
-    """Latencies of a layer's mapping on `core`, with each port twice as wide. If no single port saves enough, the
-    smallest helpful set of ports is added.
+    """Latencies of a layer's mapping on `core`: for each port, the latency if only this port is twice as wide. If no
+    single port saves LEAST_SHARE of the latency, the result also has the smallest set of ports that does
+    (`PortLimit.together`).
     """
     return with_sets(wider_ports(mapping, core), port_names(core), lambda ports: wider_cycles(mapping, core, ports))
 
@@ -150,8 +160,11 @@ def port_limit(mapping: RecordedMapping, core: Core) -> PortLimit:
 def with_sets(
     found: PortLimit, names: Sequence[PortName], latency_of: Callable[[tuple[PortName, ...]], float]
 ) -> PortLimit:
-    """Port limit with the smallest helpful set of ports added, if no single port saves enough. `latency_of` returns the
-    latency with a set of ports wider.
+    """Port limit `found`, to which the smallest set of ports that saves LEAST_SHARE of the latency is added if no
+    single port saves this share. If no set saves this share and no single port saves a cycle, the smallest set that
+    saves any cycles is added.
+
+    `latency_of` returns the latency in cycles if all ports of a set are WIDER times as wide.
     """
     if found.is_limited_by_one:
         return found
@@ -169,7 +182,9 @@ def with_sets(
 
 
 def wider_ports(mapping: RecordedMapping, core: Core) -> PortLimit:
-    """Port limit with each single port twice as wide, without sets of ports."""
+    """Latency without changes, and for each port the latency if only this port is twice as wide. Sets of several ports
+    are not tried.
+    """
     singles = [Widened((name,), wider_cycles(mapping, core, (name,))) for name in port_names(core)]
     return PortLimit(mapping.record.latency_cycles, _best_first(singles))
 
@@ -177,10 +192,11 @@ def wider_ports(mapping: RecordedMapping, core: Core) -> PortLimit:
 def limit_of_network(
     limits: Sequence[PortLimit], core: Core, mappings: Sequence[tuple[RecordedMapping, int]] = ()
 ) -> PortLimit:
-    """Latencies of layers that run one after another, with each port of the core twice as wide for all layers.
+    """Latencies of layers that run one after another: for each port of the core, the latency of all layers together if
+    only this port is twice as wide. `limits` has the same latencies for each single layer.
 
     `mappings` are pairs (mapping, number of layers that have it). If `mappings` are given and no single port saves
-    enough, the smallest helpful set of ports is added.
+    LEAST_SHARE of the latency, the result also has the smallest set of ports that saves this share.
     """
     found = []
     for name in port_names(core):
@@ -221,9 +237,11 @@ def with_wider_ports(core: Core, ports: Iterable[PortName], factor: int = WIDER)
 
 
 def wider_cycles(mapping: RecordedMapping, core: Core, ports: tuple[PortName, ...]) -> float:
-    """Latency of a mapping in cycles with these ports wider; infinite if the cost model refuses the mapping."""
+    """Latency of a mapping in cycles if the ports `ports` are WIDER times as wide; infinite if the cost model refuses
+    the mapping.
+    """
     try:
-        return mapping.on(with_wider_ports(core, ports)).latency_cycles
+        return mapping.latency_cycles_on(with_wider_ports(core, ports))
     except MappingError:  # no gain
         return math.inf
 
@@ -240,14 +258,14 @@ class RooflinePoint(NamedTuple):
 
     layer: str
     operations_a_byte: float
-    """Operations per byte that the port moves. Unused bits of its words are counted as moved."""
+    """Operations per byte that the port moves. Unused bits of a word count as moved."""
     operations_a_cycle: float
     """Operations per cycle that the layer achieves."""
 
 
 @dataclass(frozen=True)
 class PortRoof:
-    """Roof of a port, and the layers that use the port."""
+    """Roof of a port, with the layers that use the port."""
 
     port: PortName
     bytes_a_cycle: float
@@ -256,7 +274,9 @@ class PortRoof:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Roofline of a core: the roof of its array, and the roofs of the memory ports that serve the whole array."""
+    """Roofline of a core: the roof of its array, and the roofs of its memory ports. Only memories that serve the whole
+    array count.
+    """
 
     operations_a_cycle: float
     """Operations of the whole array per cycle: the roof of the array."""
@@ -296,7 +316,9 @@ def roofline(placed: Sequence[PlacedLayer], core: Core) -> Roofline:
 
 
 def _points(layer: PlacedLayer, memory: Memory, port: int, bytes_a_word: float) -> list[RooflinePoint]:
-    """Points of a layer; [] if the layer moves no data over the port."""
+    """Point of a layer in the roofline plot of a port, as a list with one point; [] if the layer moves no data over the
+    port. `port` is the index of the port in `memory`, and `bytes_a_word` is the width of the port in bytes.
+    """
     record = layer.record
     words = 0.0
     for operand, names in record.memory_levels.items():

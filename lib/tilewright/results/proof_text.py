@@ -12,17 +12,23 @@ from tilewright.base.proof import covered_text, gap_to
 from tilewright.search.run_bound import FrontEnds
 
 LEAST_SAVED = 0.0005
-"""Smallest decrease of energy or latency that the text mentions, as a share of its value."""
+"""Threshold for `price_line`, as a share of the energy or latency. A larger decrease is given as a number. If the
+decrease is not larger, the line says that the value is within this share of the least value found.
+"""
 
 SMALLEST_RISE = 0.0001
-"""Smallest rise of the objective that the text states as a number, as a share."""
+"""Smallest increase of the objective, as a share, that `near_line` states as a number. A smaller increase is stated as
+less than 0.01%.
+"""
 
 QUICK_BOUNDS = ("loma", "salsa")
-"""Engines that compute bounds by a short additional search after their own search."""
+"""Search engines that compute bounds in a short additional search after their own search."""
 
 
 def layer_proof(search: Mapping[str, Any]) -> JsonObject:
-    """Table columns on the proof of a layer, from `search` of its record; {} if the search gives no proofs."""
+    """Table columns on the proof for a layer, from the field `search` of its record; {} if the search gives no
+    proofs.
+    """
     if "proven" not in search:
         return {}
     covered = covered_text(search.get("covers", ""), search.get("allocation"))
@@ -30,7 +36,7 @@ def layer_proof(search: Mapping[str, Any]) -> JsonObject:
 
 
 def run_proof(summary: Mapping[str, Any]) -> JsonObject:
-    """Table columns on the proofs of a run, from `summary.json`; {} if the search gives no proofs."""
+    """Table columns on the proofs of a run, from its `summary.json`; {} if the search gives no proofs."""
     if "certificate" not in summary:
         return {}
     proof = summary["certificate"]
@@ -50,10 +56,9 @@ def covered_texts(certificate: Mapping[str, Any]) -> list[str]:
 
 
 def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for the terminal on the proofs of a run.
-
-    The lines state the number of proven optima, the mappings that the proofs cover, the gap of the network, and the
-    reasons why other layers have no proof.
+    """Lines for the terminal on the proofs of a run: reasons why layers have no proof, number of proven optima,
+    mappings that the proofs cover, and gap of the network. Further lines can follow, such as those of `near_line` and
+    `price_line`.
     """
     for reason, layers in summary.get("without_proof", {}).items():
         yield f"no proof for {count_of(len(layers), 'layer')} ({some_of(layers)}): {reason}"
@@ -62,19 +67,20 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     proof = summary["certificate"]
     counts = f"{proof['proven']} of {proof['of']} distinct layers"
     covers = covered_texts(proof)
-    scope = "over orders of the spatial mappings that were tried" if not covers else f"over {covers[0]}"
-    scope = "each over the mappings that its proof covers" if len(covers) > 1 else scope
-    yield f"optimum proven for {counts}, largest gap {proof['largest_gap']:.2%}, {scope}"
+    scope = covers[0] if covers else "all loop orders of the spatial mappings that were tried"
+    scope = f"different mappings for different layers ({len(covers)} sets)" if len(covers) > 1 else scope
+    gap = f"largest gap {proof['largest_gap']:.2%} of the {summary['objective']} of a layer"
+    yield f"optimal mapping proven for {counts}, {gap}; the proofs cover {scope}"
     for what in covers if len(covers) > 1 else ():
         yield f"a proof covers {what}"
     if run := proof.get("run"):
-        least = "no mappings have less" if run["proven"] else f"it could be smaller by {run['gap']:.2%} at most"
-        yield f"{summary['objective']} of the network: {least}, over the mappings that the bounds of its layers cover"
+        least = "no other mappings give less" if run["proven"] else f"other mappings give at most {run['gap']:.2%} less"
+        yield f"{summary['objective']} of the network: {least}, among the mappings that the proofs of its layers cover"
     quick = [engine for engine in proof.get("engines", ()) if engine in QUICK_BOUNDS]
     if quick and proof["proven"] < proof["of"]:
         yield (
-            f"these bounds of a search by {' and '.join(quick)} come from one narrow round, so the true distance can be"
-            " smaller; search engine best narrows the gap, and looks for better mappings"
+            f"the search engine {' and '.join(quick)} computes these bounds with little effort, so the true gap can be"
+            " smaller; the search engine `best` raises the bounds, and looks for better mappings"
         )
     if least := proof.get("least_value"):
         yield near_line(summary, least)
@@ -83,9 +89,11 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def near_line(summary: Mapping[str, Any], least: Mapping[str, float]) -> str:
-    """Line on the other measure: what the network gave up of its objective, and what it saved.
+    """Line on mappings that were chosen near the optimum: the increase of the objective (energy or latency) of the
+    network, and the decrease of the other measure.
 
-    `least` has the sums of energy and latency over the mappings with the least objective that were found.
+    Both changes are relative to `least`: energy and latency of the network if each layer has its mapping with the least
+    objective.
     """
     if OBJECTIVES[summary["objective"]].energy:
         own, other, goal, more_of, less_of = ENERGY_PJ, LATENCY_CYCLES, "energy", "more energy", "fewer cycles"
@@ -93,20 +101,21 @@ def near_line(summary: Mapping[str, Any], least: Mapping[str, float]) -> str:
         own, other, goal, more_of, less_of = LATENCY_CYCLES, ENERGY_PJ, "latency", "more cycles", "less energy"
     rise, fall = summary[own] / least[own] - 1, 1 - summary[other] / least[other]
     if not fall:
-        return f"no mapping with {less_of} was met near the least {goal} of a layer"
+        return f"no mapping with {less_of} was found near the least {goal} of any layer"
     by = "no" if not rise else "less than 0.01%" if rise < SMALLEST_RISE else f"{rise:.2%}"
     return (
-        f"near the least {goal} found for each layer: {by} {more_of} for {fall:.2%} {less_of} (`--near-optimum 0` takes"
-        f" the least {goal})"
+        f"mappings near the least {goal} found for each layer were chosen: the network has {by} {more_of} and"
+        f" {fall:.2%} {less_of} than with the least {goal} (`--near-optimum 0` chooses the least {goal})"
     )
 
 
 def price_line(ends: FrontEnds) -> str:
-    """Line on the trade-off between latency and energy.
+    """Line on the trade-off between latency and energy. The line says by how much the latency can decrease on the
+    Pareto front, and by how much the energy then increases; then the same for a decrease of the energy. A decrease of
+    at most LEAST_SAVED is not given as a number.
 
-    For each of the two, the line states how far it can decrease on the Pareto front, and by how much the other then
-    increases. If an end of the front is not proven optimal, the line says "at least" and gives the largest decrease
-    that the lower bound allows.
+    If the lower bound allows a larger decrease than the front has, the line also gives the decrease that the bound
+    allows.
     """
     told = []
     energy_pj, latency_cycles = ends.chosen.energy_pj, ends.chosen.latency_cycles
@@ -118,9 +127,9 @@ def price_line(ends: FrontEnds) -> str:
         fall, most = 1 - end / own, f"{gap_to(bound, own):.2%}"
         is_least = most == f"{fall:.2%}"
         if fall > LEAST_SAVED:
-            by = f"{fall:.2%}" if is_least else f"at least {fall:.2%} (by {most} at most)"
-            told.append(f"{goal} can fall by {by} for {max(0.0, rise - 1):.2%} more {other}")
+            limit = "" if is_least else f" (proven limit of the fall: {most})"
+            told.append(f"{goal} can fall by {fall:.2%} for {max(0.0, rise - 1):.2%} more {other}{limit}")
         else:
-            limit = "" if is_least else f" (it can fall by {most} at most)"
-            told.append(f"{goal} is within {LEAST_SAVED:.2%} of the least found{limit}")
+            limit = "" if is_least else f" (proven limit of a fall: {most})"
+            told.append(f"{goal} is within {LEAST_SAVED:.2%} of the least {goal} found{limit}")
     return "; ".join(told)

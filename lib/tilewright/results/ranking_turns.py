@@ -1,4 +1,4 @@
-"""Order of the two best runs of a ranking in energy, latency and EDP, and the changes that would turn this order."""
+"""Order of the two best runs of a ranking in energy, latency and EDP, and the changes that would reverse this order."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -11,16 +11,21 @@ from tilewright.results.run_ledger import RunLedger
 from tilewright.results.run_point import RunPoint
 
 LedgerOf = Callable[[RunPoint], RunLedger | None]
-"""Function that reads the ledger of a run; None if it cannot be read. Only the two best runs in a measure are read."""
+"""Function that reads the ledger of a run; it returns None if the ledger cannot be read. Only the ledgers of the two
+best runs in a measure are read.
+"""
 COVERS = (
-    "best and second: only these two runs are considered, so with a change a third run can be the first; the mappings"
-    " and their cycles are held, and bandwidths are not considered. `tilewright compare` of the two runs also names"
-    " bandwidths, and with --search-again the change by new searches"
+    "best and second: only these two runs are considered, so a change can also make a third run the first; mappings"
+    " and their cycles stay the same; bandwidths, sizes of memories and batches are not considered. For two runs on one"
+    " core, `tilewright compare A B` with the folders of A and B also names bandwidths; --search-again finds the change"
+    " by new searches, --sizes considers sizes of memories, and --batches 2,4,8 searches with other batches"
 )
 
 
 def with_order_lines(groups: Sequence[ComparableRuns], ledger_of: LedgerOf) -> tuple[ComparableRuns, ...]:
-    """Groups of comparable runs, each with the sentences on what would turn the order of its two best runs."""
+    """Groups of comparable runs, each with sentences (`order_lines`) on what would reverse the order of its two best
+    runs in each measure.
+    """
     read: dict[int, RunLedger | None] = {}
 
     def ledger(point: RunPoint) -> RunLedger | None:
@@ -43,7 +48,7 @@ def _lines(group: ComparableRuns, ledger_of: LedgerOf) -> Iterator[str]:
         pair = ledger_of(best), ledger_of(second)
         names = f"best (A: {best.run}) and second (B: {second.run})"
         if pair[0] is None or pair[1] is None:
-            yield f"{names}: {measure}: not known what would turn the order, because the records cannot be read"
+            yield f"{names}: {measure}: not known what would reverse the order, because the records cannot be read"
             continue
         by_time = all(point.latency_s for point in (best, second))
         for one in order_turns(pair[0], pair[1]):
@@ -54,8 +59,8 @@ def _lines(group: ComparableRuns, ledger_of: LedgerOf) -> Iterator[str]:
 
 
 def best_two(group: ComparableRuns, measure: str) -> tuple[RunPoint, RunPoint]:
-    """Two runs of a group with the smallest values of a measure. Among runs of equal value, the first given comes
-    first.
+    """Two runs of a group with the smallest values of a measure. Of runs with equal values, those given first are
+    taken.
     """
     latency = BY_TIME if BY_TIME in group.objectives else LATENCY_CYCLES
 

@@ -1,4 +1,4 @@
-"""Mappings of a run: evaluation on the core of the run or on another core, and export as a mapping file."""
+"""Mappings of a run: their evaluation on the core of the run or on another core, and their export as a mapping file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tilewright.cost.record import UNEVEN, LayerRecord
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import MappingConstraints
 from tilewright.mapping.yaml_reader import read_mapping
-from tilewright.search.evaluate import evaluate_given
+from tilewright.search.evaluate import evaluate_given, latency_given
 from tilewright.search.options import SearchOptions
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
@@ -24,13 +24,15 @@ Entry = dict[str, Any]
 
 
 def mapping_entries(records: Sequence[LayerRecord], array_dimensions: Sequence[str] = ()) -> list[Entry]:
-    """Entries of a mapping file as lists and dicts: one entry per layer name, and `default`.
+    """Entries of a mapping file as lists and dicts: one entry for each layer name, and `default`.
 
-    Every entry fixes the whole spatial mapping, the complete temporal ordering and all other settings on which the
-    results of the run depend, except the cost model. Array dimensions that a mapping does not use are written as empty,
-    so that no generator fills them later. Pass their names in `array_dimensions` if the records are those of
-    `evaluate`, which do not contain them. Raises InputError for two cases that a mapping file cannot express: two
-    layers of one name have different mappings, or a stage changed the core.
+    An entry fixes the whole spatial mapping, the complete temporal ordering and all other settings on which the results
+    of the run depend, except the cost model. Array dimensions that a mapping does not use are written as empty, so that
+    no generator fills them later. `array_dimensions` must name them if the records are those of `evaluate`, which do
+    not contain them.
+
+    Raises InputError for two cases that a mapping file cannot express: two layers of one name have different mappings,
+    or a stage changed the core.
     """
     entries: dict[str, Entry] = {}
     problems = []
@@ -90,8 +92,10 @@ def _settings(record: LayerRecord) -> Entry:
 
 
 def _level_boundaries(record: LayerRecord) -> Entry:
-    """Level boundaries of each operand, if the search chose them. A boundary is a number of loops; loops of size 1 are
-    not counted.
+    """Part of an entry of a mapping file: the level boundaries of each operand. A boundary is the number of loops up to
+    and including a memory level; loops with one iteration do not count.
+
+    {} if the search did not choose the boundaries, or if all loops have one iteration.
     """
     given = record.level_boundaries
     sizes = [size for _, size in record.loop_order]
@@ -106,8 +110,9 @@ def _level_boundaries(record: LayerRecord) -> Entry:
 
 
 def _reach(record: LayerRecord) -> Entry:
-    """Outermost memory that each operand of the layer reaches, if the option `exploit_data_locality` decided this
-    memory.
+    """Fields of an entry of a mapping file: the topmost memory that each operand of a layer uses, and for each memory
+    the number of bits that data of other layers occupy while the layer runs. {} if the record does not limit the
+    memories of the layer.
     """
     reach = record.memory_reach
     if reach is None:
@@ -124,7 +129,7 @@ def _default_entry(records: Sequence[LayerRecord]) -> Entry:
 
 
 class _FlowPair(list[Any]):
-    """Loop of a temporal ordering, written on one line."""
+    """List that YAML writes on one line: a loop of a temporal ordering, or the level boundaries of an operand."""
 
 
 class _Dumper(HarmlessDumper):
@@ -153,16 +158,21 @@ class RecordedMapping:
 
     def on(self, core: Core) -> LayerRecord:
         """Record that `tilewright evaluate` makes for the mapping on a core. Raises MappingError if the mapping does
-        not fit.
+        not fit the core.
         """
         return evaluate_given(self.layer, core, self.given, SearchOptions(model=self.record.model))
 
+    def latency_cycles_on(self, core: Core) -> float:
+        """Latency in cycles of the mapping on a core. Raises MappingError if the mapping does not fit."""
+        return latency_given(self.layer, core, self.given, SearchOptions(model=self.record.model))
+
 
 def recorded_mappings(records: Sequence[LayerRecord], core: Core, network: Workload) -> tuple[RecordedMapping, ...]:
-    """Mappings of the records of a run on `core`, in the same order.
+    """Mappings of `records`, in the same order. The records are those of a run of `network` on `core`.
 
-    Raises InputError if the network lacks a layer, or if the cost model computes costs of a mapping that differ from
-    its record. In the second case, the input files are not those of the run, or a user's stage computed the costs.
+    Raises InputError if the network lacks the layer of a record, if a mapping does not fit `core`, or if the cost model
+    computes other costs for a mapping than its record has. Other costs mean that the input files are not those of the
+    run, or that a cost stage of a user computed the recorded costs. The errors of `mapping_entries` are raised as well.
     """
     mapping = read_mapping(mapping_entries(records))
     layers = {node.layer.name: node.layer for node in network.nodes if node.layer is not None}
@@ -184,7 +194,9 @@ def recorded_mappings(records: Sequence[LayerRecord], core: Core, network: Workl
 
 
 def _difference(recorded: RecordedMapping, core: Core) -> str:
-    """Reason why the costs of a mapping on the core of the run differ from the recorded costs; '' if they are equal."""
+    """Problem with a mapping on `core`, as a text: the mapping does not fit, or its costs differ from those of its
+    record. '' if the costs are equal.
+    """
     record = recorded.record
     try:
         again = recorded.on(core)
@@ -192,8 +204,8 @@ def _difference(recorded: RecordedMapping, core: Core) -> str:
         return f"the mapping of the run does not fit this hardware: {error}"
     if (again.energy_pj, again.latency_cycles) == (record.energy_pj, record.latency_cycles):
         return ""
-    figures = f"{record.energy_pj:.10g} pJ and {record.latency_cycles:.10g} cycles in the run"
     return (
-        f"the cost model computes other costs of this mapping than the run ({again.energy_pj:.10g} pJ and"
-        f" {again.latency_cycles:.10g} cycles, {figures}): the run used a cost stage of a user, or other input files"
+        f"for this mapping, the cost model gives {again.energy_pj:.10g} pJ and {again.latency_cycles:.10g} cycles, but"
+        f" the run has {record.energy_pj:.10g} pJ and {record.latency_cycles:.10g} cycles: the run used a cost stage of"
+        " a user, or other input files"
     )

@@ -15,9 +15,9 @@ OVERALL = "overall"
 
 
 class PlacedLayer(NamedTuple):
-    """Layer of the network, in execution order, with its record.
+    """Layer of the network, with its record. Functions list placed layers in execution order.
 
-    A placed layer can represent several equal layers. Work, energy and cycles in `record` are then the sums over these
+    A placed layer can represent several equal layers. The work, energy and cycles in `record` are then sums over these
     layers, and `single` is the record of one of them.
     """
 
@@ -31,7 +31,7 @@ class PlacedLayer(NamedTuple):
 
     @property
     def of_one(self) -> LayerRecord:
-        """Record of one of the represented layers."""
+        """Record of a single layer: `single` if this placed layer represents several layers, otherwise `record`."""
         return self.single or self.record
 
 
@@ -78,14 +78,16 @@ def memory_energies_pj(record: LayerRecord) -> dict[str, dict[tuple[str, str], f
 
 
 def memory_levels(record: LayerRecord) -> Iterator[tuple[str, int, str]]:
-    """Triples (operand, memory level, memory name), operands in record order, innermost level first."""
+    """Triples (operand, memory level, memory name). Operands are in the order of the record, and the innermost level
+    comes first.
+    """
     for operand, names in record.memory_levels.items():
         for level, name in enumerate(names):
             yield operand, level, name
 
 
 def loop_products(loops: Iterable[Loop]) -> dict[str, float]:
-    """Product of the loop sizes of each dimension, in order of first appearance."""
+    """Dimension -> product of the sizes of its loops. Dimensions are in the order of their first loops."""
     products: dict[str, float] = {}
     for dimension, size in loops:
         products[dimension] = products.get(dimension, 1) * size
@@ -95,9 +97,10 @@ def loop_products(loops: Iterable[Loop]) -> dict[str, float]:
 def used_unrolling(record: LayerRecord) -> list[tuple[str, str, int, float]]:
     """Tuples (array dimension, layer dimension, requested factor, counted factor), in the order of the spatial mapping.
 
-    If the factors of a layer dimension do not divide its size, the model spreads the iterations evenly over the passes.
-    It then counts fewer lanes than requested. In this case, the largest factor of the dimension is reduced (the first
-    one if several are largest).
+    If the factors of a layer dimension do not divide its size, the model spreads the iterations evenly over the passes,
+    and counts fewer lanes than requested. The counted factors of the dimension then equal the requested ones except for
+    the largest: it is reduced, so that the product of the counted factors is the counted number of lanes. If several
+    factors are largest, the first of them is reduced.
     """
     rows = [
         (array_dimension, dimension, int(factor))

@@ -1,4 +1,7 @@
-"""Writing of the files of a report, each of which is described by a row in `base/report_files.py`."""
+"""Writing of the files of a report.
+
+Each file is described by a row in `base/report_files.py`.
+"""
 
 from collections.abc import Iterable
 from importlib import import_module
@@ -31,13 +34,15 @@ def _maker(file: ReportFile) -> Any:
 
 
 def _written(file: ReportFile, content: Any, path: Path) -> tuple[Path, ...]:
-    """Paths of the written files: the file itself, and further files of the same figure or table; () if there is no
-    content.
+    """Write a file of a report. Returns the paths of the file itself and of further files of the same figure or table.
+
+    If `content` is None, no file is written, and the result is (). If only some runs have this file, the files of this
+    name that an earlier run left in the folder are then removed.
     """
     if content is None:
         if file.of_some_runs:  # of an earlier run in this folder
-            for old in (path, path.with_suffix(".png")):
-                old.unlink(missing_ok=True)
+            for suffix in (path.suffix, ".png", ".md", ".tex"):
+                path.with_suffix(suffix).unlink(missing_ok=True)
         return ()
     if path.suffix == ".svg":
         from tilewright.results.figure_files import save_figure

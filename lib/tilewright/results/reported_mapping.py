@@ -1,4 +1,4 @@
-"""Run on one core as the argument of the functions that make its report."""
+"""Input of the functions that write the report of a run on one core."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from tilewright.results.records import Summary
 
 @dataclass(frozen=True)
 class ReportedMapping:
-    """Run on one core from which the files of `ONE_CORE_FILES` are made."""
+    """Run on one core, from which the files of `ONE_CORE_FILES` are made."""
 
     records: Sequence[LayerRecord]
     summary: Summary

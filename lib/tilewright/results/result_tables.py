@@ -1,8 +1,8 @@
 """Tables of a run on one core for a notebook.
 
-If the pipeline writes a CSV file with the same table, the columns are equal, because both are made by the same
-function. The names of columns contain units. The modules that make tables are imported only when a table is requested,
-so that commands start faster.
+A table that the pipeline also writes as a CSV file has the same columns here, because the same function makes both. The
+names of columns contain units. The modules that make a table are imported only when the table is requested, so that
+commands start faster.
 """
 
 from typing import TYPE_CHECKING, Protocol
@@ -35,7 +35,7 @@ class _OfOneCore(Protocol):
 
 
 class OneCoreTables:
-    """Tables of a run on one core, for classes that have `records` and `summary`."""
+    """Tables of a run on one core. A class that inherits from this class must have `records` and `summary`."""
 
     __slots__ = ()
 
@@ -59,10 +59,10 @@ class OneCoreTables:
 
     @property
     def ports(self: _OfOneCore) -> "pandas.DataFrame":
-        """Table with a row for each layer and port of a memory.
+        """Table with a row for each layer and port of a memory. Its columns have the cycles in which the port moves
+        data, and the cycles that the array would wait if only this port made it wait.
 
-        The columns have the cycles in which the port moves data, and the cycles that the array would wait if no other
-        port caused waiting. For the effect of a wider port, use `tilewright.explain`, which also reads the hardware.
+        For the effect of a wider port, use `tilewright.explain`, which also reads the hardware.
         """
         from tilewright.results.bottlenecks import use_table, uses_of
         from tilewright.results.records import layers_in_order

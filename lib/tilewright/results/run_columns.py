@@ -1,7 +1,7 @@
-"""Columns of runs, for tables and the page of results; one declaration serves runs on one core and on several cores.
+"""Columns of runs, for tables and the page of results; runs on one core and on several cores use the same columns.
 
-`summary.csv`, the tables of the page, texts and docs/artifacts.md are made from `run_columns`. A column takes its value
-from a summary. The value is None if it is not known, and ABSENT if the column does not apply to the run. To add a
+`summary.csv`, the tables of the page, texts and docs/artifacts.md are made from `run_columns`. A column computes its
+value from a summary. The value is None if it is not known, and ABSENT if the column does not apply to the run. To add a
 column, enter a `Column` in `ENTERED` under a name.
 """
 
@@ -20,7 +20,7 @@ from tilewright.results.records import Summary
 from tilewright.results.run_text import DONE, bits_text, range_columns, setting_of
 
 RUN = "run"
-"""Column with the name of a run. It is the first column of each table."""
+"""Key of the column with the name of a run, which is the first column of each table."""
 BASELINES = {"layer_by_layer": "layer by layer", "single_core": "one core"}
 """Text for each baseline, by the name of the baseline."""
 
@@ -55,7 +55,9 @@ def _bound(key: str) -> Value:
 
 
 def _terms(summary: Summary) -> Mapping[str, Any]:
-    """Columns of the energy terms: those of a run on one core, or those of a schedule besides the on-core energy."""
+    """Columns of energy terms. For a run on one core, these are all terms. For a schedule, the energy on the cores and
+    the energy of moved data are left out.
+    """
     if flow_of(summary) == MULTI:
         return energy_columns(further_terms(terms_of_summary(summary["energy"])))
     return energy_columns(energy_terms(summary))
@@ -82,7 +84,7 @@ def _baselines(summary: Summary) -> Mapping[str, Any]:
 
 
 NAME = Column(RUN, "Name of the run.", _given(RUN), "run", is_number=False)
-"""First column of each table."""
+"""First column of each table: the name of the run."""
 _RATES = (
     Column("clock_frequency_mhz", "Frequency of the clock.", _if_given("clock_frequency_mhz")),
     Column("latency_s", "Latency in seconds.", _if_given("latency_s"), "time", "s", is_cost=True),
@@ -92,7 +94,7 @@ _RATES = (
     Column("tops_per_w", "10¹² operations per second and watt.", _if_given("tops_per_w"), "TOP/s/W"),
     Column("tops_per_mm2", "10¹² operations per second and mm².", _if_given("tops_per_mm2")),
 )
-"""Columns of runs whose clock frequency is known."""
+"""Columns that have values only for runs with a known clock frequency."""
 
 BUILT_IN: tuple[RunColumn, ...] = (
     Column("flow", "`single`: one core, `multi`: several cores.", flow_of, "flow", is_number=False),
@@ -140,7 +142,7 @@ BUILT_IN: tuple[RunColumn, ...] = (
     Columns("<part>_cycles", "Parts of the latency.", _latency_parts, flow=SINGLE),
     Column("mac_utilization", "Ideal cycles divided by the latency.", _array_use, "array use", "%", 0.01, flow=SINGLE),
     Column(AREA_MM2, "Area of the chip; empty if not known.", _given(AREA_MM2), "area", "mm²", is_cost=True),
-    Column("area_note", "Reason why the area is not known, or the parts that it lacks.", _given("area_note")),
+    Column("area_note", "Reason why the area is not known, or the parts whose area is missing.", _given("area_note")),
     *_RATES,
     Columns(
         "energy_low_pj, energy_high_pj, area_low_mm2, area_high_mm2",
@@ -197,7 +199,8 @@ BUILT_IN: tuple[RunColumn, ...] = (
     ),
     Column(
         "layers_below_top",
-        "Number of layers whose data are, or could be, kept in lower memories.",
+        "Number of layers with an operand that is kept in lower memories and never uses the top memory. If"
+        " `between_layers` is `top memory`, number of layers for which this would be possible.",
         lambda summary: summary.get("data_locality", {}).get("layers_below_top"),
         flow=SINGLE,
     ),
@@ -236,7 +239,7 @@ BUILT_IN: tuple[RunColumn, ...] = (
     ),
     Column(
         "gap_latency_if_copied",
-        "Share of the latency that is above the bound over schedules that copy data that fit a core before use.",
+        "Share of the latency above the bound over schedules in which data that fit a core are copied before use.",
         lambda summary: summary.get("gap_latency_if_copied"),
         flow=MULTI,
     ),
@@ -256,7 +259,9 @@ BUILT_IN: tuple[RunColumn, ...] = (
         flow=MULTI,
     ),
 )
-"""Columns in the order of tables, after the name of the run."""
+"""Built-in columns of a table of runs, in the order of the table. The column with the name of the run (`NAME`) comes
+before them.
+"""
 
 
 def _fault(name: str, entry: object) -> str:
@@ -267,15 +272,17 @@ def _fault(name: str, entry: object) -> str:
 
 
 ENTERED: Registry[Column[Summary]] = Registry(__name__, _fault)
-"""Registry of columns that users add. Tables have them after the built-in columns."""
+"""Registry of columns that users add to the tables of runs. These columns follow the built-in columns."""
 
 
 def run_columns() -> tuple[RunColumn, ...]:
-    """All columns of runs, in the order of tables."""
+    """Columns of the tables of runs, in the order of the tables: the built-in columns, then those that users added."""
     return (*BUILT_IN, *(ENTERED[name] for name in ENTERED.names))
 
 
 def run_row(run: str, summary: Summary) -> dict[str, Any]:
-    """Totals of a run of either flow as one flat row. Raises InputError if two columns have the same name."""
+    """Totals of a run on one core or on several cores, as a flat dict: column name -> value. Raises InputError if two
+    columns have the same name.
+    """
     flow = flow_of(summary)
     return row_of((NAME, *(one for one in run_columns() if one.flow in ("", flow))), {RUN: run, **summary})

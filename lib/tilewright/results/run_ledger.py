@@ -1,7 +1,9 @@
 """Ledger of a run: the parts of its energy and its latency, by layer, term and memory.
 
-The parts add up to the totals. The field `run` of a ledger (a `RunPoint`) decides with which other runs it can be
-compared. The ledgers of the designs of a space are made in `designs/`.
+The parts add up to the totals.
+
+The field `run` of a ledger (a `RunPoint`) decides with which other runs the run can be compared. The ledgers of the
+designs of a design space are made in `designs/`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,11 +27,11 @@ from tilewright.results.run_point import RunPoint
 ENERGY, LATENCY = ENERGY_PJ, LATENCY_CYCLES
 QUANTITIES = (ENERGY, LATENCY)
 ENDS_LATER, AFTER_LAYERS = "ends_later", "after_all_layers"
-"""Terms of the latency of a schedule. ENDS_LATER has the cycles by which a layer ends later than all earlier layers.
-AFTER_LAYERS has the cycles after the end of all layers, in which outputs still move.
+"""Terms of the latency of a schedule. ENDS_LATER: cycles by which a layer ends later than all earlier layers.
+AFTER_LAYERS: cycles after the end of all layers, in which outputs still move.
 """
 NO_TERM = "in_no_term"
-"""Term for the difference between a total and the sum of the other terms, if the two do not agree."""
+"""Term for the difference between a total and the sum of the other terms, used if the two are not equal."""
 _WORDS = {
     ENDS_LATER: "ends after the layers before",
     AFTER_LAYERS: "after all layers",
@@ -38,7 +40,7 @@ _WORDS = {
 
 
 class LedgerPlace(NamedTuple):
-    """Key of a number in a ledger; fields that do not apply are ''."""
+    """Key of a number in a ledger. Fields that do not apply are ''."""
 
     quantity: str
     """Quantity: ENERGY or LATENCY."""
@@ -46,7 +48,9 @@ class LedgerPlace(NamedTuple):
     term: str
     memory: str = ""
     part: str = ""
-    """Part of a term: the operand, for the energy of accesses. For data that move between cores: `link` or `memory`."""
+    """Part of the term: the operand, for the energy of accesses in a run on one core; `link` or `memory`, for the
+    energy of moved data in a run on several cores.
+    """
 
 
 Entries = dict[LedgerPlace, float]
@@ -54,16 +58,20 @@ Entries = dict[LedgerPlace, float]
 
 @dataclass(frozen=True, eq=False)
 class RunLedger:
-    """Ledger of a run, or of a design of a space, in the form that comparisons use."""
+    """Ledger: the parts of the energy and of the latency of a run, or of a design of a design space, in the form that
+    comparisons use.
+    """
 
     run: RunPoint
-    """Name, totals and options."""
+    """Run of the ledger, with its name, totals and options."""
     entries: Entries
-    """Numbers in execution order. The numbers of a quantity add up to its total."""
+    """Numbers of the ledger by key, in execution order. The energies add up to the total energy, and the cycles add up
+    to the total latency.
+    """
     settings: tuple[tuple[str, str], ...] = ()
-    """Options that need not be equal in compared runs. They are not in `run`."""
+    """Options that may differ between comparable runs. The options that must be equal are in `run`."""
     made_of: Mapping[str, str] = field(default_factory=dict)
-    """Digests of the descriptions of the run (hardware, workload, mapping); {} for a design."""
+    """Digests of the inputs of the run: kind of input, such as `hardware` -> digest. {} for a design."""
     memory_bits: Mapping[str, int] = field(default_factory=dict)
     """Size in bits of each on-chip memory of a run on several cores; {} for a run on one core."""
 
@@ -87,7 +95,11 @@ def ledger_of(
     made_of: Mapping[str, str] | None = None,
     memory_bits: Mapping[str, int] | None = None,
 ) -> RunLedger:
-    """Ledger of the given numbers. Numbers with equal keys are summed, and zeros are left out."""
+    """Ledger of a run, made from the numbers in `entries`. Numbers with equal keys are summed, and zeros are left out.
+
+    If the numbers of a quantity do not add up to the total in `run`, the difference is added as the term NO_TERM.
+    `settings`, `made_of` and `memory_bits` become fields of the ledger.
+    """
     found = added_up(entries)
     for quantity in QUANTITIES:
         total = getattr(run, quantity)
@@ -114,8 +126,9 @@ def ledger_of_layers(
     costs: HardwareCosts | None = None,
 ) -> RunLedger:
     """Ledger of a run on one core. `made_by` is the provenance of the records; `costs` are the costs of the parts of
-    the core, if they are known. Without a summary, the ledger has no name of the network, and the layers are in the
-    order of the records.
+    the core, if they are known.
+
+    If there is no summary, the ledger has no name of the network, and the layers are in the order of the records.
     """
     placed = layers_in_order(records, summary)
     in_order = [layer.record for layer in placed]
@@ -134,8 +147,8 @@ def ledger_of_schedule(
     made_by: Mapping[str, Any],
     costs: Mapping[str, Sequence[CoreCostRow]] | None,
 ) -> RunLedger:
-    """Ledger of a run on several cores. `costs` are the cost tables by core file. Without cost tables, the energy on
-    the cores is one term per layer.
+    """Ledger of a run on several cores. `costs` are the cost tables by core file. If they are missing, a layer's energy
+    on the cores is a single term.
     """
     run = multi_candidate(name, summary, made_by)
     counted = dict(run.options)
@@ -152,7 +165,7 @@ def schedule_energies(
     """Energy of a schedule in pJ: first the energy on the cores by layer, term and memory, then the energy of moved
     data by cause.
 
-    `costs` are the cost tables by core file. Without cost tables, the energy on the cores is one term per layer.
+    `costs` are the cost tables by core file. If they are missing, a layer's energy on the cores is a single term.
     """
     yield from _on_core_entries(artifact, costs)
     for term, part, energy in term_parts(artifact.schedule.energy_terms_pj):
@@ -161,7 +174,7 @@ def schedule_energies(
 
 
 def words_of_term(term: str) -> str:
-    """Text for a term of a ledger."""
+    """Text that names a term of a ledger."""
     return _WORDS.get(term) or words_of(term)
 
 
@@ -201,8 +214,8 @@ def _layer_entries(layer: str, record: LayerRecord) -> Iterator[tuple[LedgerPlac
 def _on_core_entries(
     artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]] | None
 ) -> Iterator[tuple[LedgerPlace, float]]:
-    """Energy of each layer on the cores. Each class of CNs on each core contributes the energy of one CN times the
-    number of CNs.
+    """Energy of each layer on the cores. Each class of CNs contributes, on each core, the energy of one CN times the
+    number of its CNs on this core.
     """
     graph, names = artifact.graph, artifact.names
     nodes = np.stack([graph.layer, artifact.schedule.allocation, graph.cost_row])
@@ -227,8 +240,8 @@ def _counted(columns: "np.ndarray[Any, Any]") -> tuple[list[tuple[int, ...]], li
 
 
 def _ends(artifact: ScheduleArtifact) -> Iterator[tuple[LedgerPlace, float]]:
-    """Parts of the latency, in network order: the cycles by which each layer ends later than all earlier layers. The
-    last part has the cycles after the end of all layers.
+    """Parts of the latency in network order: cycles by which each layer ends later than all earlier layers, then the
+    cycles after the end of all layers.
     """
     layers, schedule, names = artifact.graph.layer, artifact.schedule, artifact.names
     ends = np.zeros(len(names.layer_names), np.int64)

@@ -1,4 +1,4 @@
-"""Runs as points in energy, latency and area, with the properties that decide which runs can be compared."""
+"""Runs as points in energy, latency and area, with the properties by which comparable runs are found."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,8 @@ from tilewright.results.part_costs import HardwareCosts
 from tilewright.search.cost_ranges import CostPart
 
 SCHEDULED = "as scheduled"
-"""Text for the place of data between layers in a run on several cores, where the schedule decides this place."""
+"""Text for the location of data between layers in a run on several cores, in which the schedule decides the location.
+"""
 
 
 @dataclass(frozen=True)
@@ -25,29 +26,35 @@ class RunPoint:
     energy_pj: float
     latency_cycles: float
     area_mm2: float | None
-    """Area in mm²; None if the hardware file does not give the areas of all parts."""
+    """Area in mm², possibly without some parts (`area_note`); None if it is not known."""
     area_note: str = ""
-    """Parts whose area is missing, or a note that the area has no unit."""
+    """Text about what the area lacks: the parts without area, or the unit; otherwise ''."""
     is_of_several_cores: bool = False
     between_layers: str = SCHEDULED
-    """Place of the data between layers (outermost memory or lower memories), in words."""
+    """Location of the data that one layer passes to another (outermost memory or lower memories), in words."""
     assumes: str = ""
-    """Assumptions on which the figures of the run rest."""
+    """Assumptions behind the energy, latency and area of the run."""
     cost_parts: tuple[CostPart, ...] = ()
-    """Parts of the costs of the run that have a range."""
+    """Parts of the run's energy and area whose costs have a range."""
     could_keep: bool = False
-    """True if data go through the top memory between layers although lower memories have room for some of the data."""
+    """True if the run sends data through the top memory between layers, although lower memories have room for some of
+    these data.
+    """
     clock_frequency_mhz: float | None = None
     """Clock frequency in MHz; None if the hardware file gives none."""
     static_power_w: float | None = None
-    """Static power in watts; 0 or None if the hardware file gives none. The energy then excludes leakage."""
+    """Static power in watts. If it is 0 or None, the hardware file gives none, and the energy excludes static energy.
+    """
     objective_bound: float | None = None
-    """Lower bound of the objective, with the latency in cycles; None if the search of the run gives no bound."""
+    """Lower bound of the objective; None if the run's search gives no bound. A latency in the objective is in cycles.
+    """
 
     bits: str = ""
     """Precision of the operands in bits, as text; '' if unknown."""
     free_work: str = ""
-    """Operators of the network without a cost model, as text; '' if all operators have costs."""
+    """Amount of work of the network without costs, as text, such as `5 MACs and 7 other operations`; '' if all
+    operators have costs.
+    """
     costs: HardwareCosts | None = None
     """Costs of the parts of the core; None if they are unknown, as for runs on several cores."""
 

@@ -1,6 +1,5 @@
-"""Tables across runs on one core and on several cores: one row per run for programs, and a text for the terminal.
-
-The text for the terminal has the runs on several cores with their baselines.
+"""Tables over several runs: a table for programs, with a row for each run on one core or on several cores; and a text
+table for the terminal, with the runs on several cores and their baselines.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,7 @@ IN_PAPER = (
     "run", "workload", "hardware", "state", "objective", "operand_bits", ENERGY_PJ, LATENCY_CYCLES, LATENCY_S,
     EDP_PJ_CYCLES, AREA_MM2,
 )  # fmt: skip
-"""Columns of the table of runs in a paper; `state` is left out if all runs are done."""
+"""Columns of the table of runs in a paper. The column `state` is left out if all runs are done."""
 
 
 def runs_table(
@@ -46,9 +45,11 @@ def runs_table(
 
 
 def multi_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
-    """Text table of runs on several cores, for the terminal: totals, and the share of the latency above the lower
-    bound. Below each run are the baselines (layer by layer, and on one core), with the latency of the baseline divided
-    by the latency of the run. Lines below the table name the runs that are worse than a baseline.
+    """Text table of runs on several cores, for the terminal: totals, and the gap between latency and lower bound, as a
+    share of the latency.
+
+    Below each run are its baselines (layer by layer, and on one core), with the latency of the baseline divided by that
+    of the run. Lines below the table name the runs that are worse than a baseline.
     """
     heads = (
         "nodes",

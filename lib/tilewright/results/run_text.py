@@ -1,5 +1,5 @@
-"""Texts about the results of a run: the work with costs, the place of data between layers, and runs without a
-result.
+"""Texts about the results of a run: operators without costs, precision, ranges of costs, time, power and area, location
+of data between layers, and runs without a result.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,13 +15,15 @@ from tilewright.cost.ledger import energy_terms, term_words
 from tilewright.hardware.system import lacks_unit
 
 SHOWN_ROWS = 6
-"""Largest number of operator types listed on the terminal. The summary lists all operator types."""
+"""Largest number of operator types listed on the terminal for each reason why operators have no costs. The summary
+lists all operator types.
+"""
 
 
 def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Iterator[str]:
-    """Lines for the terminal on work without costs: the shares of work that has costs, and the operators without costs.
-
-    `summary` is the content of `summary.json`.
+    """Lines for the terminal on operators without costs: which share of the work has costs, and which operators have
+    none. `summary` is the content of `summary.json`. At most `shown` operator types are listed for each reason why
+    operators have no costs.
     """
     coverage = summary["coverage"]
     if not coverage["complete"]:
@@ -42,30 +44,31 @@ def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Itera
         yield f"operators that only move data, at no cost: {listed}"
     if approximated := summary.get("approximated"):
         listed = ", ".join(f"{count} {operator}" for operator, count in approximated.items())
-        yield f"work or dependences are estimates, as `tilewright parse` of the network says: {listed}"
+        yield f"estimated work or dependences (details: `tilewright parse` of the network): {listed}"
 
 
 _WHY = {"not modelled": "the model has no layers for them", "not run by the core": "the core does not run them"}
-"""Text for each reason why operators have no costs, by the reason in a summary."""
+"""Reason in a summary why operators have no costs -> text for this reason."""
 
 
 def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines on mappings that stages returned in addition to the one counted mapping of a layer. The lines name the
-    stage that would have kept only the best mapping of each layer.
+    """Line on layers for which the stages returned several mappings, of which only the best one is counted; no line if
+    there are no such layers. The line names the stage that would return only the best mapping if it were right below
+    the stage `Workload`.
     """
     if found := summary.get("alternatives"):
         objective = summary["objective"]
         reduction = reduction_of(objective) if objective in OBJECTIVES else objective
         others, layers = count_of(found["mappings"], "further mapping"), count_of(found["distinct_layers"], "layer")
         yield (
-            f"{others} of {layers} came back to Workload and {'is' if found['mappings'] == 1 else 'are'} not counted,"
+            f"{others} of {layers} reached Workload and {'is' if found['mappings'] == 1 else 'are'} not counted,"
             f" because only the best mapping of each layer by {objective} is counted; {reduction} right below Workload"
             " would return only this mapping"
         )
 
 
 ASSUMED_BITS = {"W": [8], "I": [8], "O_final": [8], "O": [16]}
-"""Precision in bits that an ONNX network has by default, as in zigzag-dse 3.9.1."""
+"""Precision in bits that operands of an ONNX network have by default, as in zigzag-dse 3.9.1."""
 
 
 def bits_text(summary: Mapping[str, Any]) -> str | None:
@@ -109,23 +112,25 @@ def plug_in_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def range_columns(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Table columns with the ends of the ranges of energy and area; {} if no costs have ranges."""
+    """Table columns with the smallest and largest energy and area; {} if no costs have ranges."""
     ranges = summary.get("cost_ranges", {})
     columns = ((ENERGY_PJ, ("energy_low_pj", "energy_high_pj")), (AREA_MM2, ("area_low_mm2", "area_high_mm2")))
     return {name: end for key, names in columns for name, end in zip(names, ranges.get(key) or (), strict=False)}
 
 
 def area_text(area_mm2: float | None, area_note: str) -> str:
-    """Text of an area in mm², or the reason why it is missing, in two words."""
+    """Text of an area in mm². If the area is missing, the text has the reason in two words."""
     if area_mm2 is None:
         return "no unit" if lacks_unit(area_note) else "not given"
     return f"{area_mm2:,.4g}"
 
 
 def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for the terminal on the time, power and area of one run, and on parts of them that are not known."""
+    """Lines for the terminal on the time, power, operations per second and area of one run. If the hardware file gives
+    no clock or no static power, a line says so.
+    """
     if "clock_frequency_mhz" not in summary:
-        yield "no clock and no static power in the hardware file: times are in cycles, leakage is left out"
+        yield "no clock and no static power in the hardware file: times are in cycles, static power is left out"
         return
     tops = [f"{summary['tops']:.4g} TOP/s"]
     tops += [f"{summary[key]:.4g} TOP/s/{unit}" for key, unit in TOPS_PER.items() if summary[key] is not None]
@@ -142,11 +147,11 @@ def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 TOPS_PER = {"tops_per_w": "W", "tops_per_mm2": "mm²"}
-"""Divisor of TOP/s in the unit of each field of a summary, such as W or mm²."""
+"""Unit by which TOP/s are divided in a field of a summary: name of the field -> unit."""
 
 
 def share_text(share: float | None) -> str:
-    """Text of a share in per cent; `unknown` for None. A share between 0 and 1 is never rounded to 0 or 100 %."""
+    """Text of a share in percent; `unknown` for None. A share between 0 and 1 is never rounded to 0 % or 100 %."""
     if share is None:
         return "unknown"
     if 0 < share < 1:
@@ -162,13 +167,13 @@ def _row_text(row: Mapping[str, Any]) -> str:
 
 
 TOP_MEMORY, KEPT, NOT_SAID = "top memory", "kept below", "not said"
-"""Places of data between layers: in the outermost memory (TOP_MEMORY), in lower memories if there is room (KEPT), or
-not recorded because the summary is old (NOT_SAID).
+"""Locations of the data that one layer passes to another. TOP_MEMORY: the outermost memory. KEPT: a lower memory, if it
+has room. NOT_SAID: unknown, because the summary is too old to state the location.
 """
 
 
 def setting_of(summary: Mapping[str, Any]) -> str:
-    """Place of data between layers in a run."""
+    """Location of the data that layers pass to each other in a run: TOP_MEMORY, KEPT or NOT_SAID."""
     locality = summary.get("data_locality")
     if locality is None:
         return NOT_SAID
@@ -176,7 +181,7 @@ def setting_of(summary: Mapping[str, Any]) -> str:
 
 
 def setting_text(summary: Mapping[str, Any]) -> str:
-    """Text on the place of data between layers, with the number of layers for which data are below the top memory."""
+    """Text on the location of data between layers, with the number of layers whose data stay below the top memory."""
     locality = summary.get("data_locality")
     if locality is None or not locality["exploited"]:
         return setting_of(summary)
@@ -184,7 +189,7 @@ def setting_text(summary: Mapping[str, Any]) -> str:
 
 
 def locality_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for the terminal on the option `exploit_data_locality` in one run: its effect, or the effect that it would
+    """Lines for the terminal on the option `exploit_data_locality` in one run: the effect that it has, or that it would
     have if it were on.
     """
     locality = summary.get("data_locality")
@@ -214,7 +219,7 @@ def assumption(summaries: Sequence[Mapping[str, Any]]) -> str:
         return ""
     texts = {
         TOP_MEMORY: "every layer begins and ends in the top memory",
-        KEPT: "data stay between layers below the top memory where there is room",
+        KEPT: "data between two layers stay in a memory below the top memory if such a memory has room",
         NOT_SAID: "",
     }
     settings = dict.fromkeys(setting_of(summary) for summary in summaries)
@@ -226,8 +231,8 @@ def assumption(summaries: Sequence[Mapping[str, Any]]) -> str:
 
 
 DONE, FAILED, STALE = "done", "failed", "stale"
-"""States of a run. DONE: the result is up to date. FAILED: there is no result, because a step failed or was not
-reached. STALE: the result was made before a change of the inputs.
+"""States of a run. DONE: the result is up to date. FAILED: there is no result, because a step failed or did not run.
+STALE: an input has changed since the result was made.
 """
 _MEANING = {
     FAILED: "failed",

@@ -1,6 +1,6 @@
-"""Options of the figure of a schedule, against which the configuration is checked.
+"""Options of the figure of a schedule.
 
-This module imports no large packages.
+This module imports no large packages, because the check of a configuration uses it.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ class ScheduleFigureOptions(Parameters):
     """Options for the figure of a schedule on several cores."""
 
     plot_full_schedule: bool = True
-    """Draw the whole schedule. If false, draw three sections of 5 % each: at its beginning, in its middle and at its
-    end.
+    """Draw the whole schedule. If false, draw three sections with 5 % of the latency each: at the beginning, in the
+    middle and at the end of the schedule.
     """
     plot_data_transfer: bool = True
     """Draw transfers in additional rows, one for each link."""

@@ -1,6 +1,7 @@
-"""Order of two runs under a changed number, with the mappings of both runs searched again for each tried value.
+"""Order of two runs under a changed number, if the mappings of both runs are searched again for each value of the
+number.
 
-Mappings that suit the changed number can move the point at which the order turns.
+Mappings that suit the changed number can move the value at which the order reverses.
 """
 
 import math
@@ -22,14 +23,14 @@ from tilewright.results.order_turn import (
 )
 
 TOLERANCE = 0.02
-"""Largest distance, as a share of the change (in logarithms of factors), between the factor that turns the order and
-the nearest factor that does not.
+"""Accuracy of the factor that reverses the order. The search ends if log(reversing factor) and log(nearest factor that
+does not reverse the order) differ by at most this share of log(reversing factor).
 """
 MOST_TRIALS = 16
-"""Largest number of factors for which the mappings of both runs are searched."""
+"""Largest number of factors, besides 1, for which the mappings of both runs are searched."""
 SEARCHED = (
-    "searched again: the mappings of A and B were searched for each factor with the options of the runs; of the number"
-    " named above, each line has the smallest factor found to turn the order, and the nearest one found not to"
+    "searched again: for each factor, the mappings of A and B were searched with the options of the runs; each line"
+    " has the smallest factor found that reverses the order, and the nearest factor that does not"
 )
 
 NOTHING_SEARCHED = (
@@ -39,45 +40,46 @@ NOTHING_SEARCHED = (
 
 @dataclass(frozen=True)
 class SearchedTurn:
-    """Change of one number, and the order of two runs after their mappings were searched again for the changed
-    number.
-    """
+    """Change of one number, and the order of two runs whose mappings were searched again for the changed number."""
 
     measure: str
     first: int
-    """Index of the run that is first without the change."""
+    """Index (0 or 1) of the run with the smaller value if neither the number nor the mappings change."""
     number: UncertainNumber
     factor: float
-    """Factor on the number at which the order is turned. If no tried factor turned the order, the last tried factor."""
-    difference: float
-    """Value of the second run minus the value of the first run at `factor`, as a share of the value of the first run.
+    """Factor by which the number is multiplied: the smallest change that was found to reverse the order. If no tried
+    factor reversed the order, it is the last tried factor.
     """
+    difference: float
+    """Second run minus first run at `factor`, as a share of the value of the first run."""
     not_turned: float | None
-    """Tried factor nearest to `factor` at which the order is not turned; 1 means no change. None if new searches turn
-    the order even without a change.
+    """Tried factor nearest to `factor` at which the order is not reversed; 1 means no change. None if the order is
+    reversed even without a change, just because mappings were searched again.
     """
 
     @property
     def is_turned(self) -> bool:
-        """True if the order is turned at `factor`."""
+        """True if the order is reversed at `factor`."""
         return self.difference < 0
 
 
 def searchable(one: OrderTurn) -> tuple[Turn, ...]:
-    """Changes that new searches can confirm or correct. A ratio of clocks is left out, because it changes no
-    mapping.
+    """Changes that new searches can confirm or correct. A ratio of clocks is left out, because no mapping depends on
+    it.
     """
     turns = (one.turn or one.nearest_end, one.bandwidth)
     return tuple(turn for turn in turns if turn and (turn.number.kind != CLOCK or turn.number.values))
 
 
 def searched_turn(one: OrderTurn, turn: Turn, difference: Callable[[float], float]) -> SearchedTurn:
-    """Smallest factor on the number of `turn` that was found to turn the order with new searches, in the direction of
-    `turn`.
+    """Result of new searches for the factor closest to 1 that reverses the order of two runs. The factor multiplies the
+    number of `turn`. If new searches without a change already reverse the order, the factor is 1. Otherwise, all tried
+    factors are on the same side of 1 as the factor of `turn`, and within the limits `low` and `high` of the number.
 
-    `difference` searches both runs with the number multiplied by a factor. It returns the value of the second run minus
-    the value of the first run, as a share of the value of the first run. The result is at most TOLERANCE of the change
-    beyond a factor that does not turn the order. It can be further away if MOST_TRIALS is reached first.
+    `difference` searches both runs with the number multiplied by a factor. It returns the second run minus the first
+    run, as a share of the value of the first run.
+
+    The accuracy of the factor is TOLERANCE, unless MOST_TRIALS ends the search first.
     """
     sign, limit = (1.0, turn.number.high) if turn.factor > 1 else (-1.0, turn.number.low)
     if (now := difference(1.0)) < 0:
@@ -99,22 +101,27 @@ def searched_turn(one: OrderTurn, turn: Turn, difference: Callable[[float], floa
 
 
 class _Tried(NamedTuple):
-    """Tried factor, with the difference of the runs at this factor."""
+    """Tried factor, with the difference of the runs at this factor: value of the second run minus that of the first
+    run, as a share of the value of the first run.
+    """
 
     factor: float
     value: float
 
     @property
     def size(self) -> float:
-        """Size of the change, in logarithms of factors."""
+        """Size of the change: absolute value of the logarithm of the factor."""
         return abs(math.log(self.factor))
 
 
 def _inside(low: _Tried, high: _Tried, was_turned: Sequence[bool]) -> float:
-    """Size of the next change to try, between a change that does not turn the order and one that does.
+    """Size of the next change to try, between the size of `low`, which does not reverse the order, and the size of
+    `high`, which reverses it. `was_turned` has an entry for each trial: True if the tried change reversed the order.
 
-    It is next to the root of the secant, on the side that was not tried last. If the last two trials were on one side,
-    it is the middle.
+    The secant through `low` and `high` is a linear function: size of the change -> difference of the runs. The result
+    is slightly below the root of the secant if the last tried change reversed the order, otherwise slightly above the
+    root. If the last two trials had the same outcome, or if the size beside the root is not clearly between the two
+    sizes, the result is the middle between them instead.
     """
     root = low.size + (high.size - low.size) * low.value / (low.value - high.value)
     beside = root * (1 - 0.4 * TOLERANCE if was_turned[-1] else 1 + 0.4 * TOLERANCE)
@@ -125,8 +132,12 @@ def _inside(low: _Tried, high: _Tried, was_turned: Sequence[bool]) -> float:
 
 
 def _further(low: _Tried, now: float) -> float:
-    """Size of the next change to try if no tried change turned the order. It lies beyond the root of the secant through
-    no change and the last change.
+    """Size of the next change to try, if no tried change has reversed the order yet. `low` is the last tried change,
+    and `now` is the difference of the runs without a change.
+
+    The size is slightly larger than the root of the secant through the differences at no change and at `low`, but at
+    least 1.05 times and at most twice the size of `low`. If the difference at `low` is not smaller than `now`, the
+    result is twice the size of `low`.
     """
     size, value = low.size, low.value
     root = size * now / (now - value) if value < now else 2 * size
@@ -134,15 +145,17 @@ def _further(low: _Tried, now: float) -> float:
 
 
 def _rounded(factor: float, limit: float, is_outward: bool = True) -> float:
-    """Factor rounded away from 1 or towards 1, within the limit. It has as many digits as its distance from 1 needs."""
+    """Factor rounded away from 1 if `is_outward` is true, otherwise towards 1, but not beyond `limit`. The closer the
+    factor is to 1, the more digits are kept.
+    """
     digits = 4 + max(0, math.ceil(-math.log10(max(abs(factor - 1), 1e-9))))
     rounded = outward(factor, factor if is_outward else 1 / factor, digits)
     return min(rounded, limit) if limit > 1 else max(rounded, limit)
 
 
 def searched_lines(found: Sequence[SearchedTurn]) -> tuple[str, ...]:
-    """Sentences on the order with new searches, and on the mappings that the searches cover. One sentence if no number
-    could be searched.
+    """Sentences on the order after new searches with changed numbers, then a sentence on the mappings that the searches
+    cover. If no number could be searched, the only sentence says so.
     """
     return (*map(_line, found), SEARCHED) if found else (NOTHING_SEARCHED,)
 
@@ -151,15 +164,15 @@ def _line(one: SearchedTurn) -> str:
     first, second = NAMES[one.first], NAMES[1 - one.first]
     said, name = f"searched again, {one.measure}:", one.number.name
     if one.not_turned is None:
-        return f"{said} without any change {second} is already {percent(-one.difference)} below {first}"
+        return f"{said} without any change, {second} is already {percent(-one.difference)} below {first}"
     change = f"{_number(one.factor)} times the {name}{_values(one)}"
     if not one.is_turned:
         ends = "the end of its range" if one.number.has_range else "the largest change considered"
         limit = ends if one.factor in (one.number.low, one.number.high) else "the largest change tried"
-        return f"{said} at {change}, {limit}, {second} is still {percent(one.difference)} above {first}"
-    not_yet = "without the change" if one.not_turned == 1 else f"at {_number(one.not_turned)} times"
+        return f"{said} {second} is still {percent(one.difference)} above {first} with {change}, {limit}"
+    before = "without the change" if one.not_turned == 1 else f"with {_number(one.not_turned)} times"
     bound = "at least" if one.factor > 1 else "at most"
-    return f"{said} {second} is first with {bound} {change}; not yet {not_yet}"
+    return f"{said} {second} is below {first} with {bound} {change}; {before}, {second} is not below {first}"
 
 
 def _values(one: SearchedTurn) -> str:

@@ -1,6 +1,6 @@
-"""Sheet for which figures and tables are made: a column or a page of a paper, or no sheet for reports.
+"""Sheet for which figures and tables are made: a column or a page of a paper.
 
-This module imports no large packages.
+Reports have no sheet. This module imports no large packages.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _DRAWN_FOR: ContextVar[float | None] = ContextVar("sheet_inches", default=None)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PaperOptions(Parameters):
-    """Option for files for a paper, of the verbs that write figures or tables."""
+    """Option of the verbs that write figures or tables: the paper for which the files are made."""
 
     paper: PaperWidth | None = None
     """Write for a paper, 3.4 inches wide (column) or 7 inches wide (page): figures as PDF and SVG, tables as LaTeX and
@@ -32,8 +32,8 @@ class PaperOptions(Parameters):
 
 @contextmanager
 def drawn_for(paper: PaperWidth | None) -> Iterator[None]:
-    """Make all figures and tables in this context for a paper of the given width; for reports if no width is given.
-    Raises InputError for an unknown width.
+    """Context in which all figures and tables are made for a paper of the given width; for reports if no width is
+    given. Raises InputError for an unknown width.
     """
     width = PaperOptions(paper=paper).paper
     token = _DRAWN_FOR.set(None if width is None else WIDTHS_INCHES[width])
@@ -44,7 +44,10 @@ def drawn_for(paper: PaperWidth | None) -> Iterator[None]:
 
 
 def figure_suffixes() -> tuple[str, ...]:
-    """Suffixes of the files of a figure with numbers, to be appended to the stem of the file name."""
+    """Endings of the names of the files in which a figure is written, such as `.svg` or `-column.pdf`. For a report,
+    these files are the SVG and the PNG. For a paper, they are the PDF, the SVG, the caption and the numbers of the
+    figure.
+    """
     inches = sheet_inches()
     if inches is None:
         return ".svg", ".png"
@@ -53,5 +56,5 @@ def figure_suffixes() -> tuple[str, ...]:
 
 
 def sheet_inches() -> float | None:
-    """Width of a figure for a paper, in inches; None for a figure of a report, which is as wide as its content."""
+    """Width of a figure for a paper, in inches; None for a report, in which a figure is as wide as its content."""
     return _DRAWN_FOR.get()

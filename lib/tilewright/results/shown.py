@@ -21,7 +21,7 @@ def totals_text(summary: Summary) -> str:
 
 
 def shown_html(line: str, table: "pandas.DataFrame", columns: Sequence[str] = ()) -> str:
-    """HTML of a result for a notebook: a line, and the named columns of a table (all columns if `columns` is empty)."""
+    """HTML of a result for a notebook: a line, then a table with the columns `columns` (all columns if it is empty)."""
     kept = table[[name for name in columns if name in table]] if columns else table
     rows: str = visible_table(kept).to_html(
         index=False, border=0, max_rows=SHOWN_ROWS, na_rep="", float_format="{:.6g}".format

@@ -1,4 +1,4 @@
-"""Tables of a run: CSV and Parquet with units in column names, and text for the terminal with a legend."""
+"""Tables of a run: CSV and Parquet files with units in column names, and texts for the terminal with a legend."""
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,8 +41,8 @@ WIDTH = 110
 
 
 def runs_legend(single: Sequence[Mapping[str, Any]], multi: Sequence[Mapping[str, Any]]) -> str:
-    """Legend of the tables of runs; '' if there are no runs. The arguments are rows of these tables: runs on one core,
-    and runs on several cores.
+    """Legend of the tables of runs; '' if there are no runs. The two arguments are the rows of the tables: runs on one
+    core, and runs on several cores.
     """
     entries = [*(WORK + SINGLE if single else ()), *(MULTI if multi else ())]
     shares = [row[f"costed_{kind}_share"] for row in (*single, *multi) for kind in ("mac", "operation")]
@@ -73,7 +73,7 @@ def order_text(record: LayerRecord) -> str:
 
 
 def _of_record(key: str, sentence: str, value: Callable[[LayerRecord], Any]) -> Column[PlacedLayer]:
-    """Column with a value from the record of a layer."""
+    """Column whose value is taken from the record of a layer."""
     return Column(key, sentence, lambda placed: value(placed.record))
 
 
@@ -94,7 +94,8 @@ LAYERS: Table[PlacedLayer] = (
     Column("record", "Line of the layer in `layers.jsonl`, counted from 0.", lambda placed: placed.record_index),
     Column(
         REPEATS,
-        "Number of equal layers that the row represents; values are sums over them. Absent if it is 1 in all rows.",
+        "Number of equal layers that the row represents; values are sums over these layers. The column is absent if no"
+        " row represents several layers.",
         lambda placed: placed.repeats,
     ),
     _of_record("mac_count", "Number of multiply-accumulates.", lambda record: record.layer.mac_count),
@@ -115,7 +116,11 @@ LAYERS: Table[PlacedLayer] = (
         "Energy of the same mapping under the corrected model; empty if the mapping does not fit.",
         lambda record: record.corrected.energy_pj,
     ),
-    _of_record("corrected_latency_cycles", "Latency, likewise.", lambda record: record.corrected.latency_cycles),
+    _of_record(
+        "corrected_latency_cycles",
+        "Latency of the same mapping under the corrected model; empty if the mapping does not fit.",
+        lambda record: record.corrected.latency_cycles,
+    ),
     _of_record(
         "spatial_mapping", "Unrolled loops by array dimension.", lambda record: spatial_text(record.spatial_mapping)
     ),
@@ -123,19 +128,21 @@ LAYERS: Table[PlacedLayer] = (
     _of_record("evaluations", "Number of mappings whose costs were computed.", lambda record: record.evaluations),
     Columns(
         "proven, gap, proof_covers",
-        "Whether the mapping is proven to be the best over the mappings that the proof covers, the gap to their bound,"
-        " and these mappings in words; only for searches with bounds.",
+        "True if the mapping is proven to be the best over the mappings that the proof covers; gap to the bound over"
+        " these mappings; these mappings in words. Only for searches with bounds.",
         lambda placed: layer_proof(placed.record.search),
     ),
 )
-"""Columns of the layers of a run on one core."""
+"""Columns of the table of the layers of a run on one core."""
 EACH_ONCE: Table[PlacedLayer] = tuple(one for one in LAYERS if getattr(one, "key", "") != REPEATS)
-"""Columns of a table of layers in which each row is one layer: all columns of LAYERS except the number of repeats."""
+"""Columns of a table in which each layer has a row of its own, because no equal layers are merged. These are all
+columns of LAYERS except the number of repeats.
+"""
 
 
 def layer_table(records: Sequence[LayerRecord], summary: Summary | None = None) -> "pandas.DataFrame":
-    """Table with one row per layer of the network, in execution order. The column `record` is the line of the layer in
-    `layers.jsonl`, counted from 0.
+    """Table with a row for each layer of the network, in execution order. The column `record` has the number of the
+    layer's line in `layers.jsonl`, counted from 0.
     """
     placed = layers_in_order(records, summary)
     is_folded = any(layer.repeats > 1 for layer in placed)
@@ -148,8 +155,8 @@ def reported_layers(run: ReportedMapping) -> "pandas.DataFrame":
 
 
 def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
-    """Text table of the runs for the terminal: totals, the changes of energy and latency under the corrected model, and
-    the shares of multiply-accumulates and other operations that have costs.
+    """Text table of the runs for the terminal: totals, the relative changes of energy and latency under the corrected
+    model, the share of multiply-accumulates that have costs, and the share of other operations that have costs.
     """
     headings = ("layers", *TOTAL_HEADINGS, "corrected\nenergy, latency", COSTED_HEADING)
     table = text_table("", ("run",), headings)
@@ -167,7 +174,9 @@ def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) 
 
 
 def layers_text(records: Sequence[LayerRecord], summary: Summary | None = None, width: int = TERMINAL_WIDTH) -> str:
-    """Text table of the layers of a run for the terminal; the last columns are shares of the layer's latency."""
+    """Text table of the layers of a run for the terminal, with a legend. Each of the last columns has one term of the
+    latency, as a share of the latency of the layer; the ideal cycles have no such column.
+    """
     title = f"{summary['workload']} on {summary['hardware']}" if summary else ""
     terms = dict.fromkeys(part for record in records for part in record.latency_breakdown_cycles)
     parts = [(part, term_words(part)) for part in (terms or LATENCY_TERMS) if part != "ideal"]
@@ -191,13 +200,17 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def costed_text(row: Mapping[str, Any]) -> str:
-    """Text of the shares of multiply-accumulates and other operations that have costs; `?` for an unknown share."""
+    """Text with the share of multiply-accumulates that have costs, and the share of other operations that have costs;
+    `?` for an unknown share.
+    """
     shares = (share_text(row[f"costed_{kind}_share"]) for kind in ("mac", "operation"))
     return ", ".join("?" if share == "unknown" else share for share in shares)
 
 
 def _changes(row: Mapping[str, Any]) -> str:
-    """Texts of the changes of energy and latency under the corrected model. A row has both changes or neither."""
+    """Text of the relative changes of energy and latency under the corrected model; `does not fit` if a mapping does
+    not fit under this model.
+    """
     pairs = [(row[f"corrected_{key}"], row[key]) for key in (ENERGY_PJ, LATENCY_CYCLES)]
     if any(corrected is None for corrected, _ in pairs):
         return "does not fit"

@@ -1,4 +1,4 @@
-"""Tables with any content: text for the terminal, files for programs, and HTML."""
+"""Tables with any content, as text for the terminal, as files for programs, and as HTML."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 TERMINAL_WIDTH = 120
 NOTHING = "-"
+WORKING_SHARES = "share of the units that work along each side of the array, while it computes"
+"""Title of the list that gives, for each side of the array, the share of its units that work."""
 SMALLEST_SHOWN = 0.001
 
 
@@ -30,7 +32,7 @@ def write_csv(table: "pandas.DataFrame", path: Path) -> None:
 
 
 def write_parquet(table: "pandas.DataFrame", path: Path) -> None:
-    """Write a table as Parquet with a seal: a digest by which readers verify the file."""
+    """Write a table as Parquet, with a digest (seal) that readers use to verify the file."""
     write_atomically(path, sealed_parquet(table.to_parquet(index=False)))
 
 
@@ -92,8 +94,10 @@ def millions(value: float) -> str:
 
 
 def share_text(part: float, whole: float, threshold: float = SMALLEST_SHOWN) -> str:
-    """Text of a part as a percentage of the whole. A part below `threshold` of the whole is never rounded up to
-    `threshold`.
+    """Text of a part as a percentage of the whole; `-` if the whole is 0.
+
+    If the part is below the share `threshold`, but rounding would show `threshold`, the text begins with `<`. A
+    positive share below SMALLEST_SHOWN is shown as less than SMALLEST_SHOWN.
     """
     if not whole:
         return NOTHING
@@ -104,7 +108,7 @@ def share_text(part: float, whole: float, threshold: float = SMALLEST_SHOWN) -> 
 
 
 def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> str:
-    """HTML table in which the first `texts` columns are texts and the other columns are numbers."""
+    """HTML table. The first `texts` columns have texts, and all other columns have numbers."""
     ends = ["" if number < texts else ' class="number"' for number in range(len(heads))]
     head = _html_cells("th", ends, heads)
     body = "".join(f"<tr>{_html_cells('td', ends, row)}</tr>\n" for row in rows)

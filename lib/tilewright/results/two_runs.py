@@ -1,8 +1,8 @@
-"""Comparison of two runs: the differences of their ledgers, and the assumptions.
+"""Comparison of two runs: the differences of their ledgers, and their assumptions.
 
-The differences add up to the difference of the totals. Runs of different networks are refused. Other differences of the
-inputs, such as options, are named. The text for the terminal shows the totals, then the largest differences by term and
-by layer.
+The differences add up to the difference of the totals. Runs of different networks are refused. The comparison names all
+other inputs that differ, such as options. The text for the terminal shows the totals, then the largest differences by
+term and by layer.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +16,7 @@ from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.units import PICOJOULES_A_MICROJOULE, energy_text, size_text
 from tilewright.cost.ledger import ACCESSES
+from tilewright.results.batch_turn import BatchTurn, batch_lines, batch_object
 from tilewright.results.certain_order import order_notice
 from tilewright.results.order_turn import OrderTurn, UncertainNumber, order_turns, turn_lines, turn_object
 from tilewright.results.pareto import BY_TIME, COSTED, ComparableRuns, objectives_of, uncertain_run
@@ -23,8 +24,9 @@ from tilewright.results.run_ledger import ENERGY, LATENCY, QUANTITIES, LedgerPla
 from tilewright.results.run_point import RunPoint
 from tilewright.results.run_text import area_text
 from tilewright.results.searched_turn import SearchedTurn, searched_lines, searched_object
+from tilewright.results.size_turn import SizesOfRuns
 from tilewright.results.text_tables import render, text_table
-from tilewright.results.uncertainty import SAMPLES, energy_range_pj, less_energy_probability
+from tilewright.results.uncertainty import SAMPLES, UncertainRun, energy_range_pj, less_energy_counts, samples_text
 from tilewright.results.unlike_runs import unlike_causes
 from tilewright.results.words import short_layer_name
 
@@ -39,7 +41,7 @@ NO_LAYER = "not of a layer"
 
 @dataclass(frozen=True)
 class Difference:
-    """Value of one item in two runs, in pJ or cycles."""
+    """Difference of two runs in one term, layer or total, with the value of both runs, in pJ or cycles."""
 
     name: str
     a: float
@@ -53,58 +55,65 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class RunComparison:
-    """Two runs of one network; made by `compare_two`."""
+    """Two runs of one network. The function `compare_two` makes this object."""
 
     a: RunLedger
     b: RunLedger
     notices: tuple[str, ...]
-    """Notices on differences of the runs that limit what the comparison can show."""
+    """Notices that limit the conclusions from the comparison, such as options that differ."""
     bandwidths: tuple[UncertainNumber, ...] | None = None
     """Uncertain bandwidths of off-chip memories; None if they are not known."""
     searched: tuple[SearchedTurn, ...] | None = None
-    """Changes that turn the order when the mappings of both runs are searched again; None without new searches."""
+    """Changes of one number, each with the order of the two runs after new searches of their mappings for this change;
+    None if no new searches were made.
+    """
+    batched: tuple[BatchTurn, ...] | None = None
+    """Order of the two runs with other batch sizes, after new searches of the mappings: one element for each measure
+    (energy, latency, EDP) in which the runs differ. None if no such searches were made.
+    """
+    sized: SizesOfRuns | None = None
+    """Order of the two runs with other sizes of their memories; None if no sizes were tried."""
 
     @property
     def runs(self) -> tuple[RunPoint, RunPoint]:
-        """Points of both runs."""
+        """Pair (first run, second run), each as a point in energy, latency and area."""
         return self.a.run, self.b.run
 
     @cached_property
     def places(self) -> tuple[tuple[LedgerPlace, float, float], ...]:
-        """Tuples (key, number of the first run, number of the second run). A number is 0 if the run does not have the
-        key. The keys of the first run come first, in their order.
+        """Tuples (key, value in the first run, value in the second run) for all keys of both ledgers. A value is 0 if
+        its run lacks the key. The keys of the first run come first, in their order.
         """
         keys = dict.fromkeys((*self.a.entries, *self.b.entries))
         return tuple((key, self.a.entries.get(key, 0.0), self.b.entries.get(key, 0.0)) for key in keys)
 
     def totals(self, quantity: str) -> Difference:
-        """Difference of the totals."""
+        """Totals of a quantity (ENERGY in pJ or LATENCY in cycles) in both runs, with their difference."""
         return Difference("total", self.a.total(quantity), self.b.total(quantity))
 
     def by_term(self, quantity: str) -> tuple[Difference, ...]:
-        """Differences by term, the largest first. Accesses are divided by memory. () for latencies of runs that have no
-        terms in common.
+        """Differences by term, the largest first. The energy of accesses is one term for each memory. For the latency,
+        the result is () unless both runs have at least one common term, which is above 0 in both.
         """
         found = self._added(quantity, _term_name)
         return found if quantity == ENERGY or any(row.a and row.b for row in found) else ()
 
     def by_layer(self, quantity: str) -> tuple[Difference, ...]:
-        """Differences by layer, the largest first; () if a run does not assign its numbers to layers."""
+        """Differences by layer, the largest first; () if the numbers of a run do not belong to single layers."""
         alike = [any(place.layer for place in run.entries if place.quantity == quantity) for run in (self.a, self.b)]
         return self._added(quantity, lambda place: place.layer or NO_LAYER) if all(alike) else ()
 
     @property
     def assumption(self) -> str:
-        """Assumptions on which the results of both runs rest."""
+        """Assumptions behind the results of both runs."""
         same = {key: value for key, value in self.a.options.items() if self.b.options.get(key) == value}
         alike = ", ".join(f"{key} {same[key]}" for key in ("model", "objective") if key in same)
         return "; ".join(filter(None, (alike, _group(*self.runs).assumption)))
 
     @property
     def differs(self) -> tuple[str, ...]:
-        """Inputs that differ: kinds of input files (such as hardware), the model, and names of options.
-
-        If the models differ, the network is not compared, because each model reads the network differently.
+        """Names of inputs that differ: kinds of input files (such as hardware), the model, and options. If the models
+        differ, the network is not compared, because each model reads the network differently.
         """
         one, other = self.a.made_of, self.b.made_of
         kinds = [kind for kind in DESCRIPTIONS if one.get(kind) and other.get(kind) and one[kind] != other[kind]]
@@ -114,30 +123,34 @@ class RunComparison:
 
     @property
     def objectives(self) -> tuple[str, ...]:
-        """Objectives by which the runs are compared. Time replaces cycles if clocks differ."""
+        """Objectives by which the runs are compared. If the clocks of both runs are known and differ, the latency is
+        compared in seconds instead of cycles.
+        """
         return objectives_of(self.runs)
 
     @cached_property
     def turns(self) -> tuple[OrderTurn, ...]:
-        """Changes that would turn the order in energy, latency and EDP. A measure in which the runs are equal has no
-        entry.
+        """Changes that would reverse the order of the two runs, one element for each of the measures energy, latency
+        and EDP. A measure in which the runs are equal has no element.
         """
         return order_turns(self.a, self.b, self.bandwidths)
 
     @property
     def turn_lines(self) -> tuple[str, ...]:
-        """Sentences on the changes that would turn the order."""
+        """Sentences on the changes that would reverse the order of the two runs."""
         lines = turn_lines(self.turns, by_time=all(run.latency_s for run in self.runs))
-        return lines if self.searched is None else (*lines, *searched_lines(self.searched))
+        searched = () if self.searched is None else searched_lines(self.searched)
+        batched = () if self.batched is None else batch_lines(self.batched)
+        return (*lines, *searched, *batched, *(() if self.sized is None else self.sized.lines))
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Lines of text under a table or a figure."""
+        """Lines of text under a table or a figure of the comparison: the assumptions, then the notices."""
         assumed = (f"assumed: {self.assumption}",) if self.assumption else ()
         return (*assumed, *(f"note: {notice}" for notice in self.notices))
 
     def share(self, quantity: str, difference: float) -> float | None:
-        """Difference as a share of the difference of the totals; None if the totals are equal."""
+        """`difference` divided by the difference of the totals of a quantity; None if the totals are equal."""
         whole = self.totals(quantity).difference
         return difference / whole if whole else None
 
@@ -158,28 +171,44 @@ def compare_two(a: RunLedger, b: RunLedger) -> RunComparison:
 
 
 def _range_notices(a: RunPoint, b: RunPoint) -> Iterator[str]:
-    """Notices on the probability that one run needs less energy than the other, if costs have ranges."""
+    """Notices on the range of each run's energy, and on the probability that run A needs less energy than run B. No
+    notices if no costs have ranges.
+    """
     if not (a.cost_parts or b.cost_parts):
         return
     for name, run in (("A", a), ("B", b)):
         low, high = energy_range_pj(run.energy_pj, run.cost_parts)
         if run.cost_parts:
             yield f"{name} needs {energy_text(low, 4)} to {energy_text(high, 4)} within the ranges of its costs"
-    probability = less_energy_probability(uncertain_run(a), uncertain_run(b))
-    yield f"A needs less energy than B in {probability:.1%} of {SAMPLES:,} samples of costs within their ranges"
+    yield less_energy_text(uncertain_run(a), uncertain_run(b))
+
+
+def less_energy_text(a: UncertainRun, b: UncertainRun) -> str:
+    """Sentence on two shares of the samples of costs: the samples in which run A needs less energy than run B, and the
+    samples in which both need the same energy.
+    """
+    less, same = less_energy_counts(a, b)
+    samples = f"{SAMPLES:,} samples of costs within their ranges"
+    if same == SAMPLES:
+        return f"A and B need the same energy in all of {samples}"
+    equal = f", and as much as B in {samples_text(same / SAMPLES)}" if same else ""
+    return f"A needs less energy than B in {samples_text(less / SAMPLES)} of {samples}{equal}"
 
 
 def with_own_names(a: RunLedger, b: RunLedger, places: Sequence[str]) -> tuple[RunLedger, RunLedger]:
-    """Both runs with distinct names. If their names are equal, each run is renamed to the path that the user wrote."""
+    """Both runs, with distinct names. If the names are equal, each run is renamed to its path in `places`, as the user
+    wrote the path.
+    """
     return (renamed(a, places[0]), renamed(b, places[1])) if a.run.run == b.run.run else (a, b)
 
 
 def comparison_table(comparison: RunComparison) -> "pandas.DataFrame":
-    """Table with a row for each number of the ledgers: the value in both runs, the difference, and the share of the
-    total difference.
+    """Table with a row for each key of the two ledgers: value in both runs (pJ or cycles), difference, and share of the
+    total difference. The rows on energy come before the rows on latency. In both groups, rows with a larger absolute
+    difference come first.
 
-    Values are in pJ and cycles; the largest difference comes first. The column `assumes` has the assumptions of the
-    comparison, its notes, and the changes that would turn the order.
+    The column `assumes` has the assumptions of the comparison, its notes, and the changes that would reverse the order
+    of the two runs.
     """
     import pandas  # slow to load, and the text needs none
 
@@ -209,8 +238,16 @@ def comparison_object(comparison: RunComparison) -> JsonObject:
 
 
 def _searched_objects(comparison: RunComparison) -> JsonObject:
-    """Results of new searches as a JSON object; {} without new searches."""
-    return {} if comparison.searched is None else {"searched_turns": list(map(searched_object, comparison.searched))}
+    """Order of the two runs under changed inputs, as a JSON object: with changed numbers (`searched_turns`), with other
+    batch sizes (`batch_turns`) and with other memory sizes (`size_turns`). A field is missing if the order was not
+    computed for its changes.
+    """
+    searched, batched = comparison.searched, comparison.batched
+    return {
+        **({} if searched is None else {"searched_turns": list(map(searched_object, searched))}),
+        **({} if batched is None else {"batch_turns": list(map(batch_object, batched))}),
+        **({} if comparison.sized is None else {"size_turns": comparison.sized.objects}),
+    }
 
 
 def _rows(comparison: RunComparison) -> list[tuple[Any, ...]]:
@@ -259,7 +296,7 @@ def _refusal(a: RunPoint, b: RunPoint) -> str:
 
 
 def _group(a: RunPoint, b: RunPoint) -> ComparableRuns:
-    """Group of the two runs, which has their assumptions and notes."""
+    """Group of comparable runs with only these two runs. The group has their assumptions and notes."""
     return ComparableRuns(a.workload, "", (a, b), objectives_of((a, b)), ((), ()))
 
 
@@ -274,7 +311,10 @@ def different_options(a: RunLedger, b: RunLedger) -> list[str]:
 
 
 def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
-    """Notices on differences other than the hardware, and on parts that the results do not include."""
+    """Notices that limit the conclusions from the comparison: different options, energy terms or layers that only one
+    run has, benefits of larger memories that are not counted, an uncertain order, causes why a ranking can mislead
+    (`unlike_causes`), and a run that is slower with more memory.
+    """
     runs, options = (a.run, b.run), (a.options, b.options)
     one_flow = a.run.is_of_several_cores == b.run.is_of_several_cores
     keys = different_options(a, b)
@@ -282,11 +322,14 @@ def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
     if texts:
         yield f"options differ: {'; '.join(f'{key} {text}' for key, text in zip(keys, texts, strict=True))}"
     if not one_flow:
-        yield "only one run is on several cores: its terms differ, and data that move between cores belong to no layer"
+        yield (
+            "only one run is on several cores: it has other energy terms, and data that move between cores belong"
+            " to no layer"
+        )
     if not _is_one_network(*runs):
         read_in_two_ways = all(run.workload_digest and run.model for run in runs)
         yield (
-            "the models read the network differently, or one run has only a part: some layers are in one run only"
+            "some layers are in one run only: the models read the network in different ways, or one run has only a part"
             if read_in_two_ways
             else "only the equal names suggest that both runs have the same network"
         )
@@ -303,7 +346,7 @@ def slower_with_more_memory(a: RunLedger, b: RunLedger) -> str:
     """Notice that the run with more memory takes more cycles; '' if it does not, or if sizes are not known.
 
     The rules of the scheduler can cause the additional cycles (docs/multi-core-model.md#operands-that-are-too-large).
-    Without the notice, a reader could think that the larger memory itself is slower.
+    The notice tells the reader that the larger memory itself is not slower.
     """
     for small, large in ((a, b), (b, a)):
         sizes = [(name, bits, large.memory_bits.get(name, 0)) for name, bits in small.memory_bits.items()]
@@ -326,11 +369,13 @@ def _is_one_network(a: RunPoint, b: RunPoint) -> bool:
 
 MOST_ROWS = 12
 UNITS = {ENERGY: ("energy", "µJ", PICOJOULES_A_MICROJOULE), LATENCY: ("latency", "cycles", 1.0)}
-"""Unit for texts by quantity, as (name, unit, number of pJ or cycles per unit)."""
+"""Units of energy and latency in texts, as tuples (name, unit, number of pJ or cycles in one unit)."""
 
 
 def comparison_text(comparison: RunComparison) -> str:
-    """Text of the comparison: differences, the largest first, then the assumptions."""
+    """Text of the comparison: the totals, the differences (the largest first), the assumptions and notes, and the
+    changes that would reverse the order of the two runs.
+    """
     tables = [
         _differences(comparison, quantity, what, rows)
         for quantity in QUANTITIES
@@ -341,7 +386,9 @@ def comparison_text(comparison: RunComparison) -> str:
 
 
 def shown(rows: Sequence[Difference], most: int) -> tuple[Difference, ...]:
-    """Largest differences. All other differences are summed in one row, so that the total is unchanged."""
+    """Rows with the largest differences, at most `most`, then a row with the sum of all other differences. The rows
+    still add up to the total.
+    """
     kept = tuple(row for row in rows if row.difference)
     rest = [row for row in rows if row not in kept[:most]]
     if not rest:
@@ -358,19 +405,25 @@ def title_of(run: RunPoint) -> str:
 
 
 def amount(value: float, quantity: str, signed: bool = False) -> str:
-    """Text of a number of a ledger, in the unit for texts."""
+    """Text of an energy (given in pJ) or a latency (given in cycles), in the unit for texts (UNITS). `quantity` is
+    ENERGY or LATENCY.
+    """
     scaled = value / UNITS[quantity][2]
     sign = "+" if signed and value else ""
     return f"{scaled:{sign},.0f}" if abs(scaled) >= 1e4 or quantity == LATENCY else f"{scaled:{sign},.4g}"
 
 
 def change(one: Difference) -> str:
-    """Text of the change from the first to the second run, in percent of the value of the first run."""
+    """Text of the change from the first to the second run, in percent of the value of the first run. If that value is
+    0, the text is `new`, or `-` if both values are 0.
+    """
     return f"{one.difference / one.a:+.1%}" if one.a else "new" if one.b else "-"
 
 
 def share_text(comparison: RunComparison, quantity: str, row: Difference, digits: int = 0) -> str:
-    """Text of the share of the total difference; '' if the totals are equal."""
+    """Difference `row` as a text: its percentage of the difference of the totals of `quantity`, with `digits` decimals.
+    '' if the totals are equal.
+    """
     share = comparison.share(quantity, row.difference)
     return "" if share is None else f"{round(share, digits + 2) + 0.0:.{digits}%}"
 
@@ -395,7 +448,9 @@ def _heading(comparison: RunComparison) -> str:
 
 
 def _differs(comparison: RunComparison) -> list[str]:
-    """Line on the inputs that differ, as a list; [] if the digests of the inputs are not known."""
+    """Line that names the inputs that differ, or says that all inputs are equal, as a list with one item. [] if neither
+    is known, because digests of inputs are missing.
+    """
     if comparison.differs:
         return [f"they differ in: {', '.join(comparison.differs)}"]
     known = all(run.made_of.get(kind) for run in (comparison.a, comparison.b) for kind in DESCRIPTIONS)

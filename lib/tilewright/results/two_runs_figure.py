@@ -1,6 +1,6 @@
-"""Figure of the comparison of two runs: a bar for each difference.
+"""Figure that compares two runs: a bar for each difference.
 
-Panels for energy are above panels for latency, and differences by term are beside differences by layer.
+Panels for energy are above panels for latency; differences by term are beside differences by layer.
 """
 
 import textwrap
@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from tilewright.base.harmless import visible
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import OPERAND_COLOURS
@@ -37,8 +38,8 @@ LESS_COLOUR, MORE_COLOUR = OPERAND_COLOURS[2], OPERAND_COLOURS[4]
 
 
 def comparison_figure(comparison: RunComparison) -> Figure:
-    """Figure of the items that are larger or smaller in the second run. The bars of every panel add up to the total
-    difference.
+    """Figure of the differences between two runs. Energy and latency each have a panel by term and a panel by layer.
+    The bars of a panel add up to the total difference.
     """
     panels = {
         quantity: [shown(rows, MOST_BARS) for rows in (comparison.by_term(quantity), comparison.by_layer(quantity))]
@@ -85,7 +86,11 @@ def _subtitle(comparison: RunComparison) -> list[str]:
     ]
     told = [f"{title_of(a)} → {title_of(b)}: {', '.join(parts)}"]
     told += comparison.lines
-    return [line for text in told for line in textwrap.wrap(text, SUBTITLE_CHARACTERS, max_lines=3, placeholder=" …")]
+    return [
+        line
+        for text in told
+        for line in textwrap.wrap(visible(text), SUBTITLE_CHARACTERS, max_lines=3, placeholder=" …")
+    ]
 
 
 def _draw(panel: Axes, comparison: RunComparison, quantity: str, what: str, rows: Sequence[Difference]) -> None:

@@ -1,12 +1,13 @@
 """Probability that an order of runs holds within the ranges of their costs.
 
 Energies and areas are linear in the costs of memories. All samples are therefore computed as one matrix product: the
-contribution of each cost law to a run, times the random factor of the law. A law has the same factor for all memories
-and all runs: in a sample in which DRAM costs more than its nominal value, it costs more in every run. The factors of
-different laws are independent, and log-uniform within their ranges.
+contribution of each cost law to a run, times the random factor of the law.
 
-A linear quantity has its extremes at the ends of the ranges. For many pairs of runs, these ends show without samples
-that one run always dominates the other, or never does. Only undecided pairs are sampled.
+A law has the same factor for all memories and all runs. For example, if DRAM costs more than its nominal value in a
+sample, it costs more in every run. The factors of different laws are independent, and log-uniform within their ranges.
+
+A linear quantity has its extremes at the ends of the ranges. For many pairs of runs, these extremes show without
+samples that one run always dominates the other, or never does. Only the other pairs are sampled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,12 +19,18 @@ import numpy.typing as npt
 from tilewright.base.dominance import Values, on_front
 from tilewright.search.cost_ranges import CostPart
 
+_SAME = 1e-12
+"""Largest relative difference of two energies that count as equal. Sums of the same terms in different orders can
+differ by so much.
+"""
 SAMPLES = 100_000
 SEED = 0
 _MOST_AT_ONCE = 20_000_000
-"""Largest number of values that are compared at once."""
+"""Largest number of values that are compared in one step."""
 _FEW = 0.3
-"""Share of undecided samples below which only a copy of these samples is processed further."""
+"""Limit for the share of undecided samples. Below this share, only the undecided samples are copied and processed
+further.
+"""
 
 
 class UncertainRun(NamedTuple):
@@ -31,48 +38,48 @@ class UncertainRun(NamedTuple):
 
     energy_pj: float
     latency: float
-    """Latency in cycles or seconds, in the same unit for all runs. The latency has no range."""
+    """Latency in cycles or seconds, in the same unit for all runs. The latency has no range of values."""
     area_mm2: float | None
     parts: tuple[CostPart, ...]
 
 
 class Ranges(NamedTuple):
-    """Ranges of the factors of the cost laws."""
+    """Ranges of the factors by which the costs of each cost law (type of memory) are multiplied."""
 
     low: Values
-    """[law] Smallest factor of each law."""
+    """Smallest factor by which the costs of each law can be multiplied: array of shape (laws,)."""
     high: Values
-    """[law] Largest factor of each law."""
+    """Largest factor by which the costs of each law can be multiplied: array of shape (laws,)."""
 
 
 class Quantity(NamedTuple):
     """Quantity by which runs are compared. The quantity is linear in the factors of the laws, and less is better."""
 
     values: Values
-    """[run] Value of the quantity if all factors are 1."""
+    """Value of the quantity if all factors are 1: array of shape (runs,)."""
     shares: Values
-    """[run, law] Contribution of each law to the value."""
+    """Part of the value that depends on each cost law, if the factor of the law is 1: array of shape (runs, laws)."""
 
     def of(self, rows: Any) -> "Quantity":
-        """Quantity of the given runs."""
+        """Same quantity, with only the runs that have the indices `rows`."""
         return Quantity(self.values[rows], self.shares[rows])
 
     def ends(self, ranges: Ranges) -> tuple[Values, Values]:
-        """Pair ([run] smallest value, [run] largest value) of the quantity within the ranges."""
+        """Pair of arrays with one entry for each run: smallest and largest value of the quantity within the ranges."""
         return tuple(  # type: ignore[return-value]
             self.values + best(self.shares * (ranges.low - 1), self.shares * (ranges.high - 1)).sum(axis=-1)
             for best in (np.minimum, np.maximum)
         )
 
     def less(self, row: int) -> "Quantity":
-        """Quantity of all runs minus the quantity of the run `row`."""
+        """Differences of the quantity: value of every run minus the value of the run `row`."""
         return Quantity(self.values - self.values[row], self.shares - self.shares[row])
 
     def sampled(self, more: Values) -> Values:
-        """[run, sample] Values of the quantity for samples of the factors.
+        """Values of the quantity for samples of the factors: array of shape (runs, samples).
 
-        `more` is [law, sample], the factors minus 1. The sum is computed law by law, so that equal runs have exactly
-        equal values.
+        `more` has the factors minus 1, as an array of shape (laws, samples). The sum is computed law by law, so that
+        equal runs have exactly equal values.
         """
         if not self.shares.any():
             return np.broadcast_to(self.values[:, None], (len(self.values), more.shape[1]))
@@ -88,23 +95,30 @@ def cost_parts(summary: Mapping[str, Any]) -> tuple[CostPart, ...]:
 
 
 def energy_range_pj(energy_pj: float, parts: Sequence[CostPart]) -> tuple[float, float]:
-    """Pair (smallest, largest) energy of a run, in pJ."""
+    """Pair (smallest energy, largest energy) of a run in pJ, if the costs of `parts` vary within their ranges."""
     least = energy_pj + sum(part.energy_pj * (part.low - 1) for part in parts)
     return least, energy_pj + sum(part.energy_pj * (part.high - 1) for part in parts)
 
 
-def less_energy_probability(a: UncertainRun, b: UncertainRun) -> float:
-    """Share of samples in which the first run needs less energy, plus half of the share in which both need the same
-    energy.
-    """
+def less_energy_counts(a: UncertainRun, b: UncertainRun) -> tuple[int, int]:
+    """Pair (number of samples in which the first run needs less energy, number in which both need the same energy)."""
     (energies, *_), ranges = _quantities([a, b])
     first, second = energies.sampled(sampled_factors(ranges) - 1)
-    return float((first < second).mean() + (first == second).mean() / 2)
+    same = np.abs(first - second) <= _SAME * np.maximum(first, second)
+    return int((~same & (first < second)).sum()), int(same.sum())
+
+
+def samples_text(part: float) -> str:
+    """Share of samples as text. Only the exact shares 0 and 1 are written as 0.0% and 100.0%."""
+    text = f"{part:.1%}"
+    if text == "100.0%" and part < 1:
+        return "more than 99.9%"
+    return "less than 0.1%" if text == "0.0%" and part else text
 
 
 def front_probabilities(runs: Sequence[UncertainRun], by_area: bool) -> list[float]:
-    """Shares of samples, one per run, in which no other run dominates this run in energy, latency and, with `by_area`,
-    area.
+    """Share of the samples in which a run is not dominated by any other run: one number for each run. The objectives
+    are energy, latency and, with `by_area`, area.
     """
     quantities, ranges = _quantities(runs)
     found: list[float] = front_shares(quantities if by_area else quantities[:2], ranges).tolist()
@@ -112,8 +126,9 @@ def front_probabilities(runs: Sequence[UncertainRun], by_area: bool) -> list[flo
 
 
 def front_shares(quantities: Sequence[Quantity], ranges: Ranges) -> Values:
-    """[run] Share of samples in which no other run dominates the run. A run dominates another run if it is not worse in
-    any quantity and better in at least one.
+    """Share of the samples in which a run is not dominated by any other run: array of shape (runs,).
+
+    A run dominates another run if it is not worse in any quantity and better in at least one.
     """
     count = len(quantities[0].values)
     kept = np.zeros(count)
@@ -146,18 +161,18 @@ def least_share(quantity: Quantity, ranges: Ranges, row: int) -> float:
 
 
 def sampled_factors(ranges: Ranges) -> Values:
-    """[law, sample] Random factors of the laws."""
+    """Random factors of the laws: array of shape (laws, samples)."""
     draws = np.random.default_rng(SEED).random((len(ranges.low), SAMPLES))
     found: Values = ranges.low[:, None] * (ranges.high / ranges.low)[:, None] ** draws
     return found
 
 
 def _always_dominated(quantities: Sequence[Quantity], ranges: Ranges) -> npt.NDArray[np.bool_]:
-    """[run] True for each run that a run on the nominal front dominates for all factors. The nominal front is the front
-    for factors of 1.
+    """Array of shape (runs,): True for a run if at least one run of the nominal front is certain to dominate it for all
+    values of the factors. The nominal front is the Pareto front if all factors are 1.
 
-    The marked runs can be ignored when other runs are judged. If a marked run dominates a run in a sample, an unmarked
-    run also dominates this run.
+    These runs can be left out when other runs are judged: if one of them dominates a run in a sample, a run of the
+    nominal front also dominates that run in the sample.
     """
     members = np.flatnonzero(on_front(np.stack([quantity.values for quantity in quantities], axis=1)))
     found = np.zeros(len(quantities[0].values), np.bool_)
@@ -168,19 +183,23 @@ def _always_dominated(quantities: Sequence[Quantity], ranges: Ranges) -> npt.NDA
 
 
 class _Rival(NamedTuple):
-    """Run that can dominate another run for some values of the factors."""
+    """Run that can dominate another run, the judged run, for some values of the factors."""
 
     row: int
     open_columns: tuple[int, ...]
-    """Indices of the quantities in which the rival is worse for some factors. In all other quantities, the rival is
-    never worse.
+    """Indices of the quantities in which the rival is worse than the judged run for some factors. In all other
+    quantities, the rival is never worse.
     """
     is_better: bool
-    """True if there is a quantity in which the rival is better for all factors."""
+    """True if there is a quantity in which the rival is better than the judged run for all factors."""
 
 
 def _rivals(quantities: Sequence[Quantity], ranges: Ranges, row: int) -> list[_Rival]:
-    """Runs that can dominate a run for some factors, the most probable ones first."""
+    """Runs that may dominate the run `row` for some factors of the laws.
+
+    First come the runs that are not worse than the run `row` in any quantity if all factors are 1, then the other runs.
+    In each of these two groups, a run comes earlier if it can be worse than the run `row` in fewer quantities.
+    """
     ends = [quantity.less(row).ends(ranges) for quantity in quantities]
     least, most = (np.stack([one[place] for one in ends], axis=1) for place in (0, 1))
     places = np.flatnonzero((least <= 0).all(axis=1) & (least < 0).any(axis=1))
@@ -193,7 +212,9 @@ def _rivals(quantities: Sequence[Quantity], ranges: Ranges, row: int) -> list[_R
 
 
 def _surviving(columns: Sequence[Values], row: int, rivals: Sequence[_Rival]) -> int:
-    """Number of samples in which no rival dominates the run."""
+    """Number of samples in which no run of `rivals` dominates the run `row`. `columns` has one array of shape (runs,
+    samples) for each quantity by which runs are compared.
+    """
     own = [column[row] for column in columns]
     alive: npt.NDArray[np.intp] | slice = slice(None)
     survives = np.ones(len(own[0]), np.bool_)
@@ -216,7 +237,9 @@ def _surviving(columns: Sequence[Values], row: int, rivals: Sequence[_Rival]) ->
 
 
 def _quantities(runs: Sequence[UncertainRun]) -> tuple[tuple[Quantity, Quantity, Quantity], Ranges]:
-    """Pair (energy, latency and area of the runs; ranges of the factors). Unknown values are NaN."""
+    """Pair (quantities, ranges). The quantities are energy, latency and area of the runs; unknown areas are NaN. The
+    ranges are those of the factors of the laws.
+    """
     laws = sorted({(part.law, part.low, part.high) for run in runs for part in run.parts})
     energies, areas = np.zeros((len(runs), len(laws))), np.zeros((len(runs), len(laws)))
     for row, run in enumerate(runs):

@@ -1,6 +1,7 @@
-"""Causes for which a ranking of runs can mislead: different clocks, energies, sources of costs, or free parts.
+"""Causes why a ranking of runs can mislead, such as different clocks, different energies, different sources of costs,
+or parts without costs.
 
-All rankings take their warnings from here: one sentence per cause, with the names of the runs and the numbers.
+All rankings take their warnings from here: one sentence for each cause, with the names of the runs and the numbers.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,15 +16,15 @@ UNKNOWN_COSTS, MODELS = "unknown costs", "models"
 
 
 class UnlikeCause(NamedTuple):
-    """Cause for which a ranking of runs can mislead."""
+    """Cause why a ranking of runs can mislead."""
 
     kind: str
-    """Kind of the cause: one of the constants above."""
+    """Kind of the cause, which is one of the constants of this module, such as CLOCKS."""
     text: str
 
 
 def unlike_causes(runs: Sequence[RunPoint]) -> tuple[UnlikeCause, ...]:
-    """Causes for which a ranking of the runs can mislead, in a fixed order; () for fewer than two runs."""
+    """Causes why a ranking of the runs can mislead, in a fixed order; () for fewer than two runs."""
     if len(runs) < 2:
         return ()
     found = ((kind, sentence(runs)) for kind, sentence in _SENTENCES.items())
@@ -31,10 +32,11 @@ def unlike_causes(runs: Sequence[RunPoint]) -> tuple[UnlikeCause, ...]:
 
 
 def causes_by_network(runs: Sequence[RunPoint]) -> tuple[tuple[str, tuple[UnlikeCause, ...]], ...]:
-    """Causes for which a ranking of the runs of a network can mislead, for each network with at least one cause.
+    """Causes why a ranking of the runs of a network can mislead: pairs (name of the network, causes), one for each
+    network with such a cause.
 
-    The causes are for tables that list runs of all options. Different models are a cause of their own. All other causes
-    are those among runs of the same model.
+    The causes are for tables that list runs with different options. If the runs of a network have different cost
+    models, the first cause is this difference, and all other causes come from comparing only runs of the same model.
     """
     networks = dict.fromkeys(run.workload for run in runs)
     found = ((name, _by_model([run for run in runs if run.workload == name])) for name in networks)
@@ -53,7 +55,7 @@ def _by_model(runs: Sequence[RunPoint]) -> tuple[UnlikeCause, ...]:
 
 
 def cause_lines(runs: Sequence[RunPoint]) -> tuple[str, ...]:
-    """Sentences for the results of `causes_by_network`, each with the name of its network."""
+    """Sentences for the results of `causes_by_network`, each with the name of the network."""
     return tuple(f"{name}: {cause.text}" for name, causes in causes_by_network(runs) for cause in causes)
 
 
@@ -121,7 +123,7 @@ def _off_chip_energy(runs: Sequence[RunPoint]) -> str:
     known = [run for run in runs if energy(run)]
     if len({numbers(run) for run in known}) < 2:
         return ""
-    return f"the energy of a bit of the off-chip memory differs: {_listed(_by_value(known, energy))}"
+    return f"the energy per bit of the off-chip memory differs: {_listed(_by_value(known, energy))}"
 
 
 def _bits_text(part: MemoryPart) -> str:
@@ -168,11 +170,16 @@ def _unknown_costs(runs: Sequence[RunPoint]) -> str:
     missing = [run_label(run) for run in runs if run.costs is None and not run.is_of_several_cores]
     if not 0 < len(missing) < len(runs):
         return ""
-    return f"energies of parts and their sources are not compared for {', '.join(missing)}: their hardware is not known"
+    return (
+        f"the hardware of {', '.join(missing)} is not known, so energies of MACs and memories, and the sources of these"
+        " energies, are not compared"
+    )
 
 
 def _by_value(runs: Sequence[RunPoint], value: Callable[[RunPoint], str]) -> dict[str, list[str]]:
-    """Names of the runs by value; runs whose value is '' are left out."""
+    """Runs with the same text from the function `value`: text -> names of these runs. Runs whose text is '' are left
+    out.
+    """
     found: dict[str, list[str]] = {}
     for run in runs:
         if text := value(run):
@@ -196,4 +203,6 @@ _SENTENCES: dict[str, Callable[[Sequence[RunPoint]], str]] = {
     FREE_PORTS: _free_ports,
     UNKNOWN_COSTS: _unknown_costs,
 }
-"""Function for each kind that makes its sentence ('' if the cause does not apply), in the order of texts."""
+"""Kind of a cause -> function that makes the sentence on this cause ('' if the cause does not apply). Sentences appear
+in the order of this table.
+"""

@@ -1,7 +1,8 @@
 """Verdicts: the largest of several candidates, with its value, the other candidates, and a text.
 
-All commands and pages use this type, so that they never name a winner without its value. If no single part saves
-enough, several parts together can: `smallest_set` finds the smallest set that does.
+All commands and pages use this type, so that they never name the largest candidate without its value.
+
+If no single candidate saves enough, several together may: `smallest_set` finds the smallest set that saves enough.
 """
 
 import math
@@ -15,13 +16,13 @@ from tilewright.results.text_tables import share_text
 
 Part = TypeVar("Part")
 MOST_SETS = 600
-"""Largest number of sets of one size that are all tried. If there are more sets of a size, only those with all
-necessary parts are tried.
+"""Largest number of sets that `smallest_set` tries for one set size (two parts, three parts, ...). If more sets of this
+size exist, only sets that contain every necessary part are tried.
 """
 
 
 class Rival(NamedTuple):
-    """Candidate of a verdict, with its value."""
+    """Name and value of one of the candidates that a verdict compares."""
 
     name: str
     value: float
@@ -30,13 +31,15 @@ class Rival(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """Largest of several rivals, with its margin."""
+    """Comparison of named values, the rivals: the rival with the largest value wins. Texts show values as shares of the
+    total `whole`.
+    """
 
     question: str
     """Quantity by which the rivals are compared, in words."""
     unit: str
     whole: float
-    """Total of which shares are computed, in the unit of the verdict."""
+    """Total to which shares refer, in the unit of the verdict."""
     rivals: tuple[Rival, ...]
     """Rivals, the largest first. Equal rivals are in the order in which they were given."""
     sign: str = ""
@@ -51,7 +54,9 @@ class Verdict:
         rivals: Mapping[str, float] | Iterable[tuple[str, float]],
         sign: str = "",
     ) -> "Verdict":
-        """Verdict over named numbers, which may be in any order."""
+        """Verdict over `rivals`, which are pairs (name, value) or a table name -> value, in any order. The other
+        arguments become the fields of the same names.
+        """
         pairs = rivals.items() if isinstance(rivals, Mapping) else rivals
         ranked = sorted((Rival(name, value) for name, value in pairs), key=lambda one: -one.value)
         return cls(question, unit, whole, tuple(ranked), sign)
@@ -71,19 +76,19 @@ class Verdict:
 
     @property
     def next(self) -> Rival | None:
-        """Largest rival whose printed share differs from that of the winner. None if no such rival has a share above
-        0.
+        """Rival with the largest share among the rivals whose printed share differs from that of the winner. None if
+        there is none with a share above 0.
         """
         rest = self.rivals[len(self.alike) :]
         return rest[0] if rest and rest[0].value > 0 else None
 
     def share(self, rival: Rival) -> str:
-        """Share of a rival in the whole, as text."""
+        """Text of the share of a rival in the total `whole`, with the sign `sign` in front."""
         return self.sign + share_text(rival.value, self.whole)
 
     @property
     def text(self) -> str:
-        """Text with the winner, its share, and the rivals that are equal to the winner; '' if there is no winner."""
+        """Text with the winner, its share, and all rivals with the same printed share; '' if there is no winner."""
         alike = self.alike
         if not alike:
             return ""
@@ -117,9 +122,13 @@ def smallest_set(
     tried set saves so much.
 
     Among sets of equal size, the set that saves most is returned; among equal savings, the first in the order of the
-    parts. `least` is above 0. All pairs are tried. Larger sets are tried if all parts together save enough. If there
-    are more than `most_sets` sets of a size, only the sets that contain every necessary part are tried. A part is
-    necessary if all other parts together do not save enough.
+    parts. `least` must be above 0.
+
+    Sets are tried size by size, beginning with pairs. Sets of three or more parts are tried only if all parts together
+    save enough. The same holds for pairs if there are more than `most_sets` pairs.
+
+    If there are more than `most_sets` sets of a size, at most `most_sets` of them are tried, and only sets that contain
+    every necessary part. A part is necessary if all other parts together do not save enough.
     """
     known: dict[tuple[Part, ...], float] = {}
 
@@ -153,7 +162,9 @@ def _needed(parts: tuple[Part, ...], saved: Callable[[tuple[Part, ...]], float],
 
 
 def _holding(needed: tuple[int, ...], count: int, size: int, most: int) -> Iterable[tuple[int, ...]]:
-    """Sets of `size` parts that contain all parts in `needed`: at most `most` sets, but always the set of all parts."""
+    """Sets of `size` parts, as ascending indices below `count`. Each set contains all parts in `needed`. At most `most`
+    sets are returned; the set of all parts is always returned if `size` is `count`.
+    """
     others = [place for place in range(count) if place not in needed]
     if len(needed) > size:
         return

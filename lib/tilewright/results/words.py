@@ -1,4 +1,6 @@
-"""Texts of tables and figures: layer names short enough for an axis, and comparisons of a run with its baselines."""
+"""Texts for tables and figures: layer names that are short enough for an axis, and comparisons of a run with its
+baselines.
+"""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -27,7 +29,9 @@ def short_layer_name(name: str, operator_type: str = "", limit: int = MAX_CHARAC
 
 
 _WORTH_TELLING = 0.995
-"""Ratio of baseline to run below which texts report that the run is worse than the baseline."""
+"""Limit for the ratio (value of a baseline / value of the run) in latency or energy. Texts report that the run is worse
+than the baseline if the ratio is below this limit.
+"""
 
 
 def worse_words(baseline: str, speedup: float, energy_ratio: float | None) -> list[str]:
@@ -35,7 +39,7 @@ def worse_words(baseline: str, speedup: float, energy_ratio: float | None) -> li
     baseline.
 
     `speedup` is the latency of the baseline divided by that of the run, and `energy_ratio` is the same ratio of
-    energies. None if not known.
+    energies. Each is None if it is not known.
     """
     ratios = ((speedup, "takes {:.2f} times as long as"), (energy_ratio, "needs {:.2f} times the energy of"))
     return [
@@ -48,8 +52,8 @@ def worse_words(baseline: str, speedup: float, energy_ratio: float | None) -> li
 def short_names(names: Sequence[str], types: Sequence[str] = (), limit: int = MAX_CHARACTERS) -> list[str]:
     """Short names of layers (`short_layer_name`), distinct for different names.
 
-    If two short names would be equal, the part in which the names differ is kept. If that part is too long, a number in
-    order of occurrence is added.
+    If several names would get the same short name, each of them is shortened to the part in which these names differ.
+    If these parts are not distinct either, numbers are appended to the short name.
     """
     kinds = types or [""] * len(names)
     short = {name: short_layer_name(name, kind, limit) for name, kind in zip(names, kinds, strict=True)}
@@ -70,7 +74,7 @@ def short_names(names: Sequence[str], types: Sequence[str] = (), limit: int = MA
 
 
 def _alike(short: Mapping[str, str]) -> dict[str, list[str]]:
-    """Groups of names that have the same short name, by short name. Short names with only one name are left out."""
+    """Short name -> names that share it. Short names with only one name are left out."""
     found: dict[str, list[str]] = {}
     for name, text in short.items():
         found.setdefault(text, []).append(name)
@@ -78,7 +82,7 @@ def _alike(short: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _middles(names: Sequence[str], limit: int) -> list[str]:
-    """Parts of names that show where the names differ, each at most as long as the limit. A part begins a few
+    """Part of each name that shows where the names differ, at most as long as the limit. The part begins a few
     characters before the first difference.
     """
     first, last = min(names), max(names)

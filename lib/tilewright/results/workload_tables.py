@@ -1,8 +1,10 @@
-"""Tables of a parsed network: its layers with their work and tensors, and the share of its work that has costs."""
+"""Tables of a network that was read from a file: the layers with their work and tensors, and the share of the work for
+which the cost model gives costs.
+"""
 
 import pandas
 
-from tilewright.base.errors import Unused
+from tilewright.base.errors import Unused, count_of
 from tilewright.base.harmless import ended_lines
 from tilewright.base.operator_groups import work_counts
 from tilewright.results.text_tables import render, text_table
@@ -23,14 +25,14 @@ IN_PAPER = (
     "input_bits",
     "output_bits",
 )
-"""Columns of the table of layers in a paper."""
+"""Columns of `workload_table` that the table for a paper contains."""
 
 
 def workload_table(workload: Workload) -> pandas.DataFrame:
-    """Table with one row per layer in execution order: sizes, work, and the elements and bits of weights and
+    """Table with a row for each layer in execution order: sizes, work, and the elements and bits of weights and
     activations.
 
-    If a row represents several equal layers, it has the number of these layers, and the sums of their work and data.
+    A row can represent several equal layers; it then has their number, and the sums of their work and data.
     """
     columns = [
         "layer", "operator_type", "origin", "unit", "loop_sizes", "mac_count", "operation_count",
@@ -70,7 +72,8 @@ def workload_text(workload: Workload) -> str:
     macs = sum(row["mac_count"] for row in rows)
     operations = sum(row["operation_count"] for row in rows)
     layers = sum(row.get("repeats", 1) for row in rows)
-    title = f"{workload.name}: {layers:,} layers, {macs:,} MACs, {operations:,} other operations"
+    totals = count_of(layers, "layer"), count_of(macs, "MAC"), count_of(operations, "other operation")
+    title = f"{workload.name}: {', '.join(totals)}"
     known = bool(workload.tensors)
     elements = ("weights\n[elements]", "inputs\n[elements]", "outputs\n[elements]") if known else ()
     table = text_table(title, ("layer", "operator", "loop sizes"), ("MACs", "other\noperations", *elements))
@@ -85,8 +88,8 @@ def workload_text(workload: Workload) -> str:
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """Text for the terminal on the share of the work of a network that has costs, by operator type. Notices are at the
-    end.
+    """Text for the terminal that says, by operator type, which share of the work of a network has costs. Notices are at
+    the end.
     """
     share_is_known = coverage.modelled_mac_share is not None
     numbers = ("nodes", "MACs", "share\nof MACs", "other\noperations", "bytes read\nand written")

@@ -156,7 +156,7 @@ def summarize(records: list[Record], index: list[list[Any]]) -> Summary:
         "mac_count": sum(record["layer"]["mac_count"] for record in placed),
         "operation_count": 0,
         "area_mm2": None,
-        "area_note": "area not given: none for units",
+        "area_note": "area not given for units",
         "latency_breakdown_cycles": {
             part: sum(record["latency_breakdown_cycles"][part] for record in placed)
             for part in records[0]["latency_breakdown_cycles"]

@@ -17,8 +17,8 @@ B = replace(A, run="b", energy_pj=120.0, objective_bound=1150.0)
 def test_a_certain_order() -> None:
     """The bound of the larger one is above the smaller one."""
     text = (
-        "EDP: A is 16.7% below B; this order is certain over the mappings that the bounds of B cover: A is 13.0% below"
-        " the bound of B"
+        "EDP: A is 16.7% below B; this order is certain for all mappings that the lower bound of B covers: A is 13.0%"
+        " below this bound"
     )
     assert order_notice(A, B) == text
     assert order_notice(B, A).startswith("EDP: B is 16.7% below A; this order is certain")
@@ -27,8 +27,8 @@ def test_a_certain_order() -> None:
 def test_an_order_that_mappings_could_turn() -> None:
     """By as much as the bound leaves."""
     assert order_notice(A, replace(B, objective_bound=900.0)) == (
-        "EDP: A is 16.7% below B; mappings of B that were not found could reverse this order: over the mappings that"
-        " the bounds of B cover, B could be smaller by 25.0% at most"
+        "EDP: A is 16.7% below B; mappings of B that the search did not find could reverse this order: over the"
+        " mappings that the lower bound of B covers, B could be up to 25.0% smaller"
     )
 
 

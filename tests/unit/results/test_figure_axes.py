@@ -85,7 +85,8 @@ def has_axis(axis: Axis, figure: Figure) -> bool:
 
 def check(figure: Figure, categories: tuple[str, ...] = (), upper_panels: bool = False) -> None:
     """Two labels at least on each axis, none of them twice; `categories` are the sides with names, of one or more."""
-    FigureCanvasAgg(figure).draw()
+    FigureCanvasAgg(figure)
+    figure.draw_without_rendering()  # the labels are placed, and no dots are painted
     for number, panel in enumerate(figure.axes):
         for axis in (panel.xaxis, panel.yaxis):
             if not has_axis(axis, figure):

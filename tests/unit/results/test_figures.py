@@ -42,9 +42,7 @@ def test_small_bars_have_their_share_in_words(count, make_network):
     layers = layers_in_order(records, summary)
     total = sum(layer.record.energy_pj for layer in layers)
     (legend,) = [
-        one
-        for one in energy_figure(records, summary).legends
-        if one.get_title().get_text() in ("share of the energy", "bars of a layer, share of all")
+        one for one in energy_figure(records, summary).legends if one.get_title().get_text() == "share of the energy"
     ]
     told = {text.get_text().split("  ")[-1].rsplit(", ", 1)[0]: text.get_text() for text in legend.get_texts()}
     for name, index in ((name, index) for index, name in enumerate(layers[0].record.memory_levels["O"])):

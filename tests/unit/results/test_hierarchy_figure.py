@@ -82,7 +82,7 @@ def test_areas_that_are_not_given(core: Core) -> None:
     array = replace(core.operational_array, unit_area_mm2=0.1)
     memories = (*(replace(memory, area_mm2=1.0) for memory in core.memories[:-1]), core.memories[-1])
     assert core_area(replace(core, operational_array=array, memories=memories)).note == ""
-    assert core_area(replace(core, operational_array=array)).note.startswith("area not given: none for rf_128B")
+    assert core_area(replace(core, operational_array=array)).note.startswith("area not given for rf_128B")
     only = Core("flat", array, (core.memories[-1],))
     assert parts_without_area(only) == ("dram",)
 

@@ -258,13 +258,13 @@ def test_sentences(runs: list[Ran]) -> None:
     pair = chosen(runs)[0]
     turns = order_turns(pair[0].ledger, pair[1].ledger)
     *lines, held = turn_lines(turns, by_time=True)
-    assert "hold the mappings" in held
+    assert "hold for unchanged mappings" in held
     assert turn_lines((), by_time=True) == ()
     for one, line in zip(turns, lines, strict=True):
         assert f"{NAMES[1 - one.first]} is" in line
         assert f"above {NAMES[one.first]}" in line
         assert turn_object(one)["measure"] == one.measure
-        assert ("turns the order" in line) or ("would be first with" in line)
+        assert ("reverses the order" in line) or ("would be first with" in line)
 
 
 def test_ranges_of_designs_name_memories_although_they_have_no_names(runs: list[Ran]) -> None:

@@ -41,7 +41,7 @@ def ran(rows: list[list[Any]], script: str, lines: tuple[str, ...] = ()) -> Any:
     columns = [{"key": key, "words": words, "unit": unit, "number": bool(unit)} for key, words, unit in COLUMNS]
     group = {"name": "net", "runs": [row[0] for row in rows], "lines": list(lines)}
     data = {"columns": columns, "rows": rows, "groups": [group], "notes": {"a": "no unit"}}
-    texts = [(FOLDER / name).read_text("utf-8") for name in ("base.js", "charts.js", "overview.js")]
+    texts = [(FOLDER / name).read_text("utf-8") for name in ("base.js", "charts.js", "fronts.js", "overview.js")]
     given = f"const DATA_TEXT = {json.dumps(json.dumps(data))};"
     parts = [given, DOCUMENT, *texts, "const NAMES = new Set(DATA.rows.map((row) => row[0]));", script]
     assert NODE is not None

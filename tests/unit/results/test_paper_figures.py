@@ -167,6 +167,21 @@ def test_a_diagram_that_needs_more_width_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(3, 3), (4, 2)])
+def test_many_panels_fit_a_page_with_their_caption(rows: int, columns: int) -> None:
+    """The text of a page is 7.6 inches high in the LaTeX class article; a caption of two lines needs 0.5 inches."""
+    figure = NotedFigure(figsize=(3 * columns, 2.2 * rows))
+    for place in range(rows * columns):
+        axes = figure.add_subplot(rows, columns, place + 1)
+        axes.plot([0, 1, 2], [3 * place, 1, 2])
+        axes.set_xlabel("word [bits]")
+        axes.set_ylabel("energy [µJ]")
+    figure.note("title", ())
+    fit_to_sheet(figure, COLUMN_INCHES)
+    assert figure.get_size_inches()[1] <= 7.6 - 0.5
+    _check_page(figure, COLUMN_INCHES, "panels")
+
+
 def test_a_width_that_does_not_exist() -> None:
     """From Python, too."""
     with pytest.raises(InputError, match="column, page"), drawn_for("colum"):  # type: ignore[arg-type]
@@ -267,3 +282,11 @@ def test_large_numbers_keep_the_unit_of_their_axis(scale: str, unit: float) -> N
         value = float(number.rstrip("·") or 1) * 10.0 ** int(exponent.translate(digits) or 0)
         assert value * factor * unit == pytest.approx(place)
         assert "e" not in text
+
+
+def test_names_begin_no_line_of_a_caption() -> None:
+    """Newlines and control characters of a title or a line are escapes that are seen."""
+    figure = NotedFigure()
+    figure.note("run a\nforged", ["core b\x1b\r\nforged", ""])
+    assert figure.caption_title == "run a\\nforged"
+    assert figure.caption_lines == ("core b\\x1b\\r\\nforged",)

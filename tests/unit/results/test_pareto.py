@@ -146,7 +146,7 @@ def test_where_data_are_between_layers_is_said_and_not_mixed() -> None:
     kept = ["kept below: 18 of 21", "kept below: 0 of 21"]
     assert pareto_table(groups)["between_layers"].tolist() == [*kept, "top memory", "top memory"]
     assert groups[0].warning == ""
-    assert groups[1].warning.startswith("exploit_data_locality is off, though c would hold data between layers")
+    assert groups[1].warning.startswith("exploit_data_locality is off, but with it c would keep data between layers")
     text = pareto_text(groups)
     assert "assumed: every layer begins and ends in the top memory\n" in text
     assert groups[1].warning in text
@@ -285,7 +285,7 @@ def test_summary_and_comparison_tell_the_same_area(tmp_path: Path) -> None:
         (row,) = pandas.read_csv(tmp_path / name).to_dict("records")
         assert pandas.isna(row["area_mm2"])
         said.append(row["area_note"])
-    assert said == ["area not given: none for register"] * 2
+    assert said == ["area not given for register"] * 2
     assert [record.area_mm2 for record in read_records(output)] == [None, None]
 
 

@@ -1,10 +1,13 @@
 """Best and second of a ranking, and the sentences on what would turn their order."""
 
+import re
 from dataclasses import replace
 
 import pytest
+from tilewright.cli.verb import command_of
 from tilewright.cost.ledger import ACCESSES
 from tilewright.hardware.array_model import MAC
+from tilewright.results.order_turn import HELD
 from tilewright.results.pareto import ComparableRuns, compare
 from tilewright.results.part_costs import HardwareCosts, MemoryPart
 from tilewright.results.ranking_turns import COVERS, best_two, with_order_lines
@@ -58,6 +61,14 @@ def test_best_and_second_of_each_measure() -> None:
     assert "at least 2.01 times the clock of B relative to that of A" in latency
     assert edp.startswith("best (A: bb) and second (B: a): EDP in cycles: B is 66.7% above A")
     assert covers == COVERS
+
+
+def test_sentences_name_options_that_compare_has() -> None:
+    """Sentences on what a ranking leaves out name options of one command, which has them."""
+    options = {one for parameter in command_of("tilewright.cli.compare").params for one in parameter.opts}
+    for text in (COVERS, HELD):
+        named = set(re.findall(r"--[a-z-]+", text))
+        assert {"--search-again", "--batches", "--sizes"} <= named <= options
 
 
 def test_ranking_by_time_if_clocks_differ() -> None:

@@ -1,67 +1,60 @@
-"""The export of mappings as a mapping file."""
+"""Mappings of a run on other cores: less work for the same latency, and figures of the corrected model."""
 
-import copy
+from dataclasses import replace
 
 import pytest
-import yaml
-from tilewright.base.errors import InputError
-from tilewright.cost.record import record_of_row
-from tilewright.mapping.yaml_reader import read_mapping
-from tilewright.results.recorded_mappings import mapping_entries, mapping_yaml
+import tilewright
+from tilewright.hardware.core import Core
+from tilewright.hardware.source import parse_accelerator
+from tilewright.results.port_limits import port_names, with_wider_ports
+from tilewright.results.recorded_mappings import RecordedMapping, recorded_mappings
+from tilewright.search.evaluate import corrected_figures, prepare
+from tilewright.search.options import SearchOptions
+from tilewright.workload.source import parse_workload
+
+from tests.unit.main_stage.conftest import files
+
+MODELS = ("corrected", "zigzag-3.9.1", "zigzag-3.9.1+exact_window_sizes")
 
 
-def test_reads_back_to_the_same_mapping(record, tmp_path):
-    """The mapping reader gives the spatial mapping, links and complete ordering of the record, in the same order."""
-    record["spatial_mapping"] = {"D2": {"OX": 2, "C": 16}, "D1": {"K": 32}}
-    file = tmp_path / "mapping.yaml"
-    file.write_text(mapping_yaml([record_of_row(record)]))
-    entry = read_mapping(file).entries[0]
-    assert entry.name == "/conv1/Conv"
-    assert entry.spatial_mapping == (("D2", (("OX", 2), ("C", 16))), ("D1", (("K", 32),)))
-    assert entry.memory_operand_links == tuple(record["memory_operand_links"].items())
-    assert [[loop.dimension, loop.size] for loop in entry.temporal_ordering] == record["loop_order"]
-
-
-def test_every_layer_of_the_network_has_an_entry_and_there_is_a_default(make_network):
-    """Layers that share a problem share the mapping, each under its own name."""
-    records, _ = make_network(14)
-    entries = {entry["name"]: entry for entry in mapping_entries(records)}
-    assert len(entries) == 15
-    assert "default" in entries
-    one, other = (entries[f"/layer{i}/layer{i}.0/conv{i}/Conv"] for i in (0, 12))
-    assert {**one, "name": ""} == {**other, "name": ""}
-
-
-def test_unused_array_dimensions_stay_unused(record):
-    """Array dimensions that the mapping leaves out are written empty, so that no generator fills them."""
-    entries = mapping_entries([record_of_row(record)], ("D1", "D2", "D3"))
-    assert entries[0]["spatial_mapping"]["D3"] == []
-    assert read_mapping(yaml.safe_load(mapping_yaml([record_of_row(record)], ("D1", "D2", "D3")))).entries[
-        0
-    ].spatial_mapping[2] == (
-        "D3",
-        (),
+def mappings(model: str) -> tuple[Core, tuple[RecordedMapping, ...]]:
+    """Core and mappings of a run of a small network."""
+    given = files()
+    run = tilewright.map(
+        given["workload"], given["accelerator"], given["mapping"], preset="zigzag", lpf_limit=3, model=model
     )
+    core = parse_accelerator(given["accelerator"]).cores[0]
+    return core, recorded_mappings(run.records, core, parse_workload(given["workload"], model))
 
 
-def test_loops_of_size_one_are_left_out(record):
-    """A layer without loops has an empty ordering, which is complete."""
-    record["loop_order"] = [["B", 1]]
-    assert mapping_entries([record_of_row(record)])[0]["temporal_ordering"] == []
+@pytest.mark.parametrize("model", MODELS)
+def test_the_latency_alone_is_that_of_the_record(model: str) -> None:
+    """Latencies agree on the core of the run, with a wider port, and on a core on which the mapping does not fit."""
+    core, found = mappings(model)
+    smaller = replace(core, memories=tuple(replace(memory, size_bits=8) for memory in core.memories))
+    wider = [with_wider_ports(core, (port,)) for port in port_names(core)]
+    differs = 0
+    for mapping in found:
+        for changed in (core, *wider):
+            assert mapping.latency_cycles_on(changed) == mapping.on(changed).latency_cycles
+            differs += mapping.latency_cycles_on(changed) != mapping.record.latency_cycles
+        refusals = []
+        for evaluated in (mapping.on, mapping.latency_cycles_on):
+            with pytest.raises(tilewright.MappingError) as refused:
+                evaluated(smaller)
+            refusals.append(str(refused.value))
+        assert refusals[0] == refusals[1]
+    assert differs
 
 
-def test_names_that_yaml_would_change_survive(record):
-    """Layer names that look like numbers, booleans or YAML syntax read back as they are."""
-    for name in ("yes", "12", "a: b", "- x", "täil", "#1", "default"):
-        record["layer"]["name"], record["layer_names"] = name, [name]
-        names = [entry["name"] for entry in yaml.safe_load(mapping_yaml([record_of_row(record)]))]
-        assert names == list(dict.fromkeys([name, "default"]))
-
-
-def test_two_layers_of_one_name_with_different_mappings_are_refused(record):
-    """A mapping file cannot tell them apart; equal ones are no problem."""
-    other = copy.deepcopy(record)
-    assert len(mapping_entries([record_of_row(record), record_of_row(other)])) == 2
-    other["loop_order"].reverse()
-    with pytest.raises(InputError, match="/conv1/Conv"):
-        mapping_entries([record_of_row(record), record_of_row(other)])
+@pytest.mark.parametrize("model", MODELS)
+def test_corrected_figures_of_a_record(model: str) -> None:
+    """Figures are those of the mapping under the corrected model, whether or not that is the model of the run."""
+    core, found = mappings(model)
+    for mapping in found:
+        record = mapping.record
+        unrolling = tuple((side, tuple(factors.items())) for side, factors in record.spatial_mapping.items())
+        links = tuple(record.memory_operand_links.items())
+        prepared = prepare(mapping.layer, core, links, unrolling, SearchOptions(model=model))
+        assert record.corrected == corrected_figures(prepared, record.loop_order)
+        assert (record.corrected == (record.energy_pj, record.latency_cycles)) or model != "corrected"

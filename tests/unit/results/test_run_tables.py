@@ -35,7 +35,7 @@ def multi_summary(**changes: Any) -> dict[str, Any]:
         "gap_latency": 0.1,
         "gap_energy": 0.5,
         "area_mm2": None,
-        "area_note": "area not given: none for left: units",
+        "area_note": "area not given for left: units",
         "baselines": [
             {"name": "single_core", "core": 1, "core_name": "right", **baseline},
             {"name": "layer_by_layer", "core": None, "core_name": None, **baseline},
@@ -121,7 +121,7 @@ def test_both_flows_tell_areas_and_states() -> None:
     assert list(table["state"]) == ["done", "done"]
     assert table["area_mm2"].tolist()[0] == 2.5
     assert pandas.isna(table["area_mm2"].tolist()[1])
-    assert list(table["area_note"]) == ["", "area not given: none for left: units"]
+    assert list(table["area_note"]) == ["", "area not given for left: units"]
 
 
 def test_unfinished_runs_have_a_row_without_figures(tmp_path: Path) -> None:

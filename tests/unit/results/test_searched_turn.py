@@ -79,8 +79,8 @@ def test_an_order_that_no_factor_turns() -> None:
     assert (found.factor, found.is_turned, found.not_turned) == (0.8, False, 0.8)
     assert found.difference == pytest.approx(0.18)
     assert searched_lines((found,))[0] == (
-        "searched again, EDP: at 0.8 times the energy of dram in A (6.4 pJ/b), the end of its range, B is still 18.0%"
-        " above A"
+        "searched again, EDP: B is still 18.0% above A with 0.8 times the energy of dram in A (6.4 pJ/b), the end of"
+        " its range"
     )
 
 
@@ -98,7 +98,7 @@ def test_an_order_that_new_searches_turn_without_a_change() -> None:
     """Runs of another version; nothing can be said of the number."""
     start = Turn(number(), 1.5)
     found = searched_turn(order(start), start, lambda _: -0.05)
-    assert "without any change B is already 5.0% below A" in searched_lines((found,))[0]
+    assert "without any change, B is already 5.0% below A" in searched_lines((found,))[0]
     assert searched_object(found)["not_turned_at_factor"] is None
 
 
@@ -107,8 +107,8 @@ def test_sentences() -> None:
     found = SearchedTurn("energy", 1, number(), 0.744, -0.001, 0.75)
     line, covers = searched_lines((found,))
     assert line == (
-        "searched again, energy: A is first with at most 0.744 times the energy of dram in A (5.952 pJ/b); not yet at"
-        " 0.75 times"
+        "searched again, energy: A is below B with at most 0.744 times the energy of dram in A (5.952 pJ/b);"
+        " with 0.75 times, A is not below B"
     )
     assert "mappings of A and B were searched" in covers
     assert "no search was needed" in searched_lines(())[0]

@@ -107,21 +107,25 @@ def mapped(**options: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize(("allocation", "searched"), [("free", "every choice"), ("greedy", "as in the reference")])
+@pytest.mark.parametrize(("allocation", "searched"), [("free", "every choice"), ("greedy", "as in ZigZag")])
 def test_tables_say_what_a_proof_covers(allocation: str, searched: str) -> None:
     """One sentence has the spatial mappings and what was searched for each: in both tables and for the terminal."""
     found = mapped(temporal_mapping_search_engine="exact", allocation=allocation)
     layers, runs = layer_table(found.records, found.summary), runs_table({"r": found.summary}, {})
     text = runs["proof_covers"][0]
-    assert text.startswith(f"{found.records[0].search['covers']}, and for each every loop order that it allows")
+    assert text.startswith(f"{found.records[0].search['covers']}, with every loop order that the mapping file allows")
     assert searched in text
     assert layers["proof_covers"].tolist() == [text, text]
     assert (layers["proven"].tolist(), runs["proven_problems"].tolist()) == ([True, True], [2])
     assert (layers["gap"].tolist(), runs["largest_gap"].tolist()) == ([0.0, 0.0], [0.0])
     line, of_run = proof_lines(found.summary)
-    assert line == f"optimum proven for 2 of 2 distinct layers, largest gap 0.00%, over {text}"
+    assert line == (
+        "optimal mapping proven for 2 of 2 distinct layers, largest gap 0.00% of the latency of a layer; the proofs"
+        f" cover {text}"
+    )
     assert (
-        of_run == "latency of the network: no mappings have less, over the mappings that the bounds of its layers cover"
+        of_run
+        == "latency of the network: no other mappings give less, among the mappings that the proofs of its layers cover"
     )
     assert runs["objective_gap"].tolist() == [0.0]
     assert runs["objective_lower_bound"][0] == pytest.approx(found.summary["latency_cycles"], rel=1e-8)
@@ -149,10 +153,11 @@ def test_every_kind_of_proof_of_a_run_is_told() -> None:
     }
     texts = [covered_text(covers, "free") for covers in proof["covers"]]
     assert run_proof({"certificate": proof})["proof_covers"] == "; ".join(texts)
-    first, *others = proof_lines({"certificate": proof})
+    first, *others = proof_lines({"certificate": proof, "objective": "EDP"})
     assert (
         first
-        == "optimum proven for 1 of 2 distinct layers, largest gap 25.00%, each over the mappings that its proof covers"
+        == "optimal mapping proven for 1 of 2 distinct layers, largest gap 25.00% of the EDP of a layer; the proofs"
+        " cover different mappings for different layers (2 sets)"
     )
     assert others == [f"a proof covers {text}" for text in texts]
     del proof["allocations"]
@@ -162,7 +167,7 @@ def test_every_kind_of_proof_of_a_run_is_told() -> None:
 def test_the_columns_are_documented() -> None:
     """docs/artifacts.md names them all."""
     page = (PROJECT / "docs" / "artifacts.md").read_text()
-    told = page.split("Tables then have further columns:")[1].split("\n\n")[0]
+    told = page.split("tables have further columns:")[1].split("\n\n")[0]
     search: dict[str, Any] = {"proven": True, "gap": 0.0, "covers": GIVEN, "allocation": "free"}
     proof = {"proven": 1, "of": 1, "largest_gap": 0.0, "covers": [GIVEN], "allocations": ["free"]}
     for column in (*layer_proof(search), *run_proof({"certificate": proof})):

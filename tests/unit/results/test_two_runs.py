@@ -127,7 +127,7 @@ def test_other_networks_are_refused(changed: dict[str, Any], reason: str) -> Non
 def test_a_network_may_have_another_name() -> None:
     """Where the digest is the same."""
     (order,) = compared({"workload": "copy"}).notices
-    assert order.endswith("its search gives no lower bound")
+    assert order.endswith("the search of B gives no lower bound")
 
 
 @pytest.mark.parametrize(
@@ -139,10 +139,11 @@ def test_a_network_may_have_another_name() -> None:
         (
             {"model": "zigzag-3.9.1", "workload_digest": "2"},
             {},
-            "the models read the network differently, or one run has only a part: some layers are in one run only",
+            "some layers are in one run only: the models read the network in different ways, or one run has only"
+            " a part",
         ),
         ({"workload_digest": "", "model": ""}, {}, "only the equal names suggest that both runs have the same network"),
-        ({"could_keep": True}, {}, "exploit_data_locality is off, though b would hold data between layers"),
+        ({"could_keep": True}, {}, "exploit_data_locality is off, but with it b would keep data between layers"),
         ({"is_of_several_cores": True}, {}, "data that move between cores belong to no layer"),
     ],
 )

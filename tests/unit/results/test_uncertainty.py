@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilewright.results.pareto import RunPoint, compare, pareto_table
+from tilewright.results.two_runs import less_energy_text
 from tilewright.results.uncertainty import (
+    SAMPLES,
     CostPart,
     UncertainRun,
     cost_parts,
     energy_range_pj,
     front_probabilities,
-    less_energy_probability,
+    less_energy_counts,
 )
 
 
@@ -25,18 +27,46 @@ def run(energy: float, latency: float, area: float | None, *parts: CostPart) -> 
 def test_one_law_moves_all_its_users_together() -> None:
     """Half as many accesses of the same DRAM are less energy, whatever a bit costs."""
     much, little = CostPart("dram", "dram x", 90.0, 0.0, 0.5, 2.0), CostPart("dram", "dram x", 45.0, 0.0, 0.5, 2.0)
-    assert less_energy_probability(run(50, 1, None, little), run(100, 1, None, much)) == 1.0
-    assert less_energy_probability(run(50, 1, None, little), run(50, 1, None, little)) == 0.5
+    assert less_energy_counts(run(50, 1, None, little), run(100, 1, None, much)) == (SAMPLES, 0)
+    assert less_energy_counts(run(50, 1, None, little), run(50, 1, None, little)) == (0, SAMPLES)
 
 
 def test_two_laws_are_independent() -> None:
     """Factors are uniform in their logarithm: against a fixed 40, of 0.5 to 2 times 40 half are less."""
     part = CostPart("m", "law", 40.0, 0.0, 0.5, 2.0)
-    assert less_energy_probability(run(40, 1, None, part), run(40, 1, None)) == pytest.approx(0.5, abs=0.01)
+    assert _less_share(run(40, 1, None, part), run(40, 1, None)) == pytest.approx(0.5, abs=0.01)
     # 30 f < 40 for f below 4/3: log(4/3 / 0.5) / log(4)
     expected = np.log(4 / 3 / 0.5) / np.log(4)
     other = CostPart("m", "law", 30.0, 0.0, 0.5, 2.0)
-    assert less_energy_probability(run(30, 1, None, other), run(40, 1, None)) == pytest.approx(expected, abs=0.01)
+    assert _less_share(run(30, 1, None, other), run(40, 1, None)) == pytest.approx(expected, abs=0.01)
+
+
+def _less_share(a: UncertainRun, b: UncertainRun) -> float:
+    less, same = less_energy_counts(a, b)
+    assert not same
+    return less / SAMPLES
+
+
+@pytest.mark.parametrize(
+    ("factor", "said"),
+    [
+        (1.0, "A and B need the same energy in all of 100,000 samples"),
+        (1.5, "A needs less energy than B in 100.0% of 100,000 samples"),
+        (0.5, "A needs less energy than B in 0.0% of 100,000 samples"),
+    ],
+)
+def test_the_sentence_says_whether_two_runs_tie(factor: float, said: str) -> None:
+    """A run never needs less energy than an equal run."""
+    part, other = (CostPart("dram", "dram x", energy, 0.0, 0.5, 2.0) for energy in (40.0, 40.0 * factor))
+    assert said in less_energy_text(run(40, 1, None, part), run(40 * factor, 1, None, other))
+
+
+def test_a_rounded_share_is_never_all_samples() -> None:
+    """Only every sample is 100.0 %, and only no sample is 0.0 %."""
+    part = CostPart("m", "law", 40.0, 0.0, 0.5, 2.0)
+    texts = [less_energy_text(run(40, 1, None, part), run(energy, 1, None)) for energy in (20.002, 30, 79.99)]
+    assert "less than 0.1% of" in texts[0]
+    assert "more than 99.9% of" in texts[2]
 
 
 @settings(max_examples=10, deadline=None)

@@ -73,7 +73,7 @@ def test_runs_of_several_models_are_ranked_apart() -> None:
         ),
         (
             OFF_CHIP_ENERGY,
-            "the energy of a bit of the off-chip memory differs: a: dram 8 pJ/b; b: dram 4 (read) and 8 (write) pJ/b",
+            "the energy per bit of the off-chip memory differs: a: dram 8 pJ/b; b: dram 4 (read) and 8 (write) pJ/b",
             {"costs": replace(COSTS, memories=(SRAM, replace(DRAM, read_energy_pj=256.0)))},
         ),
         (
@@ -94,7 +94,8 @@ def test_runs_of_several_models_are_ranked_apart() -> None:
         ),
         (
             UNKNOWN_COSTS,
-            "energies of parts and their sources are not compared for b: their hardware is not known",
+            "the hardware of b is not known, so energies of MACs and memories, and the sources"
+            " of these energies, are not compared",
             {"costs": None},
         ),
     ],

@@ -75,7 +75,7 @@ def test_network_of_layers_alone() -> None:
     """A network without tensors has no columns for them."""
     layer = Layer("a", "Conv", (("O", ("K",)), ("I", ("K",))), (("K", 3),), (), (("I", 8), ("O", 8)))
     text = workload_text(Workload("n", (WorkloadNode(0, "a", "Conv", layer),)))
-    assert "1 layers, 3 MACs" in text
+    assert "1 layer, 3 MACs" in text
     assert "elements" not in text
 
 

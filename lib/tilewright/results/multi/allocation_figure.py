@@ -38,12 +38,16 @@ FRONT_COLUMNS = {LATENCY_CYCLES: int, ENERGY_PJ: float, "is_chosen": lambda text
 
 
 def read_generations(path: Path) -> list[JsonObject]:
-    """Rows of generations.csv: generation, best latency and best energy so far. Raises ArtifactError."""
+    """Rows of generations.csv: generation, best latency and best energy so far. Raises ArtifactError if the file is not
+    such a table.
+    """
     return _read_rows(path, GENERATION_COLUMNS)
 
 
 def read_front(path: Path) -> list[JsonObject]:
-    """Rows of pareto.csv: latency, energy, whether the row is the chosen allocation. Raises ArtifactError."""
+    """Rows of pareto.csv: latency, energy, and true if the row is the chosen allocation. Raises ArtifactError if the
+    file is not such a table.
+    """
     return _read_rows(path, FRONT_COLUMNS)
 
 
@@ -141,8 +145,8 @@ def _draw_front(panel: Axes, front: Sequence[Row]) -> None:
 
 
 def _room(axes: Axes, values: Sequence[float]) -> None:
-    """Set the range of an axis to the range of the values, with a margin above. The range is not empty even if all
-    values are equal.
+    """Set the range of an axis to the range of the values, with a margin below and above. If all values are equal, the
+    axis still gets a range.
     """
     least, most = min(values, default=0.0), max(values, default=1.0)
     span = max(most - least, 0.02 * abs(most), 1e-9)
@@ -158,7 +162,7 @@ def _read_rows(path: Path, columns: Mapping[str, Any]) -> list[JsonObject]:
             rows = [{name: convert(row[name]) for name, convert in columns.items()} for row in reader]
     except (KeyError, ValueError, TypeError, AttributeError, csv.Error) as error:
         wanted = ", ".join(columns)
-        raise ArtifactError([Problem("cannot be read as a table of the search", str(path), allowed=wanted)]) from error
+        raise ArtifactError([Problem("is not a table of evaluated allocations", str(path), allowed=wanted)]) from error
     if any(not math.isfinite(value) for row in rows for value in row.values()):
         raise ArtifactError([Problem("has numbers that are not finite", str(path))])
     return rows

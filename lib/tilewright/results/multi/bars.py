@@ -1,7 +1,9 @@
 """Bars of a schedule in rows, for figures, the interactive page and the trace.
 
-Bars and rows have readable names. A row is a core, or a link that carries data. Transfers share links, so bars of a
-link can overlap in time. Therefore each bar is in the first free *lane* of its row.
+Bars and rows have readable names.
+
+A row is a core, or a link that carries data. Transfers share links, so bars of a link can overlap in time. Therefore a
+row is divided into *lanes* without overlaps, and each bar is in the first lane that is free.
 """
 
 import heapq
@@ -32,14 +34,18 @@ WEIGHTS, OFF_CHIP_ACTIVATIONS, BETWEEN_CORES, EVICTIONS, OUTPUTS, STREAMS = rang
 
 @dataclass(frozen=True, eq=False)
 class TileRanges:
-    """Range of indices that each CN covers in the loop dimensions in which its layer is cut."""
+    """Index ranges of each CN in the loop dimensions in which its layer is cut."""
 
     dimensions: tuple[tuple[str, ...], ...]
-    """[layer] Dimensions in which the layer is cut."""
+    """Dimensions in which the layer is cut (one entry for each layer)."""
     starts: tuple[Integers, ...]
-    """[cut dimension][cn] First index of the CN in this dimension; 0 if the layer has fewer cut dimensions."""
+    """First index of each CN in the cut dimensions of its layer. The array with index k is for the k-th cut dimension
+    and has one entry for each CN. The entry is 0 if the layer of the CN has fewer cut dimensions.
+    """
     ends: tuple[Integers, ...]
-    """[cut dimension][cn] Index after the last index of the CN in this dimension."""
+    """Index after the last index of each CN in the cut dimensions of its layer. The array with index k is for the k-th
+    cut dimension and has one entry for each CN. The entry is 0 if the layer of the CN has fewer cut dimensions.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +54,7 @@ class ScheduleView:
 
     artifact: ScheduleArtifact
     tiles: TileRanges | None = None
-    """Ranges of the CNs; None if the CN graph is not given."""
+    """Index ranges of the tiles of the CNs; None if the CN graph is not given."""
 
     @property
     def schedule(self) -> Schedule:
@@ -62,12 +68,12 @@ class ScheduleView:
 
     @property
     def names(self) -> SystemNames:
-        """Names of layers, cores, memories and links, each by its number."""
+        """Names of layers, cores, memories and links, each at its index."""
         return self.artifact.names
 
     @property
     def node_layer(self) -> Integers:
-        """[cn] Layer of the CN. Layers ascend."""
+        """Index of the layer to which the CN belongs (one entry for each CN), in ascending order."""
         return self.artifact.graph.layer
 
     @property
@@ -77,12 +83,14 @@ class ScheduleView:
 
     @cached_property
     def first_node(self) -> Integers:
-        """[layer + 1] Number of the first CN of each layer; the last entry is the number of all CNs."""
+        """Index of the first CN of each layer, as an array of shape (layers + 1,). The last entry is the number of all
+        CNs.
+        """
         return np.searchsorted(self.node_layer, np.arange(len(self.names.layer_names) + 1))
 
     def link_label(self, link: int) -> str:
-        """Text for a link: its name. A port of the off-chip memory has only a core number as its name, so the text adds
-        "(off-chip)".
+        """Text for a link: its name. The name of a port of the off-chip memory is only a core number, so "(off-chip)"
+        is added.
         """
         name = self.names.link_names[link]
         return f"{name} (off-chip)" if self.names.link_kinds[link] == OFFCHIP_PORT else name
@@ -94,14 +102,16 @@ class ScheduleView:
 
     @cached_property
     def edges(self) -> tuple[Integers, Integers, Integers]:
-        """(source, target, bits) of the pairs of CNs between which data flow, sorted by target, then by source."""
+        """Data flow between CNs, as three arrays of equal length: source CN, target CN, bits. Each entry is for a pair
+        of CNs. The entries are sorted by target, then by source.
+        """
         source, target, bits = self.artifact.edges
         order = np.lexsort((source, target))
         return source[order], target[order], bits[order]
 
     @cached_property
     def transfer_category(self) -> Integers:
-        """[transfer] Index of the cause of the transfer in CATEGORIES."""
+        """Index in CATEGORIES of the cause of each transfer, as an array of shape (transfers,)."""
         moves = self.schedule.transfers
         kind = np.array([WEIGHTS if kind == WEIGHT else OFF_CHIP_ACTIVATIONS for kind in self.names.tensor_kinds])
         fetched = kind[self.artifact.piece_tensor[moves["piece"]]] if len(moves) else np.zeros(0, np.int64)
@@ -112,7 +122,7 @@ class ScheduleView:
 
 
 def tile_ranges(graph: CnGraph) -> TileRanges:
-    """Ranges of all CNs of a graph."""
+    """Index ranges of all CNs of a graph, in the dimensions in which their layers are cut."""
     cut = tuple(layer.grid.tiled_dimensions for layer in graph.layers)
     places = max(map(len, cut), default=0)
     starts = tuple(np.zeros(graph.cn_count, np.int64) for _ in range(places))
@@ -126,7 +136,7 @@ def tile_ranges(graph: CnGraph) -> TileRanges:
 
 CORE, LINK, NO_LINK = "core", "link", "no link"
 NODE_BAR, TRANSFER_BAR, STREAM_BAR = range(3)
-"""Kinds of bars. The kind says whether the item of a bar is a CN, a transfer or a stream."""
+"""Kinds of bars: the bar shows a CN, a transfer or a stream."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +145,9 @@ class Row:
 
     name: str
     kind: str
-    """Kind of the row: CORE, LINK, or NO_LINK. NO_LINK is the row of transfers between memories without a link."""
+    """Kind of the row: CORE, LINK, or NO_LINK. The row NO_LINK has the transfers between memories that no link
+    connects.
+    """
     index: int
     """Number of the core or of the link; -1 for NO_LINK."""
     lanes: int
@@ -150,21 +162,23 @@ class ScheduleTable:
 
     rows: tuple[Row, ...]
     row: Integers
-    """[bar] Row of the bar."""
+    """Row of the bar (one entry for each bar)."""
     lane: Integers
-    """[bar] Lane of the bar in its row."""
+    """Lane of the bar in its row (one entry for each bar)."""
     start_cycles: Integers
-    """[bar] Start, in cycles."""
+    """Start, in cycles (one entry for each bar)."""
     end_cycles: Integers
-    """[bar] End, in cycles."""
+    """End, in cycles (one entry for each bar)."""
     kind: Integers
-    """[bar] Kind of the bar: NODE_BAR, TRANSFER_BAR or STREAM_BAR."""
+    """Kind of the bar (one entry for each bar): NODE_BAR, TRANSFER_BAR or STREAM_BAR."""
     item: Integers
-    """[bar] Number of the CN, of the transfer, or of the stream record."""
+    """Index of the CN, of the transfer, or of the row in `Schedule.streams` that the bar shows (one entry for each
+    bar).
+    """
     layer: Integers
-    """[bar] Layer of the CN or of the data; -1 if the data have no layer."""
+    """Layer of the CN or of the data (one entry for each bar); -1 if the data have no layer."""
     category: Integers
-    """[bar] Index of the cause of the data movement in `CATEGORIES`; -1 for CNs."""
+    """Index in `CATEGORIES` of the cause of the data movement, as an array of shape (bars,); -1 for bars of CNs."""
     latency_cycles: int
 
     @property
@@ -187,12 +201,14 @@ class ScheduleTable:
 
 
 def schedule_table(view: ScheduleView) -> ScheduleTable:
-    """All bars of a schedule: one for each CN, one for each transfer on each link that it uses, and those of all
-    streams.
+    """Bars of a schedule: one bar for each CN, one for each transfer on each link that it uses, one for each transfer
+    over a path without links, and one for each row of `Schedule.streams`.
 
     A broadcast has one main transfer; its other transfers only receive. A receiving transfer has bars only on links
-    that the main transfer does not use. The rows are: the cores except the off-chip core, the links in use, and one row
-    for all transfers over paths without links.
+    that the main transfer does not use.
+
+    The rows are the cores except the off-chip core, then the links in use, then one row for all transfers over paths
+    without links.
     """
     bars = _all_bars(view)
     key, start, end = bars["key"], bars["start_cycles"], bars["end_cycles"]
@@ -213,9 +229,10 @@ def schedule_table(view: ScheduleView) -> ScheduleTable:
 
 
 def _all_bars(view: ScheduleView) -> dict[str, Integers]:
-    """Columns of all bars except row and lane.
+    """Name of a column -> array with one entry for each bar, for all columns of the bars except row and lane.
 
-    The column `key` numbers the rows: first the cores, then the links, then one number for transfers without a link.
+    The column `key` has a number for the row of the bar: the index of a core; the number of cores plus the index of a
+    link; or, for transfers without a link, the number of cores plus the number of links.
     """
     schedule, system = view.schedule, view.system
     moves, streams, cores = schedule.transfers, schedule.streams, system.core_count
@@ -237,7 +254,9 @@ def _all_bars(view: ScheduleView) -> dict[str, Integers]:
 
 
 def lanes_of(starts: Integers, ends: Integers) -> Integers:
-    """Number of the first free lane for each bar. The bars are sorted by start."""
+    """Number of the lane of each bar: the first lane that is free at the start of the bar. The bars must be sorted by
+    start.
+    """
     lanes = np.zeros(len(starts), np.int64)
     if len(starts) < 2 or bool(np.all(starts[1:] >= np.maximum.accumulate(ends)[:-1])):
         return lanes
@@ -257,7 +276,7 @@ def lanes_of(starts: Integers, ends: Integers) -> Integers:
 
 
 def busy_cycles(starts: Integers, ends: Integers) -> int:
-    """Cycles in which at least one bar is active. The bars are sorted by start."""
+    """Number of cycles in which at least one bar is active. The bars must be sorted by start."""
     if not len(starts):
         return 0
     longest = np.maximum.accumulate(ends)
@@ -266,8 +285,8 @@ def busy_cycles(starts: Integers, ends: Integers) -> int:
 
 
 def listeners(view: ScheduleView) -> dict[int, list[int]]:
-    """Transfers that only receive the broadcast of another transfer of the same piece of data, by the broadcasting
-    transfer.
+    """Index of the main transfer of a broadcast -> indices of the other transfers of this broadcast. The main transfer
+    moves the data; the other transfers only receive them.
     """
     moves, cores = view.schedule.transfers, view.system.core_count
     listening = np.flatnonzero(moves["broadcast_of"] >= 0)
@@ -284,7 +303,7 @@ def listeners(view: ScheduleView) -> dict[int, list[int]]:
 
 
 def _without_link(view: ScheduleView) -> Integers:
-    """Numbers of the transfers whose path has no links."""
+    """Indices of the transfers whose path has no links."""
     moves, system = view.schedule.transfers, view.system
     pair = moves["source_core"] * system.core_count + moves["target_core"]
     return np.flatnonzero(system.path_start[pair + 1] == system.path_start[pair])

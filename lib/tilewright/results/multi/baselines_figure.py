@@ -1,4 +1,6 @@
-"""Figure that compares a run with its baselines: latency, energy and EDP as bars with numbers, and the lower bounds."""
+"""Figure that compares a run with its baselines: bars with numbers for latency, energy and EDP, and the lower
+bounds.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +39,7 @@ class BaselineRow:
     latency_cycles: int
     energy_pj: float
     gap: float | None
-    """Gap of the latency to its lower bound, as a share of the latency; None if not known."""
+    """Gap between the latency and its lower bound, as a share of the latency; None if not known."""
 
     @property
     def edp(self) -> float:
@@ -56,8 +58,9 @@ def baseline_rows(summary: Summary) -> list[BaselineRow]:
 
 
 def baselines_figure(summary: Summary) -> Figure:
-    """Figure with a row for each schedule and columns for latency, energy and EDP. Each cell has the value and its
-    ratio to the value of this run.
+    """Figure with a row for each schedule (this run and its baselines) and columns for latency, energy and EDP. Each
+    cell has the value of the schedule. For a baseline, the cell also has the ratio of this value to the value of this
+    run.
     """
     rows = baseline_rows(summary)
     bound = summary.get("lower_bound") or {}
@@ -87,19 +90,19 @@ def baselines_figure(summary: Summary) -> Figure:
 
 
 def reported_baselines(run: ReportedSchedule) -> Figure:
-    """Figure of a run beside its baselines, for the report of the run."""
+    """Figure that compares a run with its baselines, for the report of the run."""
     return baselines_figure(run.summary)
 
 
 def _subtitle(run: BaselineRow, bound: Mapping[str, Any]) -> str:
     if not bound:
         return ""
-    gap = f", this run {100 * run.gap:.1f} % above it in latency" if run.gap is not None else ""
+    gap = f", {100 * run.gap:.1f} % below the latency of this run" if run.gap is not None else ""
     return f"dashed: lower bound over {covered_by(bound)}{gap}"
 
 
 def _worse(rows: Sequence[BaselineRow]) -> str:
-    """Text on quantities in which this run (the first row) is worse than a baseline; '' if it is worse in none."""
+    """Text on quantities in which this run (the first row) is worse than a baseline; '' if there are none."""
     run = rows[0]
     words = []
     for row in rows[1:]:
@@ -109,7 +112,9 @@ def _worse(rows: Sequence[BaselineRow]) -> str:
 
 
 def _numbers(rows: Sequence[BaselineRow], bound: Mapping[str, Any]) -> "pandas.DataFrame":
-    """Table of the schedules, and of the lower bound if it is known."""
+    """Table with a row for each schedule (latency, energy and EDP), and a last row for the lower bounds if `bound` is
+    not empty.
+    """
     import pandas
 
     found = [

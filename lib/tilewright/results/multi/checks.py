@@ -1,4 +1,7 @@
-"""Invariants of a run on several cores, verified on its artifacts, including the proof of its allocation."""
+"""Invariants of a run on several cores, verified on its artifacts.
+
+If a search for an allocation claims that its result is optimal, the certificate of this claim is verified, too.
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.artifacts.codec import encode
+from tilewright.base.errors import count_of
 from tilewright.base.measures import EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.cost.ledger import ROUNDING, agree, on_core_terms
 from tilewright.multicore.nodes.graph import ORDERING, CnGraph
@@ -28,10 +32,16 @@ from tilewright.results.multi.summary import THIS_RUN, core_uses, link_uses, mem
 def proof_faults(
     artifact: ScheduleArtifact, summary: Mapping[str, Any], allocation: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Faults of the certificate in `allocation.json`.
+    """Faults of the certificate in `allocation.json`. The certificate proves lower bounds over all allocations, and the
+    optimum of a search for allocations.
 
-    A bound is a fault if it does not follow from its weights or differs from the summary. A block is a fault if it has
-    a core that is not allowed, or an allocation better than the proven optimum.
+    A claimed bound is a fault if it exceeds the bound that the check computes, or differs from the bound in the
+    summary. For the rules `core_work` and `link_traffic`, the check computes the bound from the weights in the
+    certificate. A block of allocations that the search excluded is a fault if it has a core that is not allowed, or an
+    allocation that is better than the claimed optimum.
+
+    There are three further faults: a schedule on cores that are not allowed, a claimed lower bound of the objective
+    above the claimed optimum, and parts or cores of the certificate that do not match those of the schedule.
     """
     certificate, proof = allocation["certificate"], allocation["search"]["proof"]
     choices = certificate["cores"]
@@ -54,14 +64,16 @@ def proof_faults(
         if any(core is not None and core not in allowed_there for core, allowed_there in cores):
             yield f"block {number} has cores that are not allowed"
         if block["best"] is not None and block["best"] < least:
-            yield f"block {number} has an allocation with value {block['best']}, less than the best, {proof['value']}"
+            best = f"better than the claimed best value, {proof['value']}"
+            yield f"block {number} has an allocation with value {block['best']}, {best}"
     if proof["lower_bound"] > proof["value"]:
-        yield f"the lower bound, {proof['lower_bound']}, is above the best, {proof['value']}"
+        yield f"the lower bound, {proof['lower_bound']}, is above the value of the best allocation, {proof['value']}"
 
 
 def _allowed(problem: SchedulingProblem, choices: Sequence[Sequence[int]]) -> Any:
-    """[cn, core] True if the CN may run on the core. `choices` has the allowed cores of each part (group of a layer).
-    None if the parts or cores of `choices` do not match those of the problem.
+    """Array of shape (CNs, cores): True if the CN may run on the core. `choices` has the allowed cores of each part (a
+    group of CNs of one layer). The result is None if `choices` has another number of parts than the problem, a part
+    without cores, or a core that the problem does not have.
     """
     pairs = np.stack((problem.graph.layer, problem.graph.group))
     distinct, part = np.unique(pairs, axis=1, return_inverse=True)
@@ -78,7 +90,7 @@ def _allowed(problem: SchedulingProblem, choices: Sequence[Sequence[int]]) -> An
 _RULES = {
     "nodes": "each node runs once, on a core that can run it, long enough, after its predecessors",
     "cores": "no two nodes overlap on a core; streams last as long as their nodes",
-    "data": "data are there before they are sent or needed, transfers are long enough, results end off-chip",
+    "data": "data have arrived before they are sent or read, transfers last long enough, results end off-chip",
     "links": "no link carries more than its width",
     "memories": "no memory holds more than its capacity, or less than is in use",
     "energy": "energy is the sum of its parts, and the parts follow from the logs",
@@ -94,13 +106,14 @@ def check_multi_run(
     allocation: Mapping[str, Any] | None = None,
     assembled: AssembledProblem | None = None,
 ) -> list[Check]:
-    """All checks of a run: the rules of schedules, totals and bounds.
+    """Checks of a run on several cores: the rules of schedules, the totals, the bounds, and the use of cores, memories
+    and links. Rules and bounds are checked only if the schedule model is causal.
 
-    The other artifacts, if given, must agree with the schedule. If `assembled` is given, the scheduling problem of the
-    artifact must equal `assembled`, which is made from the input files.
+    Each optional artifact that is given adds checks that it agrees with the schedule. `assembled` is the scheduling
+    problem made from the input files; the problem in `artifact` must be equal to it.
     """
     checks = _rule_checks(artifact, ScheduleSettings.of(summary["settings"]).has_barriers)
-    nodes = f"{artifact.graph.node_count:,} nodes"
+    nodes = count_of(artifact.graph.node_count, "node")
     checks.append(
         result("totals", "the summary has the totals of the schedule", list(_total_faults(artifact, summary)))
     )
@@ -182,35 +195,35 @@ def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
 
 
 def _bound_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Iterator[str]:
-    """Faults of the lower bounds.
+    """Faults of the lower bounds on latency and energy.
 
-    There is a bound over all allocations and a bound for the chosen allocation. A total must not be below a bound. The
-    bound for the chosen allocation must not be below the bound over all allocations.
+    There is a bound over all allocations and a bound for the chosen allocation. The latency and the energy of the
+    schedule may not be below their bounds. For energy, the bound for the chosen allocation may not be below the bound
+    over all allocations. The two bounds on latency are not compared, because they depend on weights that are searched.
     """
     problem, bound = artifact.problem, summary["lower_bound"]
     chosen = np.arange(problem.system.core_count) == artifact.schedule.allocation[:, None]
     own = lower_bounds(problem, chosen)
     latency, copied = artifact.schedule.latency_cycles, _if_copied(bound)
-    for name, total, over_all, of_own in (
-        (LATENCY_CYCLES, latency, bound[LATENCY_CYCLES], own.latency_cycles),
-        (
-            f"{LATENCY_CYCLES} if data that fit are copied",
-            latency,
-            copied[LATENCY_CYCLES],
-            own.if_copied.latency_cycles,
-        ),
-        (ENERGY_PJ, artifact.schedule.energy_pj, bound[ENERGY_PJ], own.energy_pj),
+    copying = " over schedules that copy data that fit a core before use"
+    for name, covered, total, over_all, of_own in (
+        (LATENCY_CYCLES, "", latency, bound[LATENCY_CYCLES], own.latency_cycles),
+        (LATENCY_CYCLES, copying, latency, copied[LATENCY_CYCLES], own.if_copied.latency_cycles),
+        (ENERGY_PJ, "", artifact.schedule.energy_pj, bound[ENERGY_PJ], own.energy_pj),
     ):
-        for what, low in (("bound", over_all), ("bound of its allocation", of_own)):
+        for what, low in (("its bound", over_all), ("the bound for its allocation", of_own)):
             if total < low * (1 - ROUNDING):
-                yield f"{name} is {total}, below its {what}, {low}"
+                yield f"{name} is {total}, below {what}{covered}, {low}"
         # The latency bound depends on weights that are searched, so only the bounds of the energy are comparable.
         if name == ENERGY_PJ and of_own < over_all * (1 - ROUNDING):
             yield f"the bound of {name} for the allocation is {of_own}, below that over all allocations, {over_all}"
 
 
 def _if_copied(bound: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Lower bound over schedules that copy data that fit into a core. Older summaries have only this bound."""
+    """Lower bounds on latency for schedules that copy data into a core before use if the data fit: the field
+    `if_copied` of `bound`. In summaries of older versions, `bound` has no such field and holds only for such schedules;
+    then `bound` itself is returned.
+    """
     copied: Mapping[str, Any] = bound.get("if_copied", bound)
     return copied
 
@@ -218,8 +231,8 @@ def _if_copied(bound: Mapping[str, Any]) -> Mapping[str, Any]:
 def _core_faults(
     artifact: ScheduleArtifact, summary: Mapping[str, Any], costs: Mapping[str, Sequence[CoreCostRow]]
 ) -> Iterator[str]:
-    """Faults of the rows of cores in the summary. The rows must agree with the schedule. The energies of the rows, and
-    the energy terms, must each add up to the energy on the cores.
+    """Faults in the rows of cores in the summary. The rows must agree with the schedule. The energies of all rows must
+    add up to the energy on the cores, and so must the terms of this energy in the summary.
     """
     yield from _row_faults("core", summary["cores"], encode(core_uses(artifact, costs)))
     total = artifact.schedule.energy_terms_pj[ON_CORE]
@@ -284,7 +297,7 @@ def _use_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Itera
 
 
 def _graph_faults(artifact: ScheduleArtifact, graph: CnGraph) -> Iterator[str]:
-    """Faults of the graph of the schedule. Layers, groups and edges must equal those of the CN graph. Every edge with
+    """Faults of the graph of the schedule. Its layers, groups and edges must equal those of the CN graph. An edge with
     data must carry at least as many bits as the same edge of the CN graph.
     """
     if graph.cn_count != artifact.graph.node_count:
@@ -312,7 +325,9 @@ def _graph_faults(artifact: ScheduleArtifact, graph: CnGraph) -> Iterator[str]:
 
 
 def _edges_of_activations(artifact: ScheduleArtifact) -> tuple[Any, Any, Any]:
-    """(source, target, bits) of the edges that carry activations. Edges that carry only partial sums are left out."""
+    """Edges that carry activations, as three arrays of equal length: source, target, bits. Edges that carry only
+    partial sums are left out.
+    """
     kinds = np.array([kind == ACTIVATION for kind in artifact.names.tensor_kinds], np.bool_)
     problem = artifact.problem
     piece = problem.fetch_order[0]

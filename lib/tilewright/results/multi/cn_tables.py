@@ -1,4 +1,4 @@
-"""Tables of computation nodes (CNs): the cut of each layer, the data that flow into it, and the costs on each core."""
+"""Tables of computation nodes (CNs): how each layer is cut, the data that flow into it, and the costs on each core."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,9 +16,10 @@ _WIDTH = 150
 
 
 def cn_rows(graph: CnGraph) -> list[dict[str, Any]]:
-    """Rows, one per layer: its loops, its numbers of CNs, groups and classes, and its inputs.
+    """Rows of a table, one for each layer: its loops, its numbers of CNs, groups and classes, and its inputs.
 
-    Inputs are the edges with data into the layer and their bits, and the bits of tensors that no CN makes.
+    Three numbers describe the inputs: edges that carry data into the layer, bits on these edges, and bits that the
+    layer reads from tensors that no CN makes.
     """
     count = len(graph.layers)
     target = graph.cn_layer[graph.edge_target]
@@ -81,8 +82,8 @@ def _cns(layer: CnLayer) -> slice:
 
 
 def _distinct_read_bits(graph: CnGraph) -> Any:
-    """[layer] Bits of the distinct blocks of data that the CNs of the layer read. Elements in the overlap of two blocks
-    are counted in both.
+    """Bits of the data blocks that the CNs of the layer read (one entry for each layer). A block that several CNs read
+    counts once. If two blocks overlap, the elements in the overlap are counted in both.
     """
     reader = graph.cn_layer[graph.read_cn]
     pairs = np.unique(np.stack((reader, graph.read_content)), axis=1)
@@ -92,16 +93,16 @@ def _distinct_read_bits(graph: CnGraph) -> Any:
 
 
 CostTables = Mapping[str, Sequence[CoreCostRow]]
-"""Rows of the cost table of each core file, one row per class of CNs."""
+"""Core file -> rows of its cost table, one row for each class of CNs."""
 _MOST_REASON_CHARACTERS = 60
 
 
 def cost_table(tables: CostTables, layer_names: Sequence[str] = ()) -> pandas.DataFrame:
     """Table with one row for each class and core, sorted by class.
 
-    Numbers are per CN, except in columns whose name contains `all`. `layer_names` are the names of the layers of the CN
-    graph; without them, the table has numbers of layers. If a core cannot run a class, its row has no numbers but the
-    reason.
+    Numbers are for one CN, except in columns whose name contains `all`. `layer_names` are the names of the layers of
+    the CN graph; if they are missing, the table has the indices of the layers instead. If a core cannot run a class,
+    its row has the reason in place of numbers.
     """
     count = max((len(rows) for rows in tables.values()), default=0)
     return pandas.DataFrame(

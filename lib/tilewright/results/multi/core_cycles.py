@@ -5,8 +5,8 @@ table. The cycles before a CN are assigned to causes of waiting (docs/bottleneck
 
 1. After all data of the CN are present, the CN waits for one of three things (`start_causes`): bandwidth of a link for
    its streams, room in a memory, or its turn.
-2. Before that, the input that becomes ready last decides. If several become ready at the same time, a CN that produces
-   data comes before a transfer.
+2. Before all data are present, the input that becomes ready last decides. If several inputs become ready at the same
+   time, the input from a CN counts before the input from a transfer.
    If the last input comes from a CN, the cause is "data not made yet" until that CN ends.
    If the last input comes from a transfer, the cause is "data on the way" while the transfer lasts. Between its request
    and its start, the transfer waits for bandwidth of a link, for room in a memory, or for its turn. A transfer is
@@ -45,8 +45,8 @@ ARRAY, IDLE_UNITS, STALLS, ONLOADING, OFFLOADING, COMPUTING, STREAMS = (
     "computing",
     "slower by streams",
 )
-"""Causes of cycles in which a core runs a CN. If the cost table of the core is not given, COMPUTING replaces all
-others.
+"""Causes of cycles in which a core runs a CN. If the cost table of the core is not given, COMPUTING replaces all other
+causes.
 """
 NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN = (
     "data not made yet",
@@ -55,14 +55,14 @@ NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN = (
     "no room in a memory",
     "its turn",
 )
-"""Causes while a core waits."""
+"""Causes of cycles in which a core waits."""
 IDLE = "nothing to run"
 """Cause of the cycles of a core after its last CN, or of all cycles of a core without CNs."""
 CAUSES_OF_CYCLES = (
     *(ARRAY, IDLE_UNITS, STALLS, ONLOADING, OFFLOADING, COMPUTING, STREAMS),
     *(NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN, IDLE),
 )
-"""Causes in the order in which they are shown."""
+"""Causes of cycles in the order in which they are shown."""
 BUSY_CAUSES = CAUSES_OF_CYCLES[: CAUSES_OF_CYCLES.index(NOT_MADE)]
 """Causes of cycles in which the core runs a CN."""
 WAITS = tuple(cause for cause in CAUSES_OF_CYCLES if cause not in (*BUSY_CAUSES, IDLE))
@@ -81,8 +81,8 @@ class CoreCycles(NamedTuple):
     cause: str
     """Cause: one of CAUSES_OF_CYCLES."""
     what: str
-    """Detail of the cause: the layer whose data are not made yet, the kind of data on the way, the link, or the memory;
-    '' for other causes.
+    """Detail of the cause: the layer whose data are not made yet, the category of the data on the way (one of
+    CATEGORIES), the link, or the memory; '' for other causes.
     """
     cycles: int
 
@@ -98,8 +98,8 @@ class _Stretch(NamedTuple):
 def core_cycles(view: ScheduleView, costs: "CoreCosts | None") -> tuple[CoreCycles, ...]:
     """Cycles of each core except the off-chip core, sorted by core, layer and cause. Rows with 0 cycles are left out.
 
-    `costs` are the cost tables by core file. Without cost tables, the cycles in which CNs run are not divided by cause.
-    If the schedule model is not causal, causes of waiting are not defined, so the result is ().
+    `costs` are the cost tables by core file. If they are missing, the cycles in which CNs run are not divided by cause.
+    The result is () if the schedule model is not causal, because causes of waiting are then not defined.
     """
     causes = start_causes(view)
     if causes is None:
@@ -124,7 +124,9 @@ def core_cycles(view: ScheduleView, costs: "CoreCosts | None") -> tuple[CoreCycl
 def _of_core(
     view: ScheduleView, waits: "_Waits", costs: "CoreCosts | None", core: int
 ) -> Iterator[tuple[int, str, str, int]]:
-    """Tuples (layer, cause, detail, cycles) of a core, in order of time from cycle 0 to the end of the schedule."""
+    """Tuples (layer, cause, detail, cycles) of a core, in order of time from cycle 0 to the end of the schedule. The
+    layer is an index; -1 if there is no layer.
+    """
     schedule = view.schedule
     own = np.flatnonzero(schedule.allocation == core)
     own = own[np.argsort(schedule.start_cycles[own], kind="stable")]
@@ -147,8 +149,9 @@ def _of_core(
 
 
 def _parts(row: CoreCostRow | None, runtime: int) -> Iterator[tuple[str, int]]:
-    """Parts (cause, cycles) of the runtime of a CN. If the runtime is shorter than the sum of the parts in the cost
-    table, parts are shortened from the end.
+    """Pairs (cause, cycles) that divide the runtime of a CN as the cost table does. If the runtime is shorter than the
+    sum of these parts in the table, the last parts are shortened, down to 0. If the table does not give the parts, the
+    cause of the whole runtime is COMPUTING.
     """
     if row is None or row.spatial_stall_cycles is None:
         yield COMPUTING, runtime
@@ -175,8 +178,8 @@ class _Waits:
         self.view, self.causes, self.logs = view, causes, ScheduleLogs(view)
         self._links_of = links_too_full(self.logs)
         self._arrivals: dict[int, list[tuple[int, int]]] = {}
-        """Transfers that bring a piece to a memory, as (end, transfer) sorted by end. The keys are indices of pairs
-        (piece, memory).
+        """Number of a pair (piece, memory), as in `ScheduleLogs.place` -> transfers that bring the piece to the memory.
+        A transfer is given as a pair (cycle at which it ends, its index); these pairs are sorted.
         """
         for transfer, move in enumerate(self.logs.moves):
             place = self.logs.place(move.piece, move.target_memory)
@@ -190,7 +193,9 @@ class _Waits:
         self._before: list[int] = sources[order].tolist()
 
     def before(self, cn: int, since: int) -> Iterator[_Stretch]:
-        """Intervals in which a CN waits, from `since` to its start without gaps. The last interval comes first."""
+        """Intervals that together cover the time in which a CN waits, from `since` to its start. The last interval
+        comes first.
+        """
         start = self.logs.start[cn]
         if start <= since:
             return
@@ -200,7 +205,9 @@ class _Waits:
         yield from self._until_ready(cn, item, since)
 
     def _until_ready(self, cn: int, item: int, since: int) -> Iterator[_Stretch]:
-        """Intervals in which a CN waits until `item` ends, which is the CN or transfer whose data became ready last."""
+        """Intervals in which a CN waits from cycle `since` until the CN or transfer `item` ends, the last interval
+        first. The end of `item` makes the last missing input of the CN available.
+        """
         nodes, logs = self.logs.nodes, self.logs
         known, last = max(((logs.start[one], -one) for one in self._predecessors(cn)), default=(0, -NOTHING))
         has_begun = True
@@ -229,8 +236,8 @@ class _Waits:
             yield _Stretch(since, NOT_MADE, self.view.names.layer_names[self.view.node_layer[item]])
 
     def _fetch_before(self, cn: int, transfer: int) -> int:
-        """Transfer that the CN fetches directly before `transfer`; NOTHING if there is none. `transfer` cannot begin
-        before this preceding transfer begins.
+        """Transfer that the CN fetches directly before `transfer`; NOTHING if there is none. `transfer` can begin only
+        after this earlier one has begun.
         """
         fetched = self._fetches(cn)
         if transfer not in fetched:
@@ -243,8 +250,8 @@ class _Waits:
         return self._before[self._first[cn] : self._first[cn + 1]]
 
     def _ready(self, cn: int) -> tuple[int, int]:
-        """Pair (time at which all inputs of a CN were present, CN or transfer that ended at this time). The item is
-        NOTHING at cycle 0.
+        """Pair (time at which all inputs of a CN are present, number of the CN or transfer that ends at this time).
+        Transfers have numbers above those of all CNs. If no input has to be waited for, the pair is (0, NOTHING).
         """
         logs = self.logs
         ends = [(logs.end[one], one) for one in self._predecessors(cn)]
@@ -253,7 +260,9 @@ class _Waits:
         return ready, min((item for end, item in ends if end == ready), default=NOTHING)
 
     def _fetches(self, cn: int) -> list[int]:
-        """Transfers that most recently brought the inputs of a CN, in the order of fetching."""
+        """Indices of the transfers that brought the inputs of a CN to it, in the order of fetching. If several
+        transfers brought the same input before the CN starts, the latest one counts.
+        """
         found, start = [], (self.logs.start[cn], len(self.logs.moves))
         for piece, memory in self._places(cn):
             arrivals = self._arrivals.get(self.logs.place(piece, memory), [])
@@ -262,7 +271,9 @@ class _Waits:
         return found
 
     def _places(self, cn: int) -> Iterator[tuple[int, int]]:
-        """Pairs (piece, memory) that a CN reads. Streamed data are read from the off-chip memory."""
+        """Pairs (piece that a CN reads, memory from which it reads the piece). Streamed data are read from the off-chip
+        memory.
+        """
         artifact, core = self.view.artifact, self.logs.core_of[cn]
         graph, costs, system = artifact.graph, artifact.problem.costs, self.view.system
         streams = costs.stream_bits[int(graph.cost_row[cn]), core]
@@ -274,7 +285,7 @@ class _Waits:
 
     def _held_up(self, item: int, links: Sequence[int]) -> tuple[str, str]:
         """Pair (cause, detail) that explains why a CN or a transfer could not begin earlier. `links` are the links that
-        can be the cause.
+        can have delayed it.
         """
         kind, cause, time = int(self.causes.kind[item]), int(self.causes.item[item]), self._start(item)
         if kind == LINK:
@@ -289,7 +300,7 @@ class _Waits:
         return TURN, ""
 
     def _link_of(self, item: int, time: int) -> int:
-        """Number of the link on which a CN or transfer ended at `time`."""
+        """Index of the first link that the CN or transfer `item` stops using at cycle `time`."""
         links = range(len(self.view.system.link_bits_per_cycle))
         return next(link for link in links if self.logs.ends_on_link.at(link, time) == item)
 

@@ -1,6 +1,7 @@
-"""Limits of a run on several cores: cycles of each core, use of links, and the part whose doubling saves most cycles.
+"""Limits of a run on several cores: cycles of each core, use of links, and the part of the system whose doubling saves
+most cycles.
 
-To find this part, the schedule is simulated again with each part doubled. Cost tables and settings are unchanged.
+To find this part, the schedule is simulated again with each part doubled; cost tables and settings stay the same.
 Causes of waiting alone do not identify a bottleneck, because another part can be almost as slow.
 
 All cores with the same core file are one part, because a change of the file changes all of them. For the same reason,
@@ -45,11 +46,13 @@ WORDS = {
     ROOM: "{}, twice the room",
     WORD: "{}, words twice as wide",
 }
-"""Texts for doubled parts, by kind of part."""
+"""Texts that name a doubled part, by kind of part."""
 SHORT = {CORE: "{}", LINK: "{}", ROOM: "room of {}", WORD: "words of {}"}
-"""Short texts for parts, by kind of part."""
+"""Short texts that name a part of the system (core, link, memory capacity or memory words), by kind of part."""
 MOST_SETS_PLAYED = 60
-"""Largest number of sets of one size that are simulated if no single part saves cycles."""
+"""Largest number of sets of parts that are doubled in simulations, for each number of parts in a set. Sets are
+simulated only if no single part saves cycles.
+"""
 MOST_NODES_PLAYED = 3_000_000
 """Largest total number of computation nodes in all simulated schedules. If there are more, no schedule is simulated."""
 _LARGEST = 2**60
@@ -64,36 +67,34 @@ class DoubledPart(NamedTuple):
     kind: str
     name: str
     latency_cycles: int | None
-    """Latency with the doubled part; None if the schedule cannot be simulated with it."""
+    """Latency in cycles with the doubled part; None if the schedule cannot be simulated with it."""
 
     @property
     def words(self) -> str:
-        """Text for the doubled part."""
+        """Text that names the part and how it is doubled, such as `<name>, twice as fast` for a core."""
         return WORDS[self.kind].format(self.name)
 
     @property
     def short(self) -> str:
-        """Short text for the part."""
+        """Short text that names the part, without how it is doubled."""
         return SHORT[self.kind].format(self.name)
 
 
 @dataclass(frozen=True)
 class ScheduleLimits:
-    """Limits of a schedule."""
+    """Limits of a schedule: for each part of the system, the number of cycles that doubling this part saves."""
 
     parts: tuple[DoubledPart, ...] = ()
-    """Parts that were tried, the largest saving first. If savings are equal, cores come before links and memories, and
-    smaller numbers come first.
+    """Parts that were doubled one at a time, the largest saving first. Parts with equal savings are in this order:
+    cores, links, memories. Parts of the same kind with equal savings are in the order of their indices.
     """
     latency_cycles: int = 0
-    """Latency of the schedule without changes."""
+    """Latency of the unchanged schedule, in cycles."""
     unknown: str = ""
     """Reason why no part was doubled; '' if parts were doubled."""
     together: tuple[DoubledPart, ...] = ()
-    """Smallest set of parts that saves cycles if all its parts are doubled. () if a single part saves cycles, or if no
-    set does.
-
-    `latency_cycles` of each part is the latency with all parts of the set doubled.
+    """Smallest set of parts that saves cycles if all its parts are doubled; () if a single part saves cycles, or if no
+    set does. The field `latency_cycles` of each part has the latency with all parts of the set doubled.
     """
 
     @property
@@ -103,7 +104,9 @@ class ScheduleLimits:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict on the cycles saved by doubling single parts, and by doubling the set of parts if there is one."""
+        """Verdict on the cycles that doubling saves. The verdict compares all single parts. If `together` is not empty,
+        the verdict has only this set.
+        """
         rivals = [(part.words, float(self.gain_cycles(part))) for part in (self.parts if not self.together else ())]
         if self.together:
             rivals = [(self.together_words, float(self.gain_cycles(self.together[0]))), *rivals]
@@ -111,11 +114,13 @@ class ScheduleLimits:
 
     @property
     def together_words(self) -> str:
-        """Text for the set of parts in `together`."""
+        """Text that names the parts in `together`."""
         return " and ".join(part.words for part in self.together)
 
     def gain_cycles(self, part: DoubledPart) -> int:
-        """Cycles saved by doubling the part; negative if the schedule becomes longer."""
+        """Cycles saved by doubling the part; negative if the latency increases, and 0 if the latency with the doubled
+        part is not known.
+        """
         return 0 if part.latency_cycles is None else self.latency_cycles - part.latency_cycles
 
     def as_object(self) -> dict[str, Any]:
@@ -127,10 +132,13 @@ class ScheduleLimits:
 
 
 def schedule_limits(view: ScheduleView, node_ids: Sequence[int] | None = None) -> ScheduleLimits:
-    """Limits of a schedule: its parts, sorted by the cycles that doubling them saves.
+    """Limits of a schedule: for each part of the system, the latency with this part doubled. The parts are sorted by
+    the cycles that doubling saves, the largest saving first. Allocation, cost tables and options stay unchanged. If no
+    single part saves cycles, sets of parts are doubled too. If the schedule cannot be simulated again, the result has
+    only the reason (`unknown`).
 
-    Allocation, cost tables and options are unchanged. `node_ids` are the ids of the layers, as in `cn_graph.json`.
-    Without these ids, some schedules cannot be simulated.
+    `node_ids` are the ids of the layers, as in `cn_graph.json`. Without these ids, a schedule with the option
+    `layers_by_off_chip` cannot be simulated again.
     """
     artifact = view.artifact
     if artifact.schedule_model != CAUSAL:
@@ -159,10 +167,13 @@ def schedule_limits(view: ScheduleView, node_ids: Sequence[int] | None = None) -
 def _together(
     played: Sequence[tuple[DoubledPart, Change]], artifact: ScheduleArtifact, options: ScheduleOptions, most: int
 ) -> tuple[DoubledPart, ...]:
-    """Smallest set of parts whose doubling saves cycles. () if there is none, or if too many schedules would be
-    simulated.
+    """Smallest set of parts whose doubling saves cycles; () if no such set is found, or if `most` is less than the
+    number of parts. `most` is the number of schedules that may still be simulated. The field `latency_cycles` of each
+    returned part is the latency with the whole set doubled.
 
-    At most `most` sets of one size are simulated. Sets with all parts but one are simulated in addition.
+    The number of simulated sets of each size has a limit: the smaller of MOST_SETS_PLAYED and `most` minus the number
+    of parts. If there are more sets of a size, only sets that contain every necessary part are simulated. The necessary
+    parts are found from simulations of all sets that lack exactly one part.
     """
     latency, places = artifact.schedule.latency_cycles, range(len(played))
     if most < len(played):
@@ -188,7 +199,7 @@ def _together(
 def options_of(artifact: ScheduleArtifact, node_ids: Sequence[int] | None) -> ScheduleOptions | None:
     """Options of the scheduler that reproduce this schedule; None if no known options reproduce it.
 
-    Older files do not state which memory operands are prefetched. For such files, several choices are tried, first the
+    Older files do not state which memory operands were prefetched. For such files, several choices are tried: first the
     operands of weights.
     """
     stated = (artifact.provenance or {}).get("options", {})
@@ -209,8 +220,9 @@ def options_of(artifact: ScheduleArtifact, node_ids: Sequence[int] | None) -> Sc
 
 
 def _prefetched(artifact: ScheduleArtifact) -> Iterator[tuple[int, ...]]:
-    """Candidates for the set of prefetched memory operands. If the recorded set is known, it is the only candidate.
-    Otherwise the operands of weights come first.
+    """Candidates for the set of prefetched memory operands, as tuples of indices. If the artifact states the set, this
+    set is the only candidate. Otherwise, the operands of weights come first, then all other non-empty sets of input
+    operands, in order of size.
     """
     if artifact.operands_to_prefetch:
         yield artifact.operands_to_prefetch
@@ -236,7 +248,7 @@ def _latency(problem: SchedulingProblem, artifact: ScheduleArtifact, options: Sc
 
 
 def _doubled(view: ScheduleView) -> Iterator[tuple[str, str, Change]]:
-    """Triple (kind, name, function that doubles the part) for each part of the system."""
+    """Triples (kind, name, function that doubles the part), one for each part of the system."""
     system, names = view.system, view.names
     for name, cores in _core_groups(view).items():
         yield CORE, name, partial(_faster, cores=cores)
@@ -261,7 +273,9 @@ def _faster(problem: SchedulingProblem, cores: Sequence[int]) -> SchedulingProbl
 
 
 def _more(problem: SchedulingProblem, tables: Sequence[tuple[Sequence[str], Sequence[int]]]) -> SchedulingProblem:
-    """Scheduling problem in which the given entries in the tables of the system are doubled."""
+    """Scheduling problem in which some values of the system are doubled. Each pair in `tables` has the names of fields
+    of `CoreSystem` that are arrays, and the indices of the values to double in each of these arrays.
+    """
     system = problem.system
     for names, where in tables:
         system = _times_two(system, names, where)
@@ -269,7 +283,7 @@ def _more(problem: SchedulingProblem, tables: Sequence[tuple[Sequence[str], Sequ
 
 
 def _core_groups(view: ScheduleView) -> dict[str, list[int]]:
-    """Groups of cores that run CNs and have the same core file, by name of the group."""
+    """Name of a group -> indices of its cores. A group has the cores that run CNs and have the same core file."""
     groups: dict[str, list[int]] = {}
     for core in np.unique(view.schedule.allocation).tolist():
         groups.setdefault(view.names.core_files[core], []).append(core)
@@ -309,7 +323,7 @@ def _times_two(system: CoreSystem, names: Sequence[str], places: Sequence[int]) 
 
 @dataclass(frozen=True)
 class CoresReport:
-    """Report on a run on several cores: cycles of the cores, use of links, and the limits of the schedule."""
+    """Report on a run on several cores: cycles of the cores, use of links, and limits of the schedule."""
 
     latency_cycles: int
     rows: tuple[CoreCycles, ...]
@@ -333,11 +347,13 @@ class CoresReport:
         return pandas.DataFrame(self.rows, columns=list(CoreCycles._fields))
 
     def of_layer(self, layer: str) -> "CoresReport":
-        """Report with only the cycles in which cores run a layer or wait for it."""
+        """Report restricted to one layer. It has only the cycles in which a CN of the layer runs, or in which a core
+        waits to start a CN of the layer.
+        """
         return replace(self, rows=tuple(row for row in self.rows if row.layer == layer), layer=layer)
 
     def added(self, key: Callable[[CoreCycles], Any], causes: Iterable[str] | None = None) -> dict[Any, int]:
-        """Sums of cycles by a key, the largest first. Only cycles with a cause in `causes` are summed; None sums
+        """Sums of cycles grouped by a key, the largest first. Only cycles with a cause in `causes` count; None counts
         all.
         """
         wanted = None if causes is None else set(causes)
@@ -387,7 +403,10 @@ def cores_text(report: CoresReport) -> str:
 
 
 def limit_lines(limits: ScheduleLimits) -> list[str]:
-    """Text lines with the bottleneck and the runner-up."""
+    """Text lines that name the part of the system whose doubling saves most cycles (the bottleneck) and the part that
+    saves the second most (the runner-up). Other lines are returned if no single part saves cycles, or if the limits are
+    not known.
+    """
     if limits.unknown:
         return [f"the limit of the run is not known: {limits.unknown}"]
     if limits.together:
@@ -408,7 +427,7 @@ def limit_lines(limits: ScheduleLimits) -> list[str]:
 
 
 def wait_words(row: CoreCycles) -> str:
-    """Text for a cause with its detail."""
+    """Text that names the cause of the cycles of a row, and its detail if there is one: `cause: detail`."""
     return f"{row.cause}: {row.what}" if row.what else row.cause
 
 
@@ -459,7 +478,8 @@ def _limits(limits: ScheduleLimits) -> str:
     worse = [part for part in limits.parts if limits.gain_cycles(part) < 0]
     text = lines + render(table)
     if worse:
-        text += f"  {len(worse)} parts would make the schedule longer, because nodes are then run in a worse order\n"
+        why = "because nodes would then run in a worse order"
+        text += f"  {len(worse)} further parts would make the schedule longer if doubled, {why}\n"
     return text
 
 
@@ -476,7 +496,9 @@ def _links(report: CoresReport) -> str:
 
 
 def _layers(report: CoresReport) -> str:
-    """Table text of the layers with most cycles on the cores."""
+    """Text of a table of the layers with most cycles: cycles in which a core runs a CN of the layer, or waits to start
+    one.
+    """
     title = "Layers: cycles of all cores that run nodes of the layer or wait before them"
     table = text_table(title, ("layer", "waits most for"), ("computing", "waiting"))
     busy, waits = (report.added(lambda row: row.layer, causes) for causes in (BUSY_CAUSES, WAITS))

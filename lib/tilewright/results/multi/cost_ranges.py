@@ -1,7 +1,8 @@
 """Ranges of energy and area of a schedule, computed from the ranges of memory costs.
 
-A schedule fixes the number of accesses to each memory. Computation nodes make some accesses, as in the cost tables;
-data that move between cores make the others. The energies of both are linear in the costs of the memory.
+A schedule fixes the number of accesses to each memory. Some accesses are made by computation nodes, and the cost tables
+have their energy. All other accesses come from data that move between cores. The energy of all accesses is linear in
+the costs of the memory.
 """
 
 from collections import defaultdict
@@ -20,15 +21,16 @@ from tilewright.results.multi.summary import core_uses
 from tilewright.search.cost_ranges import CostPart, ranges_of
 
 _Place = tuple[int, str]
-"""Pair (id of a core, name of a memory in the file of this core). A memory that cores share has the id of its first
-user, and the name in the file of this user.
+"""Pair (core id, name of a memory in the file of this core). A memory that several cores share has one pair for each of
+these cores. Its energy and its area are listed only under the pair of the first of these cores.
 """
 
 
 def schedule_cost_parts(
     artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]], accelerator: MultiCoreAccelerator
 ) -> tuple[CostPart, ...]:
-    """Contributions to energy and area of the memories whose costs have a range; () if there is no such memory.
+    """Contributions of the memories whose costs have a range: what each adds to the energy and to the area. () if no
+    memory has such costs.
 
     `costs` are the cost tables by core file. Names of memories begin with the ids of their cores: `0: sram`, or `0+1:
     sram` if cores share the memory.
@@ -53,7 +55,7 @@ def range_fields(
     accelerator: MultiCoreAccelerator,
     area_mm2: float | None,
 ) -> JsonObject:
-    """Summary field `cost_ranges`, as for a run on one core; {} if no costs have a range."""
+    """JSON object with the summary field `cost_ranges`, as for a run on one core; {} if no costs have a range."""
     parts = schedule_cost_parts(artifact, costs, accelerator)
     return {"cost_ranges": ranges_of(parts, artifact.schedule.energy_pj, area_mm2)} if parts else {}
 
@@ -63,14 +65,18 @@ def _has_range(memory: Memory) -> bool:
 
 
 def _memories(accelerator: MultiCoreAccelerator) -> Iterator[tuple[_Place, Memory]]:
-    """Memories of all cores. A memory that cores share is listed once for each of these cores."""
+    """Pairs ((core id, memory name), memory) of all cores. A memory that cores share is listed once for each of these
+    cores.
+    """
     for core_id, core in accelerator.core_of.items():
         for memory in core.memories:
             yield (core_id, memory.name), memory
 
 
 def _first_places(accelerator: MultiCoreAccelerator) -> dict[_Place, _Place]:
-    """First user of each outermost memory that cores share, by each user of this memory."""
+    """Table over the outermost memories of all cores: pair (core id, memory name) -> pair of the first core that uses
+    the same memory. The two pairs are equal if the core does not share its memory.
+    """
     return {
         place: places[0]
         for instance in accelerator.memory_instances
@@ -82,7 +88,9 @@ def _first_places(accelerator: MultiCoreAccelerator) -> dict[_Place, _Place]:
 def _on_cores_pj(
     artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]], first_of: Mapping[_Place, _Place]
 ) -> dict[_Place, float]:
-    """Energy of the CNs in each memory of their cores, in pJ."""
+    """Energy in pJ of the accesses that CNs make to the memories of their cores, by memory (`_Place`). A memory that
+    cores share has one entry, under the pair that `first_of` gives (`_first_places`).
+    """
     found: dict[_Place, float] = defaultdict(float)
     for row in core_uses(artifact, costs):
         for name, energy_pj in row.memory_energy_pj.items():
@@ -92,7 +100,7 @@ def _on_cores_pj(
 
 
 def _moved_pj(artifact: ScheduleArtifact, accelerator: MultiCoreAccelerator) -> dict[_Place, float]:
-    """Energy of data that move between memories, in each memory that the data leave or reach, in pJ."""
+    """Energy in pJ of data that move between memories, for each memory that the data leave or reach."""
     schedule, system = artifact.schedule, artifact.system
     read = schedule.words_read.sum(axis=0) * system.memory_read_energy_pj
     moved: np.ndarray = read + schedule.words_written.sum(axis=0) * system.memory_write_energy_pj

@@ -35,7 +35,7 @@ BAR_INCHES = (0.07, 0.2)
 LEAST_CLASS_INCHES = 0.3
 LABEL_CHARACTERS = 38
 MOST_CLASSES = 200
-"""Largest number of classes that are drawn. If there are more, the classes with most cycles are drawn."""
+"""Largest number of classes of CNs in the figure. If there are more classes, only those with most cycles are drawn."""
 _CANNOT: dict[str, Any] = {"linestyle": "none", "marker": "x", "markersize": 3.5, "markeredgewidth": 0.8}
 _STREAMS = "//////"
 _LABEL_POINTS = 6.5
@@ -49,8 +49,8 @@ def cost_table_figure(tables: CostTables, network: str = "") -> Figure:
     """Figure with two panels for each row of classes: cycles (including on-loading) and energy on the core, summed over
     all CNs of a class.
 
-    Each class has a bar for each core. If the core cannot run the class, a cross in the colour of the core replaces the
-    bar.
+    Each class has a bar for each core. If the core cannot run the class, a cross in the colour of the core is drawn in
+    place of the bar.
     """
     cores = list(tables)
     count = max((len(rows) for rows in tables.values()), default=0)
@@ -82,9 +82,10 @@ def cost_table_figure(tables: CostTables, network: str = "") -> Figure:
             if len(numbers) == count
             else f"the {len(numbers)} of {count:,} classes that take longest"
         )
-        add_title(figure, "Computation nodes on each core", network, f"cycles and energy on the core of {shown}")
+        covers = f"{shown}: cycles, and energy on the core"
+        add_title(figure, "Computation nodes on each core", network, covers)
         name = f"Computation nodes on each core: {network}"
-        figure.note(name, [f"cycles and energy on the core of {shown}"], lambda: cost_table(tables))
+        figure.note(name, [covers], lambda: cost_table(tables))
         _add_legends(figure, cores)
     return figure
 
@@ -95,7 +96,9 @@ def reported_costs(run: ReportedSchedule) -> Figure:
 
 
 def _drawn(tables: CostTables, count: int) -> list[int]:
-    """Numbers of the classes to draw, in order."""
+    """Indices of the classes of CNs to draw, in rising order. They are the MOST_CLASSES classes with most cycles,
+    counted on the fastest core of each class. `count` is the number of classes.
+    """
 
     def cycles(number: int) -> float:
         return min((_cycles(rows[number]) for rows in tables.values() if rows[number].can_run), default=0.0)
@@ -104,7 +107,7 @@ def _drawn(tables: CostTables, count: int) -> list[int]:
 
 
 def _class_inches(classes: int, cores: int) -> float:
-    """Width of a class in inches: its bars, one for each core, and the gap beside them."""
+    """Width in inches of the room for a class of CNs: one bar for each core, and the gap beside the bars."""
     narrow, wide = BAR_INCHES
     narrow = narrow if sheet_inches() is None else PAPER_BAR_INCHES
     bar = min(wide, max(narrow, panel_inches() / max(1, classes) / (cores + 1)))

@@ -40,11 +40,13 @@ LINKS = "links"
 _PART_WORDS = {"link": LINKS, "memory": "memories"}
 _GREYS = {ON_CORE_WORDS: "#8a8a8a", TOTAL: "#bbbbbb"}
 _COLOURS = tuple(OPERAND_COLOURS[number] for number in (0, 2, 4, 3, 1, 5))
-"""Colours of the terms other than on-core energy, in the order in which the terms are shown. If there are more terms,
-the colours repeat.
+"""Colours of the energy terms other than on-core energy, in the order in which the figure shows the terms. If there are
+more terms than colours, the colours repeat.
 """
 CORE_GREYS = ("#1f1f1f", "#4a4a4a", "#6f6f6f", "#919191", "#b0b0b0", "#cccccc", "#e2e2e2")
-"""Greys of the parts of the on-core energy, in their order. This is also the largest number of such parts."""
+"""Greys for the parts of the on-core energy, in the order in which the parts are drawn. If there are more parts than
+greys, the smallest parts are merged.
+"""
 WIDTH_INCHES, NAME_INCHES, BAR_WIDTH_INCHES = 10.8, 1.2, 5.0
 TOP_INCHES, BAR_INCHES, AXIS_INCHES, LINE_INCHES = 0.75, 0.42, 0.6, 0.19
 THIS_RUN = "this run"
@@ -56,16 +58,15 @@ class EnergyBar:
 
     name: str
     terms_pj: Mapping[str, float]
-    """Energy in pJ of the parts of all terms, in order, by the text of the part.
-
-    On-core energy is included only if `in_cores_pj` is empty. If no part is known, TOTAL is the only key.
+    """Text that names a part of the energy -> energy in pJ, in the order of the energy terms. The on-core energy has no
+    entry if `in_cores_pj` divides it into parts. If no part is known, the only key is TOTAL, for the whole energy.
     """
     in_cores_pj: Mapping[str, float] = field(default_factory=dict)
-    """Energy in pJ of the parts of the on-core energy, by the text of the part (`on_core_parts`)."""
+    """Text of a part of the on-core energy -> energy in pJ (`on_core_parts`)."""
 
     @property
     def parts_pj(self) -> dict[str, float]:
-        """Energy of all parts, in pJ. The parts of the on-core energy come first."""
+        """Text of a part -> energy in pJ, for all parts. The parts of the on-core energy come first."""
         return {**self.in_cores_pj, **self.terms_pj}
 
     @property
@@ -75,17 +76,16 @@ class EnergyBar:
 
 
 def schedule_parts(schedule: Schedule) -> dict[str, float]:
-    """Energy in pJ of the parts of a schedule, by the text of the part. The parts add up to the energy of the
-    schedule.
-    """
+    """Text that names a part of the energy -> energy in pJ. The parts add up to the energy of the schedule."""
     return _named_parts(schedule.energy_terms_pj)
 
 
 def on_core_parts(summary: Summary | None) -> dict[str, float]:
-    """Energy in pJ of the arrays, then of memories of the cores and other terms in descending order.
+    """Name of a part of the on-core energy -> energy in pJ. The arrays come first. Memories of the cores and other
+    terms follow in descending order of energy.
 
-    If there are more parts than greys, the smallest parts are merged. Memories of the same name in several cores are
-    one part. {} if the summary does not divide the on-core energy.
+    If there are more parts than greys, the smallest parts are merged into one part, which comes last. Memories of the
+    same name in several cores are one part. The result is {} if the summary does not divide the on-core energy.
     """
     energy = (summary or {}).get("energy") or {}
     if "on_core_memory_pj" not in energy:
@@ -99,8 +99,8 @@ def on_core_parts(summary: Summary | None) -> dict[str, float]:
 
 
 def energy_bars(view: ScheduleView, summary: Summary | None = None) -> list[EnergyBar]:
-    """Bars of this run and of the baselines in its summary. A baseline is divided into parts if the summary gives them
-    (`energy_parts_pj`).
+    """Bars of this run and of the baselines in its summary. A baseline is divided into parts only if the summary has
+    them (`energy_parts_pj`).
     """
     parts, in_cores = schedule_parts(view.schedule), on_core_parts(summary)
     if in_cores:
@@ -209,7 +209,7 @@ def _numbers(bars: Sequence[EnergyBar]) -> "pandas.DataFrame":
 
 
 def _part_name(part: str) -> str:
-    """Name of a part in the list of parts."""
+    """Name of a part of the energy, as the figure and its table show it."""
     return {TOTAL: "parts not known", ON_CORE_WORDS: "in the cores"}.get(part, part)
 
 
@@ -218,8 +218,7 @@ def _list_parts(
 ) -> None:
     """Add a list with the parts of a schedule, their values and their shares.
 
-    The list is also the legend of the figure. Parts that only other schedules have are therefore listed too, without
-    values.
+    The list is also the legend of the figure. So it also names parts that only other schedules have, without values.
     """
     left = NAME_INCHES + BAR_WIDTH_INCHES + 0.35
     style: dict[str, Any] = {"va": "center", "fontsize": 7.5, "transform": figure.dpi_scale_trans}

@@ -1,7 +1,8 @@
-"""HTML page of a fusion plan, made only from `fusion.json` and `fusion.csv`: the reasons for the plan, and the search
-for it.
+"""HTML page of a fusion plan, made only from `fusion.json` and `fusion.csv`.
 
-Tables show latency and energy of the plan with their lower bounds, and the savings of each cut between stacks. Further
+It shows the plan, the reasons for it, and the search that found it.
+
+Tables show latency and energy of the plan with their lower bounds, and what each cut between stacks saves. Further
 tables show the tried plans, the changes that improved the plan, the fixed choices, the reloaded data, and the layers. A
 figure shows the search.
 """
@@ -25,6 +26,7 @@ from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, make_printable
 from tilewright.results.figure_layout import OPERAND_COLOURS, unit_for
 from tilewright.results.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
+from tilewright.results.multi.search_end import search_end
 from tilewright.results.multi.summary import reload_lines
 from tilewright.results.run_tables import edp_text
 from tilewright.results.text_tables import html_table
@@ -32,8 +34,8 @@ from tilewright.results.text_tables import html_table
 Row = Mapping[str, Any]
 WIDTH_INCHES, HEIGHT_INCHES = 9.0, 3.4
 MOST_TIMES_BEST = 3.0
-"""Ratio to the best plan above which plans are drawn at the upper edge of the figure, so that better plans remain
-distinguishable.
+"""Limit for the vertical axis of the figure, as a multiple of the best plan. Worse plans are drawn at the upper edge,
+so that the better plans remain distinguishable.
 """
 
 
@@ -92,7 +94,9 @@ FIGURES = ("latency [cycles]", "energy", "EDP [J cycles]")
 
 
 def fusion_page(document: Mapping[str, Any], tried: Sequence[Row]) -> str:
-    """Text of the page, from the answer of `tilewright fuse` and the rows of the plans that it tried."""
+    """Text of the HTML page of a fusion plan. `document` is the result of `tilewright fuse` (`fusion.json`), and
+    `tried` has one row for each plan that the search evaluated.
+    """
     title = f"{document['workload']} on {document['hardware']}: fusion plan, and reasons for it"
     parts = {"TITLE": html(title), "BODY": "\n".join(_body(document, tried))}
     return re.sub("@([A-Z]+)@", lambda mark: parts[mark[1]], PAGE.read_text("utf-8"))
@@ -102,15 +106,16 @@ def _body(document: Mapping[str, Any], tried: Sequence[Row]) -> Iterator[str]:
     search = document["search"]
     yield _words(
         f"The search for the least {document['objective']} examined {search['plans']:,} plans and "
-        f"{search['segments']:,} parts of the network with {search['schedules']:,} schedules. Reason for its end: "
-        f"{search['stopped_by'].replace('_', ' ')}. Seed: {search['seed']}."
+        f"{search['segments']:,} parts of the network with {search['schedules']:,} schedules. "
+        f"{_sentence(search_end(search))} Seed: {search['seed']}."
     )
     yield html_table(("", *FIGURES), [*_figure_rows(document)], texts=1)
     yield _head("The search", "Each plan by its number; plans without a schedule are left out.")
     yield svg_text(fusion_figure(document, tried))
     yield _head(
         "Savings of each cut",
-        "Compared with one stack in place of the two, all else unchanged. Negative: the cut costs more.",
+        "Savings compared with one stack in place of the two, all else unchanged. Negative: the cut costs more than it"
+        " saves.",
     )
     yield _cuts(document)
     yield _head("What was tried", "Kinds of plans, and how often a plan of the kind was the best so far.")
@@ -133,7 +138,7 @@ def _body(document: Mapping[str, Any], tried: Sequence[Row]) -> Iterator[str]:
     yield html_table(("first layer", "last layer", "stack", "layers"), _stacks(document), texts=2)
     yield _head("Layers", "Parts between cores, tiles within a core, and the cores of the parts.")
     yield html_table(("layer", "parts", "tiles", "cores"), _layers(document), texts=4)
-    yield _head("Reproduce this plan", "Commands that use the mapping file beside this page:")
+    yield _head("Reproduce this plan", "Commands that use the mapping file in the folder of this page:")
     lines = [f"tilewright {verb} ... {options}".rstrip() for verb, options in document["reproduce"].items()]
     yield f"<pre>{html(chr(10).join(lines))}</pre>"
 
@@ -162,7 +167,7 @@ def _figure_rows(document: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     )
     if "gap_latency_if_copied" in document:
         yield (
-            f"gap to it over {ALLOWED_ALLOCATIONS} if data that fit are copied",
+            f"gap to the lower bound over {ALLOWED_ALLOCATIONS} for schedules that copy data that fit a core first",
             f"{document['gap_latency_if_copied']:.1%}",
             "",
             "",
@@ -176,14 +181,16 @@ def _figure_rows(document: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     if alone is not None:
         yield ("layer by layer", *_figures(alone))
         ratios = (alone[name] / document[name] if document[name] else 1.0 for name in _NAMES)
-        yield ("layer by layer, times this plan", *(f"{ratio:.2f}" for ratio in ratios))
+        yield ("layer by layer / this plan", *(f"{ratio:.2f}" for ratio in ratios))
 
 
 _NAMES = (LATENCY_CYCLES, ENERGY_PJ, "edp")
 
 
 def _cuts(document: Mapping[str, Any]) -> str:
-    """HTML table of the cuts between stacks. The cut that improves the objective most comes first."""
+    """HTML table of the cuts between stacks. The first cuts are those without which there is no schedule. The others
+    are sorted by the objective of the plan without the cut, the worst first.
+    """
     if not document["cuts"]:
         return _words("None: the network is one stack, the run fixes the stacks, or the search was interrupted.")
 
@@ -260,3 +267,8 @@ def _layers(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
         )
         for row in document["layers"]
     ]
+
+
+def _sentence(text: str) -> str:
+    """Text as a sentence: the first letter becomes a capital letter, and a period is added at the end."""
+    return f"{text[:1].upper()}{text[1:]}."

@@ -1,7 +1,10 @@
-"""Figure of the schedule: a row for each core, then a row for each link in use; time runs from left to right.
+"""Figure of the schedule: a row for each core, then a row for each link in use.
 
-A schedule with too many bars for vector shapes is drawn as an image. Each pixel has the mean colour of the bars in its
-time interval; a pixel without bars is white. The time to draw grows linearly with bars and pixels.
+Time runs from left to right.
+
+If a schedule has too many bars for vector shapes, the bars are drawn as an image. A pixel then has the mean colour of
+the bars in its time interval; a pixel without bars is white. The time to draw the image is proportional to the number
+of bars and pixels.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,13 +48,15 @@ Image = npt.NDArray[np.uint8]
 DARKER = 0.5
 """Share of black in the lines of a hatch."""
 LIGHTER = 0.22
-"""Share of white mixed into the colour of every second CN of a core, to distinguish neighbouring CNs of a layer."""
+"""Share of white mixed into the colour of every second CN of a core, so that neighbouring CNs of one layer can be told
+apart.
+"""
 PALETTE = np.array([to_rgb(colour) for colour in (*LAYER_COLOURS, NO_LAYER_COLOUR)])
 
 
 def hatch_masks(height: int, width: int) -> npt.NDArray[np.bool_]:
-    """[category, height, width] True for the pixels that the hatch of the category darkens. The hatches look like those
-    of vector shapes.
+    """Array of shape (categories, height, width): True for the pixels that the hatch of a category darkens. The hatches
+    look like those of vector shapes.
     """
     y, x = np.mgrid[0:height, 0:width]
     masks = (
@@ -69,10 +74,8 @@ def hatch_masks(height: int, width: int) -> npt.NDArray[np.bool_]:
 def strips(
     table: ScheduleTable, window: tuple[float, float], width: int, row_heights: Sequence[int], gap: int
 ) -> Image:
-    """Image of the rows of a table, one below the other, with white gaps between rows. Returns an array [height, width,
-    3].
-
-    The cycles of `window` are `width` pixels wide. `row_heights` are in pixels and include the gap.
+    """Image of the rows of a table, one below the other with white gaps, as an array (height, width, 3 colours).
+    `window` is the interval of cycles that fills `width` pixels. `row_heights` are in pixels and include the gap.
     """
     lanes = np.array([row.lanes for row in table.rows], np.int64)
     first_lane = np.cumsum(lanes) - lanes
@@ -94,11 +97,12 @@ def strips(
 def _coverage(
     table: ScheduleTable, window: tuple[float, float], width: int, lane: npt.NDArray[np.int64], lanes: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Triple of arrays with the coverage of the pixels of each lane.
+    """Coverage of the pixels of each lane, as three arrays of shapes (lanes, width, 3), (lanes, width) and (lanes,
+    categories, width):
 
-    First: [lane, pixel, 3] sum of the colours of bars, weighted by the share of the pixel that each bar covers. Second:
-    [lane, pixel] share of the pixel that all bars cover. Third: [lane, category, pixel] share of each category in the
-    covered share.
+    * Sum of the colours of all bars in the pixel. Each bar counts with the share of the pixel that it covers.
+    * Share of the pixel that the bars cover.
+    * Share of the covered part of the pixel that belongs to bars of the category.
     """
     scale = width / (window[1] - window[0])
     left = np.clip((table.start_cycles - window[0]) * scale, 0.0, float(width))
@@ -128,13 +132,15 @@ def _coverage(
 
 Summary = Mapping[str, Any]
 CATEGORY_HATCHES = ("-----", "", "xxxx", "/////", "++++", "|||||")
-"""Hatches by index in CATEGORIES. They have only lines: a hatch of circles would make an SVG file twice as large."""
+"""Hatches by index in CATEGORIES. All hatches consist of lines: circles would make an SVG file twice as large."""
 SECTIONS = ((0.0, 0.05), (0.475, 0.525), (0.95, 1.0))
-"""Sections of a schedule that are drawn if it is not drawn in full, as shares of its latency."""
+"""Sections of a schedule, as shares of its latency, that are drawn if the schedule is not drawn in full."""
 MOST_SHAPES = 2500
-"""Number of bars in a panel above which the bars are drawn as an image instead of shapes."""
+"""Largest number of bars in a panel that are drawn as shapes. If a panel has more bars, all its bars are drawn as an
+image.
+"""
 IMAGE_DOTS_PER_INCH = 100
-"""Dots per inch of images of bars, and of the whole figure."""
+"""Resolution in dots per inch of images of bars, and of the whole figure as PNG."""
 WIDTH_INCHES, RIGHT_INCHES, TOP_INCHES, AXIS_INCHES, GAP_INCHES = 16.0, 0.6, 0.75, 0.45, 0.25
 CORE_INCHES, LINK_INCHES, LANE_INCHES, MOST_ROW_INCHES = 0.36, 0.24, 0.1, 1.2
 ROW_GAP_INCHES = 0.05
@@ -151,8 +157,8 @@ def schedule_figure(
     plot_data_transfer: bool = ScheduleFigureOptions.plot_data_transfer,
     table: ScheduleTable | None = None,
 ) -> Figure:
-    """Gantt chart. CNs have the colour of their layer. Transfers have the colour of the layer of their data, and
-    hatches that show their category.
+    """Gantt chart. A CN has the colour of its layer. A transfer has the colour of the layer of its data, and a hatch
+    for its category.
 
     If `plot_full_schedule` is false, the chart shows three sections of 5 % each (beginning, middle, end). If
     `plot_data_transfer` is false, it has no rows of links.
@@ -171,7 +177,9 @@ def write_schedule_figure(
     options: ScheduleFigureOptions = ScheduleFigureOptions(),  # noqa: B008  frozen
     table: ScheduleTable | None = None,
 ) -> tuple[Path, ...]:
-    """Write the Gantt chart as `path_stem`.svg and .png. Returns both paths."""
+    """Write the Gantt chart as `path_stem`.svg and .png; for a paper, as the files of `figure_suffixes`. Returns the
+    paths.
+    """
     figure = schedule_figure(view, summary, **options.as_dict(), table=table)
     return save_figure(figure, path_stem, SCHEDULE_DOTS_PER_INCH)
 
@@ -242,8 +250,8 @@ class _Drawing:
         return figure
 
     def _frame(self, panel: Axes, window: tuple[float, float], unit: tuple[float, str], is_first: bool) -> None:
-        """Set up a panel. Its vertical axis has the rows from the top downwards, in inches. Its horizontal axis has the
-        time, in the unit of the axis.
+        """Set up a panel: rows from the top downwards, in inches, on the vertical axis; time, in the unit of the axis,
+        on the horizontal axis.
         """
         panel.set_xlim(*window)
         panel.set_ylim(self.panel_inches, 0)
@@ -276,7 +284,9 @@ class _Drawing:
         self._labels(panel, window, inches, seen, top, bottom)
 
     def _places(self, bars: Integers) -> tuple[np.ndarray, np.ndarray]:
-        """(top, bottom) of bars in inches from the top of the panel."""
+        """Pair of arrays (top, bottom), each with one entry for each bar in `bars`. Both are distances from the top of
+        the panel, in inches.
+        """
         table = self.table
         heights = np.array(self.heights) - ROW_GAP_INCHES
         tops = np.cumsum([0.0, *self.heights])[:-1] + ROW_GAP_INCHES / 2
@@ -310,7 +320,7 @@ class _Drawing:
         top: np.ndarray,
         bottom: np.ndarray,
     ) -> None:
-        """Write names in the bars of CNs that are wide enough."""
+        """Write the name of each CN in its bar if the bar is wide enough."""
         table, view = self.table, self.view
         scale = inches / (window[1] - window[0])
         left, right = np.maximum(table.start_cycles[bars], window[0]), np.minimum(table.end_cycles[bars], window[1])
@@ -324,7 +334,7 @@ class _Drawing:
                 panel.text(x, y, name, fontsize=LABEL_POINTS, color=colour, zorder=3, gid=SMALL_TEXT, **style)
 
     def _busy_shares(self, figure: Figure) -> None:
-        """Write next to each row the share of the time in which the row has a bar."""
+        """Write next to each row the share of the time in which it has a bar."""
         x, top = WIDTH_INCHES - RIGHT_INCHES + 0.08, self.height - TOP_INCHES
         style: dict[str, Any] = {"fontsize": 7, "color": GREY, "va": "center", "transform": figure.dpi_scale_trans}
         figure.text(x, top + 0.1, "busy", **style)
@@ -347,7 +357,9 @@ class _Drawing:
             figure.text(x, y, line, fontsize=8, color=GREY, va="center")
 
     def _legend_entries(self) -> tuple[dict[int, str], dict[int, str]]:
-        """Pair (texts by layer, texts by category) of all bars in the rows."""
+        """Texts of the legend for all bars in the rows, as a pair of dicts: layer -> text, category of data movement ->
+        text.
+        """
         names, types = self.view.names.layer_names, self.view.names.layer_operator_types
         short = short_names(names, types)
         layers = {
@@ -369,7 +381,9 @@ class _Drawing:
         return pandas.DataFrame(columns)
 
     def _looks(self) -> tuple[list[tuple[dict[str, Any], str]], list[tuple[dict[str, Any], str]]]:
-        """Pairs (style, text) of the legend entries: layers first, then categories."""
+        """Legend entries as a pair of lists: entries of the layers, entries of the categories. An entry is a pair
+        (style, text).
+        """
         plain: dict[str, Any] = {"linewidth": 0}
         layers = [({"facecolor": layer_colour(layer), **plain}, text) for layer, text in self.layers.items()]
         grey: dict[str, Any] = {"facecolor": "#dddddd", "edgecolor": GREY, "linewidth": 0.4}
@@ -383,7 +397,7 @@ class _Drawing:
         return [Patch(label=text, **style) for entries in self._looks() for style, text in entries]
 
     def _legend(self, figure: Figure) -> None:
-        """Draw the legend of layers, then of categories, in columns below the axis."""
+        """Draw two legends below the axis, in columns: layers, then categories."""
         layers, categories = self._looks()
         y = self.legend_inches - 0.1
         for entries in (layers, categories):

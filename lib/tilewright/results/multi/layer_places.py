@@ -1,4 +1,4 @@
-"""Table of the layers of a schedule: the cores and the times at which each layer runs."""
+"""Table of the layers of a schedule: the cores on which each layer runs, and when it runs."""
 
 import itertools
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ LAYERS: Table[ScheduledLayer] = (
     attribute("busy_cycles", "Sum of the runtimes of the CNs of the layer."),
     attribute("on_core_energy_pj", "Energy of the CNs of the layer on their cores."),
 )
-"""Columns of the layers of a schedule."""
+"""Columns of the table that has a row for each layer of a schedule."""
 
 
 def layer_places(view: ScheduleView) -> list[ScheduledLayer]:

@@ -31,14 +31,16 @@ if TYPE_CHECKING:
 WIDTH_INCHES, LEFT_INCHES, RIGHT_INCHES = 12.0, 0.9, 0.35
 TOP_INCHES, PANEL_INCHES, HEAD_INCHES, AXIS_INCHES = 0.55, 1.0, 0.32, 0.5
 LEAST_PANEL_INCHES, MOST_INCHES = 0.3, 24.0
-"""Smallest height of each panel if there are many, and the intended height of all panels together, in inches."""
+"""Limits for the heights of panels, in inches. If a figure has many panels, they become so low that all of them
+together have the height MOST_INCHES. No panel becomes lower than LEAST_PANEL_INCHES.
+"""
 MEMORY_COLOUR, LINK_COLOUR, LIMIT_COLOUR = OPERAND_COLOURS[0], OPERAND_COLOURS[2], OPERAND_COLOURS[4]
 MEMORY_STRETCHES, LINK_STRETCHES = 1000, 400
-"""Number of time intervals in the curve of a memory or of a link. A curve with more than twice as many steps is
-replaced by one value per interval.
+"""Number of time intervals for the curve of a memory (MEMORY_STRETCHES) or of a link (LINK_STRETCHES). If a curve has
+more than twice as many steps, it is drawn with one value for each interval.
 """
 LEAST_SHARE = 0.05
-"""Smallest share of the limit that the peak of a curve must reach. Below this share, the limit is not drawn."""
+"""Smallest ratio (peak of the curve / limit) at which the limit is drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +51,11 @@ class Curve:
     times: Integers
     """Times of the steps in cycles, ascending."""
     values: Floats
-    """Value from each time in `times` until the next time."""
+    """Value from each time in `times` until the next time, in bits or as a share."""
     text: str
-    """Text on the peak or the use."""
+    """Text beside the curve: for a memory, the peak; for a link, the use."""
     limit: float
-    """Largest possible value: the capacity, or 1 for a share."""
+    """Largest possible value: the capacity in bits, or 1 for a share."""
 
 
 def memory_curves(view: ScheduleView) -> list[Curve]:
@@ -72,8 +74,8 @@ def memory_curves(view: ScheduleView) -> list[Curve]:
 
 
 def link_curves(view: ScheduleView) -> list[Curve]:
-    """Curves of the used share of the width of each link over time. Links that carry no data are left out. The text of
-    a curve has the same numbers as the summary.
+    """Curves of the use of each link over time, as a share of the width of the link. Links that carry no data are left
+    out. The text beside a curve gives the use of the link as in the summary of the run.
     """
     widths = view.system.link_bits_per_cycle
     curves = []
@@ -114,12 +116,14 @@ def link_figure(view: ScheduleView) -> Figure:
 
 
 def write_memory_figure(view: ScheduleView, path_stem: Path) -> tuple[Path, ...]:
-    """Write the memories as `path_stem`.svg and .png; returns both paths."""
+    """Write the figure of the memories as `path_stem`.svg and .png; for a paper, as the files of `figure_suffixes`.
+    Returns the paths.
+    """
     return save_figure(memory_figure(view), path_stem)
 
 
 def reported_memories(run: ReportedSchedule) -> Figure:
-    """Figure of the use of memories, for the report of a run."""
+    """Figure of the use of memories over time, for the report of a run."""
     return memory_figure(run.view)
 
 
@@ -129,7 +133,9 @@ def reported_links(run: ReportedSchedule) -> Figure:
 
 
 def most_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, Floats]:
-    """Pair (times, values) of a curve for drawing. If the curve has many steps, each time interval has its maximum."""
+    """Pair (times in cycles, values) for drawing a curve. A curve with more than 2 x `stretches` steps is replaced by
+    `stretches` intervals of equal length, each with the largest value of the curve in this interval.
+    """
     if len(curve.times) <= 2 * stretches:
         return curve.times.astype(np.float64), curve.values
     edges = np.linspace(0, last, stretches + 1)
@@ -142,7 +148,9 @@ def most_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, 
 
 
 def mean_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, Floats]:
-    """Pair (times, values) of a curve for drawing. If the curve has many steps, each time interval has its mean."""
+    """Pair (times in cycles, values) for drawing a curve. A curve with more than 2 x `stretches` steps is replaced by
+    `stretches` intervals of equal length, each with the mean value of the curve in this interval.
+    """
     if len(curve.times) <= 2 * stretches:
         return curve.times.astype(np.float64), curve.values
     edges = np.linspace(0, last, stretches + 1)

@@ -3,9 +3,9 @@
 It needs no other files and no internet. The script (schedule_data.js, schedule_why.js, schedule_lanes.js,
 schedule_viewer.js) draws the visible part on a canvas.
 
-Columns of numbers are packed as little-endian 32-bit integers or doubles. Most integer columns are stored as
-differences. The bytes are reordered: the first bytes of all values, then the second bytes, and so on. The result is
-deflated and encoded as base64.
+Columns of numbers are packed as little-endian 32-bit integers or doubles. Columns of integers are stored as differences
+between neighbours. The bytes of a column are reordered: the first bytes of all values, then the second bytes, and so
+on. The reordered bytes are deflated and encoded as base64.
 """
 
 import base64
@@ -38,43 +38,41 @@ PAGE, SCRIPTS = (
 )
 Column = npt.NDArray[Any]
 MOST_CAUSES = 500_000
-"""Largest number of CNs and transfers together for which the page gives the causes of their starts. Even at this
-number, finding the causes takes seconds.
+"""Largest total number of CNs and transfers for which the page gives the causes of their starts. Even at this number,
+finding the causes takes seconds.
 """
 MEMORY_STRETCHES = 5000
-"""Number of time intervals in the curve of a memory. If the content of the memory changes more than twice as often, the
-page has only the maximum in each interval.
+"""Number of time intervals for the curve of a memory. If the content of the memory changes more than 2 x
+MEMORY_STRETCHES times, the page has only the largest content in each interval.
 """
 _TRANSFER_COLUMNS = ("piece", "cause", "source_core", "target_core", "source_memory", "target_memory")
 
 
 def schedule_page(view: ScheduleView, summary: Summary | None = None, table: ScheduleTable | None = None) -> str:
-    """Text of the HTML file."""
+    """Text of the HTML page that shows a schedule."""
     parts = {"TITLE": html(schedule_title(view)), "DATA": schedule_data_text(view, summary, table)}
     return re.sub("@(TITLE|DATA)@", lambda mark: parts[mark[1]], schedule_frame())
 
 
 def schedule_frame() -> str:
-    """Text of the HTML file with the placeholders @TITLE@ and @DATA@. They stand for the title and the data of a
-    schedule.
-    """
+    """Text of the HTML file with the placeholders @TITLE@ and @DATA@ for the title and the data of a schedule."""
     scripts = "\n".join((FOLDER / name).read_text("utf-8") for name in SCRIPTS)
     return (FOLDER / PAGE).read_text("utf-8").replace("@SCRIPT@", scripts)
 
 
 def schedule_data_text(view: ScheduleView, summary: Summary | None = None, table: ScheduleTable | None = None) -> str:
-    """Data for the script, as text that is valid in an HTML element."""
+    """Data for the script of the page, as text that is valid in an HTML element."""
     data = schedule_data(view, summary, table or schedule_table(view))
     return html_data(canonical_text(data))
 
 
 def reported_page(run: ReportedSchedule) -> str:
-    """Text of the HTML file, for the report of a run."""
+    """Text of the HTML page that shows the schedule, for the report of a run."""
     return schedule_page(run.view, run.summary, run.table)
 
 
 def schedule_data(view: ScheduleView, summary: Summary | None, table: ScheduleTable) -> JsonObject:
-    """Data for the script: names, rows, lanes and packed columns."""
+    """Data for the script of the page: names, rows, lanes and packed columns."""
     schedule, names = view.schedule, view.names
     memories, curves = _memories(view)
     causes = start_causes(view) if view.node_count + len(schedule.transfers) <= MOST_CAUSES else None
@@ -103,10 +101,8 @@ def schedule_data(view: ScheduleView, summary: Summary | None, table: ScheduleTa
 
 
 def packed_column(values: Column) -> JsonObject:
-    """Column packed for the script of the page.
-
-    Integers that fit into 32 bits have type `i4`; all other numbers have type `f8`. A column of integers is stored as
-    differences between neighbours.
+    """Column packed for the script of the page. Integers are stored as differences between neighbours, with the type
+    `i4` if all integers fit into 32 bits, otherwise with the type `f8`. Floating-point numbers have the type `f8`.
     """
     if values.dtype.kind == "f":
         return _packed(values.astype("<f8"), is_delta=False)
@@ -134,8 +130,9 @@ def _lanes(table: ScheduleTable) -> list[dict[str, int]]:
 
 
 def _memories(view: ScheduleView) -> tuple[list[dict[str, Any]], dict[str, Column]]:
-    """Pair (row for each on-chip memory, columns with the steps of each memory). The columns are the times, and the
-    bits from each time on. Memories that are always empty are left out.
+    """Pair (rows, columns) for the memories. There is one row for each on-chip memory; memories that are always empty
+    are left out. There are two columns, which all memories share: times, and the bits that a memory holds from each
+    time on. The part of the columns for a memory begins at position `first` of its row and ends before position `last`.
     """
     rows, times, values = [], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for curve in memory_curves(view):

@@ -1,9 +1,11 @@
 """Schedule as a trace in the Trace Event Format (JSON), which Perfetto and chrome://tracing can open.
 
 The trace has three processes: cores, links and memories. Each core and each lane of a link is a thread. A bar is a
-complete event (`X`), a memory is a counter (`C`), and data from one CN to another are flow events (`s`, `f`). A cycle
-is shown as a microsecond. Traces of large schedules have fewer details, so that they can still be opened; `otherData`
-lists the details that are left out.
+complete event (`X`), and a memory is a counter (`C`). Data from one CN to another are flow events (`s`, `f`). A cycle
+is shown as a microsecond.
+
+The trace of a large schedule has fewer details, so that the programs can still open it. `otherData` lists the details
+that are left out.
 """
 
 from collections.abc import Iterator
@@ -28,21 +30,21 @@ from tilewright.results.multi.reported_schedule import ReportedSchedule
 from tilewright.results.words import short_layer_name
 
 CORES, LINKS, MEMORIES = 1, 2, 3
-"""Process ids."""
+"""Process ids of the three processes of a trace: cores, links and memories."""
 MOST_FLOWS = 20_000
-"""Largest number of dependences in a trace. Each dependence is two events. If there are more, no dependences are
-written.
+"""Largest number of dependences in a trace, with two events each. If a schedule has more dependences, the trace has
+none.
 """
 MOST_DETAILED = 300_000
-"""Largest number of bars in a detailed trace. If there are more, slices have only a number, and the trace has no
-counters.
+"""Largest number of bars in a detailed trace. If a schedule has more bars, the trace shows each bar with only its name
+and its times, and has no memories and no flows.
 """
 Event = JsonObject
 
 
 def trace_events(view: ScheduleView, table: ScheduleTable | None = None) -> Iterator[Event]:
-    """All events of the trace. Names of processes and threads come first, then bars sorted by thread and start, then
-    memories, then dependences.
+    """Events of the trace: names of processes and threads, then bars sorted by thread and start, then contents of
+    memories, then dependences. A trace with more than MOST_DETAILED bars has no memories and no dependences.
     """
     table = table or schedule_table(view)
     threads = _threads(table)
@@ -57,7 +59,9 @@ def trace_events(view: ScheduleView, table: ScheduleTable | None = None) -> Iter
 
 
 def trace_text(view: ScheduleView, table: ScheduleTable | None = None) -> str:
-    """Text of the JSON file, one event per line."""
+    """Text of a schedule's trace as a JSON file, one event per line. `table` has the bars of the schedule; if it is
+    None, it is made.
+    """
     table = table or schedule_table(view)
     events = ",\n".join(_text(event) for event in trace_events(view, table))
     is_detailed = table.bar_count <= MOST_DETAILED
@@ -98,7 +102,7 @@ def _has_flows(view: ScheduleView) -> bool:
 
 
 def _threads(table: ScheduleTable) -> list[list[tuple[int, int]]]:
-    """[row][lane] Pair (process, thread). The threads of a process are counted from 1."""
+    """Pair (process, thread) of each lane, in a list for each row. The threads of a process are counted from 1."""
     next_thread = {CORES: 1, LINKS: 1}
     found = []
     for row in table.rows:
@@ -147,7 +151,9 @@ def _bars(view: ScheduleView, table: ScheduleTable, threads: list[list[tuple[int
 
 
 def _plain_bars(view: ScheduleView, table: ScheduleTable, threads: list[list[tuple[int, int]]]) -> Iterator[Event]:
-    """Slices without details except their number in the schedule."""
+    """Slices of a trace with few details. A slice has only its name, its times and its thread. The name is that of the
+    CN and its layer, or the category of the data that move.
+    """
     columns = (table.row, table.lane, table.start_cycles, table.end_cycles, table.kind, table.item, table.category)
     for row, lane, start, end, kind, item, category in zip(*(column.tolist() for column in columns), strict=True):
         process, thread = threads[row][lane]
@@ -197,7 +203,9 @@ def _stream_args(view: ScheduleView, place: int) -> JsonObject:
 
 
 def _memories(view: ScheduleView) -> Iterator[Event]:
-    """Counters, one for each on-chip memory. Memories that are always empty are left out."""
+    """Counter events for the bits in each on-chip memory over time, one counter for each memory. Memories that are
+    always empty are left out.
+    """
     for memory, name in enumerate(view.names.memory_names):
         if memory == view.system.off_chip_memory:
             continue
@@ -207,8 +215,9 @@ def _memories(view: ScheduleView) -> Iterator[Event]:
 
 
 def _flows(view: ScheduleView, table: ScheduleTable, threads: list[list[tuple[int, int]]]) -> Iterator[Event]:
-    """Flow events from the last cycle of a CN to the first cycle of each CN that reads its data. The id of a flow is
-    the number of the edge.
+    """Flow events for the edges of the CN graph. An edge goes from a CN that makes data to a CN that reads them: its
+    flow starts in the last cycle of the first CN and ends in the first cycle of the second CN. The id of a flow is the
+    index of its edge. `threads` has the pair (process, thread) of each lane, in a list for each row.
     """
     place = {
         item: threads[row][0]

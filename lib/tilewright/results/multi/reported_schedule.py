@@ -1,4 +1,4 @@
-"""Run on several cores as the argument of the functions that make its report."""
+"""Data of a run on several cores, as an argument of the functions that make the files of its report."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ class AllocationSearch(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportedSchedule:
-    """Run on several cores from which the files of `SEVERAL_CORES_FILES` are made."""
+    """Run on several cores, from which the files of `SEVERAL_CORES_FILES` are made."""
 
     view: ScheduleView
     table: ScheduleTable
     summary: Summary
     options: ScheduleFigureOptions
     core_costs: CoreCosts
-    """Cost table of each core file; {} if only the tables of the report are written."""
+    """Cost table of each core file; {} if only the tables of the report are made."""
     search: AllocationSearch | None = None
     """Search for the allocation; None if the allocation was not searched."""
 

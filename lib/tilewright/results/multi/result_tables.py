@@ -1,6 +1,6 @@
 """Tables of a run on several cores for a notebook: times and costs of CNs and transfers.
 
-The modules that make the tables are imported only when a table is requested, so that commands start faster.
+The modules that make a table are imported only when the table is requested, so that commands start faster.
 """
 
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from tilewright.base.errors import count_of
 from tilewright.base.harmless import terminal
 from tilewright.base.json_values import JsonObject
 from tilewright.multicore.scheduling.core_costs import CoreCosts
@@ -31,13 +32,13 @@ class _OfSeveralCores(Protocol):
 
     @property
     def core_costs(self) -> CoreCosts | None:
-        """Cost tables by core file; None if not known. Without cost tables, the energy on cores is one term per
-        layer.
+        """Cost tables by core file; None if not known. If they are missing, a layer's energy on the cores is a single
+        term.
         """
 
 
 class SeveralCoresTables:
-    """Tables of a run on several cores, for classes that have `artifact`, `summary` and `core_costs`."""
+    """Tables of a run on several cores. A class that inherits them must have `artifact`, `summary` and `core_costs`."""
 
     __slots__ = ()
 
@@ -131,7 +132,7 @@ class SeveralCoresTables:
         from tilewright.results.shown import totals_text
 
         names, summary = self.artifact.names, self.summary
-        counts = f"{len(names.layer_names)} layers, {self.artifact.graph.node_count:,} nodes"
+        counts = f"{count_of(len(names.layer_names), 'layer')}, {count_of(self.artifact.graph.node_count, 'node')}"
         return terminal(f"<{names.network} on {names.accelerator}: {counts}; {totals_text(summary)}>")
 
     def _repr_html_(self) -> str:

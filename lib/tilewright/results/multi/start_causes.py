@@ -1,22 +1,32 @@
 """Causes of the start of each computation node (CN) and each transfer of a schedule, derived from the logs.
 
-An *item* is a CN or a transfer. In a causal schedule, an item begins only at time 0 or when something else happens
-(docs/multi-core-model.md#scheduling). So each start after time 0 has a *cause*: an item that ends at this time, or a CN
-that begins at this time, after which its core can prepare the next CN. A chain of causes leads back to time 0 without a
-gap.
+An *item* is a CN or a transfer. In a causal schedule, an item begins only at time 0 or when another item ends or begins
+(docs/multi-core-model.md#scheduling). So each start after time 0 has a *cause*, which is another item. Either this
+other item ends at the time of the start; or it is a CN that begins at this time, so that its core can prepare the next
+CN. A chain of causes leads back to time 0 without a gap.
 
-Several items can end at the time of a start. Each of the following kinds of causes is tried in order, and the first
-kind for which there is an item gives the cause. If there are several items of this kind, the one with the smallest
-number is taken:
+Several items can end or begin at the time of a start. The following kinds of causes are tried in this order, and the
+first kind for which an item is found gives the cause. If a kind looks at several links, cores or memories, the first
+one with an item decides. If several items end at this link, core or memory, the item with the smallest number is taken;
+on a link, however, transfers come before CNs.
 
 1. data: the required data were made, or arrived, at this time;
 2. core (for CNs): the core was busy until this time;
-3. link: for a transfer, a link on its path was too full just before; for a CN, an item on a link of its streams ended;
-4. memory: for a transfer, its target was too full just before; for a CN, room in its output memory became free;
-5. core (for transfers): a CN of the core began, after which the core could prepare the next CN, or a CN ended;
-6. order: the previous fetch or write in the same queue ended, or a CN that must come before ended or began;
-7. memory: room in another memory of the core became free, for which data could have waited;
-8. other: any other item that ended at this time.
+3. link: an item on a link ended; for a transfer, on a link of its path that was too full just before; for a CN, on a
+   link over which the CN streams data;
+4. memory: room became free; for a transfer, in its target memory, if this memory was too full just before; for a CN, in
+   the memory of its outputs;
+5. core (for transfers): a CN began, so that its core could prepare the next CN, or a CN ended; the core is the target
+   of the transfer or, for a write to the off-chip memory, a core with the source memory;
+6. memory (for transfers): room in the target or source memory became free;
+7. order: for a transfer, another transfer to its target core ended (for a write to the off-chip memory: a transfer from
+   its source memory), or a CN began that had to begin first; for a CN, a CN ended that had to end first;
+8. memory: room for which data could have waited became free, in any memory of the core; for a transfer, this is the
+   target core;
+9. other: any other item that ended at this time.
+
+If the kinds 1 to 6 give no cause for a transfer, but another transfer of the same queue began at the same time with
+such a cause, both have the same cause.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -35,23 +45,27 @@ CAUSES = ("begin", "data", "core", "memory", "link", "order", "other")
 BEGIN, DATA, CORE, MEMORY, LINK, ORDER, OTHER = range(len(CAUSES))
 NOTHING = -1
 Cause = tuple[int, int]
-"""Pair (index in CAUSES, item). An item is the number of a CN, or the number of a transfer plus the number of all CNs;
-NOTHING for a start at time 0.
+"""Pair (index of the kind of cause in CAUSES, number of the item that is the cause).
+
+Items are CNs and transfers. CNs have the numbers from 0, and transfers have the numbers that follow those of all CNs.
+The number is NOTHING for a start at time 0.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class StartCauses:
-    """Causes of the starts of all items. CNs come first, then transfers."""
+    """Causes of the starts of all CNs and transfers (items) of a schedule, as arrays of shape (items,). CNs come first,
+    then transfers.
+    """
 
     kind: Integers
-    """[item] Index of the cause in CAUSES."""
+    """Kind of cause of each item, as an index in CAUSES: array of shape (items,). CNs come first, then transfers."""
     item: Integers
-    """[item] Item whose end or begin caused the start; NOTHING for a start at time 0."""
+    """Item whose end or start caused the start of each item: array of shape (items,). NOTHING for a start at time 0."""
 
     def chain(self, item: int) -> list[int]:
-        """Chain of items that ends with `item`, in reverse order. `item` comes first, then the item that caused its
-        start, and so on, back to an item that began at time 0.
+        """Chain of items that ends with `item`, in reverse order: `item`, then the item that caused its start, and so
+        on, back to an item that began at time 0.
         """
         found = [item]
         while self.item[found[-1]] != NOTHING:
@@ -65,10 +79,10 @@ class ChainPart(NamedTuple):
     what: str
     """Activity: COMPUTING or MOVING."""
     place: str
-    """Core that computes, or kind of the moving data (from CATEGORIES)."""
+    """Name of the core that computes, or category of the moving data (one of CATEGORIES)."""
     layer: str
-    """Layer of the CN, or of the data. The layer of data is the layer that makes them; for constants and inputs of the
-    network, the first layer that reads them.
+    """Layer of the CN, or of the data. Data belong to the layer that makes them; constants and inputs of the network
+    belong to the first layer that reads them.
     """
     start_cycles: int
     end_cycles: int
@@ -83,10 +97,12 @@ COMPUTING, MOVING = "computing", "moving"
 
 
 def latency_chain(view: ScheduleView) -> tuple[ChainPart, ...]:
-    """Parts of the latency: the chain of causes of the item that ends last.
+    """Parts of the latency: CNs and transfers on the chain of causes that leads to the end of the schedule, the
+    earliest part first.
 
-    The parts cover the time from cycle 0 to the end of this item, without a gap. If several items end last, the first
-    of them is taken; CNs come before transfers. () if causes are not known or the schedule is empty.
+    The parts cover the time from cycle 0 to the end of the last CN or transfer, without a gap. If several end last, the
+    chain leads to the first of them; CNs come before transfers. The result is () if causes are not known or the
+    schedule is empty.
     """
     causes, schedule, names = start_causes(view), view.schedule, view.names
     if causes is None or not len(causes.kind):
@@ -110,8 +126,8 @@ def latency_chain(view: ScheduleView) -> tuple[ChainPart, ...]:
 
 
 def start_causes(view: ScheduleView) -> StartCauses | None:
-    """Causes of the start of each CN and each transfer. None if the schedule model is not causal, because an item can
-    then begin at a time at which no other item ends.
+    """Causes of the start of each CN and each transfer. None if the schedule model is not causal: a CN or transfer can
+    then begin at a time at which nothing else begins or ends.
     """
     if view.artifact.schedule_model != CAUSAL:
         return None
@@ -134,28 +150,34 @@ class _Move(NamedTuple):
 
 @dataclass(eq=False)
 class _Index:
-    """Items by place and time. A place is a number that stands for a core or a memory, for example. If several items
-    have the same place and time, only the first added item is kept.
+    """Index of CNs and transfers (items): (place, time) -> number of the item. A place is the number of a core, a
+    memory, a link, or a pair (piece, memory); one index has only places of one kind.
+
+    If several items have the same place and time, only the one that was added first is kept.
     """
 
     items: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def add(self, places: Iterable[int], times: Iterable[int], items: Iterable[int]) -> None:
-        """Add items, which must be sorted by number."""
+        """Add an item for each pair of place and time. The items of a call must be in ascending order, because the
+        first item that is added for a place and time is kept.
+        """
         for place, time, item in zip(places, times, items, strict=True):
             self.items.setdefault((place, time), item)
 
     def at(self, place: int, time: int) -> int:
-        """Item at a place and a time; NOTHING if there is none."""
+        """Item at a place (as defined for `_Index`) and a time in cycles; NOTHING if there is none."""
         return self.items.get((place, time), NOTHING)
 
     def at_one_of(self, places: Iterable[int], time: int) -> int:
-        """Item at the first of these places that has an item at this time; NOTHING if no place has an item."""
+        """Item at the first of `places` that has an item at this time; NOTHING if none of the places has one."""
         return next((item for place in places if (item := self.at(place, time)) != NOTHING), NOTHING)
 
 
 class ScheduleLogs:
-    """Items that end and begin at each place and time, read from the logs of a schedule."""
+    """Logs of a schedule, with indices that find the CN or transfer that begins or ends at a place (such as a core,
+    memory or link) and a time.
+    """
 
     def __init__(self, view: ScheduleView) -> None:
         schedule, system, problem = view.schedule, view.system, view.artifact.problem
@@ -173,8 +195,8 @@ class ScheduleLogs:
         memory_of_need = system.core_memory[schedule.allocation[problem.need_cn], operand]
         needs = list(zip(piece.tolist(), memory_of_need.tolist(), strict=True))
         self.needs_of = [needs[first:last] for first, last in pairwise(problem.graph.need_start.tolist())]
-        """[cn] Pairs (piece, memory) that the CN reads. The memory is the one that holds the operand on the core of the
-        CN.
+        """Pairs (piece, memory) of the data that each CN reads, as one list for each CN. The memory is the one of the
+        CN's core that holds the operand.
         """
         moves = schedule.transfers
         self.moves = [_Move(*row) for row in zip(*(moves[name].tolist() for name in _Move._fields), strict=True)]
@@ -184,7 +206,9 @@ class ScheduleLogs:
         self._index()
 
     def _index(self) -> None:
-        """Build the indices by core, by memory and by link. The index `ends` has all items at place 0."""
+        """Build the indices in which CNs and transfers are found by core, by memory, by link, or by arriving piece. In
+        the index `ends`, they are found by time only: each of them has the place 0.
+        """
         self.ends, self.ends_on_core, self.begins_on_core = _Index(), _Index(), _Index()
         self.ends_in_memory, self.ends_on_link, self.arrives = _Index(), _Index(), _Index()
         self.ends_to_core, self.ends_from_memory = _Index(), _Index()
@@ -214,20 +238,24 @@ class ScheduleLogs:
             self.streams_of.setdefault(cn, []).append(one)
 
     def place(self, piece: int, memory: int) -> int:
-        """Place number of the pair (piece, memory), for indices."""
+        """Number that the index `arrives` uses as the place of the pair (piece, memory)."""
         return piece * (len(self.cores_of) + 1) + memory
 
     def freed(self, memories: Iterable[int], time: int) -> int:
-        """Item whose end at a given time freed room in one of these memories; otherwise NOTHING."""
+        """Number of the CN or transfer whose end at `time` freed room in one of `memories`; NOTHING if there is no such
+        CN or transfer.
+        """
         return self.ends_in_memory.at_one_of((one for one in memories if (one, time) in self.frees), time)
 
 
 _Asked = Sequence[tuple[int, Callable[[], int]]]
-"""Kinds of causes, each with the function that finds the causing item."""
+"""Kinds of causes, each with the function that finds the item for this kind."""
 
 
 def _first(asked: _Asked) -> Cause | None:
-    """First kind of cause that has an item, with this item."""
+    """Pair (kind of cause, item) of the first kind in `asked` whose function finds an item; None if no function finds
+    one.
+    """
     return next(((kind, item) for kind, find in asked if (item := find()) != NOTHING), None)
 
 
@@ -249,8 +277,8 @@ def _cause_of_node(logs: ScheduleLogs, cn: int) -> Cause:
 
 
 def _data_of_node(logs: ScheduleLogs, cn: int) -> int:
-    """CN that made an input of `cn`, or transfer that brought an input, exactly when `cn` began; otherwise NOTHING.
-    Transfers to the off-chip memory also count, because streamed data are read from there.
+    """Item that made an input of `cn` ready exactly when `cn` began: the CN that made it, or the transfer that brought
+    it; otherwise NOTHING. Transfers to the off-chip memory also count, because streamed data are read from there.
     """
     time, needs = logs.start[cn], logs.needs_of[cn]
     makers = (logs.producer[piece] for piece, _ in needs)
@@ -263,8 +291,8 @@ def _data_of_node(logs: ScheduleLogs, cn: int) -> int:
 
 
 def _ended_before(logs: ScheduleLogs, cn: int) -> int:
-    """CN without data for `cn` that had to end before `cn` could begin; otherwise NOTHING. It is a predecessor in the
-    order, or a CN of an earlier stack if stacks wait for each other.
+    """CN that had to end before `cn` could begin, although it gives no data to `cn`; otherwise NOTHING. It is a
+    predecessor in the order of CNs, or a CN of an earlier stack if stacks wait for each other.
     """
     graph, time = logs.view.artifact.graph, logs.start[cn]
     before = graph.order_predecessor[int(graph.order_start[cn]) : int(graph.order_start[cn + 1])].tolist()
@@ -274,7 +302,9 @@ def _ended_before(logs: ScheduleLogs, cn: int) -> int:
 
 
 def _causes_of_transfers(logs: ScheduleLogs) -> list[Cause]:
-    """Causes of all transfers. A transfer that only receives a broadcast has the cause of the main transfer."""
+    """Cause of each transfer. A transfer that only listens to the broadcast of another transfer has the cause of that
+    other transfer.
+    """
     full_links, lacks_room = links_too_full(logs), _lack_room(logs)
     main_of = {one: main for main, others in listeners(logs.view).items() for one in others}
     causes: dict[int, Cause] = {}
@@ -298,15 +328,23 @@ def _causes_of_transfers(logs: ScheduleLogs) -> list[Cause]:
 
 
 def _queue(logs: ScheduleLogs, move: _Move) -> tuple[bool, int]:
-    """Queue of a transfer: the fetches of a core, or the writes of a memory to the off-chip memory. Transfers of a
-    queue begin one after another.
+    """Queue of a transfer, as a pair (True for a write to the off-chip memory, index).
+
+    Writes from one memory to the off-chip memory share a queue; the index is that of the source memory. All other
+    transfers to one core share a queue; the index is that of the core. The transfers of a queue begin in their order;
+    several can begin in the same cycle.
     """
     is_write = move.target_memory == logs.view.system.off_chip_memory
     return is_write, move.source_memory if is_write else move.target_core
 
 
 def _cause_of_transfer(logs: ScheduleLogs, move: _Move, full_links: Iterable[int], lacks_room: bool) -> Cause | None:
-    """Cause that directly delayed a transfer; None if there is none."""
+    """Cause of a transfer among the kinds 1 to 6 in the description of this module; None if none of these kinds
+    applies. A start at time 0 has the cause BEGIN.
+
+    `full_links` are the links that were too full just before the transfer began. `lacks_room` is True if its target
+    memory was too full just before.
+    """
     time, maker = move.start_cycles, logs.producer[move.piece]
     if time == 0:
         return BEGIN, NOTHING
@@ -325,7 +363,7 @@ def _cause_of_transfer(logs: ScheduleLogs, move: _Move, full_links: Iterable[int
 
 
 def _late_cause(logs: ScheduleLogs, move: _Move) -> Cause:
-    """Cause of the start of a transfer for which `_cause_of_transfer` finds none."""
+    """Cause of the start of a transfer that no direct cause delayed (`_cause_of_transfer` finds none)."""
     time, (is_write, place) = move.start_cycles, _queue(logs, move)
     asked: _Asked = (
         (ORDER, lambda: (logs.ends_from_memory if is_write else logs.ends_to_core).at(place, time)),
@@ -336,8 +374,11 @@ def _late_cause(logs: ScheduleLogs, move: _Move) -> Cause:
 
 
 def _begun_before(logs: ScheduleLogs, move: _Move) -> int:
-    """CN that began at the same time as a transfer and makes another input of a reader of the transferred data. Before
-    this CN began, no core could prepare the reader.
+    """CN whose start a transfer had to wait for; NOTHING if there is none. The CN begins together with the transfer,
+    and makes an input of a reader.
+
+    A reader is a CN that reads the transferred data after the transfer, on a core with the target memory. This core can
+    prepare the reader only after the CNs that make the inputs of the reader have begun.
     """
     problem = logs.view.artifact.problem
     start, need = problem.piece_needs
@@ -352,8 +393,9 @@ def _begun_before(logs: ScheduleLogs, move: _Move) -> int:
 
 
 def links_too_full(logs: ScheduleLogs) -> dict[int, list[int]]:
-    """Links that delayed a transfer, by transfer. Just before the transfer began, the free width of such a link was
-    less than the width that the transfer uses.
+    """Table: index of a transfer -> indices of the links that delayed it. Just before the transfer began, the free
+    width of such a link was less than the width that the transfer uses. Transfers that no link delayed are not in the
+    table.
     """
     schedule, system = logs.view.schedule, logs.view.system
     transfer, link = own_hops(schedule, system)
@@ -368,8 +410,8 @@ def links_too_full(logs: ScheduleLogs) -> dict[int, list[int]]:
 
 
 def _lack_room(logs: ScheduleLogs) -> set[int]:
-    """Transfers that their target memory delayed. Just before the transfer began, the free room of the memory was less
-    than the size of the data.
+    """Indices of the transfers that had to wait for room in their target memory. Just before such a transfer began, the
+    free room of this memory was smaller than the moved data.
     """
     moves, bits = logs.view.schedule.transfers, logs.view.artifact.graph.piece_bits
     found: set[int] = set()
@@ -381,6 +423,6 @@ def _lack_room(logs: ScheduleLogs) -> set[int]:
 
 
 def _before(times: Integers, values: Integers, when: Integers) -> Integers:
-    """Values of a step function just before the times in `when`. Before its first step, the function is 0."""
+    """Values of a step function just before the times in `when`. The function is 0 before its first step."""
     step = np.searchsorted(times, when, side="left") - 1
     return np.append(values, 0)[step]

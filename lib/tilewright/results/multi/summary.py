@@ -24,25 +24,27 @@ from tilewright.multicore.scheduling.system_assembly import UNLIMITED_BITS_PER_C
 from tilewright.results.multi.use import CoreUse, LinkUse, MemoryUse
 
 LEAST_FACTOR = 1.5
-"""Smallest number of loads of the same data that is reported as reloading."""
+"""Smallest ratio (loaded bits / bits of the data) at which reloading of data is reported."""
 CONSTANTS, RESULTS = "constants", "results"
-"""Kinds of data: constants, such as weights, and results of layers. Constants belong to the layer that reads them;
-results belong to the layer that makes them.
+"""Kinds of data. CONSTANTS, such as weights, belong to the layer that reads them. RESULTS of a layer belong to the
+layer that makes them.
 """
 STREAMED, COPIED, EVICTED = "streamed", "copied", "evicted"
 _WHY = {
-    STREAMED: "they do not fit beside the rest, and each tile reads them",
+    STREAMED: "they do not fit into the memory of the core, and each tile reads them",
     COPIED: "several cores fetch them",
-    EVICTED: "they make room for others, and are fetched again",
+    EVICTED: "they are evicted to make room for other data, and are fetched again",
 }
 
 
 def reload_rows(artifact: ScheduleArtifact) -> list[dict[str, Any]]:
-    """Rows on reloaded data, one per layer and kind of data that are read from off-chip at least LEAST_FACTOR times.
+    """Rows on reloaded data, one for each layer and kind of data (CONSTANTS or RESULTS). Data get a row if the bits
+    that are read from off-chip are at least LEAST_FACTOR times the size of the data. The row with most extra bits comes
+    first.
 
-    The row with most extra bits comes first. `bits` is the size of the data of `layer`. `loaded_bits` is the number of
-    bits that are read from off-chip for these data. `cause` names the largest part of the extra bits: streamed (an
-    operand stays off-chip), copied (to several memories), or evicted.
+    `bits` is the size of the data of `layer`. `loaded_bits` is the number of bits that are read from off-chip for these
+    data. `cause` names what causes most of the extra bits: streamed (an operand stays off-chip), copied (to several
+    memories), or evicted.
     """
     graph = artifact.graph
     layers = len(artifact.names.layer_names)
@@ -98,8 +100,8 @@ def _by_layer(values: Integers, layer: Integers, chosen: Booleans, layers: int) 
 
 
 def _fetched(artifact: ScheduleArtifact) -> tuple[Integers, Integers]:
-    """Two arrays: [piece] number of off-chip reads that fetch the piece, and [piece] number of memories that fetch the
-    piece at least once.
+    """Pair of arrays with one entry for each piece: number of off-chip reads of the piece, and number of memories that
+    fetch it at least once.
     """
     moves, pieces = artifact.schedule.transfers, len(artifact.graph.piece_bits)
     moves = moves[(moves["cause"] == CAUSES.index("off_chip_fetch")) & (moves["broadcast_of"] < 0)]
@@ -109,8 +111,8 @@ def _fetched(artifact: ScheduleArtifact) -> tuple[Integers, Integers]:
 
 
 def _streamed(artifact: ScheduleArtifact, layers: int) -> tuple[Integers, Integers]:
-    """Two arrays: [layer] bits of constants that stream to the layer, and [layer] bits of results of the layer that
-    stream to other layers.
+    """Pair of arrays with one entry for each layer: bits of constants that stream to the layer, and bits of its results
+    that stream to other layers.
     """
     graph, problem = artifact.graph, artifact.problem
     streams = problem.costs.stream_bits[graph.cost_row, artifact.schedule.allocation]
@@ -132,7 +134,7 @@ def _streamed(artifact: ScheduleArtifact, layers: int) -> tuple[Integers, Intege
 
 SCHEMA = "tilewright/multi-summary"
 SINGLE_CORE, LAYER_BY_LAYER, THIS_RUN = "single_core", "layer_by_layer", "this_run"
-"""Names of the rows of `baselines`."""
+"""Names of the rows in the summary field `baselines`."""
 OFF_CHIP_STREAM = "off_chip_stream"
 Summary = dict[str, Any]
 
@@ -144,10 +146,9 @@ def multi_summary(
     objective: str,
     others: Mapping[str, Any],
 ) -> Summary:
-    """Summary of a schedule.
+    """Summary of a schedule. `costs` are the cost tables by core file. The fields in `others` are added unchanged.
 
-    `costs` are the cost tables by core file. `others` are fields that are added unchanged. The gap of a value is its
-    difference from the lower bound, as a share of the value (`gap_to`).
+    The gap of a value is the value minus its lower bound, as a share of the value (`gap_to`).
     """
     schedule, names = artifact.schedule, artifact.names
     energy, latency = schedule.energy_pj, schedule.latency_cycles
@@ -183,8 +184,9 @@ def multi_summary(
 
 
 def area_fields(accelerator: MultiCoreAccelerator) -> Summary:
-    """Summary fields with the area of all on-chip cores. If the area of a part is not given, the area is null and a
-    note says so.
+    """Summary fields with the area of all on-chip cores in mm², and a note. The area is null if the area of a part is
+    missing, or if areas have no unit; the note then has the reason. In cores whose array model computes an area,
+    memories may lack an area. The total leaves out these memories, and the note names them.
     """
     area = system_area(accelerator)
     return {AREA_MM2: area.mm2, "area_note": area.note}
@@ -197,7 +199,9 @@ def rate_fields(accelerator: MultiCoreAccelerator, latency_cycles: int, energy_p
 
 
 def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Summary:
-    """Summary fields with the lower bounds and the gaps to the bounds; null if there is no valid bound."""
+    """Summary fields with the lower bounds and the gaps to the bounds. All fields are null if there is no valid
+    bound.
+    """
     if bounds is None:
         return {"lower_bound": None, "gap_latency": None, "gap_latency_if_copied": None, "gap_energy": None}
     return {
@@ -214,7 +218,7 @@ def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Su
 
 
 def _latency_fields(terms: LatencyBounds) -> Summary:
-    """Lower bound of the latency, and the terms whose maximum is the bound."""
+    """Lower bound of the latency in cycles, and its terms; the bound is the largest term."""
     return {
         LATENCY_CYCLES: terms.latency_cycles,
         "latency_terms": {
@@ -230,8 +234,8 @@ def _latency_fields(terms: LatencyBounds) -> Summary:
 
 
 def _cause_rows(artifact: ScheduleArtifact) -> Summary:
-    """Energy of links and memories, moved bits, and number of transfers, by cause of movement. A stream is counted as
-    one transfer per CN.
+    """Table: cause of data movement -> energy of links and memories, moved bits, and number of transfers. All streams
+    of a CN count as one transfer.
     """
     schedule, graph = artifact.schedule, artifact.graph
     moves = schedule.transfers
@@ -252,7 +256,7 @@ def _cause_rows(artifact: ScheduleArtifact) -> Summary:
 
 
 def core_uses(artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]]) -> list[CoreUse]:
-    """Use of each core except the off-chip core."""
+    """Use of each core except the off-chip core. `costs` are the cost tables by core file."""
     schedule, names, graph = artifact.schedule, artifact.names, artifact.graph
     core_count, rows = artifact.system.core_count, len(artifact.problem.costs.runtime_cycles)
     busy = _sums(schedule.allocation, schedule.end_cycles - schedule.start_cycles, core_count)
@@ -283,12 +287,14 @@ def core_uses(artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostR
 
 
 def _times(times: int, energies_pj: Sequence[tuple[str, float]]) -> dict[str, float]:
-    """Energies of `times` equal CNs, in pJ, by name of the memory or term."""
+    """Energies in pJ of `times` equal CNs: name of the memory or energy term -> energy. `energies_pj` are the energies
+    of one CN.
+    """
     return {name: times * energy for name, energy in energies_pj}
 
 
 def memory_uses(artifact: ScheduleArtifact) -> list[MemoryUse]:
-    """Use of each memory that keeps data."""
+    """Use of each memory that holds data of CNs."""
     system, names = artifact.system, artifact.names
     rows = []
     for memory, name in enumerate(names.memory_names):
@@ -325,12 +331,15 @@ def link_uses(artifact: ScheduleArtifact) -> list[LinkUse]:
 def baseline_rows(
     summary: Summary, layer_by_layer: Summary | None, singles: Sequence[Summary], planned: Summary | None = None
 ) -> list[Summary]:
-    """Rows that compare this run with its baselines: the best single core, layer by layer on all cores, and this run.
+    """Rows that compare this run with its baselines, in this order: the best single core, the layer-by-layer schedule
+    on all cores, and this run. Unknown baselines are left out.
 
-    `planned` is the best layer-by-layer schedule that the search for the plan of this run found. It replaces
-    `layer_by_layer` if its objective is better, so that ratios refer to the best known baseline. `gap` is the gap of
-    the row to the lower bound for its tiles. `speedup` and `energy_ratio` are latency and energy of the row divided by
-    those of this run. `energy_parts_pj` are the terms of the energy.
+    `planned` is the best layer-by-layer schedule that the search for this run's plan found. It replaces
+    `layer_by_layer` if its objective is better, so that ratios refer to the best known baseline.
+
+    `gap` is the gap between the latency and the lower bound of a row; the single core has the lower bound of
+    `layer_by_layer`. `speedup` is the latency of the row divided by that of this run; `energy_ratio` is the same for
+    energies. `energy_parts_pj` are the energy terms.
     """
     rows = []
     objective = OBJECTIVES.get(summary["objective"], OBJECTIVES["EDP"])

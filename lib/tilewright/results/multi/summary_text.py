@@ -1,4 +1,4 @@
-"""Text for the terminal on the summary of a run on several cores."""
+"""Text that shows the summary of a run on several cores in the terminal."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,8 +23,8 @@ _ROW_NAMES = {"single_core": "everything on one core", "layer_by_layer": "layer 
 
 
 def summary_text(summary: Summary, in_full: bool = True) -> str:
-    """Text with totals, gaps, baselines and cores. If `in_full` is true, the text also has memories, links and parts of
-    the energy.
+    """Text with totals, gaps, baselines and cores. With `in_full`, the text also has memories, links and parts of the
+    energy.
     """
     lines = [
         f"{summary['workload']} on {summary['hardware']}: {summary['cn_count']:,} computation nodes,"
@@ -52,14 +52,16 @@ def summary_text(summary: Summary, in_full: bool = True) -> str:
 
 
 def _bound_lines(summary: Summary) -> list[str]:
-    """Lines on the lower bounds, the gaps to the bounds, and the terms whose maximum is the bound of the latency."""
+    """Lines on the lower bounds, on the gaps between the bounds and the totals, and on the terms of the latency bound.
+    The latency bound is the largest of its terms.
+    """
     bound = summary["lower_bound"]
     if bound is None:
         return [f"no lower bound: the schedule model {summary['schedule_model']} is not causal"]
     terms = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in bound["latency_terms"].items())
     return [
         f"lower bounds over {covered_by(bound)}: {bound[LATENCY_CYCLES]:,} cycles, {_micro(bound[ENERGY_PJ])} µJ;"
-        f" gap to them: {summary['gap_latency']:.1%} in latency, {summary['gap_energy']:.1%} in energy,"
+        f" gaps to these bounds: {summary['gap_latency']:.1%} in latency, {summary['gap_energy']:.1%} in energy,"
         f" {OF_THIS_TILING}",
         *if_copied_line(summary),
         f"the bound of the latency is the largest of: {terms}",
@@ -126,7 +128,7 @@ def _energies(summary: Summary) -> list[tuple[str, ...]]:
 
 
 def _micro(energy_pj: float) -> str:
-    """Text of an energy in µJ, with one decimal or with four significant digits, whichever has more digits."""
+    """Text of an energy in µJ. It has one decimal or four significant digits, whichever gives more digits."""
     energy_uj = energy_pj / PICOJOULES_A_MICROJOULE
     text = f"{energy_uj:,.1f}" if energy_uj >= 100 else f"{energy_uj:.4g}"
     return text if "." in text or "e" in text else f"{text}.0"

@@ -1,7 +1,7 @@
 """Figure of an accelerator with several cores: boxes for cores and the DRAM, arrows and bars for links.
 
-Links between neighbouring cores are arrows. All other links are bars below the cores. A bar is a bus, a shared port, or
-a set of equal links from one core to several other cores.
+Links between neighbouring cores are arrows, and all other links are bars below the cores. A bar is a bus, a shared
+port, or a set of equal links from one core to several other cores.
 """
 
 import math
@@ -34,26 +34,26 @@ from tilewright.results.sheet import sheet_inches
 
 MOST_COLUMNS = 8
 Cell = tuple[int, int]
-"""Position (column, row), from the upper left corner."""
+"""Position (column, row) of a core in the grid of the figure, counted from 0 at the upper left corner."""
 
 
 @dataclass(frozen=True)
 class Arrow:
-    """Links between two neighbouring cores."""
+    """Arrow for the links between two neighbouring cores."""
 
     core_ids: tuple[int, int]
-    """Ids of the two cores. The arrow points to the second core, and also to the first core if it is bidirectional."""
+    """Ids of the two cores. The arrow points to the second core; a bidirectional arrow points to both."""
     both_ways: bool
     text: str
 
 
 @dataclass(frozen=True)
 class Bar:
-    """Bar with a branch to each of its cores, for one or several links."""
+    """Bar for one link or for several links, with a branch to each core that these links connect."""
 
     core_ids: tuple[int, ...]
     is_shared: bool
-    """True if the bar is one shared medium, such as a bus. If not, each branch is a link."""
+    """True if the bar is one shared medium, such as a bus. Otherwise, each branch of the bar is a link."""
     text: str
 
 
@@ -79,8 +79,9 @@ class SystemLayout:
 def system_layout(accelerator: MultiCoreAccelerator) -> SystemLayout:
     """Layout of an accelerator.
 
-    If the accelerator file gives coordinates, cores are placed there. Other compute cores are arranged as a square,
-    with cores of other roles at the side.
+    A core with coordinates in the accelerator file stands in the cell that they give. Compute cores without coordinates
+    form a grid below these cells. On-chip cores without coordinates that have other roles stand in columns on the
+    right.
     """
     cells = _cells(accelerator)
     shared = [link for link in accelerator.links if len(link.core_ids) > 2]
@@ -116,7 +117,7 @@ def link_text(link: Link) -> str:
 def _pair_text(links: Sequence[Link]) -> str:
     texts = list(dict.fromkeys(link_text(link) for link in links))
     if any(link.is_half_duplex for link in links):
-        texts[-1] += ", both ways in turn"
+        texts[-1] += ", both directions in turn"
     return "; ".join(texts)
 
 
@@ -137,8 +138,8 @@ def _cells(accelerator: MultiCoreAccelerator) -> dict[int, Cell]:
 
 
 def _grid(core_ids: Sequence[int], accelerator: MultiCoreAccelerator) -> dict[int, Cell]:
-    """Cells of the cores, row by row. The number of columns is chosen so that most links connect neighbours. Among
-    equal numbers, the layout closest to a square is chosen.
+    """Cells of the cores, filled row by row. The number of columns is the one at which most pairs of linked cores are
+    neighbours. Of equally good numbers, the one that makes the grid closest to a square is taken.
     """
     pairs = {link.core_ids for link in accelerator.links if len(link.core_ids) == 2}
     square = math.ceil(math.sqrt(len(core_ids)))
@@ -159,8 +160,11 @@ def _are_neighbours(one: Cell | None, other: Cell | None) -> bool:
 
 
 def _fans(far: dict[tuple[int, int], tuple[str, bool]]) -> list[Bar]:
-    """Bars for links between cores that are not neighbours. Equal links of one core share a bar. The core with most
-    such links comes first.
+    """Bars for links between cores that are not neighbours. `far` is a table: pair of core ids -> (text of the links of
+    the pair, True if one of them is half-duplex).
+
+    Links of one core with the same text share a bar, with this core as its first core. The bar with most branches comes
+    first.
     """
     bars: list[Bar] = []
     left = dict(far)
@@ -180,21 +184,27 @@ MARGIN_INCHES, TITLE_INCHES, TEXT_POINTS = 0.25, 0.7, 7.0
 LINE_INCHES, PAD_INCHES = 0.145, 0.09
 BOX_WIDTH_INCHES, GAP_INCHES, ROW_GAP_INCHES, BRANCH_INCHES, BAR_INCHES = 2.3, 1.25, 0.42, 0.11, 0.34
 CHARACTERS = 33
-"""Number of characters that fit on a line of a box."""
+"""Largest number of characters on one line of a box that is BOX_WIDTH_INCHES wide."""
 LEAST_BOX_INCHES, LABEL_INCHES = 1.1, 0.3
-"""Smallest width of a box in a figure for a paper, and room on the right for labels of vertical arrows, in inches."""
+"""Sizes in inches for a figure in a paper: smallest width of the box of a core, and room at the right edge of the
+figure for labels of vertical arrows.
+"""
 ROLE_COLOURS = {COMPUTE: "#0072B2", POOLING: "#009E73", SIMD: "#E69F00", MEMORY: "#CC79A7", OFFCHIP: "#777777"}
 BAR_COLOURS = ("#D55E00", "#56B4E9", "#009E73", "#CC79A7", "#E69F00", "#0072B2")
 
 
 def system_figure(accelerator: MultiCoreAccelerator) -> Figure:
-    """Figure with cores in rows and columns, arrows between neighbours, bars for shared links, the DRAM below."""
+    """Figure with cores in rows and columns, arrows for links between neighbours, bars for all other links, and the
+    DRAM below.
+    """
     with figure_style():
         return _SystemDrawing(accelerator).draw()
 
 
 def write_system_figure(accelerator: MultiCoreAccelerator, path_stem: Path) -> tuple[Path, ...]:
-    """Write the figure as `path_stem`.svg and .png; returns both paths."""
+    """Write the figure of an accelerator as `path_stem`.svg and .png; for a paper, as the files of `figure_suffixes`.
+    Returns the paths.
+    """
     return save_figure(system_figure(accelerator), path_stem)
 
 
@@ -252,7 +262,7 @@ class _SystemDrawing:
         return "; ".join(words + [f"one memory: {'; '.join(one)}"] * bool(one))
 
     def _corner(self, cell: tuple[int, int]) -> tuple[float, float]:
-        """Lower left corner of a core, in inches."""
+        """Lower left corner (x, y) of the box of the core at a position (column, row), in inches."""
         column, row = cell
         rows_below = self.layout.rows - 1 - row
         y = self.cores_floor + rows_below * (self.box_height + ROW_GAP_INCHES)
@@ -328,8 +338,8 @@ def _height(lines: list[str]) -> float:
 
 
 def _box_width(columns: int, left: float, gap: float) -> float:
-    """Width of a box, in inches. In a paper, the boxes of a row and their gaps fill the figure, but a box has at least
-    LEAST_BOX_INCHES.
+    """Width of a box, in inches. In a paper, the boxes are so wide that a row of them fills the width of the figure,
+    but at least LEAST_BOX_INCHES and at most BOX_WIDTH_INCHES wide.
     """
     sheet = sheet_inches()
     if sheet is None:

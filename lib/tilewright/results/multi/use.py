@@ -1,4 +1,4 @@
-"""Use of layers, cores, memories and links in a schedule, as rows of tables."""
+"""Types for the rows of tables on a schedule: cores and times of a layer, and use of a core, a memory and a link."""
 
 from dataclasses import dataclass, field
 
@@ -19,13 +19,13 @@ class CoreUse:
     utilisation: float
     """Share of the latency in which the core runs a CN."""
     array_utilisation: float
-    """Share of the latency that the CNs of the core would need if all units of the array worked in every cycle."""
+    """Share of the latency that the CNs of the core would take if all units of the array worked in every cycle."""
     energy_pj: float
     operational_energy_pj: float
     memory_energy_pj: dict[str, float]
-    """Energy of each memory, in pJ."""
+    """Energy in pJ of each memory, by name of the memory."""
     term_energy_pj: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
-    """Energy of each term other than memories, in pJ."""
+    """Energy in pJ of each further term of the on-core energy (neither array nor memory), by name of the term."""
 
 
 @dataclass(frozen=True)
@@ -73,4 +73,4 @@ class LinkUse:
     busy: float
     """Share of the latency in which data move over the link."""
     utilisation: float | None
-    """Moved bits divided by width times latency; None for a link without a limit."""
+    """Use of the link's width, from 0 to 1: moved bits / (width x latency). None for a link without a limit."""

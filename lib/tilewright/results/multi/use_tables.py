@@ -18,7 +18,9 @@ Summary = Mapping[str, Any]
 
 
 class _CoreRow(NamedTuple):
-    """Core, with the memory of this core that has the largest share in use."""
+    """Core with its fullest memory: the memory whose largest content takes the largest share of its capacity. `fullest`
+    is None if the core has no memory.
+    """
 
     core: CoreUse
     fullest: MemoryUse | None
@@ -54,10 +56,12 @@ CORES: Table[_CoreRow] = (
         lambda row: energy_columns(dict(row.core.term_energy_pj)),
     ),
     _of_fullest(
-        "fullest_memory", "Memory of the core with the largest share in use; cores can share this memory.", "name"
+        "fullest_memory",
+        "Memory of the core with the largest `peak_share`; cores can share this memory.",
+        "name",
     ),
-    _of_fullest("peak_bits", "Largest number of bits in that memory.", "peak_bits"),
-    _of_fullest("capacity_bits", "Size of that memory.", "capacity_bits"),
+    _of_fullest("peak_bits", "Largest number of bits in `fullest_memory`.", "peak_bits"),
+    _of_fullest("capacity_bits", "Size of `fullest_memory`.", "capacity_bits"),
     _of_fullest("peak_share", "`peak_bits` divided by `capacity_bits`.", "peak_share"),
 )
 """Columns of the cores of a schedule."""
@@ -88,12 +92,12 @@ def core_use_rows(summary: Summary) -> list[dict[str, Any]]:
 
 
 def core_use_table(summary: Summary) -> "pandas.DataFrame":
-    """Table of cores. A memory that cores share can be in the row of each of these cores."""
+    """Table of cores. A memory that several cores share can be shown in the rows of all of them."""
     return frame_of(CORES, _core_rows(summary))
 
 
 def memory_use_table(summary: Summary) -> "pandas.DataFrame":
-    """Table of memories."""
+    """Table with a row for each memory of a schedule: its cores, its capacity and its largest content."""
     return frame_of(MEMORIES, decode(tuple[MemoryUse, ...], summary["memories"]))
 
 

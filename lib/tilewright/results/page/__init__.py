@@ -1,1 +1,1 @@
-"""Page of results: all runs as one HTML file without further files."""
+"""Page of results: one HTML file with all runs, which needs no other files."""

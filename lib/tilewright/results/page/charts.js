@@ -139,7 +139,7 @@ function axis(values, isLog, count) {
 const overlaps = (a, b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
 
 // Points {x, y, name, told, shape, strong, href, size} between axes {words, log}; lines are lists of [x, y] in values.
-// A name is written only if there is room beside the point; the table below has all names.
+// A name is written only if there is room beside the point; the table below has all names. A point can have the name "".
 class Scatter {
   constructor(caption, points, across, up, { lines = [], extra = [], height = 460 } = {}) {
     Object.assign(this, { caption, points, across, up, lines, extra, height });
@@ -207,7 +207,7 @@ class Scatter {
       const r = (one.size || 6) * big * 1.35 + 1;
       taken.push({ x: px(one.x) - r, y: py(one.y) - r, w: 2 * r, h: 2 * r });
     }
-    for (const point of this.points) {
+    for (const point of this.points.filter((one) => one.name)) {
       const text = shape("text", { style: font, class: "label", "aria-hidden": "true" }, point.name);
       root.append(text);
       const w = text.getComputedTextLength() + 2, h = 14 * big, r = (point.size || 6) * big * 1.35 + 3, x = px(point.x), y = py(point.y);

@@ -11,11 +11,11 @@ from tilewright.hardware.system import lacks_unit
 from tilewright.results.columns import ABSENT, Column
 from tilewright.results.records import Summary
 from tilewright.results.run_columns import NAME, run_columns
-from tilewright.results.text_tables import share_text
+from tilewright.results.text_tables import WORKING_SHARES, share_text
 from tilewright.results.verdict import Verdict as CauseVerdict
 
 DIGITS = 9
-"""Significant digits of the numbers in the page; the artifacts have all digits."""
+"""Number of significant digits of the numbers in the page; the artifacts have all digits."""
 FLOWS = {"single": "one core", "multi": "several cores"}
 """Words for each flow, by the name of the flow."""
 
@@ -29,7 +29,7 @@ FIRST = (
     *("mac_utilization", AREA_MM2, "limited_by", "latency_s", "power_w", "tops_per_w", "gap_latency", "gap_energy"),
     *("corrected_energy_pj", "corrected_latency_cycles", "costed_mac_share", "costed_operation_share", "layers"),
 )
-"""First columns of the page, in order. Further columns follow in the order of other tables."""
+"""Keys of the first columns of the page, in order. The other columns follow in the order of `run_columns`."""
 ALWAYS = ("run", "workload", "hardware", ENERGY_PJ, LATENCY_CYCLES, EDP_PJ_CYCLES)
 """Columns that are always shown. Other columns are shown only if at least one run has a value."""
 
@@ -79,12 +79,14 @@ Verdict = Mapping[str, Any]
 
 
 def port_name(port: Mapping[str, str]) -> str:
-    """Text for a port, as in other reports of a run."""
+    """Text of the form `memory port` that names a port, as in other reports of a run."""
     return f"{port['memory']} {port['port']}"
 
 
 def named_ports(verdict: Verdict | None) -> Mapping[str, Any] | None:
-    """Ports that are named as the limit: the best port, or a set of ports if no single port saves enough cycles."""
+    """Ports that texts name as the limit: the best port, or a set of ports if no single port saves enough cycles. None
+    if there are no such ports, or if `verdict` is None.
+    """
     if verdict is None:
         return None
     named: Mapping[str, Any] | None = verdict["together"] or verdict["port"]
@@ -106,14 +108,17 @@ def limit_text(verdict: Verdict | None) -> str:
 
 
 def cause_text(verdict: Verdict | None) -> str:
-    """Short text with the kind of cause that takes most cycles; '' if not known."""
+    """Short text with the kind of cause that takes most cycles. If the verdict has no such cause, the text has the
+    limiting ports (`limit_text`). '' if `verdict` is None.
+    """
     return "" if verdict is None else str(verdict.get("limited_by") or limit_text(verdict))
 
 
 def limit_lines(verdict: Verdict | None, causes: CauseVerdict) -> list[str]:
-    """Lines on the cause with most cycles, the limit, and the savings of wider ports. Each statement has its value.
+    """Lines on a run on one core: the cause with most cycles, the limit of the run, and the cycles that the limiting
+    ports save if they are twice as wide. [] if `verdict` is None.
 
-    `causes` is the verdict over the causes in the chart next to the lines. Returns [] if the limit is not known.
+    `causes` compares the cycles of the causes that the chart next to the lines shows.
     """
     if verdict is None:
         return []
@@ -129,16 +134,20 @@ def limit_lines(verdict: Verdict | None, causes: CauseVerdict) -> list[str]:
 
 
 def array_text(use: Mapping[str, Any] | None) -> str:
-    """Text on the share of working units of the array, and the effect of the mapping file; '' if not known."""
+    """Text on the share of units that work along each side of the array, and on the stall cycles that the mapping file
+    causes; '' if these are not known.
+    """
     if not use:
         return ""
     sides = ", ".join(f"{side['array_dimension']} {share_text(side['share'], 1.0)}" for side in use["sides"])
     by_file = sum(layer["by_mapping_file_cycles"] or 0 for layer in use["layers"])
     fixed = f" {by_file:,.0f} cycles of the spatial stall come from spatial mappings that the mapping file fixes."
-    return f"While the array computes, its sides are full to: {sides}.{fixed if by_file else ''}"
+    return f"{WORKING_SHARES.capitalize()}: {sides}.{fixed if by_file else ''}"
 
 
 def gain_cycles(verdict: Verdict | None) -> float:
-    """Cycles that doubling the width of the limiting ports would save."""
+    """Cycles that are saved if the limiting ports (`named_ports`) are twice as wide; 0 if there are no limiting
+    ports.
+    """
     named = named_ports(verdict)
     return float(named["gain_cycles"]) if named else 0.0

@@ -1,8 +1,8 @@
 """Page with all runs, as one HTML file that contains data, style and scripts.
 
-It needs no other files and no internet. The scripts (base.js, charts.js, overview.js, run_view.js, views.js) draw the
-selected view from one copy of the data. Each schedule on several cores is shown in a frame, as the interactive page of
-`results/multi/page.py`. The file contains the scripts of the schedule page only once.
+The page needs no other files and no internet. Its scripts (SCRIPTS) draw the selected view from one copy of the data.
+Each schedule on several cores is shown in a frame, as the interactive page of `results/multi/page.py`. The file
+contains the scripts of this schedule page only once.
 """
 
 import re
@@ -24,10 +24,10 @@ from tilewright.results.unlike_runs import cause_lines
 
 FOLDER = Path(__file__).resolve().parent
 PAGE, STYLE = "page.html", "page.css"
-SCRIPTS = ("base.js", "charts.js", "overview.js", "run_view.js", "views.js")
+SCRIPTS = ("base.js", "charts.js", "fronts.js", "overview.js", "run_view.js", "views.js")
 MOST_DETAIL_BYTES = 16_000_000
-"""Largest size of the details of all runs together, in bytes. Runs whose details would exceed this size have only a
-row, and the page says so.
+"""Largest total size, in bytes, of the details of runs. The page has the details of a run only if this run and all runs
+before it together do not exceed this size. Otherwise, the page has only the row of the run, and says so.
 """
 
 
@@ -40,13 +40,17 @@ class PageRun:
     """Flow of the run: SINGLE (one core) or MULTI (several cores)."""
     summary: Summary
     point: RunPoint
-    """Point of the run, for comparisons with other runs."""
+    """Energy, latency and area of the run, by which it is compared with other runs."""
     detail: Mapping[str, Any]
     """Result of `one_core_detail` or `several_cores_detail`."""
     verdict: Mapping[str, Any] | None = None
-    """Limiting port of the network, as in `bottlenecks.json`."""
+    """Entry of `bottlenecks.json` that names the limiting port of the network. None for a run on several cores, or if
+    the limit is not known.
+    """
     limited_by: str = ""
-    """Short text on the limit of a run on several cores."""
+    """Short text that names the part of the system that limits a run on several cores, from `several_cores.limited_by`;
+    '' for a run on one core, or if the limit is not known.
+    """
 
 
 Groups = Sequence[ComparableRuns]
@@ -57,7 +61,8 @@ def results_page(
 ) -> str:
     """Text of the HTML file. `unfinished` are rows of runs without a result, which the page lists.
 
-    `groups` are the groups of comparable runs, with sentences on their order; None compares the runs without sentences.
+    `groups` are the groups of comparable runs, with sentences on what would reverse their order. If it is None, the
+    function makes the groups without such sentences.
     """
     data = html_data(canonical_text(page_data(runs, unfinished, groups)))
     parts = {
@@ -73,7 +78,9 @@ def page_data(
     runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] = (), groups: Groups | None = None
 ) -> JsonObject:
     """Data for the scripts: columns, a row for each run, the details of each run, the groups of comparable runs, and
-    warnings on runs of one network whose numbers are not of one physical world."""
+    warnings. A warning names a cause why a ranking of the runs of one network can mislead, such as different energies
+    of the same memory.
+    """
     rows = [_row(run) for run in runs] + [dict(row) for row in unfinished]
     columns = shown_columns(rows)
     details: dict[str, Any] = {}
@@ -82,6 +89,7 @@ def page_data(
         size += len(canonical_text(run.detail))
         if size <= MOST_DETAIL_BYTES:
             details[run.name] = {"flow": run.flow, **run.detail}
+    left_out = [run.name for run in runs if run.name not in details and run.detail.get("front")]
     compared = compare([run.point for run in runs], unfinished) if groups is None else groups
     has_schedule = any(detail.get("schedule") for detail in details.values())
     return {
@@ -92,6 +100,7 @@ def page_data(
         "rows": [[cell(row, one) for one in columns] for row in rows],
         "notes": {row["run"]: words for row in rows if (words := area_words(row))},
         "details": details,
+        **({"fronts_left_out": left_out} if left_out else {}),
         "groups": [
             {
                 "name": group.name,

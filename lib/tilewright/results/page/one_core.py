@@ -1,17 +1,19 @@
 """Details of a run on one core for the page: totals, bottlenecks, roofline, and layers with their mappings.
 
-Energies are in µJ, latencies in cycles. Equal layers share a record.
+Energies are in µJ, latencies in cycles. Equal layers share one entry of the list `records`.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.cost.ledger import term_words
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import DIRECTIONS
 from tilewright.results.bottlenecks import Bottlenecks, cause_words, waited_for
 from tilewright.results.bottlenecks_text import has_causes, memory_words
+from tilewright.results.front_text import front_lines, front_table, point_roles
 from tilewright.results.loop_nest import loop_nest_text
 from tilewright.results.page.columns import (
     array_text,
@@ -43,6 +45,7 @@ from tilewright.results.run_text import (
     range_lines,
 )
 from tilewright.results.text_tables import spatial_text
+from tilewright.search.front import front_of
 
 MICRO = 1e6
 """Picojoules in a microjoule."""
@@ -54,7 +57,7 @@ Verdicts = Mapping[str, Any]
 def one_core_detail(
     found: Bottlenecks, placed: Sequence[PlacedLayer], summary: Summary, verdicts: Verdicts | None
 ) -> JsonObject:
-    """Data of a run on one core that the page shows below the row of the run. `verdicts` has the limiting ports; None
+    """Data on a run on one core, which the page shows below the row of the run. `verdicts` has the limiting ports; None
     if they are not known.
     """
     kinds = [(layer.record_index, layer.repeats) for layer in placed]
@@ -78,7 +81,32 @@ def one_core_detail(
             _record(record, limits[index], terms, others, memories) for index, record in records.items()
         ],
         "roofline": _roofline(verdicts, [layer.name for layer in placed]),
+        **front_part(summary),
     }  # fmt: skip
+
+
+def front_part(summary: Summary) -> JsonObject:
+    """JSON object whose only key `front` has the Pareto front of a run for the page; {} if the run searched no front.
+
+    `points` are lists [energy in µJ, latency in cycles, roles], from the least latency to the least energy. Roles are
+    texts that describe the point, such as `knee`. There are no points if a layer has no front.
+    """
+    if summary.get("front") is None:
+        return {}
+    lines = list(front_lines(summary))
+    table = front_table(summary)
+    if table is None:
+        return {"front": {"lines": lines, "points": []}}
+    front = front_of(summary["front"])
+    values = zip(table[ENERGY_PJ].tolist(), table[LATENCY_CYCLES].tolist(), point_roles(summary), strict=True)
+    return {
+        "front": {
+            "lines": lines,
+            "points": [[_micro(energy), rounded(cycles), list(roles)] for energy, cycles, roles in values],
+            "least_energy": _micro(front.lines[0].level_pj),
+            "least_latency": rounded(front.least_latency_cycles),
+        }
+    }
 
 
 def _label(layer: PlacedLayer) -> str:
@@ -86,7 +114,7 @@ def _label(layer: PlacedLayer) -> str:
 
 
 def network_parts(found: Bottlenecks) -> JsonObject:
-    """Cycles by cause, and energy by operand and memory (or by other energy term), the largest first."""
+    """Cycles by cause, and energy by operand and memory (or by other energy term), the largest part first."""
     causes = found.added(LATENCY, cause_words) if has_causes(found) else {}
     energies = found.added(ENERGY, lambda one: (memory_words(one), one.operand))
     return {
@@ -135,7 +163,7 @@ def _limit(verdicts: Verdicts | None, found: Bottlenecks) -> dict[str, Any]:
 
 
 def _gains(verdicts: Verdicts) -> dict[str, float]:
-    """Cycles that doubling the width of a port saves, summed over all layers, by port."""
+    """Table: name of a port -> cycles that doubling the width of this port saves, summed over all layers."""
     gains: dict[str, float] = {}
     for row in verdicts["ports"]:
         if row.get("gain_cycles") is not None:
@@ -179,8 +207,8 @@ def _record(
 def _level(record: LayerRecord, operand: str, level: int, memory: str) -> list[Any]:
     """Memory level of an operand as a list.
 
-    The items are: operand, memory, size of the memory in bits, loops (innermost first), share of the memory that all
-    operands fill, share that this operand fills, and energy by direction.
+    The items are: operand, memory, size of the memory in bits, loops (innermost first), share of the memory in % that
+    all operands fill, share in % that this operand fills, and the energy in µJ of each direction (one item for each).
     """
     loops = " ".join(f"{dimension} {size:g}" for dimension, size in record.temporal_mapping[operand][level])
     energies = record.energy_breakdown_pj[operand][level]
@@ -196,8 +224,10 @@ def _level(record: LayerRecord, operand: str, level: int, memory: str) -> list[A
 
 
 def _roofline(verdicts: Verdicts | None, names: Sequence[str]) -> dict[str, Any] | None:
-    """Roofs of the ports that layers use, with a point for each layer. The port that would save most cycles comes
-    first. Each point has the number of its layer.
+    """Roof of the array, and roofs of ports with a point for each layer that uses the port; None if they are not known.
+    At most MOST_ROOFS ports are kept: those whose doubled width saves most cycles, in descending order of the saving.
+
+    A point is a list [number of the layer, operations per byte, operations per cycle].
     """
     roofline = (verdicts or {}).get("roofline")
     if not roofline:

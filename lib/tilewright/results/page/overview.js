@@ -66,7 +66,7 @@ function overviewGroup(group) {
   const head = element("div", { class: "run head", "aria-hidden": "true" }, element("div", { class: "name" }), group.columns.map((column) => element("div", {}, columnWords(column))));
   const words = overviewWords(group);
   return element("div", { class: "overview", role: "group", "aria-label": `${group.name}: ${words}` }, head, rows,
-    element("p", { class: "faint" }, `${words}${words ? ". " : ""}Shorter is better.`), ...group.lines.map((line) => element("p", { class: "faint" }, line)));
+    element("p", { class: "faint" }, `${words}${words ? ". " : ""}Shorter is better.`), ...group.lines.map((line) => element("p", { class: "faint" }, line)), frontsOfGroup(group));
 }
 
 // Picture of the runs among `names`: the first groups are open, the others are opened by a click.

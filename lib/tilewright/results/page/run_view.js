@@ -13,7 +13,7 @@ function runView(run) {
   const head = [element("h1", {}, run), facts(run)];
   if (!detail) return [...head, element("p", {}, "This page has too many runs to show each of them in full. tilewright page FOLDER -o FILE makes a page of this run alone.")];
   const notes = element("div", { class: "notes" }, detail.notes.map((line) => element("p", { class: "faint" }, line)));
-  const parts = detail.flow === "single" ? [limits(run, detail), whereItGoes(run, detail), roofline(detail), layers(detail)]
+  const parts = detail.flow === "single" ? [limits(run, detail), frontSection(run, detail), whereItGoes(run, detail), roofline(detail), layers(detail)]
     : [whatLimitsCores(run, detail), coreCycles(run, detail), whereItGoes(run, detail), compared(run, detail), cores(detail), layersOfCores(detail), schedule(detail)];
   return [...head, notes, element("p", {}, element("a", { href: `#compare=${encodeURIComponent(run)}` }, "compare with another run")), ...parts];
 }

@@ -27,7 +27,7 @@ from tilewright.results.verdict import Verdict
 MOST_WAITS = 25
 """Largest number of causes of waiting that are listed. All other causes are summed in one row."""
 MOST_SCHEDULE_BYTES = 1_500_000
-"""Largest schedule that the page contains, in bytes. A larger schedule is only in a separate file."""
+"""Largest schedule that the page contains, in bytes. A larger schedule is written to a separate file only."""
 _BASELINES = {
     "this_run": "this run",
     "layer_by_layer": "layer by layer",
@@ -36,8 +36,8 @@ _BASELINES = {
 
 
 def several_cores_detail(found: Bottlenecks, view: ScheduleView, summary: Mapping[str, Any], title: str) -> JsonObject:
-    """Data of a run on several cores that the page shows below the row of the run. `found` has the limits of the
-    run.
+    """Data on a run on several cores, which the page shows below the row of the run. `found` has the parts of the
+    energy and of the latency, and the report on the cores. `title` is the title of the schedule.
     """
     waits = _waits_of_layers(found.cores)
     data = schedule_data_text(view, summary)
@@ -66,7 +66,9 @@ def several_cores_detail(found: Bottlenecks, view: ScheduleView, summary: Mappin
 
 
 def limited_by(report: CoresReport | None) -> str:
-    """Short text with the part of the system whose doubling would save most cycles; '' if not known."""
+    """Short text with the part of the system whose doubling saves most cycles, and its saving. If only several parts
+    together save enough, the text names these parts. '' if the limit is not known.
+    """
     if report is None or report.limits.unknown:
         return ""
     limits = report.limits
@@ -81,7 +83,15 @@ def limited_by(report: CoresReport | None) -> str:
 
 
 def _limits(report: CoresReport | None) -> JsonObject:
-    """Cycles of the cores by cause, causes of waiting, and the cycles that doubling a part of the system saves."""
+    """Limits of a run on several cores, as a JSON object.
+
+    * `limits`: cycles that are saved by doubling each part of the system, or a set of parts if no single part saves
+      cycles
+    * `work`: cycles of each core by cause
+    * `waits`: causes of waiting with their cycles, the longest wait first
+
+    Without a report, `limits` and `work` are None, and `waits` is [].
+    """
     if report is None:
         return {"limits": None, "work": None, "waits": []}
     by_core = report.added(lambda row: (row.core, row.cause))
@@ -110,8 +120,8 @@ def _waits(report: CoresReport) -> list[list[Any]]:
 
 
 def _waits_of_layers(report: CoresReport | None) -> dict[str, tuple[int, str]]:
-    """Pair for each layer: cycles in which cores wait before they run CNs of the layer, and the main cause with its
-    share.
+    """Layer -> pair (cycles in which cores wait before they run CNs of the layer, text with the main cause of this
+    waiting and its share).
     """
     causes: dict[str, dict[str, int]] = {}
     for (layer, words), cycles in (

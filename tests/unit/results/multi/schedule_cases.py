@@ -1,6 +1,7 @@
 """Simulated schedules to draw, from the small systems of the scheduler's tests."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from tilewright.multicore.scheduling.assembled import SystemNames
@@ -125,3 +126,9 @@ def pipeline(layers: int = 5, lines: int = 30, cores: int = 4) -> ScheduleView:
     costs = CostTable(runtime, runtime * 1.5, streams, streams, np.zeros_like(streams[:, 0], np.bool_))
     system = bus_system(cores, [100_000] * cores, Link(256, 0.5, True))
     return view_of(SchedulingProblem(graph, costs, system), (layer % cores).tolist())
+
+
+@cache
+def large_pipeline() -> ScheduleView:
+    """Schedule of 10^5 CNs, made once per process. Tests only read it."""
+    return pipeline(40, 2500, 8)

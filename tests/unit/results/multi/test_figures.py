@@ -242,7 +242,7 @@ def test_damaged_tables_of_the_search_are_told(text: str | None, tmp_path: Path)
     if text == "":
         assert read_generations(path) == []
         return
-    with pytest.raises(ArtifactError, match=r"table of the search|no such artifact"):
+    with pytest.raises(ArtifactError, match=r"table of evaluated allocations|no such artifact"):
         read_generations(path)
 
 

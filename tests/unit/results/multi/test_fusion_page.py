@@ -61,7 +61,7 @@ def test_names_are_text_and_what_is_missing_is_said() -> None:
     assert "a&amp;b" in page
     words = text_of(page)
     for expected in (
-        "Reason for its end: time budget",
+        "Ended by time budget. Seed",
         "None: the network is one stack",
         "Nothing is read from off-chip",
         "no room",

@@ -21,7 +21,13 @@ from tilewright.results.multi.gantt import (
     write_schedule_figure,
 )
 
-from tests.unit.results.multi.schedule_cases import every_category, pipeline, random_view, within_a_core
+from tests.unit.results.multi.schedule_cases import (
+    every_category,
+    large_pipeline,
+    pipeline,
+    random_view,
+    within_a_core,
+)
 
 
 def shapes(figure: Figure) -> list[tuple[float, float]]:
@@ -117,7 +123,7 @@ def test_files_have_the_same_bytes_every_time(tmp_path: Path) -> None:
 
 def test_hundred_thousand_bars_are_an_image_of_bounded_size(tmp_path: Path) -> None:
     """No bar is a shape of its own, and the files have a few hundred kB."""
-    view = pipeline(40, 2500, 8)
+    view = large_pipeline()
     table = schedule_table(view)
     assert table.bar_count > 100_000
     paths = write_schedule_figure(view, tmp_path / "schedule", table=table)

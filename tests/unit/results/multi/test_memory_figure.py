@@ -24,7 +24,13 @@ from tilewright.results.multi.memory_figure import (
 )
 from tilewright.results.multi.summary import link_uses
 
-from tests.unit.results.multi.schedule_cases import every_category, pipeline, random_view, within_a_core
+from tests.unit.results.multi.schedule_cases import (
+    every_category,
+    large_pipeline,
+    pipeline,
+    random_view,
+    within_a_core,
+)
 
 SEEDS = range(20)
 
@@ -144,6 +150,4 @@ def test_files_have_the_same_bytes_every_time_and_stay_small(tmp_path: Path) -> 
         with matplotlib.rc_context({"lines.linewidth": 9, "svg.hashsalt": None}):
             second = save_figure(draw(every_category()), tmp_path / "second")
         assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-        assert (
-            max(path.stat().st_size for path in save_figure(draw(pipeline(40, 2500, 8)), tmp_path / "many")) < 2_000_000
-        )
+        assert max(path.stat().st_size for path in save_figure(draw(large_pipeline()), tmp_path / "many")) < 2_000_000

@@ -20,7 +20,14 @@ from tilewright.results.multi.page import (
 from tilewright.results.multi.start_causes import CAUSES, start_causes
 
 from tests.unit.results.multi.page_data import page_data, unpacked_column
-from tests.unit.results.multi.schedule_cases import broadcast, every_category, pipeline, random_view, within_a_core
+from tests.unit.results.multi.schedule_cases import (
+    broadcast,
+    every_category,
+    large_pipeline,
+    pipeline,
+    random_view,
+    within_a_core,
+)
 
 NODE = shutil.which("node")
 
@@ -112,7 +119,7 @@ def test_the_page_has_the_same_bytes_every_time(tmp_path: Path) -> None:
 
 def test_a_large_schedule_is_a_small_file(tmp_path: Path) -> None:
     """Less than 20 bytes a bar for 10^5 CNs."""
-    view = pipeline(40, 2500, 8)
+    view = large_pipeline()
     assert len(schedule_page(view).encode()) < 20 * schedule_table(view).bar_count
 
 
@@ -241,7 +248,7 @@ def test_the_script_draws_every_bar_once_when_all_are_wide(tmp_path: Path) -> No
 
 def test_the_script_draws_no_more_than_the_pixels(tmp_path: Path) -> None:
     """10^5 CNs: at most two shapes a pixel and lane, and as much colour as there is work."""
-    view = pipeline(40, 2500, 8)
+    view = large_pipeline()
     found = in_node(
         view,
         tmp_path,

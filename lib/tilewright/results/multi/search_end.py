@@ -1,0 +1,35 @@
+"""Text on the end of a search for plans: the limit that ended the search, and the value of this limit."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tilewright.base.errors import count_of
+
+
+def search_end(search: Mapping[str, Any]) -> str:
+    """Part of a sentence that names the limit that ended a search, made from the field `search` of a `fusion.json`.
+
+    If several searches shared the limits of the call (`searches` in the field is above 1), the field describes the
+    search with the best plan, and the text says that its limit is the share of one search. If the value of the limit is
+    missing, as in files of earlier versions, the text has only the name of the limit.
+    """
+    reason, evaluated = search["stopped_by"], search["plans"] + search["segments"]
+    plans = "1 plan or part" if evaluated == 1 else f"{evaluated:,} plans and parts"
+    if reason == "interrupted":
+        return "interrupted by Ctrl-C"
+    key, text = {
+        "count": ("nb_plans", f"ended after {plans}, by the limit of {{:,}}"),
+        "schedules": (
+            "nb_schedules",
+            f"ended after {count_of(search['schedules'], 'schedule')}, by the limit of {{:,}}",
+        ),
+        "time_budget": ("fusion_time_budget_s", "ended by the limit of {:g} seconds for the call"),
+        "cpu_budget": ("fusion_cpu_budget_s", "ended by the limit of {:g} CPU seconds for the call"),
+    }.get(reason, ("", ""))
+    if search.get(key) is None:
+        return f"ended by {reason.replace('_', ' ')}"
+    islands = search.get("islands", 1)
+    shared = f", shared by {islands:,} islands" if islands > 1 else ""
+    searches = search.get("searches", 1)
+    share = f", the share of one of {searches:,} searches" if searches > 1 else ""
+    return f"{text.format(search[key])} ({key}){shared}{share}"
