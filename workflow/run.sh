@@ -123,11 +123,11 @@ fi
 # So are answers of design spaces: of the designs that are evaluated, and they say how many are not. A complete front is
 # of all designs or of none.
 if [[ $status != 0 ]]; then
-  while IFS=$'\t' read -r file folder; do
+  while IFS=$'\t' read -r file folder width; do
     said=$logs/space/${folder##*/}.log
-    if [[ $folder == "$results"/front/* ]]; then
+    if [[ $folder == "$results"/front/* || $folder == *.html ]]; then
       stale+=("$folder")
-    elif python -m tilewright explore "$file" -o "$folder" --gather >"$said" 2>&1; then
+    elif python -m tilewright explore "$file" -o "$folder" --gather ${width:+--paper "$width"} >"$said" 2>&1; then
       partial+=("$folder")
     else
       stale+=("$folder")
@@ -150,12 +150,15 @@ fi
 
 python -m tilewright summarize --config "$config" ${left_out[@]+"${left_out[@]}"} || [[ $status != 0 ]] || status=1
 
-for page in "$results"/space/*/explore.html "$results"/front/*/front.html; do
+for page in "$results"/space/*/explore.html "$results"/space/*/decision.html "$results"/front/*/front.html; do
   [[ -e $page ]] || continue
   what="design space" state=""
   [[ $page != "$results"/front/* ]] || what="complete front"
-  [[ " ${partial[*]-} " != *" ${page%/*} "* ]] || state=", of some designs alone"
-  [[ " ${stale[*]-} " != *" ${page%/*} "* ]] || state=", not made again"
+  [[ $page != */decision.html ]] || what="decision"
+  [[ $what == decision || " ${partial[*]-} " != *" ${page%/*} "* ]] || state=", of some designs alone"
+  # A decision is of all designs: beside a page of some designs alone, it is that of before.
+  [[ $what != decision || " ${partial[*]-} " != *" ${page%/*} "* ]] || state=", not made again"
+  [[ " ${stale[*]-} " != *" ${page%/*} "* && " ${stale[*]-} " != *" $page "* ]] || state=", not made again"
   echo "$what: $page$state"
 done
 [[ ! -e $results/index.html ]] || echo "page: $results/index.html"

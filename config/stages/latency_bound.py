@@ -15,10 +15,10 @@ class MinimalEnergyUnderLatency(Reduction):
     """Cycles that a layer may take."""
 
     def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
-        """Energy, infinite for mappings that are too slow; of equal ones the faster."""
+        """Energy (infinite for mappings that are too slow), then latency, which decides between equal energies."""
         fast_enough = costs.latency_cycles <= self.latency_bound_cycles
         return np.where(fast_enough, costs.energy_pj, np.inf), costs.latency_cycles
 
     def refusal(self) -> str:
-        """What is told of a spatial mapping with which no order is fast enough."""
+        """Reason in the tally for a spatial mapping without an order that is fast enough."""
         return f"every mapping that fits takes more than {self.latency_bound_cycles:g} cycles"

@@ -8,13 +8,13 @@ from tilewright.pipeline.stages import CoreAllocation, MultiCoreProblem
 
 @dataclass(frozen=True)
 class RoundRobin(CoreAllocation):
-    """Gives the parts of layers in turn to the cores that may run them, from every core that there is to begin with."""
+    """Assigns parts of layers to their allowed cores in turn. Each allocation begins the turns with another core."""
 
     starts: int = 0
-    """Cores to begin with that are tried; 0: all."""
+    """Number of cores with which the turns begin, one allocation for each; 0: all cores."""
 
     def allocations(self, problem: MultiCoreProblem) -> Iterator[tuple[int, ...]]:
-        """One allocation for each core to begin with."""
+        """Allocations, one for each core with which the turns begin."""
         choices = problem.space.gene_choices  # for each part that may run on several cores, these cores
         cores = sorted({core for of_part in choices for core in of_part})
         for start in range(self.starts or len(cores) or 1):

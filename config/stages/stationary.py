@@ -12,12 +12,12 @@ Loop = tuple[str, int]
 
 @dataclass(frozen=True)
 class StationaryOrders(TemporalMapper):
-    """Orders in which the loops that an operand does not depend on run innermost, so that it stays where it is."""
+    """Loop orders that keep an operand in place: the loops on which it does not depend are innermost."""
 
     operand: str = "W"
     """The operand that stays, by its name in the layer's equation."""
     most_orders: int = 5040
-    """Orders to try at most."""
+    """Largest number of orders to try."""
 
     def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
         """The orders in batches, innermost loop first."""
@@ -26,7 +26,7 @@ class StationaryOrders(TemporalMapper):
             yield OrderBatch.of_orders(item, some)
 
     def orders(self, item: TemporalProblem) -> Iterator[tuple[Loop, ...]]:
-        """Every order of the loops that leave the operand alone, below every order of the others."""
+        """Orders with the loops on which the operand does not depend inside, and all other loops outside."""
         depends_on = set(dict(item.layer.operand_dimensions).get(self.operand, ()))
         for relation in item.layer.relations:  # IX = OX + FX: an operand with IX depends on both
             if relation.data_dimension in depends_on:

@@ -129,8 +129,10 @@ def jobs_run_by(python: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def forked_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Processes of projects begin with the packages of others loaded, which is most of their time."""
-    with ForkedPython(tmp_path_factory.mktemp("forked") / "python", dict(os.environ)) as forked:
+    """Processes of projects begin with the library and the packages of others loaded, which is most of their time.
+    Their PNG files are not painted: tests of figures are in tests/unit."""
+    folder = tmp_path_factory.mktemp("forked") / "python"
+    with ForkedPython(folder, dict(os.environ), PROJECT / "lib", is_painted=False) as forked:
         Project.programs, Project.server = forked.programs, psutil.Process(forked.process.pid)
         yield
 

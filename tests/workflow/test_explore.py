@@ -102,6 +102,40 @@ def test_spaces_of_several_cores_have_jobs_too(tmp_path: Path) -> None:
     assert [job.split()[0] for job in project.would_run()] == ["answer", "explore", "explore"]
 
 
+FUSED = """
+accelerator: ../hardware/duo.yaml
+networks: [../workload/net.onnx]
+axes:
+  width: {path: core_connectivity.0.bandwidth, values: [16, 32]}
+  read_pj: {path: core_files.left.operational_array.unit_energy, values: [1, 2]}
+options: {fusion: search, nb_schedules: 12, search_block: 2, lpf_limit: 3}
+shard_designs: 1
+"""
+
+
+def test_fusion_is_searched_in_jobs(tmp_path: Path) -> None:
+    """A job for each block; the same bytes as by hand with another size of shards and two processes."""
+    import tilewright
+
+    project = create_multi(tmp_path / "project")
+    (project.root / "config" / "config.yaml").write_text("spaces: [fused]\n")
+    (project.root / "config" / "space").mkdir()
+    file = project.root / "config" / "space" / "fused.yaml"
+    file.write_text(FUSED)
+    assert sum(job.startswith("explore") for job in project.would_run()) == 2
+    project.run()
+    assert project.would_run() == []
+    folder = project.root / "results" / "space" / "fused"
+    rows = pandas.read_csv(folder / "space.csv")
+    assert rows["start_design"].notna().tolist().count(True) <= 2
+    assert (rows["gap_latency"] >= 0).any()
+    other = file.with_name("other.yaml")
+    other.write_text("name: fused\n" + FUSED.replace("shard_designs: 1", "shard_designs: 4"))
+    tilewright.explore(other, tmp_path / "by_hand", jobs=2)
+    for name in ("space.csv", "space.parquet", "front.csv", "explore.html"):
+        assert (folder / name).read_bytes() == (tmp_path / "by_hand" / name).read_bytes(), name
+
+
 def test_complete_fronts_are_made_by_the_workflow_too(explored: Project, tmp_path: Path) -> None:
     """A job for the costs and one for the fronts; the same bytes as by hand, and nothing twice."""
     import tilewright

@@ -12,7 +12,7 @@ from tests.workflow.test_explore import explored, write  # noqa: F401  a fixture
 from tests.workflow.test_run_script import run_script
 
 FOLDER = Path("results/space/lanes")
-MISSING = "2 designs are not evaluated yet: this answer covers only the evaluated designs."
+MISSING = "Not evaluated yet: 2 designs. This answer covers only the evaluated designs."
 
 
 def failing(project: Project, log: str) -> Path:

@@ -62,8 +62,13 @@ def test_figures_are_drawn_where_they_are_asked_for(project: Project, edit: Edit
     config = project.root / "config" / "config.yaml"
     edit(config, "lpf_limit: 4", "lpf_limit: 4\nfigures: true\npaper: column")
     runs = ("two_layers-narrow", "two_layers-wide")
-    assert project.would_run() == [f"{rule}_single {run}" for rule in ("figures", "paper") for run in runs]
+    across = ["pareto", "summary"]
+    assert project.would_run() == [*(f"{rule}_single {run}" for rule in ("figures", "paper") for run in runs), *across]
     project.run()
+    results = folder.parents[2]
+    both = {"summary.md", "summary.tex", "pareto.md", "pareto.tex", "pareto/two_layers.svg"}
+    both |= {f"pareto/two_layers-column.{end}" for end in ("pdf", "svg", "txt", "csv")}
+    assert {file for file in both if not (results / file).is_file()} == set()
     assert {file.name for file in folder.iterdir()} == tables | drawn
     for_paper = {f"{name}-column.{end}" for name in names for end in ("pdf", "svg", "txt", "csv")}
     for_paper |= {"layers.tex", "layers.md", "ports.tex", "bottlenecks-energy_pj.tex"}
@@ -71,12 +76,13 @@ def test_figures_are_drawn_where_they_are_asked_for(project: Project, edit: Edit
     assert b"/Type3" not in (folder / "paper" / "energy-column.pdf").read_bytes()
     assert "<text" in (folder / "paper" / "energy-column.svg").read_text()
     edit(config, "paper: column", "paper: page")
-    assert project.would_run() == [f"paper_single {run}" for run in runs]
+    assert project.would_run() == [*(f"paper_single {run}" for run in runs), *across]
     edit(config, "\nfigures: true\npaper: page", "")
-    assert project.would_run() == []
+    assert project.would_run() == across
     edit(project.root / "config" / "hardware" / "wide.yaml", "r_cost: 50", "r_cost: 51")
     project.run()
     assert {file.name for file in folder.iterdir()} == tables
+    assert {file for file in both if (results / file).is_file()} == {"pareto/two_layers.svg"}
 
 
 def test_edited_cost_model_reruns_costs(project: Project, edit: Edit) -> None:

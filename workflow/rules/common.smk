@@ -99,6 +99,8 @@ ARTIFACTS = [
     ],
 ]
 SPACES, FRONTS = UNITS.spaces, UNITS.fronts
+# Their tables and figures are for a paper, too, if the configuration says so at its top.
+SPACES_IN_PAPER = ["--paper", PLAN.paper] if PLAN.paper else []
 
 
 wildcard_constraints:

@@ -6,7 +6,12 @@ wildcard_constraints:
     shard="[0-9]{5}",
 
 
-SPACE_TARGETS = expand("<results>/space/{space}/explore.html", space=SPACES)
+SPACE_TARGETS = [
+    *expand("<results>/space/{space}/explore.html", space=SPACES),
+    *expand(
+        "<results>/space/{space}/decision.html", space=SPACES if PLAN.decide else []
+    ),
+]
 
 
 rule explore:
@@ -67,7 +72,42 @@ rule answer:
     params:
         space=lambda wildcards: PLAN.spaces[wildcards.space],
         folder=lambda wildcards: f"{RESULTS}/space/{wildcards.space}",
+        paper=SPACES_IN_PAPER,
     message:
         "{rule} of {wildcards.space}"
     shell:
-        "python -m tilewright --due {input.due:q} explore {params.space:q} -o {params.folder:q} --gather &> {log:q}"
+        "python -m tilewright --due {input.due:q} explore {params.space:q} -o {params.folder:q} --gather {params.paper:q} &> {log:q}"
+
+
+rule decide:
+    """Which design of a space to build, what it gives up, and what would change the choice."""
+    input:
+        page=made("<results>/space/{space}/explore.html", "space/{space}/decide"),
+        files=made(shard_files, "space/{space}/decide"),
+        due=due("space/{space}/decide"),
+    output:
+        "<results>/space/{space}/decision.md",
+        page=report(
+            "<results>/space/{space}/decision.html",
+            caption="../report/decision.rst",
+            category="Design spaces",
+            labels={"space": "{space}", "shows": "decision"},
+        ),
+    log:
+        "<logs>/space/{space}.decide.log",
+    conda:
+        "../../environment.yml"
+    threads: 4
+    resources:
+        mem_mb=lambda wildcards, attempt: 2000 * attempt,
+        runtime=60,
+    params:
+        space=lambda wildcards: PLAN.spaces[wildcards.space],
+        folder=lambda wildcards: f"{RESULTS}/space/{wildcards.space}",
+        objective=PLAN.decide,
+        paper=SPACES_IN_PAPER,
+    message:
+        "{rule} on a design of {wildcards.space}"
+    shell:
+        "python -m tilewright --due {input.due:q} decide {params.folder:q} --space {params.space:q}"
+        " --objective {params.objective} --jobs {threads} {params.paper:q} &> {log:q}"

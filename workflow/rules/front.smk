@@ -60,7 +60,9 @@ rule front:
     params:
         space=lambda wildcards: PLAN.fronts[wildcards.space],
         folder=lambda wildcards: f"{RESULTS}/front/{wildcards.space}",
+        paper=SPACES_IN_PAPER,
     message:
         "{rule} of {wildcards.space}"
     shell:
-        "python -m tilewright --due {input.due:q} front {params.space:q} -o {params.folder:q} --gather --jobs {threads} &> {log:q}"
+        "python -m tilewright --due {input.due:q} front {params.space:q} -o {params.folder:q} --gather"
+        " --jobs {threads} {params.paper:q} &> {log:q}"

@@ -62,12 +62,49 @@ rule parse_split_multi:
         " -o {output.workload:q} --coverage {output.coverage:q} &> {log:q}"
 
 
+rule fuse_island_multi:
+    """A part of the search of a plan with islands: its opening, or a round of one island."""
+    input:
+        hardware=made(of_multi_run(ACCELERATOR), "multi/{run}/plan/islands/{part}"),
+        workload=made(multi_workload, "multi/{run}/plan/islands/{part}"),
+        mapping=made(of_multi_run(MAPPING), "multi/{run}/plan/islands/{part}"),
+        states=made(island_states(""), "multi/{run}/plan/islands/{part}"),
+        due=due("multi/{run}/plan/islands/{part}"),
+    output:
+        state=update("<results>/multi/{run}/plan/islands/{part}.json"),
+    log:
+        "<logs>/multi/{run}/islands/{part}.log",
+    benchmark:
+        "<logs>/multi/{run}/islands/{part}.tsv"
+    wildcard_constraints:
+        run=runs_that(
+            PLAN.multi_runs, lambda run: run.fuses and run.island_counts[0] > 1
+        ),
+        part=r"opening|[0-9]+\.[0-9]+",
+    conda:
+        "../../environment.yml"
+    threads: lambda wildcards: 4 if wildcards.part == "opening" else 1
+    resources:
+        mem_mb=lambda wildcards, attempt: 4000 * attempt,
+        runtime=120,
+    params:
+        arguments=arguments("fuse"),
+        directory=lambda wildcards: f"{RESULTS}/multi/{wildcards.run}/plan",
+    message:
+        "{rule} {wildcards.run} {wildcards.part}"
+    shell:
+        "python -m tilewright --due {input.due:q} fuse --hardware {input.hardware:q} --workload {input.workload:q}"
+        " --mapping {input.mapping:q} {params.arguments:q} --part {wildcards.part:q} --no-run --jobs {threads}"
+        " -o {params.directory:q} &> {log:q}"
+
+
 rule fuse_multi:
     """How the network is fused: stacks, tiles, parts, cores and rules of the schedule, searched by count."""
     input:
         hardware=made(of_multi_run(ACCELERATOR), "multi/{run}/plan/fuse"),
         workload=made(multi_workload, "multi/{run}/plan/fuse"),
         mapping=made(of_multi_run(MAPPING), "multi/{run}/plan/fuse"),
+        states=made(island_states("answer"), "multi/{run}/plan/fuse"),
         due=due("multi/{run}/plan/fuse"),
     output:
         update("<results>/multi/{run}/plan/fusion.csv"),
@@ -94,12 +131,13 @@ rule fuse_multi:
         runtime=120,
     params:
         arguments=arguments("fuse"),
+        part=lambda wildcards, input: ["--part", "answer"] if input.states else [],
         directory=subpath(output.plan, parent=True),
     message:
         "{rule} {wildcards.run}"
     shell:
         "python -m tilewright --due {input.due:q} fuse --hardware {input.hardware:q} --workload {input.workload:q}"
-        " --mapping {input.mapping:q} {params.arguments:q} --no-run --jobs {threads}"
+        " --mapping {input.mapping:q} {params.arguments:q} {params.part:q} --no-run --jobs {threads}"
         " -o {params.directory:q} &> {log:q}"
 
 

@@ -76,6 +76,19 @@ def plan_to_cut(wildcards):
     return plan_of_run(wildcards) if MULTI_RUN_OF[wildcards.run].fuses else []
 
 
+def island_states(part):
+    """Input function: the states of islands that a part of the search of a plan reads; none without islands. `part` is
+    its name, or "" for the one in the wildcards."""
+
+    def states(wildcards):
+        run = MULTI_RUN_OF[wildcards.run]
+        before = run.island_parts_before(part or wildcards.part)
+        folder = f"<results>/multi/{wildcards.run}/plan/islands"
+        return [f"{folder}/{name}.json" for name in before]
+
+    return states
+
+
 def planned(wildcards, input):
     """Param function: the plan as an option of a verb."""
     return ["--plan", input.plan[0]] if input.plan else []

@@ -3,6 +3,7 @@
 FACE = (
     "configuration.arguments",
     "configuration.fusion_options",
+    "configuration.island_parts",
     "configuration.schema",
     "sources",
     "stages.base",
@@ -18,6 +19,7 @@ FACE = (
     "stages.multi.items",
     "stages.multi.kept_operands",
     "stages.multi.pipeline",
+    "stages.multi.plan_search",
     "stages.multi.result",
     "stages.multi.run",
     "stages.multi.tiling",

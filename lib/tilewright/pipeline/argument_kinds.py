@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from tilewright.base.errors import InputError, Problem
 
 Kind = tuple[str, Callable[[Any], bool]]
-"""(name of a kind of values, function that says whether a value is of this kind)."""
+"""Pair (name of a kind of values, function that returns True for the values of this kind)."""
 PATH: Kind = ("a path", lambda value: isinstance(value, str | PathLike))
 NOTHING: Kind = ("None", lambda value: value is None)
 _SCALARS: tuple[type, ...] = (int, float, bool)
@@ -100,7 +100,9 @@ def _kinds_of(annotation: Any) -> tuple[Kind, ...]:
 
 
 def _kind_of(annotation: Any, origin: Any) -> tuple[Kind, ...]:
-    """Kind of values that an annotation without a union allows; () if the annotation cannot be checked."""
+    """Kinds of values that an annotation allows; () if the annotation cannot be checked. The annotation must not be a
+    union. `origin` is the result of `typing.get_origin`.
+    """
     if annotation is types.NoneType or annotation is None:
         return (NOTHING,)
     if origin is Literal:
@@ -123,7 +125,7 @@ def _kind_of(annotation: Any, origin: Any) -> tuple[Kind, ...]:
 
 
 def _is_called(name: str) -> Callable[[Any], bool]:
-    """Function that says whether a value is an instance of a class called `name`, or of a subclass of such a class."""
+    """Function that returns True for the instances of a class called `name`, and of its subclasses."""
     return lambda value: name in [kind.__name__ for kind in type(value).__mro__]
 
 

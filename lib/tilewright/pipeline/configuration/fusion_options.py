@@ -1,10 +1,20 @@
 """Options of the search for a fusion plan: objective, effort, and the parts of the plan that a run fixes."""
 
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
-from tilewright.base.parameters import Count, Parameters, PositiveCount, PositiveNumber, Read, Told
+from tilewright.base.errors import Problem
+from tilewright.base.parameters import (
+    Count,
+    Parameters,
+    PositiveCount,
+    PositiveNumber,
+    Read,
+    Told,
+    parameters_of,
+)
 from tilewright.multicore.nodes.stacks import Stacks
 from tilewright.multicore.nodes.tiling_options import NodeIds, read_stacks
 from tilewright.multicore.scheduling.options import CandidateSelection, Runtime, StackOrder
@@ -22,7 +32,9 @@ class FusionFixed(Parameters):
     stacks are searched.
     """
     stack_cutoffs: NodeIds | None = None
-    """Ids of the layers at which stacks end. null: the ends are searched."""
+    """Ids of the last layers of stacks: a stack ends after each of these layers. A stack whose weights do not fit on
+    chip ends earlier. null: the ends are searched.
+    """
     scheduler_candidate_selection: CandidateSelection | None = None
     """Rule that chooses the next node of a core. `latency`: the node that is ready first. `memory`: the deepest node in
     the network. null: the rule is searched.
@@ -38,44 +50,113 @@ class FusionFixed(Parameters):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PlanCount(Parameters):
-    """Number of plans after which a search ends."""
+class PlanEffort(Parameters):
+    """Effort of a search for a plan, in numbers that are the same on every machine."""
 
     nb_plans: PositiveCount = 4000
     """Number of plans after which the search for a plan ends. A plan for a part of the network counts as a plan. The
     initial plans (layer by layer; all layers cut in the same way) are always evaluated.
     """
+    nb_schedules: PositiveCount | None = None
+    """Number of schedules after which the search for a plan ends; the last plan can exceed this number. null: no
+    limit. With a number, the result is the same on any machine, unless a limit of seconds is also given.
+    """
+    islands: PositiveCount = 1
+    """Number of islands: searches with different seeds that continue from the same initial plans. `nb_plans` and
+    `nb_schedules` limit the initial plans and all islands together; each island gets an equal share of what is left
+    after the initial plans. `make run` runs each island in separate jobs.
+    """
+    island_rounds: PositiveCount = 4
+    """Number of rounds of each island. Between two rounds, each island sends its best plan to the next island."""
+
+    def without_effect(self) -> dict[str, str]:
+        """Reason for each option without effect, by name of the option: `island_rounds` has no effect with only one
+        island.
+        """
+        found = super().without_effect()
+        if self.islands == 1:
+            found["island_rounds"] = "has no effect with one island"
+        return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FusionOptions(FusionFixed, PlanCount, CnSearchOptions):
-    """Options of the search for plans, and of the mapping of computation nodes on cores."""
+class SearchedReductions(Parameters):
+    """Reductions that a search for plans cuts between cores."""
 
-    fusion_time_budget_s: PositiveNumber | None = 120.0
-    """Time limit of the whole call in seconds, from reading the first file to writing the last file. The limit does not
-    apply before one plan has a schedule; if this takes longer than the limit, the call reports this. null: no limit;
-    then the result depends only on the seed.
+    cut_reductions: bool = False
+    """True if reductions are also cut between cores, for layers with few outputs and a long reduction. Up to three
+    networks with cut reductions are then searched in addition. All these searches share the limits of the search.
     """
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PlanSearch(PlanEffort, SearchedReductions):
+    """Effort and extent of a search for plans."""
+
+    def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
+        """Report `cut_reductions` together with more than one island as a problem, because a search with islands
+        searches only one network.
+        """
+        yield from super().conflicts(wrong)
+        if self.cut_reductions and self.islands > 1:
+            yield Problem("cannot be combined with islands above 1", path="cut_reductions", value="true")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PlanSchedule(Parameters):
+    """Settings of the schedules that a search makes for plans. These settings are not part of a plan."""
+
     share_divisor: PositiveCount = 4
-    """Smallest width with which a transfer starts, as a divisor of the full width of the transfer: 4 means a quarter of
-    the full width. 1: a transfer waits until its full width is free.
-    """
+    """Smallest width with which a transfer starts, as a divisor of its full width: with 4, a transfer starts if a
+    quarter of its full width is free. With 1, a transfer waits until its full width is free."""
     stack_order: StackOrder = "priority"
     """Effect of stacks on the order of nodes. `priority`: with the rule `memory`, a core prefers nodes of the earliest
     stack. `barrier`: in addition, no node of a stack starts before all earlier stacks have ended.
     """
     cn_runtime: Runtime = "total1"
-    """Parts of the runtime of a CN: total0 includes stalls; total1 also includes on-loading; total2 also includes
+    """Parts of the runtime of a CN. total0: computing and stalls; total1: total0 and on-loading; total2: total1 and
     off-loading.
     """
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class FusionOptions(PlanSchedule, FusionFixed, PlanSearch, CnSearchOptions):
+    """Options of the search for plans, and of the mapping of computation nodes on cores."""
+
+    fusion_time_budget_s: PositiveNumber | None = 120.0
+    """Time limit of the whole call in seconds, from reading the first file to writing the last file. The limit does not
+    apply before one plan has a schedule; if this takes longer than the limit, the call reports this. null: no limit;
+    then the result depends only on the seed. Also null if it is not given, but `nb_schedules` or `fusion_cpu_budget_s`
+    is.
+    """
+    fusion_cpu_budget_s: PositiveNumber | None = None
+    """Limit of the CPU seconds of the whole call, in this process and its worker processes. Other work on the machine
+    hardly changes the result. Like the time limit, it does not apply before one plan has a schedule. null: no limit.
+    """
     jobs: Count = 0
-    """Number of processes; 0: one per processor. If `nb_plans` ends the search, the result does not depend on the
-    number of processes.
+    """Number of processes; 0: one per processor. If `nb_plans` or `nb_schedules` ends the search, the result does not
+    depend on the number of processes.
     """
 
+    def __init__(self, **given: Any) -> None:
+        defaults = {parameter.name: parameter.default for parameter in parameters_of(FusionOptions)}
+        if given.keys() - defaults:
+            raise TypeError(f"no such option: {', '.join(sorted(given.keys() - defaults))}")
+        for name, value in {**defaults, **self.implied(given), **given}.items():
+            object.__setattr__(self, name, value)
+        self.__post_init__()
+
+    @classmethod
+    def implied(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Values that replace defaults because of the values in `given`. If `given` limits the number of schedules or
+        the CPU seconds, there is no time limit.
+        """
+        is_limited = any(given.get(name) is not None for name in ("nb_schedules", "fusion_cpu_budget_s"))
+        return {**super().implied(given), **({"fusion_time_budget_s": None} if is_limited else {})}
+
     def without_effect(self) -> dict[str, str]:
-        """Reason for each option without effect, by name: options of other search engines, and `stack_cutoffs` if it
-        names no layer. `seed` always has an effect, because the search for plans uses it.
+        """Reason for each option without effect, by name of the option. These options are those of the base classes
+        without `seed`, which the search for plans always uses, and `stack_cutoffs` if it names no layer.
         """
         found = super().without_effect()
         found.pop("seed", None)

@@ -1,7 +1,7 @@
 """Keys of a configuration: classes of parameters, with their flows and the verbs that take them as options.
 
-A field of one of these classes is a key of a run, an option of verbs, and a row of the documentation. It is declared
-only in this class. This module also defines the runs of a configuration, and the options that a run gives to each verb.
+A field of one of these classes is a key of a run, an option of verbs, and a row of the documentation. Each field is
+declared only once. This module also defines the runs of a configuration, and the options that a run gives to each verb.
 
 The Snakefile imports this module each time Snakemake parses it, so this module imports nothing larger than YAML.
 """
@@ -18,15 +18,18 @@ from tilewright.multicore.allocation.options import AllocationParameters
 from tilewright.multicore.nodes.tiling_options import SplitOptions, TilingOptions
 from tilewright.multicore.scheduling.options import ScheduleSettings
 from tilewright.pipeline.configuration.arguments import arguments_of
-from tilewright.pipeline.configuration.fusion_options import FusionOptions, PlanCount
+from tilewright.pipeline.configuration.fusion_options import FusionOptions, PlanSearch
+from tilewright.pipeline.configuration.island_parts import parts_before, state_parts
 from tilewright.results.schedule_options import ScheduleFigureOptions
 from tilewright.results.sheet import PaperWidth
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions, MapOptions
 
 FLOWS = (SINGLE, MULTI)
 SPLIT, TILING, COST, SEARCH, SCHEDULE, REPORT, MAP = "split", "cns", "cost", "allocate", "schedule", "report", "map"
+DECISIONS = ("energy", "latency", "EDP", "area")
+"""Measures by which one design of a space can be chosen."""
 FUSE = "fuse"
-"""Verb that searches a fusion plan. Like the verbs of the constants above, it takes keys of a run as options."""
+"""Name of the verb that searches a fusion plan. The options of this verb include keys of a run."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,9 +37,8 @@ class Strictness(Parameters):
     """Checks that a run of any flow can request."""
 
     strict: bool = False
-    """Report an error if the cost of a part of the network is not computed (no core can run it, or it has no cost
-    model), or if an option or a key of an input file has no effect.
-    """
+    """Report an error if the cost of a part of the network is not computed, because no core can run this part or
+    because it has no cost model. Also report an error if an option or a key of an input file has no effect."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +52,8 @@ class FigureChoice(Parameters):
     """
     paper: PaperWidth | None = None
     """Write figures and tables of the run also for a paper, 3.4 inches wide (`column`) or 7 inches wide (`page`), into
-    the folder `report/paper` of the run.
+    the folder `report/paper` of the run. If all runs have the same width, the table of runs and the Pareto fronts are
+    written for a paper, too. At the top of the configuration, the key also holds for the design spaces.
     """
 
 
@@ -75,14 +78,14 @@ class PlanChoice(Parameters):
     """`given`: stacks and tiles are those of the mapping file and of this run. `search`: `tilewright fuse` searches for
     the best stacks, tiles, splits of layers between cores, allocation to cores, and scheduling rules. Everything that
     the mapping file or the run sets stays fixed. With `search`, the default mapping file is `multi/open`, which fixes
-    nothing. The default is `search` if three conditions hold: the run names no mapping file, no mapping file is called
-    like the hardware of the run, and the run sets neither tiles nor stacks. Otherwise, the default is `given`.
+    nothing. The default is `search` if three conditions hold: the run names no mapping file, no mapping file has the
+    name of the hardware of the run, and the run sets neither tiles nor stacks. Otherwise, the default is `given`.
     """
 
 
 @dataclass(frozen=True)
 class Group:
-    """Class of parameters. Each parameter is a key of the runs of a flow."""
+    """Parameter class `kind`, whose parameters are keys of the runs of the flow `flow`."""
 
     kind: type[Parameters]
     flow: str
@@ -109,11 +112,11 @@ GROUPS = (
     Group(FigureChoice, MULTI),
     Group(Comparison, MULTI),
     Group(PlanChoice, MULTI),
-    Group(PlanCount, MULTI, (FUSE,)),
+    Group(PlanSearch, MULTI, (FUSE,)),
     Group(ScheduleFigureOptions, MULTI, (REPORT,)),
 )
 SEARCH_OF: dict[str, type[CoreSearchOptions]] = {SINGLE: MapOptions, MULTI: CnSearchOptions}
-"""Class of the options of the search on one core, by flow."""
+"""Class that holds the options for searching on one core, by flow."""
 
 
 def _keys_of(flow: str) -> dict[str, Parameter]:
@@ -129,9 +132,11 @@ KEYS_OF: dict[str, dict[str, Parameter]] = {flow: _keys_of(flow) for flow in FLO
 class is used.
 """
 KEYS: dict[str, Parameter] = KEYS_OF[MULTI] | KEYS_OF[SINGLE]
-"""Parameter of each key of a run of any flow."""
+"""Parameter of each key that a run of some flow can have, by key. If both flows have the key, the parameter of the
+single-core flow is used.
+"""
 SETTINGS = tuple(key for key in KEYS_OF[MULTI] if key not in KEYS_OF[SINGLE])
-"""Keys that only runs on several cores have. The value null means the default of the key."""
+"""Keys that only runs on several cores have. The value null of a key means its default."""
 
 
 def flows_of(key: str) -> tuple[str, ...]:
@@ -140,16 +145,16 @@ def flows_of(key: str) -> tuple[str, ...]:
 
 
 def groups_of(flow: str, verb: str = "") -> tuple[Group, ...]:
-    """Classes of parameters of a flow. With a `verb`, only the classes that this verb takes as options."""
+    """Groups of a flow. With a `verb`, only the groups whose parameters this verb takes as options."""
     return tuple(group for group in GROUPS if group.flow == flow and (not verb or verb in group.verbs))
 
 
 COMPANION = "layer_by_layer"
 """Suffix of the name of a baseline: the layer-by-layer run with which a run is compared."""
+_ISLAND_KEYS = ("islands", "island_rounds")
 _LAYER_BY_LAYER = {"mode": "lbl"}
 """Settings of a baseline: each layer is a stack of its own. A layer is still split between cores if the mapping file
-says so (`inter_core_tiling`).
-"""
+gives `inter_core_tiling`."""
 _WHOLE_LAYERS = _LAYER_BY_LAYER | {"cn_define_mode": 1}
 """Settings of a baseline with one computation node per layer, for runs whose `hint_loops` replace the tiling of the
 mapping file.
@@ -158,7 +163,7 @@ mapping file.
 
 @dataclass(frozen=True)
 class Stages:
-    """Pipeline of a run, if it is not the default pipeline."""
+    """Pipeline of a run. The default values of all fields stand for the default pipeline."""
 
     pipeline: str = ""
     """Value of the key `pipeline` as JSON; '' for the default pipeline."""
@@ -187,7 +192,7 @@ class Run:
     """
     stages: Stages
     strict: bool = False
-    """True if it is an error if the cost of a part of the network is not computed, or if an input has no effect."""
+    """True if the run fails when the cost of a part of the network is not computed, or when an input has no effect."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Values of the keys in SETTINGS, by key; {} for a run on one core."""
     figures: bool = False
@@ -215,11 +220,28 @@ class Run:
         return self.plan_of == self.name
 
     @property
-    def companion(self) -> "Run | None":
-        """Baseline of this run: the same network layer by layer on the same cores. None if no baseline is wanted, or if
-        this run is a baseline or already runs layer by layer.
+    def island_counts(self) -> tuple[int, int]:
+        """Pair (number of islands of the search for a plan, number of rounds of each island)."""
+        effort = PlanSearch(**{key: self.settings[key] for key in _ISLAND_KEYS if key in self.settings})
+        return effort.islands, effort.island_rounds
+
+    @property
+    def island_parts(self) -> list[str]:
+        """Names of the parts of a search with islands that write a state (the result that later parts read); [] for a
+        single island.
         """
-        cutting = {parameter.name for kind in (TilingOptions, PlanCount) for parameter in parameters_of(kind)}
+        return list(state_parts(*self.island_counts)) if self.island_counts[0] > 1 else []
+
+    def island_parts_before(self, part: str) -> list[str]:
+        """Names of the parts whose states the part `part` of a search with islands reads; [] for a single island."""
+        return parts_before(part, *self.island_counts) if self.island_parts else []
+
+    @property
+    def companion(self) -> "Run | None":
+        """Baseline of this run: the same network layer by layer on the same cores. None for a run on one core, for a
+        baseline, for a run that already runs layer by layer, and if no baseline is wanted.
+        """
+        cutting = {parameter.name for kind in (TilingOptions, PlanSearch) for parameter in parameters_of(kind)}
         others = {key: value for key, value in self.settings.items() if key not in cutting}
         layer_by_layer = others | (_WHOLE_LAYERS if "cn_define_mode" in self.settings else _LAYER_BY_LAYER)
         is_this = layer_by_layer == self.settings and not self.stages.pipeline
@@ -282,13 +304,17 @@ class RunPlan:
     logs: Path
     """Folder of the logs of the jobs."""
     spaces: Mapping[str, str] = field(default_factory=dict)
-    """Files of the design spaces to explore, by name."""
+    """Path of the file of each design space to explore, by name of the design space."""
     fronts: Mapping[str, str] = field(default_factory=dict)
-    """Files of the design spaces whose complete Pareto fronts are searched, by name."""
+    """Path of the file of each design space whose complete Pareto front is searched, by name of the design space."""
     unused: tuple[str, ...] = ()
     """Notices, one for each input without effect."""
     runs_per_job: int = 1
-    """Number of runs on one core that one job makes, one after another."""
+    """Number of single-core runs that one job executes one after another."""
+    decide: str = ""
+    """Measure in DECISIONS by which one design of each explored space is chosen; '' if no design is chosen."""
+    paper: PaperWidth | None = None
+    """Width of the figures and tables of design spaces for a paper; None if none are written."""
 
     @property
     def runs(self) -> tuple[Run, ...]:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import Limits, Parameter
-from tilewright.pipeline.configuration.keys import FLOWS, KEYS, SETTINGS, flows_of
+from tilewright.pipeline.configuration.keys import DECISIONS, FLOWS, KEYS, SETTINGS, flows_of
 
 _TYPES = {int: "integer", float: "number", bool: "boolean", str: "string", type(None): "null"}
 _OPEN = {"type": "object"}
@@ -53,6 +53,10 @@ def config_schema() -> dict[str, Any]:
         for key, words in _SPACES.items()
     }
     results: dict[str, Any] = {
+        "decide": {
+            "enum": [*DECISIONS, None],
+            "description": "Measure by which `make run` chooses one design of each explored space.",
+        },
         "results_dir": {"type": "string", "description": "Folder of the results, relative to the project folder."},
         "runs_per_job": {
             "type": "integer",
@@ -80,15 +84,15 @@ _NETWORK = {
     "input_shapes": "Shapes of the inputs of an ONNX file: a table from inputs to lists of sizes, for each workload.",
     "branches": "Branches of If operators of an ONNX file: a table from operators (* for all) to then or else, for each"
     " workload.",
-    "bits": "Bits of operands of an ONNX file: a table from weights, activations or partial (also of an operator type"
-    " or an operator, Conv.weights) to bits, for each workload.",
+    "bits": "Bits of operands of an ONNX file, for each workload: a table from operands (weights, activations, partial;"
+    " also for one operator type or operator, such as Conv.weights) to bits.",
     "precision": "Bits of floating-point tensors, for each workload: assumed (8 bits) or file (bits of the file).",
 }
 """Description of each key for ONNX files."""
 
 
 def parameter_schema(parameter: Parameter, may_be_null: bool = False) -> JsonObject:
-    """JSON Schema of a parameter. With `may_be_null`, the value null is allowed too and means the default."""
+    """JSON Schema of a parameter. With `may_be_null`, the value null is allowed too, and stands for the default."""
     forms = [form for form in parameter.forms if form is not type(None)]
     found = [_form(form, parameter) for form in forms]
     if may_be_null or type(None) in parameter.forms:

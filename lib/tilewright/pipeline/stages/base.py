@@ -34,10 +34,11 @@ class WrongTypeError(TypeError):
 
 
 def problem_of_stage(error: Exception, kind: type, name: str, made_items: bool) -> Problem | None:
-    """Problem that reports an error in the code of a stage of the user.
+    """Problem that reports an error in the code of a stage of the user. The result is None in two cases:
 
-    None if tilewright raised the error with a message of its own. Also None if a stage of tilewright failed on items
-    that the user's stage did not make.
+    * The error is of a class of tilewright (except WrongTypeError), whose message already explains the error.
+    * The error comes from a stage of tilewright that the user's stage called, and `made_items` is False: the user's
+      stage hands on items of the type that it gets.
     """
     if _is_told_by_tilewright(error):
         return None
@@ -48,12 +49,16 @@ def problem_of_stage(error: Exception, kind: type, name: str, made_items: bool) 
 
 
 def _is_told_by_tilewright(error: Exception) -> bool:
-    """True if tilewright raised the error with a message of its own."""
+    """True if the error is of a class of tilewright, except WrongTypeError. The message of such an error already
+    explains it to the user.
+    """
     return type(error).__module__.startswith("tilewright.") and not isinstance(error, WrongTypeError)
 
 
 def problem_in_code(error: Exception, file: Path | None, shown: str = "", path: str = "") -> Problem:
-    """Problem in a file of the user, at the innermost line of this file in the traceback."""
+    """Problem that reports an error in code of the user, at the innermost line of the traceback that is in `file` or in
+    another file of the user. `shown` is the name of `file` in the message, and `path` is the path of the problem.
+    """
     if isinstance(error, SyntaxError) and error.filename:
         name = shown if file is not None and Path(error.filename) == file else _short(error.filename)
         return Problem(f"{type(error).__name__}: {error.msg}", name, error.lineno or 0)
@@ -72,7 +77,10 @@ def problem_in_code(error: Exception, file: Path | None, shown: str = "", path: 
 
 
 def raised_by_tilewright_below(error: Exception, file: str | None) -> bool:
-    """True if the error occurred in a stage of tilewright that the innermost user code in the traceback called."""
+    """True if the error comes from a stage of tilewright that the code in the user's `file` called: in the traceback,
+    code of such a stage comes after the last line of `file`. If `file` is None, code of such a stage anywhere in the
+    traceback is enough.
+    """
     below = False
     for frame in traceback.extract_tb(error.__traceback__):
         if file is not None and frame.filename == file:
@@ -83,8 +91,8 @@ def raised_by_tilewright_below(error: Exception, file: str | None) -> bool:
 
 
 def _is_users(filename: str, file: Path | None) -> bool:
-    """True if a file is written by the user: the file of the stage, or another file in the working folder. False for
-    installed libraries.
+    """True if the user wrote the file: it is the file of the stage, or another file in the working folder. False for
+    files of installed libraries.
     """
     path = Path(filename)
     if file is not None and path == file:
@@ -99,8 +107,8 @@ def _short(filename: str) -> str:
 
 
 class Same:
-    """Marker in `gives` and `returns` of a stage: the stage hands on items, or yields results, of the type that it
-    gets.
+    """Marker for `gives` or `returns` of a stage. `gives = Same`: the stage hands on items of the type that it gets.
+    `returns = Same`: the stage yields results of the type that it gets.
     """
 
 
@@ -120,21 +128,23 @@ class Stage(ABC):
     gives: ClassVar[type | None] = Same
     """Type of the items that the stage hands to the stages after it; None for a last stage."""
     collects: ClassVar[Types] = object
-    """Type of the results that the stages after it return."""
+    """Type of the results that this stage gets from the stages after it."""
     returns: ClassVar[type] = Same
     """Type of the results that the stage yields."""
     needs: ClassVar[tuple[str, ...]] = ()
-    """Names of stages. At least one of these stages must come earlier in the pipeline."""
+    """Names of stages, of which at least one must come earlier in the pipeline."""
     takes_unmapped: ClassVar[bool] = False
     """True if the stage takes only layers without a spatial mapping."""
     observes: ClassVar[bool] = False
-    """True if the stage only observes results and passes them on. Such a stage also gets the results that are read from
+    """True if the stage only observes results and passes them on. Such a stage also gets results that were read from
     the store.
     """
     exports: ClassVar[bool] = False
     """True if the stage writes files into the folder of exports."""
     stands_for: ClassVar[str] = ""
-    """Name of the corresponding stage in zigzag-dse."""
+    """Name of the corresponding stage in zigzag-dse, or in Stream for a stage of the multi-core flow; '' if there is
+    none.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -148,8 +158,8 @@ class Stage(ABC):
         """Yield the results for `item`; `rest(item)` runs the stages after this one and yields their results."""
 
     def inner(self) -> "tuple[Stage, ...]":
-        """Stages that run inside this stage, outermost first. The identity of this stage includes these stages and
-        their code.
+        """Stages that run inside this stage, outermost first. A stored result of this stage is used again only if these
+        stages and their code are unchanged.
         """
         return ()
 
@@ -163,8 +173,9 @@ class Writer(Stage):
 
     @abstractmethod
     def written(self, above_workload: bool, above_sum: bool) -> str:
-        """Pattern of the paths of the files that the stage writes, relative to the folder of exports. The arguments say
-        whether the stage is above Workload and above Sum in the pipeline.
+        """Pattern for the paths of the written files, such as `<layer>_complete.json`, relative to the folder of
+        exports. `above_workload` is true if the stage comes before a stage Workload in the pipeline, and `above_sum` if
+        it comes before a stage Sum.
         """
 
 
@@ -216,9 +227,9 @@ def _the_item(item: Any) -> Iterable[Any]:
 
 @dataclass(frozen=True)
 class Rest:
-    """All stages after a stage. A call with an item runs these stages and yields their results.
-
-    After the last stage, the function `end` gives the results for an item; by default, it yields the item.
+    """Stages after one stage of the pipeline. A call with an item runs these stages and yields their results. The
+    function `end` gets the item that the last stage hands on, and yields the results for it; by default, it yields the
+    item itself.
     """
 
     stages: tuple[Stage, ...]
@@ -240,15 +251,15 @@ class Rest:
 
 @dataclass(frozen=True)
 class _CheckedRest(Rest):
-    """Stages after a stage of the user. An item of a wrong type is reported at the line of user code that hands on the
-    item.
+    """Stages after a stage of the user. If the user's stage hands on an item of a wrong type, the error names the line
+    in the code of this stage.
     """
 
     expected: type = object
 
     def __call__(self, item: Any) -> Iterator[Any]:
-        """Yield the results for `item`. Raises WrongTypeError if the type of `item` is not the type that the stage
-        declares.
+        """Yield the results that the stages after the user's stage yield for `item`. Raises WrongTypeError if `item` is
+        not of the type that the user's stage declares for the items that it hands on.
         """
         if not isinstance(item, self.expected):
             raise WrongTypeError(f"handed on {type_name(type(item))} instead of {type_name(self.expected)}")
@@ -256,11 +267,9 @@ class _CheckedRest(Rest):
 
 
 def guarded(stage: Stage, item: Any, rest: Rest) -> Iterator[Any]:
-    """Results of a stage of the user. The types of its items and results are checked against the declaration of the
-    stage.
-
-    Raises InputError if the code of the stage fails. An error in a later stage of tilewright is raised unchanged,
-    unless the stage of the user makes the items for the later stages.
+    """Results of a stage of the user. Raises InputError if an item or a result has a type that the stage does not
+    declare, or if the code of the stage fails. An error in a later stage of tilewright is raised unchanged, unless
+    the user's stage made the items of that stage.
     """
     expected: type = type(item) if stage.gives is Same else stage.gives or object
     try:

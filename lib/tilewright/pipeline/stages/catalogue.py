@@ -27,12 +27,12 @@ _ELSEWHERE = {
     },
     CORE: {SINGLE: "is for whole networks; a computation node is one layer"},
 }
-"""Messages for a stage of another flow: flow of the pipeline -> flow that has the stage -> message."""
+"""Messages for a stage that only another flow has: flow of the pipeline -> flow that has the stage -> message."""
 _REDUCTIONS = next(stage for stage in STAGES if stage.name == reduction_of("latency"))
 
 
 def _fault(name: str, entry: object) -> str:
-    """Message on an error in a plug-in's stage or in the name of the stage; '' if there is no error."""
+    """Message on an error in the class or the name of a plug-in's stage; '' if there is no error."""
     if reason := taken(name, {other for stage in STAGES for other in (stage.name, *stage.also, *stage.absorbs)}):
         return reason
     if not name.isidentifier() or name.endswith("Stage"):
@@ -81,8 +81,8 @@ class Catalogue:
         return {name: stage.name for stage in self._built_in.values() for name in stage.also}
 
     def canonical_name(self, name: str) -> str:
-        """Name of a stage in tilewright. `name` can also be a name of another tool, such as `LomaStage` or
-        `WorkloadStage`; '' if the flow has no such stage.
+        """Name of a stage in tilewright; '' if the flow has no such stage. `name` can also be the stage's name in
+        another tool, such as `LomaStage` or `WorkloadStage`.
         """
         for candidate in (name, name.removeprefix("tilewright.pipeline.stages.").rpartition(".")[2]):
             short = candidate.removesuffix("Stage")
@@ -92,7 +92,9 @@ class Catalogue:
         return ""
 
     def elsewhere(self, name: str) -> str:
-        """Message for a stage that this flow does not have but another flow has; '' for an unknown name."""
+        """Message on a stage that the catalogue of this flow lacks, because another stage of the flow does its work, or
+        because only another flow has it; '' for an unknown name.
+        """
         for stage in self.listed.values():
             if name in stage.absorbs:
                 return f"is not a separate stage here, because {stage.name} does this work; remove it"

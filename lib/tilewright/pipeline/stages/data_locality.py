@@ -1,4 +1,4 @@
-"""Stages that keep the data between two layers in the lowest memory that is large enough for these data."""
+"""Stages for data locality: data between two layers stay in the innermost memory that is large enough for them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +19,11 @@ from tilewright.workload.layer import Layer
 
 @dataclass(frozen=True)
 class SearchUnusedMemory(LocalityParameters, Change):
-    """Finds the outermost memory that the data of each layer need. Data for the next layer stay on the chip if an
-    on-chip memory is large enough.
+    """Finds the outermost memory that the data of each layer need. If an on-chip memory is large enough for the data
+    between two layers, these data stay on the chip.
 
-    This stage must come before Workload. The stage RemoveUnusedMemory, after Workload, applies the result. If the
-    mapping file gives `memory_reach` for every layer, these values are used and nothing is searched.
+    This stage must come before Workload. RemoveUnusedMemory, after Workload, then removes all memories above the found
+    ones. If the mapping file gives `memory_reach` for every layer, these values are used and nothing is searched.
 
     Example: [SearchUnusedMemory, Workload, RemoveUnusedMemory, MinimalLatency, SpatialMappingGenerator,
     SpatialMappingConversion, Loma, CostModel]
@@ -34,9 +34,9 @@ class SearchUnusedMemory(LocalityParameters, Change):
     stands_for = "SearchUnusedMemoryStage, later SearchInterLayerDataLocalityStage"
 
     def change(self, item: NetworkProblem) -> NetworkProblem:
-        """Network with the outermost memory of the data of each layer. Raises InputError if only some layers have a
-        `memory_reach` in the mapping file.
-        """
+        """Network problem with `memory_reach`: the outermost memories that the data of each layer reach. A problem
+        whose mapping file gives `memory_reach` for all layers is returned unchanged. Raises InputError if the mapping
+        file gives it for only some layers."""
         from tilewright.mapping.locality import find_memory_reach
 
         if _is_given(item):
@@ -94,10 +94,10 @@ class RemoveUnusedMemory(Change):
 
 
 def locality_summary(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> JsonObject:
-    """Part of the summary on data that stay on the chip between layers; {} if this part is not known.
+    """Part of the summary about data that stay on the chip between layers; {} if it is not known which data stay.
 
-    `layers_below_top` is the number of layers with an operand that does not reach the outermost memory of the core. If
-    the run does not exploit data locality, this number is for a hypothetical run that does.
+    `layers_below_top` is the number of layers with an operand that never uses the outermost memory of the core. In a
+    run without `exploit_data_locality`, it is the number that this option would give.
     """
     layers = [node.layer for node in item.workload.layers_in_order if node.layer]
     exploited = any(record.memory_reach is not None for record in records)
@@ -118,7 +118,8 @@ def _ends_below(core: Core, record: LayerRecord) -> bool:
 
 
 def _reaches_if_exploited(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> list[bool] | None:
-    """[layer] Whether data of the layer would stay below the top memory with data locality; None if not known."""
+    """Flags, one for each layer in execution order: True if `exploit_data_locality` would keep an operand of the layer
+    below the top memory. None if this is not known."""
     from tilewright.mapping.locality import find_memory_reach
 
     if item.workload.is_folded:

@@ -1,5 +1,5 @@
-"""Descriptions (hardware, workload and mapping), which parser stages read, and the network problem made of these
-inputs.
+"""Descriptions (hardware, workload and mapping), which parser stages read, and the network problem that the parser
+stages make from these inputs.
 """
 
 from dataclasses import dataclass
@@ -31,27 +31,34 @@ class WrittenFiles:
 
 @dataclass(frozen=True)
 class Descriptions:
-    """Hardware, workload and mapping as the user gives them, and the objects that the parsers have read from them so
-    far.
+    """Hardware, workload and mapping as the user gives them, and the objects that the parsers have read from these
+    inputs so far.
 
-    `hardware`, `workload` and `mapping` are paths of files or artifacts, data as dicts and lists, or parsed objects.
+    `hardware`, `workload` and `mapping` can be paths of files or artifacts, data as dicts and lists, or parsed objects.
     """
 
     hardware: "AcceleratorSource | None" = None
+    """Hardware as the user gives it."""
     workload: "WorkloadSource | None" = None
+    """Network as the user gives it."""
     mapping: "MappingSource | None" = None
+    """Mapping choices as the user gives them."""
     network_options: NetworkOptions = NetworkOptions()  # noqa: RUF009  frozen
     """Options for an ONNX file: sizes of dynamic dimensions, branches of If operators, and precision."""
     written: WrittenFiles = WrittenFiles()
-    """Files of the user from which the artifacts were made, for line numbers in messages."""
+    """Paths of the user's files from which the hardware artifact and the mapping artifact were made. Messages refer to
+    lines of these files.
+    """
     accelerator: Accelerator | None = None
     """Hardware that was read; None before it is read."""
     network: Workload | None = None
     """Workload that was read; None before it is read."""
     coverage: "Coverage | None" = None
-    """Coverage of the network: the operators that have a cost model. None before the network is read."""
+    """Coverage of the network: the operators that have a cost model. None before the network is read, and for a network
+    that was not read from an ONNX model.
+    """
     notices: tuple[str, ...] = ()
-    """Notices on unusual content."""
+    """Notices on unusual content of the inputs."""
     problems: tuple[Problem, ...] = ()
     """Errors found so far. They are reported together after all inputs are read."""
 
@@ -77,23 +84,28 @@ class NetworkProblem:
     """Network to be mapped on a core."""
 
     workload: Workload
+    """Network without the layers that the core cannot run."""
     accelerator: Accelerator
+    """Accelerator with one core, on which the network is to be mapped."""
     mapping: Mapping
+    """Entries of the mapping file."""
     memory_reach: "tuple[MemoryReach, ...]" = ()
     """Outermost memories that the data of each layer reach, in execution order of the layers; () if all data reach the
     top memory.
     """
     notices: tuple[str, ...] = ()
-    """Notices on unusual content of the inputs."""
+    """Notices on unusual content of the input files."""
     uncosted: tuple[UncostedWork, ...] | None = None
-    """Parts of the network whose costs are not computed. None: these parts are determined when the object is made."""
+    """Operators without costs: the layers that the core cannot run, and the operators given as argument. If the
+    argument is None, the operators without a cost model take the place of the given operators.
+    """
     whole: Workload | None = None
-    """Network as it was read, including the layers that the core cannot run. None: this field is set when the object is
-    made.
+    """Network as it was read, including the layers that the core cannot run. The default is the network given as
+    `workload`.
     """
 
     def __post_init__(self) -> None:
-        """Keep only the layers that the core can run, so that all stages see the same layers."""
+        """Removes the layers that the core cannot run, so that all stages see the same layers."""
         if len(self.accelerator.cores) != 1:
             return  # `core` raises the error
         known = unmodelled_work(self.workload) if self.uncosted is None else self.uncosted
@@ -105,7 +117,7 @@ class NetworkProblem:
 
     @property
     def coverage(self) -> JsonObject:
-        """Share of the network's work with computed costs, as plain data for the summary."""
+        """Share of the network's operations whose costs are computed, as plain data for the summary."""
         return coverage_of(self.workload, self.uncosted or ())
 
     def check_complete(self) -> None:
@@ -113,7 +125,8 @@ class NetworkProblem:
         if self.uncosted:
             place = f"{self.workload.name} on {self.core.name}"
             raise InputError(
-                [Problem(f"has work without costs, which strict forbids: {row.text}", place) for row in self.uncosted]
+                Problem(f"has operators without costs, which strict forbids: {row.text}", place)
+                for row in self.uncosted
             )
 
     def check_layers(self) -> None:
@@ -133,5 +146,5 @@ class NetworkProblem:
 
 
 def of_core(workload: Workload, core: Core, mapping: Mapping, **others: Any) -> NetworkProblem:
-    """Problem of mapping a network on a core."""
+    """Problem of mapping a network on one core. `others` are values of further fields of NetworkProblem, by name."""
     return NetworkProblem(workload, Accelerator(core.name, (core,)), mapping, **others)

@@ -1,7 +1,8 @@
-"""Catalogue of stages in the documentation, generated from the code of the stages.
+"""Generator for the catalogue of stages in the documentation.
 
-`python -m tilewright.pipeline.stages.document docs/stages.md` writes the catalogue between two comments of the page. It
-also copies example files of the project into the blocks of the page that name these files.
+`python -m tilewright.pipeline.stages.document docs/stages.md` makes the catalogue from the code of the stages. The text
+between two comments of the page is replaced. The command also copies example files of the project into the blocks of
+the page that name these files.
 """
 
 import inspect
@@ -41,7 +42,9 @@ BEGIN, END = "<!-- catalogue: made by tilewright.pipeline.stages.document -->", 
 MULTI_BEGIN = "<!-- catalogue of the multi-core flow: made by tilewright.pipeline.stages.document -->"
 MULTI_END = "<!-- end of the catalogue of the multi-core flow -->"
 SHOWN_FILE = re.compile(r"(<!-- file: (\S+) -->\n```python\n).*?```\n", re.DOTALL)
-"""Pattern of a block of a page that shows a file of the project."""
+"""Pattern of a block that shows a file of the project. Group 1 is the beginning of the block up to the file's content;
+group 2 is the path of the file.
+"""
 
 
 def _groups(flow: str, without: str = "") -> dict[str, tuple[str, ...]]:
@@ -61,7 +64,7 @@ left out.
 
 @dataclass(frozen=True)
 class PagePart:
-    """Part of the page that is generated from the code."""
+    """Part of docs/stages.md that is generated from the code: the stages of one flow."""
 
     begin: str
     end: str
@@ -70,7 +73,7 @@ class PagePart:
     types: Mapping[str, tuple[type, ...]]
     """Types of items and results, by heading."""
     other_tool: str
-    """Name of the tool that has corresponding stages."""
+    """Name of the tool that has stages corresponding to those of this part, such as zigzag-dse."""
 
     def text(self) -> str:
         """Markdown text of all stages, then of the types of their items and results."""
@@ -175,7 +178,7 @@ def _field_names(kind: type) -> list[str]:
 
 
 def docstring_parts(kind: type) -> tuple[str, str]:
-    """(text of the docstring of a stage, example in this docstring as YAML). The example is an edit or a list of
+    """(text of a stage's docstring without the example, example as YAML). The example is an edit or a list of
     stages.
     """
     words, _, example = inspect.cleandoc(kind.__doc__ or "").partition("\nExample:")
@@ -191,10 +194,11 @@ def example_yaml(kind: type[Stage]) -> str:
 
 
 def with_catalogue(page: str, project: Path = Path()) -> str:
-    """Text of a page in which the catalogues and the example files of the project are replaced. A catalogue is the text
-    between two comments.
+    """Text of a page, in which the catalogues and the shown files are up to date. A catalogue is the text between two
+    comments; it is replaced by the text made from the code. A block that shows a file of the folder `project` gets the
+    content of this file.
 
-    Raises ValueError if such a comment is missing.
+    Raises ValueError if a comment of a catalogue is missing.
     """
     for part in PARTS:
         page = with_part(page, part.begin, part.end, f"\n\n{part.text()}\n")

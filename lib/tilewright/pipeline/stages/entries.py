@@ -1,4 +1,7 @@
-"""Entries of the key `pipeline` (a full list of stages, or edits of the default pipeline), and kinds of pipelines."""
+"""Entries of the key `pipeline`: a full list of stages, or edits of the default pipeline.
+
+The class `Flow` describes a kind of pipeline (single-core, multi-core, and so on).
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +19,7 @@ EDIT_KEYS = {
     "drop": ("drop",),
     "set": ("set", "parameters"),
 }
-"""Allowed keys of each kind of edit."""
+"""Keys that an edit of the default pipeline can have, by kind of edit."""
 STAGE_KEYS = ("stage", "parameters")
 FORMS = (
     "NAME, {stage: NAME, parameters: {...}}, {replace: NAME, stage: NAME}, {insert: NAME, before: NAME}, "
@@ -32,7 +35,8 @@ class Entry:
     stage: StageValue
     parameters: Any = field(default_factory=dict)
     place: KeyPath = ()
-    """Path of the entry in the value of `pipeline`, as keys and list indices; () for a stage of the default pipeline.
+    """Path of the list element that gives this stage in the user's value of `pipeline`, as keys and list indices; ()
+    for an unchanged stage of the default pipeline.
     """
 
     def title(self, catalogue: Catalogue) -> str:
@@ -41,8 +45,8 @@ class Entry:
 
     @property
     def parameter_place(self) -> KeyPath:
-        """Path of the entry's parameters in the value of `pipeline`, as keys and list indices; () for a stage of the
-        default pipeline.
+        """Path of the entry's parameters in the value of `pipeline`, as keys and list indices; () for an unchanged
+        stage of the default pipeline.
         """
         return (*self.place, "parameters") if self.place else ()
 
@@ -73,7 +77,7 @@ def read_entries(value: Any, default: Sequence[Entry], catalogue: Catalogue) -> 
             _apply(item, index, entries, catalogue, problems)
         else:
             message = (
-                "is a stage in a list of edits: give either a full list of stages or only edits of the default one"
+                "is a stage in a list of edits: give either a full list of stages or only edits of the default list"
             )
             problems.append(problem_at((index,), message, repr(item)[:60]))
     return entries, problems
@@ -113,7 +117,9 @@ def _check_keys(item: Mapping[str, Any], index: int, known: tuple[str, ...], pro
 def _apply(
     item: Mapping[str, Any], index: int, entries: list[Entry], catalogue: Catalogue, problems: list[Problem]
 ) -> None:
-    """Apply one edit to the list `entries`, which is changed in place."""
+    """Apply the edit `item`, which is number `index` in the list of edits, to the list `entries`. The list is changed
+    in place. Errors in the edit are added to `problems`.
+    """
     kind = _edit_of(item)
     _check_keys(item, index, EDIT_KEYS[kind], problems)
     parameters = item.get("parameters") or {}
@@ -162,7 +168,9 @@ def _insert(
 def _places_of(
     name: Any, place: KeyPath, entries: list[Entry], catalogue: Catalogue, problems: list[Problem]
 ) -> list[int]:
-    """Indices of all stages with a given name in the pipeline. If no stage has this name, an error is recorded."""
+    """Indices in `entries` of all stages called `name`. If there is no such stage, an error at the key path `place` is
+    added to `problems`.
+    """
     titles = list(dict.fromkeys(entry.title(catalogue) for entry in entries))
     wanted = _title(name, catalogue) if _is_stage_value(name) else ""
     found = [i for i, entry in enumerate(entries) if wanted and entry.title(catalogue) == wanted]
@@ -179,19 +187,21 @@ def _no_entries(onnx: bool) -> list[Entry]:
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """Kind of pipeline: its stages, its default, and the types of its items and results."""
+    """Kind of pipeline: the stages that it can have, its default pipeline, and the types of its items and results."""
 
     catalogue: Catalogue
     default_entries: Callable[[CoreSearchOptions, bool], list[Entry]]
-    """Function that gives the default pipeline. The second argument of the function is True for ONNX models."""
+    """Function (options of the search, True for an ONNX model) -> entries of the default pipeline."""
     takes: type
     """Type of the item for the first stage."""
     giver: str
-    """Phrase for messages: the source of the item for the first stage."""
+    """Phrase for messages, which names the source of the first stage's item."""
     problem: type | None = None
-    """Type of the item that the parsers make; None: the flow has no parsers."""
+    """Type of the item that the parsers make; None if the flow has no parsers."""
     parser_entries: Callable[[bool], list[Entry]] = _no_entries
-    """Function that gives the parsers that are added if a full list of stages has none."""
+    """Function that gives the parsers; its argument is true for an ONNX model. A full list of stages without parsers
+    gets these parsers.
+    """
     collects: tuple[type, ...] = ()
     """Allowed types of the results of the first stage; () for any type."""
 
@@ -201,12 +211,12 @@ class Flow:
         return tuple(name for name in self.catalogue.names if self.catalogue.stage_class(name).gives is None)
 
     def gives(self, wanted: type) -> list[str]:
-        """Names of the stages that make items of the type `wanted`."""
+        """Names of the stages that make items of the type `wanted` for the stages after them."""
         kinds = [self.catalogue.stage_class(name) for name in self.catalogue.names]
         return [kind.name() for kind in kinds if hands_on(kind, wanted)]
 
 
 def hands_on(kind: Any, wanted: type) -> bool:
-    """True if a stage makes items of the type `wanted`. False for a stage that passes on the item that it gets."""
+    """True if a stage makes items of the type `wanted`. False for a stage that only passes on the item that it gets."""
     gives = kind.gives
     return isinstance(gives, type) and issubclass(gives, wanted)

@@ -1,4 +1,7 @@
-"""Choice of a point of a network's Pareto front: the run's mappings are then those of this point."""
+"""Choice of one point of a network's Pareto front.
+
+The mappings of this point then become the mappings of the run.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -33,9 +36,8 @@ def check_clock(options: MapOptions, core: Core) -> None:
 
 
 def chosen_point(front: BoundedFront, options: MapOptions, core: Core) -> int:
-    """Index of the point that the options choose.
-
-    Raises UnmetLimitError with the nearest point if no point meets the deadline or the energy budget.
+    """Index of the front's point that the options choose. Raises UnmetLimitError if no point meets the deadline or the
+    energy budget; the message names the nearest point.
     """
     points = front.points
     if options.latency_slack is not None:
@@ -83,17 +85,17 @@ def _more(ratio: float) -> str:
 
 def _proof(bound: float, limit: float) -> str:
     if bound > limit:
-        return "the lower bound proves that no covered mapping meets it"
-    return "the lower bound does not exclude that a mapping meets it"
+        return "the lower bound proves that no covered mapping meets this limit"
+    return "a mapping that meets this limit may exist, because the lower bound is below the limit"
 
 
 def choose(
     problem: NetworkProblem, mapped: MappedWorkload, options: MapOptions, stages: Pipeline, control: Control
 ) -> MappedWorkload:
-    """Records and totals of the point that the options choose, from a run that has searched the front.
+    """Mapped network with the mappings of the point that `options` choose from its Pareto front. `mapped` must be the
+    result of a search for this front. The mappings of the point are evaluated again by the default stages.
 
-    The mappings of the point are evaluated again by the default stages. Raises InputError if a layer has no front, and
-    UnmetLimitError if no point meets the limit.
+    Raises InputError if a layer has no front, and UnmetLimitError if no point meets the limit.
     """
     stated: JsonObject = mapped.summary.get("front", {})
     if "points" not in stated:
@@ -117,10 +119,11 @@ def records_at(
     options: SearchOptions,
     control: Control,
 ) -> list[LayerRecord]:
-    """Records of layers with the mappings of a point of the front of a network.
+    """Records of the given layers with the mappings that one point of the network's Pareto front uses. The costs of
+    these mappings are computed again.
 
-    `records` are records of some or all layers of the network, with the fronts of these layers. The costs of the
-    mappings are computed again.
+    `records` are earlier records of some or all layers of the network. Each of them must have the Pareto front of its
+    layer.
     """
     of_name = {name: record for record in records for name in record.names}
     layer_of = {node.layer.name: node.layer for node in problem.workload.layers_in_order if node.layer is not None}
@@ -144,7 +147,9 @@ def records_at(
 
 
 def _constraints(given: MappingConstraints, layer: Layer, mapping: PointMapping, core: Core) -> MappingConstraints:
-    """Constraints that fix the mapping of a layer completely. Loops of size 1 do nothing and are left out."""
+    """Constraints that fix the mapping of a layer completely. Loops with one iteration are left out, because they
+    change nothing.
+    """
     loops = [loop for loop in mapping.loop_order if loop[1] != 1]
     boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
     if mapping.level_boundaries is not None and loops:
@@ -166,7 +171,9 @@ def _constraints(given: MappingConstraints, layer: Layer, mapping: PointMapping,
 
 
 def _running_counts(loops: tuple[tuple[str, int], ...]) -> list[int]:
-    """Number of loops larger than 1 up to and including each loop."""
+    """List with one number for each loop: how many loops from the first loop up to and including this loop have more
+    than one iteration. `loops` has pairs (dimension, number of iterations).
+    """
     counts, total = [], 0
     for _, size in loops:
         total += size != 1

@@ -1,6 +1,7 @@
 """Items that stages after the parsers hand down (from networks to loop orders), and results that stages hand up.
 
-The tally of a search has, for each spatial mapping of a layer, the number of loop orders tried, and the result.
+The tally of a search has an entry for each spatial mapping of a layer: the number of loop orders tried, and the energy
+and latency of the best one, or the reason why there is none.
 """
 
 import math
@@ -28,13 +29,14 @@ Notes = tuple[tuple[str, object], ...]
 
 @dataclass(frozen=True)
 class CandidateTally:
-    """Number of loop orders tried for one spatial mapping, and the result. A tally can also cover a part of the loop
-    orders.
+    """Number of loop orders tried for one spatial mapping, with the energy and latency of the chosen one. A tally can
+    also cover only some of the loop orders.
     """
 
     candidate: int
     """Index of the spatial mapping among the candidates of the layer."""
     unrolling: Unrolling
+    """Spatial mapping: the unrolled loops and their lanes, for each array dimension."""
     orders: int = 0
     """Number of loop orders that were tried."""
     feasible: int = 0
@@ -42,14 +44,15 @@ class CandidateTally:
     energy_pj: float | None = None
     """Energy of the chosen mapping, in pJ; None if no mapping was chosen."""
     latency_cycles: float | None = None
+    """Latency of the chosen mapping, in cycles; None if no mapping was chosen."""
     reason: str = ""
     """Reason why no mapping was chosen."""
     missed_by: float = math.inf
-    """Smallest ratio of needed capacity to available capacity among the loop orders that do not fit. If tallies are
-    added, the reason with the smallest ratio is kept.
+    """Smallest ratio (needed capacity / available capacity) among the loop orders that do not fit. If two
+    tallies with reasons are added, `reason` comes from the tally with the smaller `missed_by`.
     """
     notes: Notes = ()
-    """Facts that the search records about the search itself, such as the lower bound, as JSON values."""
+    """Facts on the search, such as the lower bound, as JSON values."""
 
     @property
     def key(self) -> tuple[int, Unrolling]:
@@ -99,14 +102,14 @@ class Tally:
             self._by_key[entry.key] = entry if known is None else known.plus(entry)
 
     def choose(self, key: tuple[int, Unrolling], energy_pj: float, latency_cycles: float) -> None:
-        """Record the energy (pJ) and the latency (cycles) of the best mapping so far for the spatial mapping with this
+        """Set the energy (pJ) and the latency (cycles) of the best mapping so far for the spatial mapping with this
         key.
         """
         known = self._by_key.get(key) or CandidateTally(*key)
         self._by_key[key] = replace(known, energy_pj=energy_pj, latency_cycles=latency_cycles, reason="")
 
     def refuse(self, reason: str) -> None:
-        """Record a reason for each spatial mapping that has fitting loop orders but no chosen mapping."""
+        """Set the reason for each spatial mapping for which some loop orders fit the core but none was chosen."""
         for key, known in self._by_key.items():
             if known.feasible and known.energy_pj is None:
                 self._by_key[key] = replace(known, reason=reason)
@@ -116,14 +119,15 @@ class Tally:
 
 
 SUMMED_NOTES = ("nodes", "evaluations", "orders_in_space")
-"""Names of the notes that are counts. The notes of several searches are summed."""
+"""Names of the notes that are counts. If notes of several searches are combined, these counts are summed."""
 
 
 def merged_notes(entries: Iterable[CandidateTally], chosen: CandidateTally | None) -> JsonObject:
     """Combined notes of the searches of all spatial mappings of a layer; {} if there are no notes.
 
-    The result has the notes of the chosen spatial mapping, with three exceptions. The lower bound is the smallest bound
-    of all spatial mappings. The result is proven only if it is proven for all spatial mappings. Counts are summed.
+    The combined notes are those of the chosen spatial mapping, with these exceptions. `lower_bound` is the smallest
+    bound of all spatial mappings, and `gap` follows from it. `proven` is true only if it is true for all spatial
+    mappings. `ended_by_time` is true if it is true for one of them. Counts are summed.
     """
     all_notes = [dict(entry.notes) for entry in entries if entry.notes]
     if not all_notes:
@@ -162,13 +166,15 @@ class LayerProblem:
     """Layer to be mapped on a core."""
 
     layer: Layer
+    """Layer to be mapped."""
     core: Core
+    """Core on which the layer is mapped."""
     constraints: MappingConstraints
     """Constraints of the mapping file for the layer."""
     memory_reach: "MemoryReach | None" = None
     """Outermost memories that the data of the layer reach; None if all data reach the top memory."""
     names: tuple[str, ...] = ()
-    """Names of all layers of the network with this problem."""
+    """Names of all layers of the network that have this problem."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +182,7 @@ class SpatialCandidate(LayerProblem):
     """Layer with one spatial mapping that is to be tried."""
 
     unrolling: Unrolling = ()
+    """Spatial mapping: the unrolled loops and their lanes, for each array dimension."""
     index: int = 0
     """Index of the spatial mapping among the candidates of the layer."""
 
@@ -190,7 +197,8 @@ class SpatialCandidate(LayerProblem):
 class TemporalProblem(PreparedProblem):
     """Layer with a spatial mapping, for which temporal mappers search loop orders.
 
-    `spatial.temporal_sizes` has the number of remaining iterations of each loop dimension.
+    `spatial.temporal_sizes` has the number of iterations of each loop dimension that remain for temporal loops; a
+    dimension with one remaining iteration is left out.
     """
 
     ordering: tuple[TemporalOrderingEntry, ...] = ()
@@ -198,9 +206,12 @@ class TemporalProblem(PreparedProblem):
     candidate: int = 0
     """Index of the spatial mapping among the candidates of the layer."""
     given_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Level boundaries that the mapping file gives for a complete ordering; () if it gives none."""
+    """Level boundaries that the mapping file gives for a complete ordering, as pairs (operand, numbers); () if it gives
+    none. For each memory level of the operand, innermost first, there is the number of innermost entries of `ordering`
+    that this level and the levels inside it have together.
+    """
     names: tuple[str, ...] = ()
-    """Names of all layers of the network with this problem."""
+    """Names of all layers of the network that have this problem."""
 
     @classmethod
     def of(

@@ -1,7 +1,7 @@
-"""Search for the Pareto front of a layer: repeated exact searches of energy + weight x latency, with proofs.
+"""Search for the Pareto front of a layer: repeated exact searches for the least energy + weight x latency, with proofs.
 
-The *miss* of a front is the smallest known share x for which this is proven: for every mapping of the layer, a point of
-the front has at most x more energy and at most x more latency.
+The *miss* of a front is a proven share x, such as 0.01. For every mapping of the layer, some point of the front has at
+most 1 + x times its energy and at most 1 + x times its latency.
 """
 
 import math
@@ -38,20 +38,28 @@ if TYPE_CHECKING:
     from tilewright.search.exact.search import ExactResult
 
 MISS = 0.01
-"""Tolerance: the search for a front ends when the miss of the front is at most this share."""
+"""Largest accepted miss, as a fraction: the search for a front ends when the miss of the front is at most MISS.
+
+The miss is an upper limit of the distance between the front found and the true front (docs/proofs.md#sweeps).
+"""
 MOST_SEARCHES = 24
 """Largest number of searches between the two ends of a front."""
 FEW_LABELS, MORE_LABELS = 100_000, 200_000
-"""Limits of sweeps, in labels of effort. If a sweep with the tolerance MISS needed at most FEW_LABELS, a further sweep
-with the effort MORE_LABELS tries to complete the front."""
+"""Limits of the effort of sweeps. The effort counts mainly labels, which are partial loop orders. If a sweep with the
+tolerance MISS needed at most FEW_LABELS, a second sweep with the effort MORE_LABELS tries to complete the front.
+"""
 EFFORT_SHARE, GAP = 4, 0.002
-"""EFFORT_SHARE: divisor of the layer's effort for a search between the ends of the front; a search for an end has the
-full effort. GAP: largest gap between a mapping and its lower bound at which a search ends."""
+"""Limits of one search. A search between the two ends of the front gets the effort of the layer divided by
+EFFORT_SHARE; a search for an end gets the full effort. A search ends when the relative gap between its best mapping and
+its lower bound is at most GAP.
+"""
 
 
 @dataclass(frozen=True)
 class FrontSource:
-    """Spatial mappings of a layer for one search. Every search makes them in the same order."""
+    """Spatial mappings of a layer, for one of the searches that find the Pareto front. Each of these searches makes the
+    spatial mappings again, because their order, and so their indices, depend on the objective of the search.
+    """
 
     choices: Iterable["Choice"]
     made: Callable[[int], SpatialCandidate]
@@ -62,7 +70,9 @@ class FrontSource:
 
 @dataclass(frozen=True)
 class Met:
-    """Mapping that a search has met. The energy can be rounded, because it is a difference."""
+    """Mapping that a search has evaluated. The energy can have a rounding error, because it is a difference: a search
+    computes energy + weight x latency, and weight x latency is subtracted from this sum.
+    """
 
     energy_pj: float
     latency_cycles: float
@@ -76,7 +86,9 @@ class FrontSearch:
 
     new_source: Callable[[str, float], FrontSource]
     """Function (objective, weight of the latency in pJ per cycle) -> spatial mappings for one search. If the objective
-    is '', their bounds hold for every objective, and those with most lanes come first."""
+    is '', the bounds of the spatial mappings hold for every objective, and spatial mappings that fill the most lanes
+    come first.
+    """
     mapper: Best
     starts: int
     ordering: tuple["TemporalOrderingEntry", ...]
@@ -86,8 +98,12 @@ class FrontSearch:
     least_latency_cycles: float = 0.0
 
     def run(self, found: "ExactResult", source: FrontSource) -> BoundedFront | None:
-        """Front of the layer; None if a search finds no mapping. `found` is the result for the objective, which is a
-        first point."""
+        """Front of the layer; None if the search for the least latency or the search for the least energy finds no
+        mapping.
+
+        `found` is the result of an earlier search, the search for the objective of the run. `source` has the spatial
+        mappings of that search. The mappings of `found` are the first known points.
+        """
         self.take(found, source, 0.0)
         latency, energy = self._search("latency", 0.0), self._search("energy", 0.0)
         if latency is None or energy is None:
@@ -105,8 +121,11 @@ class FrontSearch:
         return BoundedFront(self._points(), lines, self.least_latency_cycles, swept)
 
     def _sweep(self, tolerance: float, effort: int | None) -> tuple[float, int]:
-        """(miss of the front that a sweep with this tolerance proves, effort spent). The mappings of the sweep are
-        added to `met`.
+        """Pair (miss, effort spent) after a sweep. The miss is the proven upper limit of the distance between the front
+        found and the true front.
+
+        A sweep is one branch and bound over energy and latency together, which stops at a distance of `tolerance`. The
+        mappings that it finds are added to `met`.
         """
         limits = replace(self.mapper, effort=effort).limits
         source = self.new_source("", 0.0)
@@ -121,8 +140,9 @@ class FrontSearch:
         return missed, watch.spent
 
     def _raise_ends(self, missed: float) -> None:
-        """Raise the lower bounds of latency and energy. By the definition of the miss, a mapping can be below an end of
-        the front by at most the share `missed`.
+        """Raise the lower bounds of latency and energy. By the definition of the miss, the fastest known mapping has at
+        most 1 + `missed` times the least latency, and the mapping with the least known energy at most 1 + `missed`
+        times the least energy.
         """
         share = (1 - 2 * ROUNDING) / (1 + missed)
         first, last = self.met[0], self.met[-1]
@@ -130,7 +150,12 @@ class FrontSearch:
         self.lines[0] = SupportingLine(0.0, max(self.lines[0].level_pj, last.energy_pj * share))
 
     def _search_lines(self) -> None:
-        """Add supporting lines and points, in each step where the lines allow the largest miss."""
+        """Search mappings between the known points of the front, by at most MOST_SEARCHES searches.
+
+        Each search weights the latency by the slope that `_next_weight` gives. It adds a supporting line to `lines`,
+        and the mappings that it evaluates to `met`. The function ends early if there is no such slope, or if a search
+        finds no mapping.
+        """
         for _ in range(MOST_SEARCHES):
             weight = self._next_weight()
             if weight is None:
@@ -141,14 +166,19 @@ class FrontSearch:
             self.lines.append(SupportingLine(weight, result.lower_bound * (1 - ROUNDING)))
 
     def _search(self, objective: str, pj_a_cycle: float) -> "ExactResult | None":
-        """Search for the least energy + `pj_a_cycle` x latency, or for the least latency."""
+        """Result of a search for the least `objective`; None if no mapping is found. If `pj_a_cycle` is 0, the search
+        has the full effort of the layer. If not, each cycle of latency counts as `pj_a_cycle` pJ of energy, and the
+        effort is divided by EFFORT_SHARE.
+        """
         share = EFFORT_SHARE if pj_a_cycle else 1
         return self.search(objective, pj_a_cycle, share, min(self.mapper.largest_gap, GAP))
 
     def search(self, objective: str, pj_a_cycle: float, effort_share: int, largest_gap: float) -> "ExactResult | None":
-        """Result of a search with `pj_a_cycle` pJ of additional energy per cycle; None if it finds no mapping.
+        """Result of a search for the least `objective`, with `pj_a_cycle` pJ of additional energy for each cycle of
+        latency; None if the search finds no mapping.
 
-        The effort of the layer is divided by `effort_share`. The mappings of the search are added to `met`.
+        The effort of the layer is divided by `effort_share`. The search ends when the relative gap between its best
+        mapping and its lower bound is at most `largest_gap`. The mappings that it evaluates are added to `met`.
         """
         effort = None if self.mapper.effort is None else self.mapper.effort // effort_share
         mapper = replace(self.mapper, objective=objective, effort=effort, largest_gap=largest_gap)
@@ -159,7 +189,7 @@ class FrontSearch:
         return found
 
     def take(self, found: "ExactResult", source: FrontSource, pj_a_cycle: float) -> None:
-        """Keep the mappings that a search has met and that no other one dominates."""
+        """Add the mappings that a search has evaluated to `met`, and remove all mappings that another one dominates."""
         self.met += [
             Met(one.energy_pj - pj_a_cycle * one.latency_cycles, one.latency_cycles, source, one) for one in found.met
         ]
@@ -171,8 +201,11 @@ class FrontSearch:
         return [int(place) for place in on_staircase(energy, latency)]
 
     def _next_weight(self) -> float | None:
-        """Weight of the latency, in pJ per cycle, for the next search: the slope between the two neighbouring points
-        with the largest miss that a search can still reduce. None if there are no such points.
+        """Weight of the latency, in pJ per cycle, for the next search; None if no further search is useful.
+
+        The weight is the slope between two neighbouring points of the front. Pairs of points are left out if their miss
+        is at most MISS, or if there is already a supporting line with this slope. Of the remaining pairs, the pair with
+        the largest miss is chosen.
         """
         points = [FrontPoint(one.energy_pj, one.latency_cycles) for one in self.met]
         gaps = misses(points, self.lines, self.least_latency_cycles)[1:-1]
@@ -187,12 +220,14 @@ class FrontSearch:
         return None
 
     def _points(self) -> tuple[FrontPoint, ...]:
-        """Points with the exact costs of their mappings."""
+        """Points of the front, with the costs that the cost model computes for their mappings."""
         found = [self.point(one) for one in self.met]
         return tuple(found[place] for place in on_staircase(*columns(found)).tolist())
 
     def point(self, one: Met) -> FrontPoint:
-        """Point of a mapping, with the costs of the cost model."""
+        """Point of the front for a mapping that a search has evaluated. The cost model computes its energy and latency
+        again.
+        """
         incumbent = one.incumbent
         problem = one.source.problem(incumbent.candidate)
         assert problem is not None

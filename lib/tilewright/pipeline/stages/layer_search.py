@@ -37,14 +37,15 @@ class LayerSearch:
     on_found: Callable[[LayerTask, list[LayerRecord]], None] | None = None
     """Function that is called for each problem when the search of the problem is finished."""
     found: dict[str, list[LayerRecord]] = field(default_factory=dict)
-    """Records of the mappings, by key of the problem."""
+    """Records of the mappings, by key of the layer problem."""
     failures: dict[str, MappingError] = field(default_factory=dict)
-    """Error of each layer problem for which no mapping fits, with the reason, by key of the problem."""
+    """Error of each layer problem for which no mapping fits, by key of the problem. The error has the reason."""
     objective: str = "latency"
-    """Objective that decides which of several mappings of a problem comes first, if no stage decides this."""
+    """Objective by which the best of several mappings of a problem is chosen, if no stage chooses the best mapping."""
     all_of_them: bool = True
-    """True if all mappings of a problem are kept. If False, only the best mapping and the number of the others are
-    kept."""
+    """True if all mappings of a problem are kept. If False, only the best mapping is kept, with the number of the other
+    mappings.
+    """
     stop: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -89,7 +90,9 @@ class LayerSearch:
             self._search_in_threads(missing, search, layers_done)
 
     def _search_in_threads(self, missing: list[LayerTask], search: Rest, layers_done: Advance) -> None:
-        """Search in several threads. Threads are enough, because the kernels release the interpreter lock."""
+        """Search the mappings of the tasks `missing` in several threads. Processes are not needed, because the kernels
+        release the interpreter lock.
+        """
         with ThreadPoolExecutor(self.control.threads) as pool:
             pending: dict[Future[list[LayerRecord] | MappingError], LayerTask] = {
                 pool.submit(self._attempt, search, task): task for task in missing

@@ -1,6 +1,6 @@
-"""Execution of the stages below Workload on one layer, and records made from the evaluations.
+"""Execution of the stages below Workload on one layer, and records made from the results.
 
-A record has the full breakdown of the costs of one mapping, which is one row of a batch.
+A record describes one mapping with the full breakdown of its costs.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ def tally_key(batch: OrderBatch) -> tuple[int, Unrolling]:
 
 
 def what_is_minimised(stages: tuple[Stage, ...]) -> str:
-    """Objective of the outermost reduction among the stages. If there is no reduction, the objective of the temporal
+    """Objective of the outermost reduction among the stages. Without a reduction, it is the objective of the temporal
     mapper; '' if the temporal mapper has no objective either.
     """
     kept = next((str(what) for stage in stages if (what := getattr(stage, "minimises", ""))), "")
@@ -83,17 +83,18 @@ def _tally_of(found: Iterable[Evaluations]) -> list[CandidateTally]:
 
 
 def _fitting(found: Iterable[Evaluations]) -> Iterator[tuple[CostedBatch, int]]:
-    """Pairs (batch, index of a row), one for each mapping that fits."""
+    """Pairs (batch, index of a loop order in the batch), one for each mapping that fits."""
     for one in found:
         if one.costs is not None:
             yield from ((one.costs, int(row)) for row in np.flatnonzero(one.costs.fits))
 
 
 def _best_of(found: Sequence[Evaluations], rank: Rank) -> tuple[CostedBatch, int] | None:
-    """(batch, index of the row) of the best mapping; among equal mappings, the first. None if no mapping fits.
+    """Pair (batch, index of the loop order in the batch) of the best mapping; the first one if several mappings have
+    the best rank. None if no mapping fits.
 
-    If the rank accepts no mapping, the first mapping that fits is returned, because the stages have already accepted
-    it.
+    If `rank` accepts none of the mappings, the first mapping that fits is the result: the stages have returned it, so
+    it is acceptable.
     """
     best, best_rank = next(_fitting(found), None), None
     for one in found:
@@ -127,8 +128,8 @@ PROOF_NOTES = ("proven", "value", "lower_bound", "gap", "covers", "spatial_mappi
 
 
 def _proof_of_what_is_kept(notes: dict[str, Any], stages: tuple[Stage, ...]) -> dict[str, Any]:
-    """Notes of a search, with the proof only if it is valid. If the objectives of reduction and temporal mapper differ,
-    the proof is left out, because an optimum by one objective proves nothing about the other objective.
+    """Notes of a search. The notes on its proof are left out if the stages (reductions and temporal mapper) have
+    different objectives, because an optimum by one objective proves nothing about another objective.
     """
     goals = {str(goal) for stage in stages for key in ("minimises", "objective") if (goal := getattr(stage, key, ""))}
     if "proven" not in notes or len(goals) <= 1:
@@ -138,7 +139,7 @@ def _proof_of_what_is_kept(notes: dict[str, Any], stages: tuple[Stage, ...]) -> 
 
 def search_layer(search: Rest, problem: LayerProblem, objective: str = "latency") -> LayerRecord:
     """Record of the best mapping that the stages return for a layer. The field `alternatives` is the number of other
-    mappings.
+    mappings that the stages return.
 
     The best mapping is chosen as in `rank_of`. Raises NothingFitsError if no mapping fits, with the reason for each
     spatial mapping.
@@ -150,8 +151,8 @@ def search_alternatives(
     search: Rest, problem: LayerProblem, objective: str = "latency", *, all_of_them: bool = True
 ) -> list[LayerRecord]:
     """Records of all mappings that the stages return for a layer: first the best mapping, then the other mappings in
-    their order. If `all_of_them` is False, only the best mapping has a record. Raises NothingFitsError as
-    `search_layer` does.
+    the order in which they were found. If `all_of_them` is False, only the best mapping has a record. Raises
+    NothingFitsError as `search_layer` does.
     """
     found = evaluations_of(search, problem)
     best = _best_of(found, rank_of(search.stages, objective))
@@ -173,7 +174,7 @@ def evaluations_of(search: Rest, problem: LayerProblem) -> list[Evaluations]:
 
 
 def _flat(results: Iterator[Any]) -> Iterator[Evaluations]:
-    """Evaluations in results. Lists in the results are flattened."""
+    """Evaluations from the results of stages, without the nested lists in which stages can yield them."""
     for result in results:
         if isinstance(result, list):
             yield from _flat(iter(result))
@@ -184,15 +185,15 @@ def _flat(results: Iterator[Any]) -> Iterator[Evaluations]:
 
 
 def why_not(found: list[Evaluations], layer: Layer, given: MappingConstraints) -> list[str]:
-    """Lines that say why no mapping fits, one for each spatial mapping. If a loop order in the mapping file is the
-    cause, a line names the entry of the mapping file.
+    """Lines with the reasons why no mapping fits, one line for each spatial mapping. If a loop order of the mapping
+    file is the cause, the line names the entry of the mapping file.
     """
     lines = []
     for entry in _tally_of(found):
         unrolling = "; ".join(
             f"{name}: {', '.join(f'{d} {f}' for d, f in factors) or '-'}" for name, factors in entry.unrolling
         )
-        reason = entry.reason or "no stage passed on a result"
+        reason = entry.reason or "no stage yielded a result"
         if reason == NOTHING_MATCHES:
             lanes = [factor for _, factors in entry.unrolling for factor in factors]
             asked = nothing_left(given.temporal_ordering, layer, lanes)

@@ -21,11 +21,10 @@ NO_HARDWARE = Accelerator("", ())
 
 @dataclass(frozen=True)
 class MappingParser(Change):
-    """Reads the mapping file, and checks the mapping file against the core and the network, which other parsers have
-    read before.
+    """Reads the mapping file, and checks it against the core and the network, which other parsers have read before.
 
-    If a pipeline does not have this stage, it is added after the other parsers, because in zigzag-dse the other parsers
-    read the mapping file.
+    If a pipeline lacks this stage, the stage is added after the other parsers. Pipelines for zigzag-dse lack this
+    stage, because in zigzag-dse the other parsers read the mapping file.
 
     Example: [WorkloadParser, AcceleratorParser, MappingParser, Sum, Workload, MinimalLatency, SpatialMappingConversion,
     TemporalOrderingConversion, CostModel]

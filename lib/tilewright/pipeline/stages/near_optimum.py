@@ -1,4 +1,8 @@
-"""Choice among mappings near the optimum of energy or latency: the one with the least of the other measure."""
+"""Choice of a mapping near the optimum.
+
+If the objective is energy, a mapping with slightly more energy can have much less latency. If the objective is latency,
+the same holds with energy and latency exchanged.
+"""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -12,28 +16,36 @@ if TYPE_CHECKING:
     from tilewright.search.exact.search import ExactResult
 
 GAP_SHARE = 0.02
-"""Largest gap of the search for a mapping near the optimum, as a share of the accepted loss. The other measure of its
-result is then at most about this share above the least one."""
+"""Factor that gives the largest relative gap of the search for a mapping near the optimum: GAP_SHARE x the accepted
+loss of the objective, as a fraction.
+
+This search minimises a weighted sum of energy and latency. A gap of this size in the sum is about the fraction
+GAP_SHARE of the measure that is not the objective: the latency if the objective is energy, the energy if it is latency.
+"""
 EFFORT_SHARE = 8
-"""Divisor of the effort of the layer for this search."""
+"""Divisor of the layer's effort in the search for a mapping near the optimum."""
 
 
 @dataclass(frozen=True)
 class NearOptimum:
-    """Mapping near the optimum of a layer, which takes the place of the best mapping."""
+    """Mapping of a layer with an objective near the optimum, and with less of the other measure (latency if the
+    objective is energy, energy if it is latency). It replaces the best mapping.
+    """
 
     result: "ExactResult"
-    """Result of the search with this mapping in place of the best one. The lower bound is the same."""
+    """Result of the search, with this mapping in place of the best mapping. The lower bound is unchanged."""
     candidate: SpatialCandidate
-    """Spatial mapping of the mapping."""
+    """Spatial mapping of the mapping near the optimum."""
 
 
 def near_optimum(search: FrontSearch, found: "ExactResult", source: FrontSource, share: float) -> NearOptimum | None:
-    """Mapping with the least of the other measure among those that the searches of a layer met.
+    """Mapping near the optimum with the least of the other measure: the least latency if the objective is energy, the
+    least energy if it is latency.
 
-    Its energy (or latency, by the objective) is at most `share` above that of `found`, the result of the search for the
-    objective. The searches are this one, the search for the front if it was done, and a search for the least weighted
-    sum of both measures. None if no such mapping has less of the other measure than `found`.
+    The mapping has at most 1 + `share` times the objective of `found`, the result of the search for the objective. It
+    is chosen from the mappings of up to three searches: the search for the objective, the search for the Pareto front,
+    and a search for the least weighted sum of energy and latency. None if no such mapping has less of the other measure
+    than `found`.
     """
     objective = search.mapper.objective
     by_energy = bool(OBJECTIVES[objective].energy)
@@ -68,5 +80,7 @@ def near_optimum(search: FrontSearch, found: "ExactResult", source: FrontSource,
 
 
 def _measures(one: "ExactResult | FrontPoint", by_energy: bool) -> tuple[float, float]:
-    """(measure of the objective, other measure) of a mapping."""
+    """Pair (measure that is the objective, other measure) of a mapping. The measures are the energy in pJ and the
+    latency in cycles; with `by_energy`, the energy comes first.
+    """
     return (one.energy_pj, one.latency_cycles) if by_energy else (one.latency_cycles, one.energy_pj)

@@ -25,11 +25,11 @@ from tilewright.workload.source import read_layers
 
 
 def lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) -> list[str]:
-    """Notices: one for each reason why layers get fewer lanes than the mapping file gives, and one for each side of the
-    array that no layer fills.
+    """Notices on unused lanes: one for each reason why layers get fewer lanes than the mapping file gives, and one for
+    each array dimension that no spatial mapping of the mapping file fills.
 
-    The result is [] if the stages of the pipeline do not use the spatial mappings of the mapping file. `file` is the
-    path of the mapping file, for line numbers.
+    The result is [] if it is not certain that the stages of the pipeline use the spatial mappings of the mapping file.
+    `file` is the path of the mapping file, for line numbers.
     """
     stages = pipeline.search().stages
     known = any(isinstance(stage, SpatialMappingGenerator | SpatialMappingConversion) for stage in stages)
@@ -50,10 +50,10 @@ def lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) -> lis
 
 
 def written_files(files: Sequence[Path]) -> tuple[WrittenFiles, list[str]]:
-    """(paths of files by kind, notices on unusual content).
+    """Pair (paths of the hardware file and of the mapping file, notices on unusual content of all files). A path is ''
+    if no such file can be read.
 
-    A file with errors is left out, because the run uses the artifact that was made from the file, and the step that
-    reads the file reports the errors.
+    A file with errors is skipped without a message. The step that makes an artifact from the file reports these errors.
     """
     found: dict[str, str] = {}
     notices: list[str] = []

@@ -22,8 +22,8 @@ def make_stage(
 ) -> tuple[Stage | None, list[Problem]]:
     """(stage, errors in the parameters). The stage is None if there are errors.
 
-    `given` has the parameters that the pipeline sets. Other parameters have the values of the run, from `options` and
-    `settings`. `place` is the path of the parameters in the value of `pipeline`.
+    `given` has the parameters that the pipeline sets. All other parameters take the values of the run, from `options`
+    and `settings`. `place` is the path of the parameters in the value of `pipeline`.
     """
     if given is None:
         given = {}
@@ -54,7 +54,10 @@ def _at(problem: Problem, place: KeyPath) -> Problem:
 
 
 def _at_setting(problem: Problem, place: KeyPath, of_run: Mapping[str, Any]) -> Problem:
-    """Problem with a parameter. If the value comes from the settings of the run, the problem names the setting."""
+    """Problem with a parameter of a stage. If a setting of the run (`of_run`) gives the value of this parameter, the
+    problem gets the path of the setting. Otherwise, it is unchanged. `place` is the path of the parameters in the value
+    of `pipeline`.
+    """
     inside = keys_of(problem.path)[len(place) :]
     return replace(problem, path=dotted(inside)) if inside and inside[0] in of_run else problem
 
@@ -74,8 +77,9 @@ def _construct(kind: type[Stage], values: dict[str, Any], place: KeyPath) -> tup
 
 
 def _of_parameter(problem: Problem, place: KeyPath, values: Mapping[str, Any]) -> Problem:
-    """Problem that a stage reports about one of its parameters, with the path of this parameter in the value of
-    `pipeline`.
+    """Problem that a stage reports, with a new path. `place` is the path of the stage's parameters in the value of
+    `pipeline`. If the problem is about a parameter in `values`, its new path is `place`, followed by the old path.
+    Otherwise, the new path is `place`, and the message begins with the old path.
     """
     inside = keys_of(problem.path)
     if not inside or inside[0] not in values:

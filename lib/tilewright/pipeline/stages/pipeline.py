@@ -1,9 +1,8 @@
 """Pipelines (stages in a valid order), the check of a pipeline, and the default pipeline of the single-core flow.
 
-The order of stages is checked when a pipeline is built. The order is valid if the types that the stages take, give,
-collect and return fit together.
-
-`tilewright map` runs the default pipeline unless another pipeline is given.
+The order of stages is checked when a pipeline is built. The order is valid if each stage takes the type of item that
+the stage before it gives, and gets the type of result that the stage after it returns. `tilewright map` runs the
+default pipeline unless another pipeline is given.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,8 +39,8 @@ class Placed:
 
 
 def what_does_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
-    """Problems with the order of stages. Only the first kind of problem that occurs is reported, because the other
-    kinds are often consequences.
+    """Problems with the order of stages. Only the first kind of problem that occurs is reported, because it often
+    causes the other kinds.
     """
     return (
         _items_that_do_not_fit(placed, flow)
@@ -51,8 +50,8 @@ def what_does_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
 
 
 def _items_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
-    """Problem of the first stage that gets an item of a wrong type; [] if there is no such stage. Problems of later
-    stages are left out, because they are often consequences.
+    """List with the first problem of the items that stages hand down, such as a stage that gets an item of a wrong
+    type; [] if there is no problem. Problems of later stages are left out, because they are often consequences.
     """
     current: type | None = flow.takes
     giver = flow.giver
@@ -66,7 +65,7 @@ def _items_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
             message = f"{kind.name()} takes {type_name(kind.takes)}, but gets {type_name(current)} from {giver}{remedy}"
             return [problem_at(item.entry.place or _nearest_place(placed, index), message)]
         if kind.takes_unmapped and issubclass(current, SpatialCandidate):
-            message = f"{kind.name()} takes layers without a spatial mapping, but {giver} chooses one before it"
+            message = f"{kind.name()} takes layers without a spatial mapping, but {giver} before it chooses one"
             remedy = "leave out one of the two stages" if hands_on(kind, SpatialCandidate) else f"put it before {giver}"
             return [problem_at(item.entry.place or _nearest_place(placed, index), f"{message}; {remedy}")]
         if kind.exports and current is OrderBatch:
@@ -82,7 +81,9 @@ def _items_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
 
 
 def _remedy(wanted: type, index: int, placed: list[Placed], giver: str, flow: Flow) -> str:
-    """Hint for a stage that gets a wrong item: which stage gives the right item, or where the stage must be."""
+    """End of the message on a stage that gets an item of a wrong type: a hint which stage to move or to add, so that
+    the stage gets an item of type `wanted`. '' if no hint is known.
+    """
     # A stage that takes the missing item does not get this item either.
     later = [item.kind for item in placed[index + 1 :] if hands_on(item.kind, wanted)]
     makers = [kind for kind in later if not issubclass(wanted, kind.takes)]
@@ -90,7 +91,7 @@ def _remedy(wanted: type, index: int, placed: list[Placed], giver: str, flow: Fl
         return f"; move {makers[0].name()} before it"
     givers = flow.gives(wanted)
     if issubclass(flow.takes, wanted) or any(hands_on(item.kind, wanted) for item in placed[:index]):
-        return f"; it belongs before {giver}"
+        return f"; put this stage before {giver}"
     return f"; put {' or '.join(givers)} before it" if givers else ""
 
 
@@ -138,7 +139,7 @@ def _missing_predecessors(placed: list[Placed]) -> list[Problem]:
 
 
 def _files_written_twice(placed: list[Placed]) -> list[Problem]:
-    """Problems of stages that would overwrite files of another stage."""
+    """Problems, one for each stage that would overwrite files of another stage."""
     sums = [index for index, item in enumerate(placed) if _is_one_of(item.kind.returns, MappedWorkload)]
     networks = [index for index, item in enumerate(placed) if item.kind.gives is LayerProblem]
     writers: dict[str, str] = {}
@@ -156,24 +157,26 @@ def _files_written_twice(placed: list[Placed]) -> list[Problem]:
 
 
 def _nearest_place(placed: list[Placed], index: int) -> KeyPath:
-    """Path, in the value of `pipeline`, at which problems of an added stage are reported: the path of the nearest stage
-    that the user wrote.
+    """Path in the value of `pipeline` for problems of a stage that the user did not write: the path of the nearest
+    stage that the user wrote.
     """
     others = sorted(range(len(placed)), key=lambda other: abs(other - index))
     return next((placed[other].entry.place for other in others if placed[other].entry.place), ())
 
 
 MAPPER_OF = {engine: engine.capitalize() for engine in get_args(SearchEngine)}
-"""Name of the stage that makes loop orders, by search engine."""
+"""Search engine -> name of the stage that makes loop orders."""
 
 
 def parser_entries(onnx: bool = True) -> list[Entry]:
-    """Entries of the stages that read workload, hardware and mapping."""
+    """Pipeline entries of the stages that read workload, hardware and mapping. The workload is an ONNX model if `onnx`
+    is True, and otherwise a list of layers.
+    """
     return [Entry("ONNXModelParser" if onnx else "WorkloadParser"), Entry("AcceleratorParser"), Entry("MappingParser")]
 
 
 def search_entries(options: CoreSearchOptions) -> list[Entry]:
-    """Entries of the stages that map a network, outermost first. Options decide which stages these are."""
+    """Entries of the stages that map a network, outermost first. The options decide which stages these are."""
     reduction = Entry(reduction_of(options.objective))
     mapper = Entry(MAPPER_OF[options.temporal_mapping_search_engine])
     locality = isinstance(options, SearchOptions) and options.exploit_data_locality
@@ -192,7 +195,9 @@ def search_entries(options: CoreSearchOptions) -> list[Entry]:
 
 
 def default_entries(options: CoreSearchOptions, onnx: bool = True) -> list[Entry]:
-    """Entries of the whole default pipeline."""
+    """Entries of the whole default pipeline: first the parsers, then the stages that map the network. `onnx` is true if
+    the network is an ONNX model.
+    """
     return [*parser_entries(onnx), *search_entries(options)]
 
 
@@ -204,7 +209,7 @@ SINGLE = Flow(
     problem=NetworkProblem,
     parser_entries=parser_entries,
 )
-"""Kind of pipelines in the single-core flow."""
+"""Single-core flow: the stages that its pipelines can have, its default pipeline, and the types of its items."""
 
 
 @dataclass(frozen=True)
@@ -226,11 +231,11 @@ class Pipeline:
         flow: Flow = SINGLE,
     ) -> "Pipeline":
         """Pipeline that `value` describes: a list of stages, a list of edits of the default pipeline, or None for the
-        default pipeline.
+        default pipeline. Raises InputError with all errors.
 
         `options` has the values of parameters that the pipeline does not set. `onnx` chooses the default parser of the
-        workload. Dotted paths are looked up in `folder`. `documents` are the files in which `value` is written, and
-        `prefix` is the path of `value` in them. `flow` is the kind of pipeline. Raises InputError with all errors.
+        workload. Dotted paths are looked up in `folder`. `documents` are the files that contain `value`, and `prefix`
+        is the path of `value` in these files. `flow` is the kind of pipeline.
         """
         pipeline, problems = check_pipeline(value, options or SearchOptions(), onnx=onnx, folder=folder, flow=flow)
         if problems or pipeline is None:
@@ -345,8 +350,8 @@ def _class_of(entry: Entry, flow: Flow, folder: Path | None, problems: list[Prob
 
 
 def _with_objective(kind: type[Stage], entry: Entry, above: list[Placed]) -> Any:
-    """Parameters of an entry. If a search has no objective, the result has the objective of the reduction above the
-    search.
+    """Parameters of the stage that a pipeline entry describes. If the stage has a parameter `objective` that the entry
+    does not set, it gets the objective of the nearest reduction above the stage.
     """
     given = entry.parameters
     if "objective" not in getattr(kind, "__dataclass_fields__", {}) or not isinstance(given, dict):
@@ -373,8 +378,8 @@ def _with_what_goes_without_saying(
 ) -> list[Placed]:
     """Stages of a list, with the parsers and SpatialMappingConversion added if the list lacks them.
 
-    Lists of stages for zigzag-dse lack some of these stages, because in zigzag-dse the other parsers read the mapping
-    file, and SpatialMappingGenerator does the work of SpatialMappingConversion.
+    Lists of stages for zigzag-dse lack two of these stages. In zigzag-dse, the other parsers do the work of
+    MappingParser, and SpatialMappingGenerator does the work of SpatialMappingConversion.
     """
 
     def made(entry: Entry) -> Placed:

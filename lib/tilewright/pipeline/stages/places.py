@@ -17,14 +17,14 @@ def problem_at(place: KeyPath, message: str, value: str = "", allowed: str = "",
 
 
 def moved(problem: Problem, place: KeyPath) -> Problem:
-    """Copy of a problem with a place in the pipeline. The old place of the problem becomes a part of the message."""
+    """Copy of a problem with the path `place`. The old path of the problem is put at the beginning of the message."""
     message = f"{problem.path}: {problem.message}" if problem.path else problem.message
     return replace(problem, message=message, path=dotted(place))
 
 
 def placed(problem: Problem, prefix: KeyPath = (), documents: "Iterable[YamlDocument]" = ()) -> Problem:
-    """Copy of a problem with the complete place: `prefix`, then the place in the pipeline. File and line are taken from
-    the first document that has this place.
+    """Copy of a problem with the complete path: `prefix`, then the path in the pipeline. File and line are taken from
+    the first document that has this path.
     """
     place = (*prefix, *keys_of(problem.path))
     told = replace(problem, path=dotted(place))

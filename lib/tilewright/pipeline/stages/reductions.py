@@ -29,7 +29,9 @@ class Reduction(Stage):
     collects = Evaluations
     returns = Evaluations
     minimises: ClassVar[str] = ""
-    """Name of the stage's objective in records."""
+    """Name of the objective of the stage, as in the field `objective` of records. If a subclass does not set it, it is
+    the name of the subclass.
+    """
 
     def __init_subclass__(cls, **others: Any) -> None:
         """Set `minimises` to the name of the subclass if the subclass does not set `minimises`."""
@@ -43,16 +45,16 @@ class Reduction(Stage):
         for each loop order of a batch.
 
         The mapping with the smallest number wins. If numbers are equal, the next column decides; if all columns are
-        equal, the mapping that was found first wins. An infinite number in the first column makes a mapping
-        unacceptable. Loop orders that do not fit have infinite energy and latency.
+        equal, the mapping that was found first wins. A mapping with an infinite number in the first column is never
+        chosen. Loop orders that do not fit have infinite energy and latency.
         """
 
     def refusal(self) -> str:
-        """Reason in the tally if mappings fit the core but none of them is acceptable."""
+        """Reason that the tally gives if mappings fit the core but none of them is acceptable."""
         return f"none of the mappings that fit is acceptable to {self.name()}"
 
     def run(self, item: Any, rest: Rest) -> Iterator[Evaluations]:
-        """Yield one result: the best mapping with the tally of all mappings. If no mapping is acceptable, the result
+        """Yield one result: the best mapping, with the tally of all mappings. If no mapping is acceptable, the result
         has only the tally.
         """
         tally = Tally()
@@ -74,8 +76,8 @@ class Reduction(Stage):
         yield Evaluations(best, tuple(tally))
 
     def _best_row(self, costs: CostedBatch | None) -> tuple[int | None, tuple[float, ...]]:
-        """(index of the best row of a batch, rank of this row). The index is None if no mapping of the batch is
-        acceptable.
+        """(index of the best loop order of a batch, rank of this loop order). The index is None if no mapping of the
+        batch is acceptable.
         """
         if costs is None:
             return None, ()
@@ -91,8 +93,9 @@ class OfObjective(Reduction):
     """
 
     def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
-        """Columns for the comparison: first the objective, then energy or latency, if the objective does not include
-        both.
+        """Columns by which mappings are compared, each with one number for each loop order. The first column is the
+        objective. If the objective is energy alone, the second column is latency; if it is latency alone, the second
+        column is energy.
         """
         return ranking(self.minimises, costs.energy_pj, costs.latency_cycles)
 
@@ -136,7 +139,10 @@ class MinimalEDP(OfObjective):
 @cache
 def _reduction(objective: str) -> type[OfObjective]:
     """Stage that keeps the best mapping by an objective of a plug-in."""
-    doc = f"Keeps the mapping with the least {objective}, an objective of a plug-in; if equal, the first found."
+    doc = (
+        f"Keeps the mapping with the least {objective}, an objective of a plug-in. Of equal mappings, the first one"
+        " found is kept."
+    )
     own = {"__doc__": doc, "__module__": __name__, "minimises": objective}
     return dataclass(frozen=True)(type(reduction_of(objective), (OfObjective,), own))
 
@@ -164,7 +170,7 @@ class Sum(Stage):
     stands_for = "SumStage"
 
     def run(self, item: NetworkProblem, rest: Rest) -> Iterator[MappedWorkload]:
-        """Yield one result: all records, with the totals of the network."""
+        """Yield one result: the records of all layers, with the totals of the network."""
         yield summed(item, rest(item), rest.stages)
 
 
@@ -194,5 +200,5 @@ class Listify(Stage):
     stands_for = "ListifyStage"
 
     def run(self, item: Any, rest: Rest) -> Iterator[list[Any]]:
-        """Yield one result: the list."""
+        """Yield one result: the list of all results of the stages after this one."""
         yield list(rest(item))

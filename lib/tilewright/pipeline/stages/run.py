@@ -31,7 +31,7 @@ DEFAULT_OPTIONS = SearchOptions()
 
 @lru_cache(maxsize=64)
 def default_pipeline(options: SearchOptions = DEFAULT_OPTIONS, onnx: bool = True) -> Pipeline:
-    """Default pipeline, which runs if no other pipeline is given."""
+    """Default pipeline, which runs if no other pipeline is given. `onnx` is true if the network is an ONNX model."""
     return Pipeline.build(None, options, onnx=onnx)
 
 
@@ -92,16 +92,16 @@ def map_workload(
     """Map every layer of a network. The function `on_record` gets the record of each layer as soon as the layer is
     mapped.
 
-    The function runs the stages after the parsers of `pipeline` (default: the default pipeline). Raises InputError for
-    errors in the code of a stage of the user, and MappingError with all layers for which no mapping fits. If the search
-    is interrupted, finished layers stay in `store`.
+    The function runs those stages of `pipeline` that come after the parsers; None stands for the default pipeline.
+    Raises InputError for errors in the code of a stage of the user, and MappingError with all layers for which no
+    mapping fits. If the search is interrupted, finished layers stay in `store`.
     """
     control = Control(threads, store, exports or Path("exports"), show_progress, on_record)
     return map_problem(of_core(workload, core, mapping), pipeline or default_pipeline(options), control)
 
 
 def map_problem(problem: NetworkProblem, pipeline: Pipeline, control: Control | None = None) -> MappedWorkload:
-    """Records and totals of a network. The function runs the stages of a pipeline after the parsers."""
+    """Records and totals of a network. The function runs those stages of a pipeline that come after the parsers."""
     search = pipeline.search()
     # All results are requested, because stages that write files do so after the last result.
     results = list(_flat(search.run(problem, control or Control())))
@@ -114,8 +114,7 @@ def map_problem(problem: NetworkProblem, pipeline: Pipeline, control: Control | 
 def map_some_layers(
     problem: NetworkProblem, pipeline: Pipeline, layers: Iterable[str], control: Control | None = None
 ) -> tuple[LayerRecord, ...]:
-    """Records of some layers of a network, given by name. The records are equal to the records that `map_problem`
-    makes.
+    """Records of some layers of a network, given by name. The records are equal to those of `map_problem`.
 
     Stages that only observe results are left out. If a stage of the user is above Workload, all layers are mapped,
     because this stage can need all records. Raises MappingError with all requested layers for which no mapping fits.
@@ -132,14 +131,14 @@ def map_some_layers(
 
 
 def sums_up_plainly(pipeline: Pipeline) -> bool:
-    """True if only the stage Sum computes the totals of a network. If a stage of the user computes them, `summed_again`
-    cannot repeat the computation.
+    """True if the stage Sum alone computes the totals of a network. If a stage of the user computes them,
+    `summed_again` cannot repeat the computation.
     """
     return all(isinstance(one, Sum) for one in pipeline.stages if issubclass(one.returns, MappedWorkload))
 
 
 def summed_again(problem: NetworkProblem, pipeline: Pipeline, records: Iterable[LayerRecord]) -> MappedWorkload:
-    """Records and totals of a network from the records of all layers. The result is equal to the result of
+    """Records and totals of a network, computed from the records of all layers. The result is equal to that of
     `map_problem`.
     """
     stages = pipeline.search().stages
@@ -148,8 +147,8 @@ def summed_again(problem: NetworkProblem, pipeline: Pipeline, records: Iterable[
 
 
 def _flat(results: Iterator[Any]) -> Iterator[MappedWorkload | LayerRecord]:
-    """Records and networks in results; lists are flattened. Raises InputError for a result that is neither a record nor
-    a mapped network.
+    """Layer records and mapped networks among the results of a pipeline; a result that is a list is replaced by its
+    elements. Raises InputError for any other type of result.
     """
     for result in results:
         if isinstance(result, list):

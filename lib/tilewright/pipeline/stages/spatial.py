@@ -1,6 +1,6 @@
-"""Stages that choose spatial mappings: one mapping, several mappings, or all mappings if an optimum is proven.
+"""Stages that choose the spatial mappings to be tried: one, several, or, for a proven optimum, all of them.
 
-`CustomSpatialMappingGenerator` uses the rule of Stream for its computation nodes.
+`CustomSpatialMappingGenerator` uses the rule by which Stream chooses the spatial mappings of computation nodes.
 """
 
 import math
@@ -49,12 +49,12 @@ if TYPE_CHECKING:
     from tilewright.search.exact.space_floors import SpaceFloors
 
 EFFORT_OF_ENDS, GAP_OF_ENDS = 8, 0.02
-"""Limits of the search for each end of a layer's Pareto front (least energy, least latency). EFFORT_OF_ENDS: divisor of
-the effort. GAP_OF_ENDS: smallest gap at which the search may end.
-
-If the bound of an end is 2 % too low, the bound of the EDP of the network is less than 1 % lower."""
+"""Limits of the search for each end of a layer's Pareto front (least energy, least latency). The layer's effort is
+divided by EFFORT_OF_ENDS. A search may end if the gap to its bound is at most GAP_OF_ENDS. If the bound of an end is
+2 % too low, the bound of the network's EDP is less than 1 % too low.
+"""
 REASONS = 100
-"""Largest number of spatial mappings without loop orders for which a record gives the reason."""
+"""Largest number of spatial mappings in a list of reasons why spatial mappings have no loop order."""
 
 
 def mapper_of(rest: Rest) -> Exact | None:
@@ -66,10 +66,10 @@ def mapper_of(rest: Rest) -> Exact | None:
 
 
 def bounded_mapper_of(rest: Rest) -> BoundedMapper | None:
-    """Stage Loma or Salsa, if a lower bound for its results is wanted and valid; else None.
+    """Stage Loma or Salsa if the user wants a lower bound for its results and this bound is valid; otherwise None.
 
-    A bound is valid if tilewright's own stages keep the mapping with the least value of an objective. A stage that a
-    user wrote could change costs or refuse mappings.
+    The bound is valid only if all stages are tilewright's own and keep the mapping with the least value of an
+    objective. A stage that a user wrote could change costs or refuse mappings.
     """
     mapper = next((stage for stage in rest.stages if isinstance(stage, BoundedMapper) and stage.bounds), None)
     is_valid = all(is_own(type(stage)) for stage in rest.stages) and what_is_minimised(rest.stages) in OBJECTIVES
@@ -79,12 +79,12 @@ def bounded_mapper_of(rest: Rest) -> BoundedMapper | None:
 def results_of(
     candidates: Sequence[SpatialCandidate], rest: Rest, covered: SpatialMappings, profile: ModelProfile
 ) -> Iterator[Evaluations]:
-    """Results for the spatial mappings `candidates` of a layer. Lower bounds and proofs are for the spatial mappings
-    that `covered` names.
+    """Results for the spatial mappings `candidates` of a layer. Lower bounds and proofs cover the spatial mappings that
+    `covered` names.
 
-    If the temporal mapper proves optima, one search covers all spatial mappings (docs/proofs.md#exact-search, 7). The
-    tally then has rows only for spatial mappings with which the search improved its best mapping, and for those with
-    which no mapping fits.
+    If the temporal mapper proves optima, one search covers all spatial mappings (section 7 of
+    docs/proofs.md#exact-search). The tally then has a row for a spatial mapping only if its mapping was the best known
+    one at some time of the search, or if no mapping fits.
     """
     mapper = mapper_of(rest)
     is_given = any(candidate.constraints.level_boundaries for candidate in candidates)
@@ -103,7 +103,9 @@ def results_of(
 
 @dataclass(frozen=True)
 class _Ranked:
-    """All spatial mappings of a layer with their lower bounds, so that a search can begin with the least bound."""
+    """Spatial mappings of a layer, all with their lower bounds. A search can begin with the spatial mapping that has
+    the least bound.
+    """
 
     space: SpatialSpace
     table: SpatialTable
@@ -111,8 +113,8 @@ class _Ranked:
 
     @classmethod
     def of(cls, space: SpatialSpace, problem: LayerProblem) -> "_Ranked | None":
-        """Ranked spatial mappings of a space; None if the space is too large or there are no bounds under its
-        profile.
+        """Spatial mappings of a space, all with their lower bounds. None if the space is too large for a table, or if
+        the model profile of the space has no such bounds.
         """
         from tilewright.search.exact.space_floors import space_floors
 
@@ -122,8 +124,8 @@ class _Ranked:
         return None if table is None or floors is None else cls(space, table, floors)
 
     def by_bound(self, objective: str, pj_a_cycle: float) -> Iterator[tuple[Unrolling, float]]:
-        """Pairs (spatial mapping, lower bound of the objective), the least bound first. The objective counts
-        `pj_a_cycle` pJ of additional energy per cycle.
+        """Pairs (spatial mapping, lower bound of the objective), the least bound first. `pj_a_cycle` pJ per cycle of
+        latency are added to the energy in the objective.
         """
         bounds = self.floors.values(objective, pj_a_cycle)
         for place in np.argsort(bounds, kind="stable").tolist():
@@ -133,34 +135,42 @@ class _Ranked:
 
 @dataclass
 class _Spatial:
-    """Spatial mappings of a layer. The problem of a spatial mapping is made when a search requests it."""
+    """Spatial mappings of a layer, with their temporal problems. A temporal problem (the search problem for loop
+    orders) is made when a search requests it.
+    """
 
     rest: Rest
     mapper: TemporalMapper
     problem: LayerProblem
     profile: ModelProfile
     starts: Sequence[SpatialCandidate]
-    """Spatial mappings that are searched first. For any time budget, the result is at least as good as the result of
-    loma and salsa with these spatial mappings.
+    """Spatial mappings that are searched first: those that loma and salsa try. So the result is at least as good as the
+    result of loma and salsa, for any time budget.
     """
     covered: SpatialMappings
     """Spatial mappings that the proof covers."""
     others: Iterable[SpatialChoice] = ()
-    """All other spatial mappings. Spatial mappings that fill more lanes come earlier. Some of them can also be in
-    `starts`.
+    """Spatial mappings to search after those in `starts`. Spatial mappings that fill more lanes come earlier. Some of
+    them can also be in `starts`.
     """
     ranked: _Ranked | None = None
-    """Spatial mappings that take the place of `others`, with a lower bound for each."""
+    """Spatial mappings with a lower bound for each, which are searched in place of `others`. None if the search uses
+    `others`.
+    """
     problems: dict[Unrolling, TemporalProblem | None] = field(default_factory=dict)
-    """Temporal problems that were made, which all searches of the layer share."""
+    """Temporal problem of each spatial mapping for which it was made; None if the spatial mapping has no loop orders.
+    All searches of the layer share this table.
+    """
     made: list[SpatialCandidate] = field(default_factory=list)
     impossible: list[Evaluations] = field(default_factory=list)
-    """Evaluations with the reason why a spatial mapping has no loop orders, for the first REASONS of such spatial
-    mappings."""
+    """Evaluations without a mapping: each has the reason why a spatial mapping allows no loop order. The list has at
+    most REASONS of them.
+    """
 
     def _choices(self, objective: str, pj_a_cycle: float = 0.0) -> "Iterator[Choice]":
-        """Spatial mappings for one search for the least `objective`, with `pj_a_cycle` pJ of additional energy per
-        cycle. If `objective` is '', spatial mappings with most lanes come first.
+        """Spatial mappings for one search that minimizes `objective`, those in `starts` first. `pj_a_cycle` is an
+        additional energy, in pJ for each cycle of latency. Spatial mappings after those in `starts` are in the order of
+        `ranked`. Without `ranked`, or if `objective` is '', they are in the order of `others`.
         """
         from tilewright.search.exact.choice import Choice
         from tilewright.search.exact.floors import tensor_floors
@@ -174,8 +184,13 @@ class _Spatial:
             yield choice.priced(pj_a_cycle)
 
     def _each(self, objective: str, pj_a_cycle: float) -> Iterator[tuple[SpatialCandidate, int, float, float, float]]:
-        """Tuples (spatial mapping, passes, passes of all later ones, objective, objective of all later ones), in which
-        all numbers are lower bounds. No spatial mapping occurs twice.
+        """Tuples of five values, one tuple for each spatial mapping. No spatial mapping occurs twice. The values are:
+
+        * The spatial mapping.
+        * Lower bound of its number of passes over the array.
+        * Lower bound of the number of passes, for this and all later spatial mappings.
+        * Lower bound of its objective; 0.0 if unknown.
+        * Lower bound of the objective, for this and all later spatial mappings; 0.0 if unknown.
         """
         layer, known = self.problem.layer, {candidate.unrolling for candidate in self.starts}
         least = math.prod(size for _, size in layer.loop_sizes) / self.problem.core.operational_array.unit_count
@@ -197,7 +212,7 @@ class _Spatial:
 
     def _prepared(self, index: int) -> TemporalProblem | None:
         """Temporal problem (the search problem for loop orders) of a spatial mapping. If the spatial mapping has no
-        loop orders, the reason is recorded and the result is None.
+        loop orders, the result is None, and the reason is added to `impossible`.
         """
         candidate = replace(self.made[index], index=index)
         if candidate.unrolling not in self.problems:
@@ -219,12 +234,16 @@ class _Spatial:
 
 @dataclass
 class _Separately(_Spatial):
-    """Searches of spatial mappings one after another by Loma or Salsa, followed by a lower bound for all of them."""
+    """Search that Loma or Salsa makes for each spatial mapping separately, one after another. Afterwards, one lower
+    bound is computed that holds for all of these spatial mappings.
+    """
 
     mapper: BoundedMapper
 
     def results(self) -> Iterator[Evaluations]:
-        """Results of the temporal mapper, unchanged; then a tally with the lower bound."""
+        """Results of the temporal mapper, unchanged. If one of them has a mapping that fits, a further result without
+        costs follows. Its tallies have notes on the lower bound of the layer.
+        """
         objective = what_is_minimised(self.rest.stages)
         powers = OBJECTIVES[objective]
         tally = Tally()
@@ -245,7 +264,9 @@ class _Separately(_Spatial):
             yield Evaluations(None, tuple(rows))
 
     def _proof(self, objective: str, known: tuple[float, float], value: float) -> Notes:
-        """Notes on the lower bound of the layer. `known` has the energy and the latency of the best mapping."""
+        """Notes on the lower bound of the layer's objective. `known` is the pair (energy in pJ, latency in cycles) of
+        the best mapping, and `value` is its objective.
+        """
         from tilewright.search.exact.rounds import Incumbent
 
         energy_pj, latency_cycles = known
@@ -273,7 +294,7 @@ class _Together(_Spatial):
 
     def results(self) -> Iterator[Evaluations]:
         """Best mapping with its certificate, and the tally of other spatial mappings. If no mapping fits, the results
-        are the reasons.
+        have the reasons.
         """
         ordering = self.problem.constraints.temporal_ordering
         try:
@@ -293,8 +314,9 @@ class _Together(_Spatial):
                 yield from self.rest(replace(self.made[index], index=index))
 
     def _of(self, found: "ExactResult") -> Iterator[Evaluations]:
-        """Rows for the spatial mappings that gave the best mapping at some earlier time of the search; then the best
-        mapping.
+        """Results of one search over all spatial mappings. First come the tallies of the spatial mappings that gave the
+        best known mapping at some time of the search, but not the final mapping. Then come the results for the final
+        mapping, with its tally.
         """
         search = self._front_search(self.mapper) if isinstance(self.mapper, Best) else None
         trade_off = () if search is None else tuple(self._trade_off(found, search))
@@ -320,8 +342,12 @@ class _Together(_Spatial):
         yield from replace(self.rest, stages=stages)(best)
 
     def _trade_off(self, found: "ExactResult", search: "FrontSearch") -> Iterator[tuple[str, object]]:
-        """Notes on the mappings with the least energy and the least latency and on the Pareto front, if the temporal
-        mapper searches them. With a front, the two mappings are the ends of the front."""
+        """Notes on the trade-off between energy and latency, as pairs (name, JSON value).
+
+        `ends` has the mapping with the least energy and the mapping with the least latency. If the Pareto front was
+        searched, the two mappings are its ends. `front` has the Pareto front. A note is left out if the temporal mapper
+        does not search for its mappings. `ends` is also left out if the objective is energy alone or latency alone.
+        """
         mapper = search.mapper
         front = search.run(found, self._own_source()) if mapper.front else None
         if mapper.ends and all(OBJECTIVES[mapper.objective]):
@@ -333,10 +359,10 @@ class _Together(_Spatial):
             yield "front", {**encode(front), "largest_miss": front.stated_miss}
 
     def _ends(self, found: "ExactResult", mapper: Best) -> FrontEnds | None:
-        """Mappings with the least energy and the least latency; None if a search finds no mapping.
+        """Costs of the mappings with the least energy and the least latency; None if a search finds no mapping.
 
-        Each of these two mappings has a search of its own, which begins with `found`. Often the bounds then show that
-        `found` is close enough to the end, and no loop order is searched.
+        Each of the two mappings is searched separately, beginning with `found`. Often the bounds show at once that
+        `found` is close enough to the least value; no loop order is then searched.
         """
         from tilewright.search.exact.rounds import Incumbent
 
@@ -355,7 +381,7 @@ class _Together(_Spatial):
         return FrontEnds(**ends, chosen=FrontEnd(found.energy_pj, found.latency_cycles))
 
     def _front_search(self, mapper: Best) -> "FrontSearch":
-        """Search over the spatial mappings of the layer that has met no mapping yet."""
+        """Search for the Pareto front over the spatial mappings of the layer, not yet begun."""
         from tilewright.pipeline.stages.layer_front import FrontSearch, FrontSource
 
         def source(objective: str, pj_a_cycle: float) -> FrontSource:
@@ -366,20 +392,26 @@ class _Together(_Spatial):
         return FrontSearch(source, mapper, len(self.starts), ordering, self.rest.control)
 
     def _own_source(self) -> "FrontSource":
-        """Spatial mappings that the search for the objective has made."""
+        """Source of the spatial mappings of the search that has ended. It has no spatial mappings left to search; its
+        functions return the spatial mapping with a given index, and the temporal problem of this spatial mapping.
+        """
         from tilewright.pipeline.stages.layer_front import FrontSource
 
         return FrontSource((), self.made.__getitem__, self._prepared)
 
     def _near_optimum(self, found: "ExactResult", search: "FrontSearch") -> "ExactResult":
-        """Result with a mapping near the optimum that has less of the other measure; `found` if none was met."""
+        """Result with a mapping near the optimum in place of the best mapping. This mapping has a lower latency if the
+        objective is energy, and a lower energy if the objective is latency. `found` if there is no such mapping.
+        """
         from tilewright.pipeline.stages.near_optimum import near_optimum
 
         near = near_optimum(search, found, self._own_source(), search.mapper.near_optimum)
         return found if near is None else replace(near.result, candidate=self._index_of(near.candidate))
 
     def _index_of(self, candidate: SpatialCandidate) -> int:
-        """Index of a spatial mapping among those that the search has made. A mapping that it has not made is added."""
+        """Index of a spatial mapping in the list of those that the search has made. A spatial mapping that is not in
+        the list is added.
+        """
         for index, made in enumerate(self.made):
             if made.unrolling == candidate.unrolling:
                 return index
@@ -469,7 +501,8 @@ class CustomSpatialMappingGenerator(ModelChoice, Stage):
         found = [_given(item, self.profile)] if item.constraints.spatial_mapping else list(self._generated(item))
         if not found:
             raise MappingError(
-                f"layer '{item.layer.name}' has too few loops: each side of the array that is used needs another loop"
+                f"layer '{item.layer.name}' has too few loops: each used side of the array needs a loop that no other"
+                " side has"
             )
         candidates = [SpatialCandidate.of(item, unrolling, index) for index, unrolling in enumerate(found)]
         covered = SpatialMappings("given" if item.constraints.spatial_mapping else "largest divisors")
@@ -498,8 +531,8 @@ def _options(item: LayerProblem, side: str, limits: MaximumUnrolling) -> list[_L
 
 
 def _given(item: LayerProblem, profile: ModelProfile) -> Unrolling:
-    """Spatial mapping of the mapping file or the core, limited to the sizes of array and layer. Raises MappingError for
-    unknown sides of the array.
+    """Spatial mapping that the mapping file or a dataflow of the core sets, limited to the sizes of array and layer.
+    Raises MappingError for unknown sides of the array.
     """
     sides = item.core.operational_array.dimensions
     draft = given_draft(item.layer, item.core, item.constraints, size_limits(item.layer, item.core), profile)

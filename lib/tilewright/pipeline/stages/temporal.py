@@ -6,6 +6,8 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import MappingError
+from tilewright.cost.waiting import waiting_keys
+from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import TemporalOrderingEntry, Unrolling
 from tilewright.mapping.temporal import complete_order, counted_boundaries, loop_multiset
 from tilewright.pipeline.stages.base import Control, Rest, Stage
@@ -15,6 +17,7 @@ from tilewright.search.batch import OrderBatch, cost_orders
 from tilewright.search.evaluate import allocated_boundaries, boundaries_of
 from tilewright.search.loma import layer_ordering, loma_batches
 from tilewright.search.options import BestParameters, ExactParameters, LomaParameters, SalsaParameters
+from tilewright.workload.layer import Layer
 from tilewright.workload.relevancy import outputs_have_windows
 
 if TYPE_CHECKING:
@@ -33,6 +36,19 @@ NO_PROOF_OF_WINDOWS = (
 )
 
 
+def reason_without_proof(layer: Layer, core: Core) -> str:
+    """Reason why the exact search gives no proof for a layer on a core; '' if it gives one."""
+    if outputs_have_windows(layer):
+        return NO_PROOF_OF_WINDOWS
+    if core.waits:
+        keys = ", ".join(waiting_keys(core)) or "of a memory that the layer does not use"
+        return (
+            f"the latency includes waiting (keys {keys} of the hardware file), for which the exact search has no"
+            " bounds; the mapping is the best one that Loma finds, with greedy allocation"
+        )
+    return ""
+
+
 @dataclass(frozen=True)
 class TemporalMapper(Stage):
     """Base class of stages that make loop orders and hand them on in batches."""
@@ -47,16 +63,16 @@ class TemporalMapper(Stage):
         raise NotImplementedError
 
     def run(self, item: TemporalProblem, rest: Rest) -> Iterator[Any]:
-        """Yield the results of one batch after another. If the mapping file gives a complete temporal mapping, there is
-        only one batch, with this mapping.
+        """Yield the results of one batch after another. If the mapping file gives a complete temporal mapping, the only
+        batch is this mapping.
         """
         for batch in given_mapping(item) if item.given_boundaries else self.batches(item, rest):
             yield from rest(batch)
 
 
 def given_mapping(item: TemporalProblem) -> Iterator[OrderBatch]:
-    """Loop order and level boundaries of the mapping file, as a batch. Raises MappingError if the order is not
-    complete.
+    """Batch with one mapping: the loop order and the level boundaries of the mapping file. Raises MappingError if the
+    loop order leaves a gap, or if its loop sizes do not cover the layer.
     """
     order = complete_order(layer_ordering(item.ordering, item), item.spatial.temporal_sizes)
     if order is None:
@@ -70,8 +86,9 @@ class BoundedMapper(TemporalMapper):
     """Base class of temporal mappers whose own search gives no lower bound."""
 
     bounds: bool = field(default=False, kw_only=True)
-    """True if a lower bound of the objective of the layer is also computed. The bound holds for all loop orders of the
-    spatial mappings that are tried, and does not change the mapping found."""
+    """True if a lower bound of the layer's objective is also computed. The bound holds for all loop orders of the
+    spatial mappings that are tried. It does not change which mapping is found.
+    """
 
     def bounds_of(
         self,
@@ -81,9 +98,8 @@ class BoundedMapper(TemporalMapper):
         known: "Incumbent",
         control: Control,
     ) -> "GoalBounds":
-        """Lower bounds of a layer for all loop orders of the spatial mappings in `choices`.
-
-        `known` is the best mapping found.
+        """Lower bounds of a layer's costs, for all loop orders of the spatial mappings in `choices`. `known` is the
+        best mapping found.
         """
         from tilewright.search.exact.layer_bound import layer_bounds
 
@@ -103,8 +119,8 @@ class Loma(LomaParameters, BoundedMapper):
     stands_for = "LomaStage"
 
     def run(self, item: TemporalProblem, rest: Rest) -> Iterator[Any]:
-        """Yield the results of one batch after another. If the mapping file gives a complete temporal mapping, there is
-        only one batch, with this mapping.
+        """Yield the results of one batch after another. If the mapping file gives a complete temporal mapping, the only
+        batch is this mapping.
         """
         orders = loma_batches(item, item.ordering, self.lpf_limit, rest.control.stop)
         for batch in given_mapping(item) if item.given_boundaries else orders:
@@ -144,7 +160,7 @@ class Salsa(SalsaParameters, BoundedMapper):
         return salsa_batches(item, item.ordering, self, control.stop, control.advance)
 
     def order_total(self, item: TemporalProblem) -> int:
-        """Number of neighbours that all chains of the annealing try together."""
+        """Total number of neighbours that the chains of the annealing try."""
         return self.salsa_iteration_number * self.salsa_restarts
 
 
@@ -156,8 +172,8 @@ class Exact(ExactParameters, TemporalMapper):
     with one certificate covers all of them. Spatial mappings from another stage are searched one by one. If the time
     budget ends before the proof, the result is the best mapping found, with a lower bound and the gap to this bound.
     The field `search` of the record says whether the result is proven. The default objective is the objective of the
-    reduction above this stage. There is no proof for a layer whose outputs are addressed by a sliding window; Loma
-    searches such a layer.
+    reduction above this stage. There is no proof for a layer whose outputs are addressed by a sliding window, and none
+    on a core with waiting (docs/model.md#waiting); Loma searches such a layer.
 
     Example: {replace: Loma, stage: Exact, parameters: {allocation: free, time_budget_s: 10}}
     """
@@ -165,14 +181,16 @@ class Exact(ExactParameters, TemporalMapper):
     stands_for = "nothing; LomaStage without lpf_limit visits the same orders"
 
     def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
-        """Batch with the best loop order."""
+        """Batch with the best loop order. If the exact search gives no proof (`reason_without_proof`), there are
+        instead batches with all loop orders that Loma tries, each with the reason.
+        """
         from tilewright.search.exact.search import exact_batches
 
         self._check(item)
         control = rest.control
-        if outputs_have_windows(item.layer):
+        if reason := reason_without_proof(item.layer, item.core):
             for batch in loma_batches(item, item.ordering, LomaParameters().lpf_limit, control.stop):
-                yield replace(batch, search=(("no_proof", NO_PROOF_OF_WINDOWS),))
+                yield replace(batch, search=(("no_proof", reason),))
                 control.advance(batch.visited)
             return
         batches = exact_batches(item, item.ordering, self, control.stop, control.advance)
@@ -186,15 +204,16 @@ class Exact(ExactParameters, TemporalMapper):
         control: Control,
         known: "Incumbent | None" = None,
     ) -> "ExactResult | None":
-        """Optimum over all spatial mappings of a layer; None if no mapping fits, or if a proof is not possible.
+        """Optimum over all spatial mappings of a layer. None if no mapping fits, or if the exact search has no bounds
+        for the layer on its core (`reason_without_proof`).
 
-        The search can begin with a `known` mapping of the layer, whose number of the spatial mapping is not used.
+        The search can begin with a `known` mapping of the layer; the field `candidate` of this mapping is not used.
         Raises MappingError if the search finds no mapping and cannot prove that no mapping fits.
         """
         from tilewright.search.exact.search import search_choices
 
         first = list(islice(choices, max(1, starts)))
-        if first and outputs_have_windows(first[0].layer):
+        if first and reason_without_proof(first[0].layer, first[0].core):
             return None
         return search_choices(chain(first, choices), starts, ordering, self, control.stop, control.advance, known)
 
@@ -211,9 +230,9 @@ class Best(BestParameters, Exact):
     branch and bound in the same way as Exact.
 
     The search of a layer ends when the gap is at most `largest_gap`, or when `effort` is spent; then the remaining gap
-    is reported. The result is never worse than the results of Loma and Salsa with their default parameters, except by
-    `near_optimum`. The result is the same on every machine, unless a time budget ends the search. In all other
-    respects, this stage is like Exact.
+    is reported. The result is never worse than the results of Loma and Salsa with their default parameters, unless
+    `near_optimum` accepts a loss. The result is the same on every machine, unless a time budget ends the search. In all
+    other respects, this stage is like Exact.
 
     Example: {replace: Loma, stage: Best, parameters: {largest_gap: 0.05, effort: 100000}}
     """
@@ -223,8 +242,8 @@ class Best(BestParameters, Exact):
 
 @dataclass(frozen=True)
 class ExactAnswer(TemporalMapper):
-    """Stage that hands on the result of a search over all spatial mappings of a layer. After such a search, this stage
-    takes the place of the temporal mapper.
+    """Stage that hands on the result of a search over all spatial mappings of a layer. After the search, it takes the
+    place of the temporal mapper in the pipeline.
     """
 
     result: "ExactResult"
@@ -234,7 +253,9 @@ class ExactAnswer(TemporalMapper):
     notes: tuple[tuple[str, object], ...]
 
     def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
-        """Batch with the best order of the layer if `item` has the spatial mapping of the result; otherwise nothing."""
+        """Batch with the best loop order that the search found, if `item` has the spatial mapping of this loop order;
+        otherwise nothing.
+        """
         from tilewright.search.exact.search import batch_of
 
         if item.spatial.unrolling != self.unrolling:
@@ -244,10 +265,11 @@ class ExactAnswer(TemporalMapper):
 
 
 def with_boundaries(batch: OrderBatch) -> OrderBatch:
-    """Loop orders with level boundaries: those that a free search found, or else those of the allocator.
+    """Batch in which each loop order has level boundaries. If the batch has none, the greedy allocator computes them.
+    The batch is returned unchanged if it is empty or if an order does not fit.
 
-    The result of a free search must fix the whole mapping, because missing boundaries would be searched again when the
-    result is read back.
+    A search with free allocation calls this function for its result. If a mapping file had the loop order without level
+    boundaries, a run with free allocation that reads this file would search for boundaries again.
     """
     if batch.boundaries is not None or not len(batch.orders):
         return batch
@@ -263,7 +285,7 @@ def with_boundaries(batch: OrderBatch) -> OrderBatch:
 class TemporalOrderingConversion(TemporalMapper):
     """Uses exactly the loop order that the mapping file gives as `temporal_ordering`, without a search.
 
-    If the ordering is not complete, the layer has no mapping, and the tally has this as the reason.
+    If the ordering is not complete, the layer has no mapping, and the tally says why.
 
     Example: {replace: Loma, stage: TemporalOrderingConversion}
     """
@@ -271,7 +293,9 @@ class TemporalOrderingConversion(TemporalMapper):
     stands_for = "TemporalOrderingConversionStage"
 
     def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
-        """Batch with the given loop order. Raises MappingError if the order is not complete."""
+        """Batch with one loop order: the order that the mapping file gives. Raises MappingError if this order leaves a
+        gap, or if its loop sizes do not cover the layer.
+        """
         entries = layer_ordering(item.ordering, item)
         order = complete_order(entries, item.spatial.temporal_sizes)
         if order is None:
@@ -286,7 +310,7 @@ class TemporalOrderingConversion(TemporalMapper):
 @dataclass(frozen=True)
 class CostModel(Stage):
     """Computes the costs of batches of loop orders with the compiled cost model: energy, latency, and whether each
-    order fits the core. If no order fits, the tally has the reason for the order that is closest to fitting. Every
+    order fits the core. If no order fits, the tally says why the order that is closest to fitting does not fit. Every
     pipeline ends with this stage.
 
     Example: [Sum, Workload, MinimalLatency, SpatialMappingConversion, TemporalOrderingConversion, CostModel]

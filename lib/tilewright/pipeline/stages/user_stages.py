@@ -2,10 +2,11 @@
 
 For example, `config.stages.bound.MinimalEnergyUnderLatency` is the class `MinimalEnergyUnderLatency` in
 `config/stages/bound.py`. Modules are imported from their source under their dotted names, never from bytecode.
-`sys.path` does not change.
+`sys.path` is changed only during an import.
 
-The identity of a stage is JSON data. Two searches whose stages have equal identities give equal results, so a stored
-result of one search can be used for the other search.
+The identity of a stage is JSON data. If two searches of the same layer problem use the same tilewright code and their
+stages have equal identities, they give equal results. A stored result of one search can then be used for the other
+search.
 """
 
 import ast
@@ -17,6 +18,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from functools import lru_cache
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -40,7 +42,7 @@ _loaded: dict[tuple[Path, str], tuple[str, ModuleType]] = {}
 
 
 def is_dotted_path(name: str) -> bool:
-    """True if a name has the form of a dotted path, as names of stages of the user have."""
+    """True if a name has the form of a dotted path. The name of a user's stage has this form."""
     return "." in name and all(part.isidentifier() for part in name.split("."))
 
 
@@ -93,7 +95,7 @@ def _shown(path: Path, folder: Path) -> str:
 
 
 def digest_of_class(kind: type[Stage]) -> str | None:
-    """Digest of the file of a stage and of all local files that this file imports; None if the file of the stage is not
+    """Digest of the code of a stage: the files that `_files_of_class` returns. None if the file of the stage is not
     known.
     """
     files, folder = _files_of_class(kind)
@@ -101,8 +103,9 @@ def digest_of_class(kind: type[Stage]) -> str | None:
 
 
 def _files_of_class(kind: type[Stage]) -> tuple[tuple[Path, ...], Path | None]:
-    """(file of a stage and all local files that it imports, folder of these files); ((), None) if the file of the stage
-    is not known.
+    """Pair (Python files, folder that contains them) of the class of a stage. For an installed package, these are all
+    files of the package; otherwise, the file of the class and all local files that it imports. ((), None) if the file
+    of the class is not known.
     """
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     if file is None:
@@ -137,24 +140,34 @@ def local_files(path: Path, folder: Path) -> tuple[Path, ...]:
 
 def _imported(file: Path, beside: Path, folder: Path) -> list[Path]:
     try:
-        tree = ast.parse(file.read_bytes())
+        imports = _imports_in(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return []  # the import reports the error
     found: list[Path] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                found += _files_of_module((folder, beside), alias.name.split("."))
-        elif isinstance(node, ast.ImportFrom):
-            bases = (file.parents[node.level - 1],) if node.level else (folder, beside)
-            parts = node.module.split(".") if node.module else []
-            for alias in node.names:
-                found += _files_of_module(bases, [*parts, alias.name])
+    for level, parts in imports:
+        bases = (file.parents[level - 1],) if level else (folder, beside)
+        found += _files_of_module(bases, parts)
     return found
 
 
-def _files_of_module(bases: tuple[Path, ...], parts: list[str]) -> list[Path]:
-    """Files of a module and of the packages that contain it, in the first folder of `bases` that has such a file."""
+@lru_cache(maxsize=1024)  # the digest of a stage is asked for by every search of a layer
+def _imports_in(source: bytes) -> tuple[tuple[int, tuple[str, ...]], ...]:
+    """Imports anywhere in a source: pairs (number of leading dots, parts of the dotted name). Raises SyntaxError or
+    ValueError if the source is not Python."""
+    found: list[tuple[int, tuple[str, ...]]] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [(0, tuple(alias.name.split("."))) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            parts = node.module.split(".") if node.module else []
+            found += [(node.level, (*parts, alias.name)) for alias in node.names]
+    return tuple(found)
+
+
+def _files_of_module(bases: tuple[Path, ...], parts: Sequence[str]) -> list[Path]:
+    """Source files of a module and of the packages that contain it, from the first of the folders `bases` that has such
+    a file.
+    """
     for base in bases:
         found = []
         for length in range(1, len(parts) + 1):
@@ -195,8 +208,8 @@ def _load_module(name: str, path: Path, folder: Path) -> ModuleType:
 
 
 def _forget(files: tuple[Path, ...], path: Path, folder: Path) -> None:
-    """Forget modules that were imported under the names of these files, because such a module can be out of date or
-    from another folder.
+    """Remove modules with the names of these files from `sys.modules`. Names are relative to `folder` and to the folder
+    of `path`. A module in `sys.modules` can be out of date, or can come from a file of the same name in another folder.
     """
     for file in files:
         for base in (folder, path.parent):
@@ -230,7 +243,7 @@ class _SourceFinder:
         self.folders = tuple(os.path.join(folder, "") for folder in folders)
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Specification of the module if it is a module of the user; otherwise None."""
+        """Import specification of a module if it is a module of the user; otherwise None."""
         if name.partition(".")[0] == NAME:
             return None
         spec = PathFinder.find_spec(name, path, target)
@@ -260,18 +273,18 @@ class SearchIdentity:
 
 
 def search_modules(stages: Iterable[Stage]) -> set[str]:
-    """Names of the modules in which a search of layers begins: the module that calls the stages, and the modules of the
-    stages.
+    """Names of the tilewright modules whose code decides the result of a search of layers: the module that calls the
+    stages, and the modules of the stages. Modules that a user wrote are left out.
     """
     own = {type(stage).__module__ for stage in _all_of(stages) if is_own(type(stage))}
     return {"tilewright.pipeline.stages.layer_search", *own}
 
 
 def search_code(stages: tuple[Stage, ...]) -> str:
-    """Digest of the code of tilewright that decides the result of a search of layers.
+    """Digest of the tilewright code on which the result of a search of layers depends.
 
-    If one of the stages is a stage of the user, the digest covers all mapping code of tilewright, because this stage
-    can call any part of this code.
+    If a user wrote one of the stages, the digest covers all mapping code of tilewright, because this stage can call any
+    part of this code.
     """
     code = code_digest_of_modules(search_modules(stages))
     return code if all(is_own(type(stage)) for stage in _all_of(stages)) else code + code_digest("map")
@@ -285,8 +298,8 @@ def _all_of(stages: Iterable[Stage]) -> Iterator[Stage]:
 
 
 def identity_of(stage: Stage) -> dict[str, Any]:
-    """Identity of a stage: the name and the parameters. For a stage of the user, the identity also has the digest of
-    the code, which is None if the code is not in a file.
+    """Identity of a stage: the name, the parameters, and the identities of the stages that run inside the stage. For a
+    stage of the user, the identity also has the digest of the code, which is None if the code is not in a file.
     """
     own: dict[str, Any] = {"stage": stage.name(), "parameters": parameters_of(stage)}
     if stage.inner():
@@ -298,7 +311,9 @@ def identity_of(stage: Stage) -> dict[str, Any]:
 
 
 def code_digests(stages: Iterable[Stage]) -> list[str | None]:
-    """Digests of the code of all stages of the user, including stages inside other stages."""
+    """Digests of the code of all stages of the user, including stages inside other stages. A digest is None if the code
+    is not in a file.
+    """
     return [identity_of(stage)["code"] for stage in _all_of(stages) if not is_own(type(stage))]
 
 
@@ -311,7 +326,7 @@ def code_files(stages: Iterable[Stage]) -> tuple[str, ...]:
 
 
 def is_identified(stage: Stage) -> bool:
-    """True if each change of the code or of a parameter of a stage also changes the identity of the stage."""
+    """True if the identity of a stage changes whenever its code or one of its parameters changes."""
     if is_own(type(stage)):
         return True
     values = (getattr(stage, field.name) for field in fields(stage))
@@ -327,7 +342,7 @@ def parameters_of(stage: Stage) -> JsonObject:
 
 
 def _as_json(value: Any) -> tuple[Any] | None:
-    """(value as JSON data,), a tuple with one item; None if the value has no JSON form."""
+    """Tuple with one item, which is the value as JSON data; None if the value has no JSON form."""
     try:
         return (encode(value),)
     except TypeError:

@@ -39,7 +39,9 @@ from tilewright.workload.layer import Layer
 
 @dataclass(frozen=True)
 class PipelinePlace:
-    """Level of a pipeline at which a stage runs: for a network, for a layer, or for a spatial mapping of a layer."""
+    """Level of a pipeline at which a stage runs: once for the network, once for each layer, or once for each spatial
+    mapping of a layer.
+    """
 
     core: Core | None
     layers: dict[str, Layer]
@@ -47,12 +49,14 @@ class PipelinePlace:
     names: tuple[str, ...] = ()
     """Names of all layers that have this layer problem; () for a network."""
     candidate: int | None = None
-    """Index of the spatial mapping among the spatial mappings of the layer; None above the stages that choose it."""
+    """Index of the spatial mapping among the spatial mappings of the layer; None for a stage that runs before the
+    spatial mapping is chosen.
+    """
     node_ids: dict[str, int] | None = None
 
     @classmethod
     def of(cls, item: Any) -> "PipelinePlace":
-        """Level of the pipeline at which a stage that gets this item runs."""
+        """Level of the pipeline of a stage whose input is `item`."""
         if isinstance(item, NetworkProblem):
             nodes = [node for node in item.workload.layers_in_order if node.layer is not None]
             layers = {node.layer.name: node.layer for node in nodes if node.layer is not None}
@@ -80,8 +84,8 @@ class PipelinePlace:
         return f"{name}-{self.candidate}" if self.candidate else name
 
     def file_names(self, file_name: str) -> list[str]:
-        """File names at this level: `file_name` for a network; otherwise one name for each layer, which begins with the
-        name of the layer.
+        """File names at this level of the pipeline: `file_name` for a network; otherwise `<stem>_<file_name>` for each
+        layer, with the stem that `stem` gives.
         """
         return [f"{self.stem(name)}_{file_name}" for name in self.names] or [file_name]
 
@@ -100,7 +104,7 @@ class NamedMapping(NamedTuple):
 
 
 class Passed:
-    """Results that passed a stage."""
+    """Results that went through an observing stage, and the level of the pipeline at which this stage runs."""
 
     def __init__(self, item: Any, rest: Rest) -> None:
         self.item = item
@@ -111,7 +115,7 @@ class Passed:
         self.evaluations: list[Evaluations] = []
 
     def watch(self, results: Iterator[Any]) -> Iterator[Any]:
-        """Yield the results unchanged, and record them."""
+        """Yield the results unchanged, and add them to this object."""
         for result in results:
             self._note(result)
             yield result
@@ -128,7 +132,10 @@ class Passed:
             self.layers.append(result)
 
     def named_records(self) -> list[NamedMapping]:
-        """All mappings that passed, with distinct file names. Layers of networks are in execution order."""
+        """Mappings that passed the stage, each with the name of a layer and the beginning of its file names. A mapping
+        that several layers share occurs once for each of them. No two of the results have the same file names. The
+        mappings of a network are in the execution order of the layers.
+        """
         found = [
             (placed.name, placed.record)
             for network in self.networks
@@ -146,9 +153,8 @@ class Passed:
 
 
 def check_file_names(workload: Workload, numbered: bool) -> None:
-    """Raise InputError if files of two layers would have the same name.
-
-    If `numbered` is true, a layer can have several files, whose names end in a number.
+    """Raise InputError if files of two layers would have the same name. If `numbered` is true, a layer can have several
+    files, whose names end with a number.
     """
     names = [node.layer.name for node in workload.layers_in_order if node.layer is not None]
     counts = Counter(map(file_name_of, names))
@@ -166,16 +172,16 @@ def check_file_names(workload: Workload, numbered: bool) -> None:
 
 
 def _wrong_name(parameter: str, name: str) -> list[Problem]:
-    """Errors in the name of a file or folder that is the value of a parameter; [] if the name is valid."""
+    """Errors in a parameter whose value is the name of a file or folder; [] if the name is valid."""
     if name and "/" not in name and not name.startswith("."):
         return []
     allowed = "a name without folders that does not begin with a dot"
-    return [Problem(f"not a {parameter.replace('_', ' ')}", path=parameter, value=repr(name), allowed=allowed)]
+    return [Problem(f"not a valid {parameter.replace('_', ' ')}", path=parameter, value=repr(name), allowed=allowed)]
 
 
 @dataclass(frozen=True)
 class Save(Writer):
-    """Base class of stages that write all results that they pass on into files."""
+    """Base class of stages that write all results into files. The results are passed on unchanged."""
 
     folder: str = field(default="", kw_only=True)
     """Name of a subfolder in the folder of exports. If two stages write files with the same names, the subfolders must
@@ -191,12 +197,14 @@ class Save(Writer):
             raise InputError(problems)
 
     def wrong_names(self) -> list[Problem]:
-        """Errors in file names that are parameters of the stage, in addition to `folder`."""
+        """Errors in those parameters of the stage whose values are file names. The parameter `folder` is checked
+        elsewhere.
+        """
         return []
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
-        """Pattern of the names of the files that the stage writes. The arguments say whether the stage is above
-        Workload and above Sum in the pipeline.
+        """Pattern of the names of the files that the stage writes. `above_workload` is true if the stage comes before
+        Workload in the pipeline, and `above_sum` is true if it comes before Sum.
         """
         raise NotImplementedError
 
@@ -218,7 +226,7 @@ class Save(Writer):
         self.write(passed, folder)
 
     def write(self, passed: Passed, folder: Path) -> None:
-        """Write the files."""
+        """Write the files of this stage for the results in `passed` into `folder`."""
         raise NotImplementedError
 
 
@@ -237,11 +245,13 @@ class SimpleSave(Save):
     stands_for = "SimpleSaveStage"
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
-        """Pattern of one file for the network, or of one for each layer."""
+        """Pattern of the file names: one file for the network if the stage comes before Sum; otherwise, one file for
+        each layer.
+        """
         return export_file_name(OVERALL if above_sum else LAYER, SIMPLE)
 
     def write(self, passed: Passed, folder: Path) -> None:
-        """Write one file for the network, or one for each layer."""
+        """Write one file for each network among the results, and one file for each layer among the results."""
         for network in passed.networks:
             write_simple(folder, network.summary)
         of_layer: dict[str, list[Any]] = {}
@@ -280,11 +290,15 @@ class CompleteSave(Save):
     stands_for = "CompleteSaveStage"
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
-        """Pattern of one file for the network, or of one for each layer."""
+        """Pattern of the file names: one file for the network if the stage comes before Sum; otherwise, one file for
+        each layer.
+        """
         return export_file_name(OVERALL if above_sum else LAYER, COMPLETE)
 
     def write(self, passed: Passed, folder: Path) -> None:
-        """Write one file for the network, or one for each layer."""
+        """Write one file for the network if results for the whole network passed the stage; otherwise, write one file
+        for each layer. Nothing is written if the stage does not know the core.
+        """
         place = passed.place
         if place.core is None:
             return
@@ -305,7 +319,9 @@ class _Pickle(Save):
         return _wrong_name("file_name", self.file_name)
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
-        """Pattern of one file for the network, or of one for each layer."""
+        """Pattern of the file names. Above Workload, there is one file for the network; below Workload, one file for
+        each layer.
+        """
         return self.file_name if above_workload else f"{LAYER}_{self.file_name}"
 
     def write(self, passed: Passed, folder: Path) -> None:
@@ -358,7 +374,9 @@ class Dump(_Pickle):
     stands_for = "DumpStage"
 
     def values(self, passed: Passed, layer: str) -> list[dict[str, Any]]:
-        """Dicts of all networks, then of all records, then of all evaluations."""
+        """Dicts of all results that passed the stage: first networks, then layer records, then evaluations. `layer` has
+        no effect.
+        """
         networks = [
             {"summary": one.summary, "records": [record_row(r) for r in one.records]} for one in passed.networks
         ]
@@ -395,7 +413,7 @@ class PlotTemporalMappings(Save):
     stands_for = "PlotTemporalMappingsStage and VisualizationStage"
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
-        """Pattern of one figure for each layer."""
+        """Pattern of the file names: one figure for each layer."""
         return f"{LAYER}_loop_nest.svg"
 
     def write(self, passed: Passed, folder: Path) -> None:

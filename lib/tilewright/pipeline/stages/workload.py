@@ -38,12 +38,12 @@ from tilewright.search.evaluate import with_reach
 from tilewright.workload import graph
 
 Failure = tuple[Sequence[str], MappingError]
-"""(names of all layers with the same layer problem, error with the reason why no mapping fits)."""
+"""(names of all layers with the same layer problem, error with the reason why no mapping fits them)."""
 
 
 def told_by_cause(failures: Sequence[Failure], core: str) -> str:
-    """Message on the layers of a network for which no mapping fits the core. The layers are grouped by cause. The
-    message shows the cause for the first layer of each group.
+    """Message about those layers of a network for which no mapping fits the core. The message groups these layers by
+    cause, and shows the cause in full for the first layer of each group.
     """
     alike: dict[tuple[str, ...], list[Failure]] = {}
     for names, error in failures:
@@ -108,12 +108,14 @@ class Workload(Goal, Stage):
 
 
 def _is_reduced(search: Rest) -> bool:
-    """True if a stage of the search chooses the best of several mappings."""
+    """True if a stage of the search keeps only the best of several mappings."""
     return bool(what_is_minimised(search.stages))
 
 
 def _telling(item: NetworkProblem, search: Rest) -> Callable[[LayerTask, list[LayerRecord]], None]:
-    """Function that reports the record of a layer problem after the search of this problem."""
+    """Function that passes the record of a layer problem to `control.on_record` after the search of this problem. The
+    function does nothing if `on_record` is None.
+    """
 
     def tell(task: LayerTask, records: list[LayerRecord]) -> None:
         if search.control.on_record is not None:
@@ -123,8 +125,10 @@ def _telling(item: NetworkProblem, search: Rest) -> Callable[[LayerTask, list[La
 
 
 def _split(rest: Rest) -> tuple[Rest, Rest]:
-    """(stages directly below Workload that only observe results, stages of the search). A stage between the observing
-    stages that changes the layer problem is in both parts.
+    """Pair (observers, search), made from the stages below Workload. The observers are the stages before the first one
+    that neither observes results nor changes the layer problem. The search has all stages below Workload except the
+    observing stages among the observers. A stage among the observers that changes the layer problem is therefore also
+    in the search.
     """
     stages = rest.stages
     count = next(
@@ -139,7 +143,9 @@ def _giving(records: list[LayerRecord]) -> Callable[[Any], Iterable[LayerRecord]
 
 
 def _check_names(workload: graph.Workload, files: bool) -> None:
-    """Raise InputError if two layers have the same name or, with `files`, the same file names."""
+    """Raise InputError if two layers have the same name. If `files` is True, also raise it if files of two layers would
+    have the same name.
+    """
     names = [node.layer.name for node in workload.layers_in_order if node.layer is not None]
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
@@ -168,8 +174,8 @@ def _distinct_problems(item: NetworkProblem, search: Rest, objective: str) -> li
 
 
 def _as_searched(problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerProblem:
-    """Layer problem after the stages that change it. If several layer problems are equal after these stages, one search
-    is enough.
+    """Layer problem after the stages that change it. If several layer problems become equal in this way, one search is
+    enough for them.
     """
     for stage in stages:
         if isinstance(stage, Change):
@@ -183,8 +189,8 @@ def _named(record: LayerRecord, task: LayerTask, item: NetworkProblem, search: R
     """Record with the names of all layers that have this layer problem. The name of the record is the first of these
     names.
 
-    The unit that does the work is added to the record. The area is the area of the complete core, even if the layer
-    does not use some memories.
+    The numbers of operations depend on the unit (MAC array or vector unit) that runs the layer. The area is the area of
+    the complete core, even if the layer does not use some memories.
     """
     core, names = item.core, task.problem.names
     node = next(node for node in item.workload.layers_in_order if node.layer and node.layer.name == names[0])
@@ -199,8 +205,8 @@ def _named(record: LayerRecord, task: LayerTask, item: NetworkProblem, search: R
 
 
 def _on_own_core(record: LayerRecord, core: Core, problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerRecord:
-    """Record with the differences between the core on which the layer was mapped and the complete core. Data locality
-    or a stage can cause such differences.
+    """Record for the complete core `core`. If the layer was mapped on a changed core, such as one with fewer memories,
+    the record also has the differences between the two cores.
     """
     is_reduced = problem.memory_reach is not None and any(isinstance(stage, RemoveUnusedMemory) for stage in stages)
     if problem.core == core and not is_reduced and problem.constraints.memory_reach is None:

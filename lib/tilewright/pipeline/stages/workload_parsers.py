@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NetworkParser(Change):
-    """Base class of the stages that read the network. The method `read` of each subclass reads the network from a
-    source.
+    """Base class of the stages that read the network. The method `read` of a subclass reads the network from its kind
+    of source, such as an ONNX model.
     """
 
     takes = Descriptions
@@ -48,8 +48,8 @@ class NetworkParser(Change):
         return replace(item, network=network, coverage=coverage, notices=(*item.notices, *notices))
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """(network in a source of this kind, coverage of the network; None if not known). Raises InputError if the
-        source has errors.
+        """Pair (network, coverage of the network), read from a source of the kind `kind`. The coverage is None if it is
+        not known. Notices on the source are appended to `notices`. Raises InputError if the source has errors.
         """
         raise NotImplementedError
 
@@ -58,8 +58,8 @@ class NetworkParser(Change):
 class WorkloadParser(ModelChoice, NetworkParser):
     """Reads a network that is described layer by layer: a YAML file, a list of dicts, or an artifact.
 
-    With the model profile `corrected`, the network also has the tensors between layers, which runs on several cores
-    need.
+    With the model profile `corrected`, the network also has the tensors between layers. Runs on several cores need
+    these tensors.
 
     Example: {replace: ONNXModelParser, stage: WorkloadParser}
     """
@@ -67,7 +67,9 @@ class WorkloadParser(ModelChoice, NetworkParser):
     stands_for = "WorkloadParserStage"
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """(network in a YAML file or a list, None). Raises InputError if the source has errors."""
+        """Pair (network, None), read from a YAML file or a list. None stands for the coverage (which operators have
+        costs), which is not known here. Raises InputError if the source has errors.
+        """
         if kind != LAYERS:
             raise InputError("WorkloadParser reads YAML files and lists of layers; ONNXModelParser reads ONNX models")
         return read_layers(item.workload, notices, self.model), None

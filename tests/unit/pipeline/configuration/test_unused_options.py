@@ -56,9 +56,10 @@ def test_options_beside_a_pipeline() -> None:
     given = {"lpf_limit": 4, "salsa_restarts": 2, "objective": "energy"}
     salsa = {"replace": "Loma", "stage": "Salsa"}
     found = Pipeline.build([salsa], options).unused(given, options)
-    assert [str(notice) for notice in found] == ["lpf_limit: has no effect: no stage of the pipeline has it, got 4"]
+    told = "lpf_limit: has no effect: no stage of the pipeline has this option, got 4"
+    assert [str(notice) for notice in found] == [told]
     own = Pipeline.build([{**salsa, "parameters": {"salsa_restarts": 5}}], options).unused(given, options)
-    assert "salsa_restarts: has no effect: the pipeline sets it itself, got 2" in own
+    assert "salsa_restarts: has no effect: the pipeline sets another value, got 2" in own
     latency = [{"replace": "MinimalEnergy", "stage": "MinimalLatency"}]
     found = Pipeline.build(latency, options).unused({"objective": "energy"}, options)
     assert [str(one) for one in found] == [

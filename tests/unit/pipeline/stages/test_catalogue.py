@@ -18,6 +18,7 @@ from tilewright.search.options import SearchOptions
 
 from tests.unit.cost.engine_cases import network
 from tests.unit.pipeline.stages.stage_cases import LAYERS, MAPPING, OPTIONS, PROJECT, ordered_mapping, run
+from tools.generate import AGAIN
 
 STAGES = CATALOGUES[SINGLE]
 NAMES, OTHER_NAMES = STAGES.names, STAGES.other_names
@@ -114,7 +115,7 @@ def test_the_page_lists_every_stage() -> None:
     listed = [name for names in GROUPS.values() for name in names]
     assert sorted(listed) == sorted(NAMES)
     page = (PROJECT / "docs" / "stages.md").read_text()
-    assert page == with_catalogue(page, PROJECT), "run: python -m tilewright.pipeline.stages.document docs/stages.md"
+    assert page == with_catalogue(page, PROJECT), AGAIN
     assert re.findall(r"^#### (\w+)$", page.split(BEGIN)[1], re.MULTILINE)[: len(NAMES)] == listed
 
 

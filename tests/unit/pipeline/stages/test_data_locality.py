@@ -73,9 +73,10 @@ def test_what_changes_nothing_has_the_same_numbers() -> None:
 def test_what_is_assumed() -> None:
     """Where data are, in all runs together, and that what is not costed is free; nothing of an old summary."""
     summaries: list[Any] = [run(ROOMY).summary, run(ROOMY, exploit=True).summary]
-    top, kept = "every layer begins and ends in the top memory", "data stay between layers below the top memory"
+    top = "every layer begins and ends in the top memory"
+    kept = "data between two layers stay in a memory below the top memory if such a memory has room"
     assert assumption(summaries[:1]) == top
-    assert assumption(summaries) == f"{top}, or {kept} where there is room"
+    assert assumption(summaries) == f"{top}, or {kept}"
     not_costed = summaries[0] | {"coverage": {"complete": False}}
     assert assumption([not_costed]) == f"{top}; operators without costs are counted as free"
     del not_costed["data_locality"], not_costed["coverage"]

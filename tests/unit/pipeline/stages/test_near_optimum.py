@@ -105,7 +105,7 @@ def test_some_networks_gain_and_the_line_has_the_numbers(tmp_path: Path) -> None
             rise, fall = summary[own] / plain[own] - 1, 1 - summary[other] / plain[other]
             if fall:
                 said.append(fall)
-                assert f"for {fall:.2%} " in lines[0]
+                assert f" and {fall:.2%} " in lines[0]
                 assert (f"{rise:.2%} more" in lines[0]) == (rise >= 0.0001)
             else:
                 assert lines[0].startswith("no mapping with ")

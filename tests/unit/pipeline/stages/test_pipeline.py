@@ -136,7 +136,7 @@ def test_classes_and_objects_from_python() -> None:
         ([{"replace": "Loma", "stage": "Exact", "parameters": {"allocation": "fre"}}], ["did you mean 'free'?"]),
         ([{"set": "SpatialMappingConversion", "parameters": {"model": "corected"}}], ["did you mean 'corrected'?"]),
         ([{"set": "Loma", "parameters": 3}], ["pipeline[0].parameters: must be a table of parameters, got 3"]),
-        ([{"insert": "Dump", "after": "Sum", "parameters": {"file_name": "a/b"}}], ["not a file name, got 'a/b'"]),
+        ([{"insert": "Dump", "after": "Sum", "parameters": {"file_name": "a/b"}}], ["valid file name, got 'a/b'"]),
         ([{"set": "Loma"}], ["pipeline[0].parameters: required key is missing"]),
         ([{"replace": "Loma"}], ["pipeline[0].stage: required key is missing"]),
         ([{"replace": "Lomaa", "stage": "Salsa"}], ["no such stage, got 'Lomaa' (did you mean 'Loma'?)"]),
@@ -171,7 +171,7 @@ def test_wrong_entries_are_told(pipeline: Any, parts: list[str]) -> None:
          "pipeline[4]: Loma takes TemporalProblem, but gets SpatialCandidate from SpatialMappingGenerator; "
          "move SpatialMappingConversion before it"),
         (["Workload", "Sum", *FULL[5:]], "pipeline[1]: Sum takes NetworkProblem, but gets LayerProblem from Workload; "
-         "it belongs before Workload"),
+         "put this stage before Workload"),
         ([*FULL[3:5], "RemoveUnusedMemory", *FULL[5:]],
          "pipeline[2]: RemoveUnusedMemory needs SearchUnusedMemory before it"),
         (["Sum", "Workload", "RemoveUnusedMemory", "SearchUnusedMemory", *FULL[5:]],

@@ -109,6 +109,7 @@ def test_totals_are_of_every_layer_once_whatever_stages_above_do() -> None:
         run([{"insert": Drops, "after": "Sum"}], FEW)
 
 
+@pytest.mark.usefixtures("unpainted")
 @pytest.mark.parametrize("place", [{"after": "SpatialMappingGenerator"}, {"after": "Workload"}])
 @pytest.mark.parametrize("stage", ["CompleteSave", "PlotTemporalMappings"])
 def test_every_mapping_that_passes_has_a_file(stage: str, place: dict[str, str], tmp_path: Path) -> None:
@@ -150,7 +151,7 @@ def test_layers_that_share_a_problem_all_have_their_files(tmp_path: Path) -> Non
             ["PickleSave", "Sum", "PickleSave", "Workload"],
             "list_of_cmes.pickle; give one of the two stages another `folder`",
         ),
-        (["Workload", "CustomSpatialMappingGenerator"], "chooses one before it; leave out one of the two stages"),
+        (["Workload", "CustomSpatialMappingGenerator"], "chooses one; leave out one of the two stages"),
         (
             ["SearchUnusedMemory", "Workload", "SpatialMappingGenerator", "RemoveUnusedMemory"],
             "put it before SpatialMappingGenerator",

@@ -28,6 +28,7 @@ from tilewright.search.evaluate import evaluate_given
 from tilewright.search.options import SearchOptions
 from tilewright.workload.graph import Workload
 
+from tests.members import members
 from tests.unit.cost.engine_cases import LINKS, convolution, gemm, small_core, unrollings
 from tests.unit.mapping.locality_cases import SWAPPED, buffered_core, entry, network, networks
 from tests.unit.mapping.locality_cases import cores as locality_cores
@@ -109,7 +110,7 @@ def searches(draw: st.DrawFn) -> tuple[Workload, Core, Mapping, SearchOptions]:
     return workload, core, Mapping(tuple(entries)), options
 
 
-@settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=members(100, 40), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(searches())
 def test_exported_mappings_give_the_numbers_of_the_run(case: tuple[Workload, Core, Mapping, SearchOptions]) -> None:
     """map -> export -> evaluate and map -> export -> map, with the options of the run or with none but the model, give

@@ -24,17 +24,18 @@ from tilewright.pipeline.stages.multi.run import MultiCoreProblem, only_genome
 from tilewright.pipeline.stages.multi.slices import Slice
 
 GenomeOf = Callable[[MultiCoreProblem], Genome]
-"""Function from a problem to an allocation: the core of each part that can run on several cores."""
+"""Function from a problem to an allocation: one core for each part of a layer that can run on several cores."""
 PROPOSALS = "proposals"
-"""Reason why a search ended: all allocations that the stage proposed were evaluated."""
+"""Reason why the search ended: all allocations that the stage proposed were evaluated."""
 
 
 @dataclass(frozen=True)
 class CoreAllocation(ScheduleSettings, Goal, Stage):
-    """Base class of the stages that choose a core for every part of every layer. A subclass proposes allocations.
+    """Base class of the stages that choose a core for every part of every layer.
 
-    Each proposed allocation is scheduled. The result is the allocation that is best by `objective`. The Pareto front
-    has all allocations that are not dominated in latency and energy.
+    A subclass proposes allocations, and each of them is scheduled. The result is the allocation with the least
+    `objective`. The Pareto front has the allocations that no other allocation dominates in latency and energy. Of
+    several allocations with equal latency and energy, the front has only one.
     """
 
     takes = CostedCnProblem
@@ -43,7 +44,7 @@ class CoreAllocation(ScheduleSettings, Goal, Stage):
 
     @property
     def settings(self) -> ScheduleSettings:
-        """Settings of the schedules of all allocations."""
+        """Settings with which each allocation is scheduled."""
         return self.part(ScheduleSettings)
 
     @abstractmethod
@@ -54,7 +55,9 @@ class CoreAllocation(ScheduleSettings, Goal, Stage):
         """
 
     def run(self, item: CostedCnProblem, rest: Rest) -> Iterator[MultiCoreResult]:
-        """Schedule of the best allocation. Raises InputError if network, costs and cores do not match."""
+        """Yield one result: the schedule of the best allocation. Raises InputError if network, costs and cores do not
+        match.
+        """
         problem = multi_run.multi_core_problem(item, self.settings)
         found = self.search(problem, rest.control)
         yield MultiCoreResult(problem, found)
@@ -93,7 +96,7 @@ def _checked(choices: tuple[tuple[int, ...], ...], genome: Any) -> Genome:
     """
     cores = tuple(int(core) for core in genome)
     if len(cores) != len(choices):
-        raise InputError(f"an allocation has {len(cores)} cores, but {len(choices)} parts can run on several cores")
+        raise InputError(f"an allocation has {len(cores)} cores, but it needs one for each of {len(choices)} parts")
     wrong = [
         f"part {place}: core {core} is not one of {list(choices[place])}"
         for place, core in enumerate(cores)
@@ -130,8 +133,8 @@ class InterCoreMapping(AllocationParameters, CoreAllocation):
         object.__setattr__(self, "exports", self.plot_hof)
 
     def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:
-        """Empty sequence, because a generation of allocations depends on the results of the generation before and
-        cannot be proposed in advance.
+        """Empty sequence of allocations. The genetic algorithm cannot propose all allocations in advance, because each
+        generation depends on the results of the generation before.
         """
         return ()
 
@@ -143,7 +146,9 @@ class InterCoreMapping(AllocationParameters, CoreAllocation):
             return multi_run.allocate(problem, self.part(AllocationOptions, jobs=control.threads), tell)
 
     def run(self, item: CostedCnProblem, rest: Rest) -> Iterator[MultiCoreResult]:
-        """Schedule of the best allocation. Raises InputError if network, costs and cores do not match."""
+        """Yield one result: the schedule of the best allocation. Raises InputError if network, costs and cores do not
+        match.
+        """
         for result in super().run(item, rest):
             if self.plot_hof:
                 _draw_hall_of_fame(result, rest.control.exports)
@@ -151,8 +156,8 @@ class InterCoreMapping(AllocationParameters, CoreAllocation):
 
 
 def _draw_hall_of_fame(result: MultiCoreResult, folder: Path) -> None:
-    """Draw the schedule of each allocation of the Pareto front. The figure of the fastest allocation is in
-    `hall_of_fame_1.svg` and `hall_of_fame_1.png`.
+    """Draw the schedule of each allocation of the Pareto front. The files are `hall_of_fame_N.svg` and
+    `hall_of_fame_N.png` in `folder`; number 1 is the fastest allocation.
     """
     from tilewright.results.multi.bars import ScheduleView, tile_ranges
     from tilewright.results.multi.gantt import write_schedule_figure
@@ -169,18 +174,17 @@ class FixedAllocation(CoreAllocation):
     """Schedules one known allocation. `tilewright schedule` uses this stage in place of the search."""
 
     genome_of: GenomeOf = field(default=lambda problem: only_genome(problem.space))
-    """Function from a problem to an allocation: the core of each part that can run on several cores. The default
-    function works only if no part can run on several cores."""
+    """Function from a problem to the known allocation: one core for each part of a layer that can run on several cores.
+    The default function works only if each part can run on one core only.
+    """
 
     def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:
         """Tuple with the known allocation."""
         return (self.genome_of(problem),)
 
     def run(self, item: CostedCnProblem, rest: Rest) -> Iterator[MultiCoreResult]:
-        """Schedule of the allocation. It is simulated only one time.
-
-        Raises InputError if network, costs, cores and allocation do not match, and MappingError if the allocation has
-        no schedule.
+        """Yield one result: the schedule of the allocation. Raises InputError if network, costs, cores and allocation
+        do not match, and MappingError if the allocation has no schedule.
         """
         problem = multi_run.multi_core_problem(item, self.settings)
         space = problem.space
@@ -205,9 +209,8 @@ class FixedAllocation(CoreAllocation):
 def in_place_of_search(
     stages: Slice, genome_of: Callable[[MultiCoreProblem], Genome], given: ScheduleSettings
 ) -> Slice:
-    """Stages of `tilewright allocate` in which a known allocation takes the place of the last stage (the search).
-
-    Stages that only observe results are left out, because their files belong to the search.
+    """Stages of `tilewright allocate`, with a known allocation in place of the last stage (the search). Stages that
+    only observe results are left out, because the files that they write describe the search.
     """
     values = settings_of(stages, given).as_dict()
     above = tuple(stage for stage in stages.stages[:-1] if not stage.observes)
@@ -215,16 +218,12 @@ def in_place_of_search(
 
 
 def settings_of(stages: Slice, given: ScheduleSettings) -> ScheduleSettings:
-    """Schedule settings of the stages of `tilewright allocate`: the settings of the last stage if it has settings,
-    otherwise `given`.
-    """
+    """Schedule settings of the last stage of `tilewright allocate`; `given` if the last stage has no settings."""
     last = stages.stages[-1]
     return last.settings if isinstance(last, CoreAllocation) else given
 
 
 def objective_of(stages: Slice, given: str) -> str:
-    """Objective by which the stages choose an allocation: the objective of the last stage if it has one, otherwise
-    `given`.
-    """
+    """Objective of the last stage of `tilewright allocate`; `given` if the last stage has no objective."""
     last = stages.stages[-1]
     return last.objective if isinstance(last, CoreAllocation) else given

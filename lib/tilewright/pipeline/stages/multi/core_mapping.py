@@ -1,6 +1,7 @@
-"""Intra-core mapping: the cost of each class of CNs on one core (IntraCoreMappingStage of Stream).
+"""Intra-core mapping: the cost of each class of computation nodes (CNs) on one core, as in IntraCoreMappingStage of
+Stream.
 
-Spatial mappings come from the mapping file or from the dataflows of the core file, or they are searched.
+The mapping file or the dataflows of the core file give the spatial mappings; otherwise, spatial mappings are searched.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, MutableMapping, Sequence
@@ -40,7 +41,9 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 
 @dataclass(frozen=True)
 class _System:
-    """Core file of an accelerator, with the data of the accelerator that affect the costs on this core."""
+    """Core file of an accelerator, with all properties of the accelerator that affect the costs of CNs on the cores
+    with this file.
+    """
 
     accelerator: MultiCoreAccelerator
     core: Core
@@ -51,13 +54,17 @@ class _System:
 
 @dataclass(frozen=True)
 class _Attempt:
-    """One way to map a class of CNs on the core."""
+    """One attempt to map a class of CNs on the core: a set of operands that stream, sizes of memories, and a
+    dataflow.
+    """
 
     task: LayerTask
     streams: tuple[str, ...]
     """Memory operands that stream from or to the off-chip memory in this attempt."""
     is_whole: bool = True
-    """True if the memories have their full size, so that streams can use all free capacity."""
+    """True if all memories have their full size. False if memories through which operands stream are made smaller,
+    because they only serve as buffers.
+    """
 
 
 @dataclass(frozen=True)
@@ -70,8 +77,9 @@ class _Plan:
 
 
 KnownRows = MutableMapping[Hashable, CoreCostRow]
-"""Rows of earlier searches: key of the row -> row. The searches had the same options and the same accelerator, but
-perhaps another tiling of the network."""
+"""Table of rows from earlier searches: key of the row -> row. The earlier searches had the same options and the same
+accelerator. The tiling of the network can differ.
+"""
 
 
 def map_core(
@@ -91,14 +99,14 @@ def map_core(
     known: KnownRows | None = None,
     only: Collection[int] | None = None,
 ) -> tuple[CoreCostRow, ...]:
-    """Rows of the cost table for one core file: one row for each cost class of a graph, in order. If the core cannot
-    run a class, the row has the reason.
+    """Rows of the cost table for one core file: one row for each cost class of the graph, in the order of the classes.
+    If the core cannot run a class, the row of the class has the reason.
 
     `core_file_name` is a key of `accelerator.distinct_cores`. `on_found` is called after each search of a mapping. If
     the search is interrupted, finished mappings stay in `store`. `stages` search the mapping of a CN, in place of the
     stages below Workload in the default pipeline. `needs` is the result of `class_needs`, which is the same for all
-    cores. A class whose row is in `known` is not mapped; new rows are added to `known`. `only` has the numbers of the
-    classes that get rows; None means all classes. Raises InputError for an unknown core.
+    cores. A class whose row is in `known` is not mapped again; new rows are added to `known`. `only` has the numbers of
+    the classes that get rows; None means all classes. Raises InputError for an unknown core file.
     """
     system = _system(accelerator, core_file_name)
     classes = cost_classes(graph, workload, mapping)
@@ -136,7 +144,7 @@ def map_core(
 
 
 def _kinds_of_layers(graph: CnGraph, workload: Workload, mapping: LayerMapping) -> list[Hashable]:
-    """[layer of the graph] Properties of the layer that decide which cores are allowed to run it."""
+    """Properties that decide which cores are allowed to run a layer: one tuple for each layer of the graph."""
     node_of = {node.node_id: node for node in workload.nodes}
     kinds: list[Hashable] = []
     for cn_layer in graph.layers:
@@ -151,10 +159,9 @@ def _kinds_of_layers(graph: CnGraph, workload: Workload, mapping: LayerMapping) 
 def _row_key(
     core_file_name: str, graph: CnGraph, cost_class: CostClass, needs: Mapping[str, int], kinds: Sequence[Hashable]
 ) -> Hashable:
-    """Key of the row of a class on a core. The key covers all data on which the row depends, but neither the place of
-    the row in the table nor the names of layers.
-
-    `kinds` has the properties of all layers of the graph (`_kinds_of_layers`).
+    """Key of the row of a class on a core. The key covers all data that decide the content of the row. It does not
+    depend on the number of the row in the table or on the names of layers. `kinds` has the properties of all layers
+    of the graph (`_kinds_of_layers`).
     """
     steps = cost_class.takes_partial_sums, cost_class.leaves_partial_sums
     shape = graph.shapes[cost_class.shape]
@@ -165,17 +172,17 @@ def _row_key(
 def class_reasons(
     graph: CnGraph, workload: Workload, mapping: LayerMapping, accelerator: MultiCoreAccelerator, core_file_name: str
 ) -> tuple[str, ...]:
-    """[class] Reason why no core with this core file is allowed to run the class; '' if some core is allowed to run it.
-    The reasons follow from the input files alone.
+    """Reasons why no core with this core file is allowed to run a class: one text for each class; '' for a class that
+    such a core is allowed to run. The reasons follow from the input files, without a search of mappings.
 
-    The accelerator influences the rows of a core only through these reasons, the core itself, and the off-chip core.
+    The accelerator affects the rows of a core file only through these reasons, the core itself, and the off-chip core.
     """
     classes = cost_classes(graph, workload, mapping)
     return _class_reasons(graph, workload, mapping, _system(accelerator, core_file_name), classes)
 
 
 def unknown_core_file(accelerator: MultiCoreAccelerator, name: str) -> Problem:
-    """Problem that reports a core file that an accelerator does not have."""
+    """Problem that reports the name of a core file that an accelerator does not have."""
     known = list(accelerator.distinct_cores)
     nearest = nearest_name(name, known)
     message = "has no such core file"
@@ -203,8 +210,8 @@ def _plans(
     wanted: Sequence[tuple[CostClass, Mapping[str, int], str]],
     identity: SearchIdentity,
 ) -> list[_Plan]:
-    """Plans, one for each class. `wanted` has one tuple per class: (class, needs of the class, reason why no core is
-    allowed to run it).
+    """Attempts to map each class of CNs: one `_Plan` for each class. `wanted` has a tuple for each class: (class, needs
+    of the class, reason why no core is allowed to run it; '' if a core is allowed).
     """
     plans = []
     for cost_class, its_needs, reason in wanted:
@@ -225,7 +232,7 @@ def _class_reasons(
 
 def _why_not_here(nodes: Sequence[WorkloadNode], mapping: LayerMapping, system: _System) -> str:
     """Reason why no core with this core file is allowed to run a class; '' if a core is allowed to run a layer of the
-    class. The reason follows from the input files alone.
+    class. The reason follows from the input files, without a search of mappings.
     """
     reasons: dict[int, str] = {}
     for node in nodes:
@@ -239,7 +246,7 @@ def _why_not_here(nodes: Sequence[WorkloadNode], mapping: LayerMapping, system: 
 
 
 def _tasks(plans: Sequence[_Plan], layers: LayerSearch) -> list[LayerTask]:
-    """Distinct layer problems of the plans, without problems that were searched before."""
+    """Distinct layer problems of the plans, without those that have a result already."""
     tasks = {attempt.task.key: attempt.task for plan in plans for attempt in plan.attempts}
     return [task for key, task in tasks.items() if key not in layers.found and key not in layers.failures]
 
@@ -247,8 +254,8 @@ def _tasks(plans: Sequence[_Plan], layers: LayerSearch) -> list[LayerTask]:
 def _with_more_streams(
     plan: _Plan, layer: Layer, needs: Mapping[str, int], system: _System, identity: SearchIdentity
 ) -> _Plan:
-    """Plan with further attempts for a class without a mapping. In the further attempts, operands stream although they
-    fit the memories.
+    """Copy of `plan`, for a class without a mapping, with further attempts. In these attempts, operands stream although
+    they would fit the memories.
     """
     tried = {attempt.streams for attempt in plan.attempts}
     more = _plan(plan.cost_class, layer, needs, system, identity, also_what_fits=True).attempts
@@ -263,7 +270,9 @@ def _plan(
     identity: SearchIdentity,
     also_what_fits: bool = False,
 ) -> _Plan:
-    """Plan with attempts: one for each combination of a set of streaming operands and a dataflow."""
+    """Attempts to map a class of CNs on the core: one for each combination of a set of streaming operands, sizes of the
+    memories through which these operands stream, and a dataflow. If no attempt is possible, the result has the reason.
+    """
     link = dict(cost_class.constraints.memory_operand_links)
     unlinked = [operand for operand in layer.operands if operand not in link]
     if unlinked:
@@ -296,8 +305,8 @@ def _plan(
 
 
 def _ways_to_stream(core: Core, kept: Needs, also_what_fits: bool) -> Iterator[tuple[tuple[str, ...], Core]]:
-    """Pairs (set of operands that stream, core). In the core, the memories through which the operands stream are
-    resized as buffers of the streams.
+    """Pairs (operands that stream, core), one for each set of operands and each choice of sizes for their memories. A
+    memory through which an operand streams can be smaller in this core: it then serves as a buffer of the stream.
     """
     for streams in stream_choices(core, kept, also_what_fits):
         for sized in stream_buffers(core, kept, streams):
@@ -305,13 +314,13 @@ def _ways_to_stream(core: Core, kept: Needs, also_what_fits: bool) -> Iterator[t
 
 
 def _with_partial_results(layer: Layer) -> Layer:
-    """Layer whose outputs are partial sums, because it is a step of a reduction but not the last step."""
+    """Layer for a CN whose outputs another CN reduces further: final outputs get the width of partial sums."""
     bits = tuple((name, layer.bits_of[OUTPUT] if name == FINAL_OUTPUT else of) for name, of in layer.precision_bits)
     return replace(layer, precision_bits=bits)
 
 
 def _row(number: int, plan: _Plan, layers: LayerSearch, objective: str) -> CoreCostRow:
-    """Row with the best mapping that was found, or with the reason why no mapping was found."""
+    """Row with the best mapping of a class, or with the reason why no mapping was found."""
     if plan.reason:
         return CoreCostRow(number, plan.reason)
     found = _found(plan, layers)
@@ -328,7 +337,7 @@ def _row(number: int, plan: _Plan, layers: LayerSearch, objective: str) -> CoreC
 
 
 def _found(plan: _Plan, layers: LayerSearch) -> list[MappedCn]:
-    """Mappings that were found for the attempts of a plan."""
+    """Mappings that were found for a plan, in the order of its attempts; [] if no attempt has a mapping."""
     return [
         MappedCn(
             attempt.task.problem.layer,
@@ -343,11 +352,12 @@ def _found(plan: _Plan, layers: LayerSearch) -> list[MappedCn]:
 
 
 def _rank(mapped: MappedCn, objective: str) -> tuple[float, ...]:
-    """Rank of a mapping: first the value of the objective, then the complete latency, then the number of streams.
+    """Sort key of a mapping; the mapping with the smallest key is chosen. Of mappings with equal keys, the one found by
+    the first attempt is chosen.
 
-    The value of the objective includes the energy of the off-chip memory, and only the part of the latency that
-    schedules count. If several mappings have the same rank, the first of them is taken; it belongs to the first
-    dataflow of the core.
+    The key begins with the result of `ranking` for the objective; then come the complete latency and the number of
+    streams. `ranking` gets the energy, which includes the off-chip memory, and the latency without off-loading and
+    drain. By default, schedules do not count the cycles of off-loading and drain.
     """
     record = mapped.record
     # By default, off-loading overlaps with the next CN, so a schedule counts only the cycles before it (total1).
@@ -358,6 +368,6 @@ def _rank(mapped: MappedCn, objective: str) -> tuple[float, ...]:
 
 
 def _told(failure: MappingError) -> str:
-    """Reasons of a failed search, on one line."""
+    """Reasons why a search found no mapping, on one line."""
     lines = failure.reasons if isinstance(failure, NothingFitsError) else str(failure).splitlines()
     return "; ".join(line.strip() for line in lines)

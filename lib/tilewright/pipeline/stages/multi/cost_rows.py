@@ -1,4 +1,5 @@
-"""Rows of the cost table, made from records of mapped CNs: cycles, energy on the core, and streams.
+"""Rows of the cost table, made from the records of mapped computation nodes (CNs): cycles, energy on the core, and
+streams.
 
 An operand that does not fit the core stays in the off-chip memory and streams while the CN runs. IntraCoreMappingStage
 of Stream has a similar rule for operands that are too large; docs/multi-core-model.md#cost-of-a-node-on-a-core lists
@@ -25,7 +26,7 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements
 
 _SHOWN = ("spatial_mapping", "memory_operand_links", "loop_order", "temporal_mapping", "memory_levels")
-"""Fields of a record that describe the mapping in a row. These fields are sufficient to evaluate the mapping again."""
+"""Fields of a record that a row copies to describe its mapping. They are sufficient to evaluate the mapping again."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,9 @@ class MappedCn:
     """Mapping of a class of CNs on a core."""
 
     layer: Layer
-    """Layer that was mapped, with the loops of a CN."""
+    """Layer that was mapped. Its loops are those of one CN."""
     core: Core
-    """Core that was used for the mapping, with the off-chip memory as the top memory of operands that stream."""
+    """Core on which the mapping was searched. The off-chip memory is the top memory of the operands that stream."""
     streams: tuple[str, ...]
     """Memory operands that stream from or to the off-chip memory."""
     record: LayerRecord
@@ -76,7 +77,7 @@ def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
 
 
 def described(row: CoreCostRow, number: int, cost_class: CostClass, shape: Layer) -> CoreCostRow:
-    """Row with the number of its class, and with a description of the CNs of the class."""
+    """Row with the number of its class, and with a description of the CNs in this class."""
     loops = ", ".join(f"{dimension} {size}" for dimension, size in shape.loop_sizes if size > 1)
     steps = (
         (cost_class.takes_partial_sums, "takes partial sums"),
@@ -87,7 +88,9 @@ def described(row: CoreCostRow, number: int, cost_class: CostClass, shape: Layer
 
 
 def why_not_going_on(core: Core, layer: Layer, links: Sequence[tuple[str, str]]) -> str:
-    """Reason why a core cannot read partial sums back from the memories for outputs; '' if it can."""
+    """Reason why the core cannot run a CN that continues the partial sums of another CN; '' if it can. For such a CN,
+    every memory of the core that holds outputs needs a port through which partial sums can be read.
+    """
     operand = dict(links)[OUTPUT]
     levels = memory_hierarchy(core).memories_of(operand)
     lacking = [core.memories[k].name for k in levels if (operand, "tl") not in core.memories[k].port_of]
@@ -100,14 +103,17 @@ class _GoingOn:
 
     cycles: int = 0
     words: tuple[tuple[int, str, float], ...] = ()
-    """Triples (index of a memory in `MappedCn.core`, direction, number of words)."""
+    """Additional accesses as triples (index of a memory in `MappedCn.core`, direction of the access as in `DIRECTIONS`,
+    number of words).
+    """
 
 
 def _going_on(mapped: MappedCn) -> _GoingOn:
-    """Additional costs of a CN that continues the partial sums of another CN. In such a CN, the first accumulation into
-    each output reads a partial sum, so there are as many reads as writes.
+    """Additional costs of a CN that continues the partial sums of another CN.
 
-    The partial sums are loaded from the top memory before the computation starts, without overlap.
+    In such a CN, also the first accumulation into each output reads a partial sum. So there are as many reads of
+    outputs as writes. The partial sums are loaded from the top memory before the computation starts; nothing overlaps
+    with this loading.
     """
     layer, core, record = mapped.layer, mapped.core, mapped.record
     links = record.memory_operand_links
@@ -124,11 +130,13 @@ def _going_on(mapped: MappedCn) -> _GoingOn:
 
 
 def _mirrored(layer: Layer, written: float, read: float) -> float:
-    """Number of words that the first accumulation into each output reads. `written` is the number of words that are
-    written; `read` is the number of words that later accumulations read.
+    """Number of words of partial sums that the first accumulation into each output reads, in a CN that continues the
+    partial sums of another CN.
 
-    If `read` is 0, outputs are written with their final precision. Partial sums have more bits, so the number of words
-    is scaled by the ratio of the two precisions.
+    `written` and `read` are the words that the same CN writes and reads if it begins the accumulation itself. In this
+    case, every accumulation but the first reads what an earlier accumulation wrote, so the result is `written` -
+    `read`. If `read` is 0, `written` counts words of final outputs; the result is then `written` x (bits of a partial
+    sum / bits of a final output), rounded up.
     """
     return written - read if read else math.ceil(written * layer.bits_of[OUTPUT] / layer.bits_of[FINAL_OUTPUT])
 
@@ -139,7 +147,9 @@ def _array_energy(mapped: MappedCn) -> float:
 
 
 def _term_energies(mapped: MappedCn, cycles: int) -> tuple[tuple[str, float], ...]:
-    """Pairs (name of an energy term of a plug-in, energy in pJ). The off-chip memory is left out."""
+    """Pairs (name of an energy term of a plug-in, energy of this term in pJ). The energy of the off-chip memory is not
+    included.
+    """
     own = len(mapped.core.memories) - _added_count(mapped)
     core, unrolling = replace(mapped.core, memories=mapped.core.memories[:own]), mapped.record.spatial_mapping
     terms = further_energy_terms(core)
@@ -148,8 +158,8 @@ def _term_energies(mapped: MappedCn, cycles: int) -> tuple[tuple[str, float], ..
 
 
 def _memory_energies(mapped: MappedCn, going_on: _GoingOn) -> tuple[tuple[str, float], ...]:
-    """Pairs (name of a memory of the core, energy in pJ). The off-chip memory is left out, because the schedule counts
-    its energy.
+    """Pairs (name of a memory of the core, energy of this memory in pJ). The off-chip memory is left out, because the
+    schedule counts its energy.
     """
     own = len(mapped.core.memories) - _added_count(mapped)
     terms: dict[int, list[float]] = {k: [] for k in range(own)}
@@ -164,7 +174,7 @@ def _memory_energies(mapped: MappedCn, going_on: _GoingOn) -> tuple[tuple[str, f
 
 
 def _added_count(mapped: MappedCn) -> int:
-    """Number of off-chip memories that were added on top of the core."""
+    """Number of off-chip memories that were added as top memories of the core."""
     return len({_off_chip_index(mapped.core, operand) for operand in mapped.streams})
 
 
@@ -173,8 +183,10 @@ def _off_chip_index(core: Core, operand: str) -> int:
 
 
 def _stream(mapped: MappedCn, memory_operand: str, cycles: int, going_on: _GoingOn) -> Stream:
-    """Stream of an operand from or to the off-chip memory. The number of bits is that of whole words, and at least that
-    of the operand.
+    """Stream of an operand from or to the off-chip memory in a CN of `cycles` cycles. `going_on` has the additional
+    words of a CN that continues partial sums.
+
+    The size of the stream is the number of bits in all words that move, but at least the size of the operand.
     """
     operand = next(o for o, linked in mapped.record.memory_operand_links.items() if linked == memory_operand)
     k = _off_chip_index(mapped.core, memory_operand)
@@ -202,8 +214,8 @@ def _whole(cycles: float) -> int:
 
 
 def with_off_chip_memory(core: Core, off_chip: Core | None, operands: tuple[str, ...]) -> Core:
-    """Core with the off-chip memory as the top memory of some operands. Raises MappingError if there is no off-chip
-    memory for an operand.
+    """Core with the off-chip memory as the top memory of `operands`. Raises MappingError if there is no off-chip core,
+    or if it has no memory for one of these operands.
     """
     if not operands:
         return core
@@ -227,8 +239,8 @@ def with_off_chip_memory(core: Core, off_chip: Core | None, operands: tuple[str,
 
 
 def _above(memory: Memory, operands: tuple[str, ...], array: tuple[str, ...], names: set[str]) -> Memory:
-    """Off-chip memory as a memory level of the core, which holds only `operands`. The name of this memory differs from
-    all `names`.
+    """Copy of the off-chip memory `memory` as a memory level of a core. The copy holds only `operands` and serves the
+    array dimensions `array`. Its name differs from all `names`.
     """
     ports = tuple(
         Port(
@@ -245,5 +257,7 @@ def _above(memory: Memory, operands: tuple[str, ...], array: tuple[str, ...], na
 
 
 def partial_sum_bits(layer: Layer) -> int:
-    """Number of bits of all outputs, with the wider of the two precisions (partial sums, final outputs)."""
+    """Number of bits of all outputs of a layer. Each output has the width of a partial sum or of a final output,
+    whichever is wider.
+    """
     return operand_elements(layer, OUTPUT, CORRECTED) * max(layer.bits_of[OUTPUT], layer.bits_of[FINAL_OUTPUT])

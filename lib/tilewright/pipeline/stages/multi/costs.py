@@ -1,6 +1,8 @@
-"""Stage IntraCoreMapping: costs of computation nodes on each core, computed by the stages that map a layer on one core.
+"""Stage IntraCoreMapping: costs of computation nodes on each core.
 
-The module also makes notices if computation nodes get fewer lanes on a core than the mapping file gives.
+The stages that map a layer in the single-core flow compute these costs.
+
+The module also makes notices about nodes that get fewer lanes on a core than the mapping file gives.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -50,18 +52,19 @@ CN_SEARCH = Flow(
     giver="IntraCoreMapping",
     collects=(Evaluations,),
 )
-"""Kind of pipelines that search the mapping of a computation node on one core."""
+"""Kind of pipelines that search the mapping of one computation node on one core."""
 
 
 @dataclass(frozen=True)
 class IntraCoreMapping(CnSearchOptions, Stage):
-    """Computes the costs of CNs on each core that is allowed to run them. CNs with equal costs form a class, which is
-    evaluated one time.
+    """Computes the costs of computation nodes (CNs) on each core that is allowed to run them.
 
-    The mapping of a CN is searched in the same way as the mapping of a layer in the single-core flow, with the same
-    options and the same store. The parameter `pipeline` changes the stages of this search. An operand that does not fit
-    a core streams from the off-chip memory. If a core cannot run a class, the row of the cost table has the reason.
-    docs/multi-core-model.md#cost-of-a-node-on-a-core explains the rules.
+    CNs with equal costs form a class, and the costs of a class are computed once. The mapping of a CN is searched like
+    the mapping of a layer in the single-core flow, with the same options and the same store. The parameter `pipeline`
+    changes the stages of this search.
+
+    An operand that does not fit a core streams from the off-chip memory. If a core cannot run a class, the row of the
+    cost table has the reason. docs/multi-core-model.md#cost-of-a-node-on-a-core explains the rules.
 
     Example: {set: IntraCoreMapping, parameters: {lpf_limit: 7, pipeline: [{replace: SpatialMappingGenerator, stage:
     CustomSpatialMappingGenerator}]}}
@@ -84,7 +87,7 @@ class IntraCoreMapping(CnSearchOptions, Stage):
 
     @property
     def options(self) -> CnSearchOptions:
-        """Options of the search of a mapping."""
+        """Options with which the mapping of a CN is searched."""
         return self.part(CnSearchOptions)
 
     def inner(self) -> tuple[Stage, ...]:
@@ -102,7 +105,9 @@ class IntraCoreMapping(CnSearchOptions, Stage):
         return stages
 
     def run(self, item: CnProblem, rest: Rest) -> Iterator[Any]:
-        """Yield the results for the CNs with costs. Raises InputError for an unknown core file."""
+        """Compute the costs of the CNs on each requested core file, and yield the results of the later stages for these
+        costs. Raises InputError for an unknown core file.
+        """
         given = item.descriptions
         # The operands that a CN keeps are the same on all cores.
         needs = class_needs(item.graph, given.workload, cost_classes(item.graph, given.workload, given.mapping))
@@ -141,14 +146,14 @@ class IntraCoreMapping(CnSearchOptions, Stage):
 
 
 def _telling(control: Control) -> Callable[[LayerTask], None] | None:
-    """Function that reports each mapping that was found; None if `control` has no function `on_record`."""
+    """Function that reports each mapping as soon as it is found; None if `control` has no function `on_record`."""
     on_record = control.on_record
     return None if on_record is None else lambda task: on_record({"key": task.key})
 
 
 def costed(stages: Slice, problem: CnProblem, control: Control | None = None) -> CostedCnProblem:
-    """Costs of the CNs on the requested core files, computed by the stages of `tilewright cost`. Raises InputError for
-    an unknown core file, and for a core file for which the stages give no costs.
+    """Costs of the CNs on the core files in `problem.wanted_core_files`, computed by the stages of `tilewright cost`.
+    Raises InputError for an unknown core file, and for a core file for which the stages give no costs.
     """
     found = stages.result(problem, CostedCnProblem, control)
     missing = [name for name in problem.wanted_core_files if name not in found.costs]
@@ -160,8 +165,8 @@ def costed(stages: Slice, problem: CnProblem, control: Control | None = None) ->
 
 
 def cost_model(stages: Slice) -> str:
-    """Name of the model profile of the costs. For a stage of the user without a model profile, the name of the
-    stage.
+    """Name of the model profile with which the stages compute the costs. If a stage that a user wrote computes the
+    costs without a model profile, the name of this stage.
     """
     stage = stages.stages[0]
     return model_of(stage.inner()) or model_of((stage,)) or stage.name()
@@ -173,10 +178,12 @@ def _default_search(options: CoreSearchOptions) -> tuple[Stage, ...]:
 
 
 def lanes_notices_of_cns(problem: SystemProblem, graph: CnGraph, core_file_name: str, stages: Slice) -> list[str]:
-    """Notices, one for each reason why computation nodes get fewer lanes on a core than the mapping file gives.
+    """Notices about computation nodes that get fewer lanes on a core than the mapping file gives. There is one notice
+    for each reason.
 
-    `stages` compute the costs. The model profile of these stages decides how a loop on several sides of the array is
-    treated.
+    `stages` are the stages that compute the costs. If their model profile keeps given unrollings, there is also a
+    notice for each loop that is unrolled over several dimensions of the array and gets more lanes in total than it has
+    iterations.
     """
     model = model_of(stages.stages[0].inner()) or model_of((stages.stages[0],))
     cuts_loops = bool(model) and profile_by_name(model).keep_given_unrolling

@@ -1,11 +1,13 @@
-"""Inputs of the multi-core flow, and checks that artifacts were made from the given input files.
+"""Inputs of the multi-core flow, with a check that each artifact was made from the given input files.
 
 All missing and wrong inputs are reported at once.
 
 An artifact that was made from other input files would give wrong results. Therefore the provenance of an artifact has
-digests of the inputs. The digest of a mapping file covers only the parts on which the artifact depends. For example,
-the mapping file that `tilewright allocate` writes fixes cores, but the CN graph and the cost tables still match this
-file.
+digests of its inputs.
+
+Another mapping file is accepted if the differences do not affect the artifact. For example, `tilewright allocate`
+writes a mapping file that fixes the cores. CN graph and cost tables do not depend on these cores, so they also match
+this file.
 """
 
 from collections.abc import Mapping as Table
@@ -23,6 +25,7 @@ from tilewright.base.unused import UNUSED, noted_rows, unused_in
 from tilewright.pipeline.sources import FilePath
 from tilewright.pipeline.stages.descriptions import Descriptions
 from tilewright.pipeline.stages.multi.items import (
+    REDUCTIONS,
     CnProblem,
     CostedCnProblem,
     SystemProblem,
@@ -44,10 +47,11 @@ _TELL = {
     "hardware": "another accelerator",
     "workload": "another network",
     "mapping": "another mapping file",
+    REDUCTIONS: "another mapping file",
     "cn_graph": "another CN graph",
     "classes": "another mapping file",
 }
-"""Phrase for the message on an input that differs: key in the provenance -> phrase."""
+"""Phrase for a message that an input differs, by the key of this input in the provenance of an artifact."""
 
 
 def cost_inputs(described: SystemProblem, core: str, graph: "CnGraph", graph_digest: str) -> dict[str, str]:
@@ -69,7 +73,7 @@ def cost_inputs(described: SystemProblem, core: str, graph: "CnGraph", graph_dig
         "core": content_digest([encode(accelerator.distinct_cores[core]), encode(places)]),
         "off_chip": content_digest(None if off_chip is None else encode(accelerator.core_of[off_chip])),
         "cn_graph": graph_digest,
-        "workload": content_digest(encode(described.workload)),
+        "workload": content_digest(encode(described.workload_as_read)),
         "classes": content_digest(encode(cost_classes(graph, described.workload, described.mapping).classes)),
     }
 
@@ -77,11 +81,11 @@ def cost_inputs(described: SystemProblem, core: str, graph: "CnGraph", graph_dig
 def origin_problems(
     provenance: Table[str, Any], expected: Table[str, str], file: str, verb: str, keys: tuple[str, ...] = ()
 ) -> list[Problem]:
-    """Problem that reports an artifact made from inputs that differ from the expected inputs; [] if they match. `keys`
-    are the keys of the inputs that are compared (default: all inputs).
+    """Problem that reports an artifact whose inputs differ from the expected inputs; [] if they are equal. `keys` names
+    the inputs to be compared (default: all inputs).
     """
     inputs = provenance.get("inputs", {})
-    wrong = [key for key in keys or expected if inputs.get(key) != expected[key]]
+    wrong = [key for key in keys or expected if inputs.get(key) != expected.get(key)]
     if not wrong:
         return []
     what = ", ".join(dict.fromkeys(_TELL.get(key, f"other costs of {key.removeprefix('cost/')}") for key in wrong))
@@ -91,11 +95,11 @@ def origin_problems(
 def graph_origin_problems(
     provenance: Table[str, Any], described: SystemProblem, graph: "CnGraph", file: str
 ) -> list[Problem]:
-    """Problem that reports a CN graph made from other input files; [] if the input files match. A different mapping
-    file or different memories are accepted if they cut the network in the same way.
+    """Problem that reports a CN graph made from other input files; [] if the files are the same. Other cores or another
+    mapping file are accepted if the tiles and stacks that they give are those of the CN graph.
     """
     expected = input_digests(described)
-    problems = origin_problems(provenance, expected, file, "cns", ("workload",))
+    problems = origin_problems(provenance, expected, file, "cns", ("workload", REDUCTIONS))
     if problems or all(provenance.get("inputs", {}).get(key) == value for key, value in expected.items()):
         return problems
     options = stated_tiling(provenance.get("options", {}))
@@ -105,7 +109,9 @@ def graph_origin_problems(
 
 
 def stated_tiling(stated: Table[str, Any]) -> "TilingOptions | None":
-    """Tiling options from a table that `TilingOptions.stated` returned; None if `stated` is another table."""
+    """Tiling options made from a table that `TilingOptions.stated` returned; None if the keys of `stated` are not
+    exactly the names of the tiling options.
+    """
     from dataclasses import fields
 
     from tilewright.multicore.nodes.tiling_options import TilingOptions
@@ -120,7 +126,7 @@ def stated_tiling(stated: Table[str, Any]) -> "TilingOptions | None":
 
 
 def _is_cut_so(described: SystemProblem, graph: "CnGraph", options: "TilingOptions") -> bool:
-    """True if input files and options give the same tiling and the same stacks as those of a CN graph."""
+    """True if the input files and the options give the tiling and the stacks that the CN graph has."""
     from tilewright.multicore.nodes.tiling_options import network_tiling
 
     try:
@@ -136,8 +142,8 @@ def _is_cut_so(described: SystemProblem, graph: "CnGraph", options: "TilingOptio
 def read_cns(
     told: Problems, given: Descriptions | None, cns: "FilePath | CnProblem"
 ) -> "tuple[SystemProblem | None, CnGraph | None]":
-    """(network with cores and mapping, CN graph), read from files or taken from an object in memory. If a part has
-    errors, it is None, and the errors are recorded in `told`.
+    """Pair (network with cores and mapping, CN graph). Both are read from files, or are parts of `cns` if this is an
+    object in memory. A part with errors is None, and its errors are added to `told`.
     """
     from tilewright.multicore.nodes.graph import read_cn_graph
 
@@ -149,7 +155,9 @@ def read_cns(
 
 
 def graph_digest(cns: "FilePath | CnProblem | None", graph: "CnGraph") -> str:
-    """Digest of the CN graph in a folder or in memory. A graph in memory has the same digest as its artifact."""
+    """Digest of the CN graph in the folder `cns`; if `cns` is not a folder, digest of the object `graph`. A graph in
+    memory has the same digest as the artifact to which it is written.
+    """
     from tilewright.multicore.nodes.graph import cn_graph_digest
 
     if isinstance(cns, str | PathLike):
@@ -158,7 +166,9 @@ def graph_digest(cns: "FilePath | CnProblem | None", graph: "CnGraph") -> str:
 
 
 def unused_of_graph(cns: "FilePath | CnProblem | None") -> list[Unused]:
-    """Notices on inputs that have no effect on the tiling, from the CN graph in a folder or in memory."""
+    """Notices on inputs that have no effect on the tiling; [] if `cns` is None. The notices are taken from the CN graph
+    in the folder `cns`, or from the object `cns`.
+    """
     if isinstance(cns, str | PathLike):
         return noted_rows(read_artifact(Path(cns) / CN_GRAPH).provenance.get(UNUSED, ()))
     return [] if cns is None else unused_in(cns.notices)
@@ -173,8 +183,8 @@ def read_inputs(
     """Input files, CN graph in the folder `cns`, and cost tables of all core files in the folder `costs`. CN graph and
     costs can also be objects in memory.
 
-    Raises InputError with all inputs that are wrong, missing or damaged, with all artifacts that do not match the input
-    files, and with all operands to prefetch that no layer reads.
+    Raises InputError with all errors at once: inputs that are wrong, missing or damaged; artifacts that were not made
+    from the input files; operands to prefetch that no layer reads.
     """
     told = Problems()
     if isinstance(costs, CostedCnProblem):
@@ -193,11 +203,8 @@ def read_inputs(
         told.found += offchip_problems(described)
         told.found += prefetch_problems(described.workload, operands_to_prefetch)
     if described is not None and graph is not None:
-        file = "" if isinstance(cns, CnProblem) else str(Path(cns) / CN_GRAPH)
-        wrong = graph_problems(graph, described.workload, file)
+        wrong = cns_problems(cns, described, graph)
         told.found += wrong
-        if file and not wrong:
-            told.found += graph_origin_problems(read_artifact(file).provenance, described, graph, file)
         digest = "" if wrong else graph_digest(cns, graph)
         for name in () if wrong else tables:
             expected = cost_inputs(described, name, graph, digest)
@@ -210,13 +217,26 @@ def read_inputs(
     return CostedCnProblem(described, graph, tables, ", ".join(dict.fromkeys(models.values())))
 
 
+def cns_problems(cns: "FilePath | CnProblem", described: SystemProblem, graph: "CnGraph") -> list[Problem]:
+    """List with the problem that a CN graph does not belong to the input files; [] if it belongs to them. The layers of
+    the CN graph must be those of the network. If `cns` is a folder, the CN graph must also pass
+    `graph_origin_problems`.
+    """
+    if isinstance(cns, CnProblem):
+        return graph_problems(graph, described.workload)
+    file = str(Path(cns) / CN_GRAPH)
+    if wrong := graph_problems(graph, described.workload, file):
+        return wrong
+    return graph_origin_problems(read_artifact(file).provenance, described, graph, file)
+
+
 def _model_of(table: Path) -> str:
-    """Name of the cost model of a cost table."""
+    """Name of the cost model with which a cost table was computed."""
     return str(read_artifact(table).provenance.get("options", {}).get("model", ""))
 
 
 def _unlike_models(models: Table[Path, str]) -> list[Problem]:
-    """Problems, one for each cost table whose cost model differs from the cost model of the first table."""
+    """Problems, one for each cost table with another cost model than the first table."""
     first = next(iter(models.values()), "")
     message = "was computed with another cost model than the other tables; run `tilewright cost` again"
     return [Problem(message, str(file), value=model, allowed=first) for file, model in models.items() if model != first]

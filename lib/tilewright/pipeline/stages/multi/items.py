@@ -1,4 +1,6 @@
-"""Items that go down a multi-core pipeline below the parsers: network with cores, CNs, and CNs with costs."""
+"""Items that stages below the parsers of a multi-core pipeline hand down: network with cores, computation nodes (CNs),
+and CNs with costs.
+"""
 
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
@@ -14,8 +16,10 @@ from tilewright.base.harmless import terminal
 from tilewright.base.json_values import JsonObject
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping
+from tilewright.mapping.file_checks import document_behind
 from tilewright.mapping.runnable import UncostedWork, coverage_fields, coverage_of, unmodelled_work
 from tilewright.mapping.source import given_mapping
+from tilewright.multicore.nodes.reduction_cuts import cut_reductions
 from tilewright.pipeline.stages.base import run_stages
 from tilewright.pipeline.stages.descriptions import Descriptions
 from tilewright.pipeline.stages.hardware_parser import AcceleratorParser
@@ -28,6 +32,10 @@ if TYPE_CHECKING:
     from tilewright.multicore.scheduling.core_costs import CoreCostRow
 
 
+REDUCTIONS = "reductions"
+"""Key of a digest in the provenance of a CN graph. The digest is that of the network after the mapping file has cut
+reductions between cores. A graph without such cuts does not have this key.
+"""
 MODEL = "corrected"
 """Model profile with which every network for several cores is read. Other profiles lack some operators and the tensors
 between operators.
@@ -39,28 +47,45 @@ class SystemProblem:
     """Network to be run on the cores of an accelerator."""
 
     workload: Workload
+    """Network, with reductions cut between cores if the mapping file cuts them."""
     accelerator: MultiCoreAccelerator
+    """Cores, and the links between them."""
     mapping: Mapping
+    """Entries of the mapping file."""
     mapping_file: str = ""
-    """Path of the mapping file, for messages; '' if the mapping is not a file. Messages have line numbers if the file
-    is not an artifact.
+    """Path of the mapping file, for messages; '' if the mapping is not a file. If the path is that of an artifact,
+    messages have no line numbers.
     """
     notices: tuple[str, ...] = ()
     """Notices on unusual content of the input files."""
     uncosted: tuple[UncostedWork, ...] = ()
-    """Work of the network without a cost model."""
+    """Operators of the network without a cost model."""
     hardware_file: str = ""
-    """Path of the hardware file or artifact; '' if the accelerator is not a file."""
+    """Path of the hardware file or artifact; '' if the accelerator does not come from a file."""
+    read: "tuple[Workload, Mapping] | None" = None
+    """Network and mapping before reductions were cut between cores; None if no reduction was cut."""
+
+    @property
+    def workload_as_read(self) -> Workload:
+        """Network as the network file describes it, before reductions are cut between cores."""
+        return self.workload if self.read is None else self.read[0]
+
+    @property
+    def mapping_as_read(self) -> Mapping:
+        """Mapping as the file gives it. It lacks the mapping entries that are added for the parts and the additions of
+        a layer whose reduction is cut between cores.
+        """
+        return self.mapping if self.read is None else self.read[1]
 
     def check_complete(self) -> None:
         """Raise InputError with a problem for each operator type whose costs are not computed."""
         if self.uncosted:
-            rows = [f"has work without costs, which strict forbids: {row.text}" for row in self.uncosted]
+            rows = [f"has operators without costs, which strict forbids: {row.text}" for row in self.uncosted]
             raise InputError([Problem(row, self.workload.name) for row in rows])
 
     @property
     def coverage(self) -> JsonObject:
-        """Fields of a summary on work without costs."""
+        """Summary fields about operators without costs."""
         return coverage_fields(self.workload, coverage_of(self.workload, self.uncosted))
 
 
@@ -70,8 +95,8 @@ def read_system_problem(descriptions: Descriptions) -> SystemProblem:
 
 
 def read_parts(descriptions: Descriptions) -> Descriptions:
-    """Descriptions with the network and the accelerator that were read, or with the errors that were found. The mapping
-    file is read later, by `system_problem`.
+    """Descriptions with the network and the accelerator. Errors in these two inputs are in the field `problems` of the
+    result. The mapping file is read later, by `system_problem`.
     """
     is_list = descriptions.workload is not None and kind_of_source(descriptions.workload) == LAYERS
     parser = WorkloadParser(MODEL) if is_list else ONNXModelParser(MODEL)
@@ -80,9 +105,10 @@ def read_parts(descriptions: Descriptions) -> Descriptions:
 
 
 def system_problem(read: Descriptions) -> SystemProblem:
-    """Network with cores and mapping. Network and accelerator were read before; this function reads the mapping file.
-
-    Raises InputError with all errors of network, accelerator and mapping.
+    """Network with cores and mapping, made from descriptions whose network and accelerator were read before. This
+    function reads the mapping file. If the mapping file cuts the reduction of a layer between cores, parts of the layer
+    and additions of their partial sums replace the layer. Raises InputError with all errors of network, accelerator and
+    mapping.
     """
     problems, notices = Problems(), list(read.notices)
     problems.found += read.problems
@@ -105,14 +131,18 @@ def system_problem(read: Descriptions) -> SystemProblem:
     assert read.network is not None
     assert isinstance(accelerator, MultiCoreAccelerator)
     workload = read.network
-    refuse_folded(workload, "several cores run each layer by itself")
-    described = (workload, accelerator, mapping, file_of(read.mapping), tuple(notices), unmodelled_work(workload))
-    return SystemProblem(*described, hardware_file=file_of(read.hardware))
+    refuse_folded(workload, "a run on several cores needs each layer separately")
+    cuts = Problems(document_behind(mapping, file_of(read.mapping)))
+    network, entries = cut_reductions(workload, mapping, accelerator, cuts)
+    cuts.finish(notices)
+    described = (network, accelerator, entries, file_of(read.mapping), tuple(notices), unmodelled_work(workload))
+    as_read = None if network is workload else (workload, mapping)
+    return SystemProblem(*described, hardware_file=file_of(read.hardware), read=as_read)
 
 
 def part_digest(accelerator: MultiCoreAccelerator) -> str:
-    """Digest of the parts of an accelerator on which the CN graph depends: the cores, the operators that they can run,
-    and the sizes and operands of their memories.
+    """Digest of the properties of an accelerator on which the CN graph depends: the cores, the operators that they can
+    run, the sizes and operands of their memories, and the memories that cores share.
 
     Links, energies, bandwidths and arrays are left out, because the graph does not depend on them.
     """
@@ -127,16 +157,21 @@ def part_digest(accelerator: MultiCoreAccelerator) -> str:
 
 
 def input_digests(problem: SystemProblem) -> dict[str, str]:
-    """Digests of cores, workload and mapping, for the provenance of a CN graph."""
+    """Digests of an accelerator's cores, of a workload and of a mapping, for the provenance of a CN graph. The keys are
+    `cores`, `workload` and `mapping`. If reductions are cut between cores, a further key has the digest of the network
+    after the cut.
+    """
+    cut = {} if problem.read is None else {REDUCTIONS: content_digest(encode(problem.workload))}
     return {
         "cores": part_digest(problem.accelerator),
-        "workload": content_digest(encode(problem.workload)),
-        "mapping": content_digest(encode(problem.mapping)),
+        "workload": content_digest(encode(problem.workload_as_read)),
+        "mapping": content_digest(encode(problem.mapping_as_read)),
+        **cut,
     }
 
 
 def has_lines(file: str) -> bool:
-    """True if messages can have line numbers of a file: there is a file, and it is not an artifact."""
+    """True if messages can name lines of a file: the path is given, and the file is not an artifact."""
     return bool(file) and not is_artifact(Path(file))
 
 
@@ -171,12 +206,12 @@ class CostedCnProblem:
     graph: "CnGraph"
     """CNs, and the data flow between them."""
     costs: "Table[str, tuple[CoreCostRow, ...]]"
-    """Rows of the cost table, by name of the core file: one row for each class of CNs with equal costs
+    """Rows of the cost table for each core file, by name of the file: one row for each class of CNs with equal costs
     (`scheduling.cost_classes`).
     """
     cost_model: str = ""
-    """Name of the model profile with which the costs were computed; '' if not known. If a stage of the user without a
-    profile computed the costs, the name of this stage.
+    """Name of the model profile with which the costs were computed; '' if not known. If a stage that a user wrote
+    computed the costs without a model profile, the name of this stage.
     """
 
     def __repr__(self) -> str:

@@ -1,6 +1,5 @@
-"""Operands that a CN keeps on the core, sets of operands that can stream instead, and buffer sizes of streams.
-
-docs/multi-core-model.md#cost-of-a-node-on-a-core explains the rules.
+"""Operands that a computation node (CN) keeps on the core, sets of operands that can stream instead, and sizes of the
+buffers of streams. docs/multi-core-model.md#cost-of-a-node-on-a-core explains the rules.
 """
 
 import itertools
@@ -20,33 +19,35 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements
 
 _HOLDERS_OF_OTHERS = ("I2", "I1", "O")
-"""Memory operands in whose memory data are kept that are no operand of the layer, such as a bias. The first one for
-which the core has a memory is used."""
+"""Memory operands in the order of preference for data that are not operands of the layer, such as a bias. A CN keeps
+such data in the memory of the first of these operands for which the core has a memory.
+"""
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Bits that one CN needs in the top memories of a core while it runs."""
+    """Numbers of bits that one CN keeps on the core while the CN runs: for each of its operands, and for other data."""
 
     bits: Mapping[str, int]
-    """Number of bits of each memory operand."""
+    """Memory operand -> number of bits of this operand that the CN keeps."""
     most_bits: Mapping[str, int]
-    """Largest number of bits of each memory operand in any mapping. Outputs are counted with the width of partial sums,
-    if partial sums are wider.
+    """Memory operand -> largest number of bits that this operand needs in any mapping. The number differs from that in
+    `bits` only for outputs: here, they have the width of partial sums, if partial sums are wider.
     """
     other_bits: int = 0
-    """Number of bits of data that are no operand of the layer, such as a bias. These data never stream."""
+    """Number of bits of data that are not operands of the layer, such as a bias. These data never stream."""
 
 
 def stream_choices(core: Core, needs: Needs, also_what_fits: bool = False) -> tuple[tuple[str, ...], ...]:
-    """Sets of memory operands that can stream, the smallest sets first; `((),)` if all data fit the memories.
+    """Sets of memory operands that can stream, the smallest sets first. The result is `((),)` if all data fit the
+    memories, so that no operand has to stream. It is () if the data that never stream do not fit.
 
-    Outputs can fit a memory although their partial sums, which are wider, do not fit. In this case, only some loop
-    orders are possible without streams, so streams are tried too. With `also_what_fits`, streams are always tried.
+    If a top memory is too small for all operands that use it, its smallest operands stay in it, and the others stream.
+    Sets in which further operands stream are also tried. The reason is that buffers of streams need capacity too, and
+    their sizes are known only after the search.
 
-    If a top memory is too small for all operands that use it, the smallest operands stay in it, and the others stream.
-    Sets in which fewer operands stay than would fit are tried too: buffers of streams also need capacity, and their
-    sizes are known only from a mapping. The result is () if data that never stream do not fit.
+    If outputs fit a memory but their wider partial sums do not, only some loop orders are possible without streams. In
+    this case, the empty set and sets with streams are tried. With `also_what_fits`, sets with streams are always tried.
     """
     choices: list[list[tuple[str, ...]]] = []
     for memory, held in top_memories(core):
@@ -64,17 +65,19 @@ def stream_choices(core: Core, needs: Needs, also_what_fits: bool = False) -> tu
 
 
 SMALLEST_SHARE = 32
-"""Divisor for the smallest buffer that is tried for a stream: the size of the streamed data divided by this number."""
+"""Divisor that gives the smallest buffer to be tried for a stream: size of the streamed data / this number."""
 
 
 def stream_buffers(core: Core, needs: Needs, streams: tuple[str, ...]) -> Iterator[Core]:
-    """Cores with smaller top memories. The first core is unchanged. The other cores have all combinations of smaller
-    sizes for the memories through which operands stream. The sizes are powers of two, and the size of the memory halved
-    one or more times.
+    """Copies of a core in which some top memories are smaller. The first result is the unchanged core.
 
-    A larger buffer moves less data, but it takes longer to fill before the first result. Therefore each size that is
-    tried for a memory is also tried for a memory of twice the size, and for each larger memory whose size is a power of
-    two. Otherwise a larger memory could make a CN slower.
+    The copies have all combinations of smaller sizes for the memories through which the operands `streams` stream. A
+    size is a power of two, or the size of the memory halved one or more times.
+
+    A larger buffer moves less data, but it takes longer to fill before the first result. If the whole memory were
+    always the buffer, a larger memory could make a CN slower. The choice of sizes avoids this: each size that is tried
+    for a memory is also tried for a memory of twice the size. If the size of the memory is a power of two, each size is
+    also tried for every larger memory.
     """
     yield core
     choices: dict[str, list[int]] = {}
@@ -95,8 +98,8 @@ def stream_buffers(core: Core, needs: Needs, streams: tuple[str, ...]) -> Iterat
 
 
 def _buffer_sizes(least: int, size: int, whole: int) -> list[int]:
-    """Sizes that are powers of two, or `size` halved one or more times, in descending order. All sizes are at least
-    `least`, and smaller than both `size` and `whole`.
+    """Sizes of buffers in bits, in descending order: powers of two, and `size` halved one or more times. All sizes are
+    at least `least`, and smaller than both `size` and `whole`.
     """
     found = {1 << exponent for exponent in range(1, size.bit_length())}
     found |= {size >> halvings for halvings in range(1, size.bit_length())}
@@ -110,16 +113,19 @@ def _holds_others(core: Core, held: tuple[str, ...]) -> bool:
 
 
 OTHER = ""
-"""Key for data that CNs read but that are no operand of their layer, such as a bias."""
+"""Key, in the tables of `class_needs`, for data such as a bias, which a CN reads but which are not an operand of its
+layer.
+"""
 
 
 @once_a_graph
 def class_needs(graph: CnGraph, workload: Workload, classes: CostClasses) -> tuple[dict[str, int], ...]:
-    """[class] Number of bits that the largest CN of the class needs, by layer operand or OTHER.
+    """Table (operand -> bits) for each class: the most bits of the operand that a CN of the class needs. The operands
+    are those of the layer, and OTHER for data that are not an operand of the layer.
 
-    An operand is counted with all pieces that the scheduler keeps for it, because pieces are never divided. These
-    pieces are at least as large as the tile of the loop nest. Partial sums that are read and partial sums that are
-    written are both counted.
+    The bits of an operand are those of all data pieces that the scheduler keeps on the core for the CN, because the
+    scheduler never divides a piece. They are at least the bits of the operand's tile in the loop nest. If the CN reads
+    partial sums, its output is counted twice: the partial sums that it reads, and the outputs that it writes.
     """
     pieces = data_pieces(workload, graph)
     count = max(len(graph.operands), 1)

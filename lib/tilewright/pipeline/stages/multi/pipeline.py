@@ -1,4 +1,7 @@
-"""Pipelines of the multi-core flow: construction, check, and division into slices, each of which a verb runs."""
+"""Pipelines of the multi-core flow: construction, check, and division into slices.
+
+Each verb, such as `tilewright cost`, runs one slice.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,14 +31,16 @@ if TYPE_CHECKING:
 
 
 def parser_entries(onnx: bool = True, split_layers: bool = False) -> list[Entry]:
-    """Entries of the stages that read workload, hardware and mapping."""
+    """Pipeline entries of the stages that read workload, hardware and mapping. The workload is an ONNX model if `onnx`
+    is True, and otherwise a list of layers. If `split_layers` is True, a stage that splits layers is included.
+    """
     reader = "StreamONNXModelParser" if onnx else "UserDefinedModelParser"
     splitter = [Entry("LayerSplitting")] if split_layers else []
     return [Entry(reader), Entry("AcceleratorParser"), *splitter, Entry("SystemMappingParser")]
 
 
 def multi_flow(split_layers: bool = False) -> Flow:
-    """Kind of pipelines in the multi-core flow. The default pipeline splits layers if `split_layers` is true."""
+    """Kind of pipeline for networks on several cores. Its default pipeline splits layers if `split_layers` is True."""
 
     def parsers(onnx: bool) -> list[Entry]:
         return parser_entries(onnx, split_layers)
@@ -75,8 +80,11 @@ def check_multi_pipeline(
     """(pipeline that `value` describes, errors). The pipeline is None if there are errors. The value None describes the
     default pipeline.
 
-    `settings` has the parameters of a run that only the multi-core flow has, by name; `options` has the parameters that
-    all flows have. If `sliced` is true, verbs run the pipeline slice by slice, after the input files were read.
+    `options` has the parameters that all flows have. `settings` has the parameters that only the multi-core flow has,
+    by name. `onnx` chooses the default parser of the workload. Dotted paths are looked up in `folder`.
+
+    If `sliced` is True, the pipeline is for verbs that each run one slice of it. A pipeline that cannot be divided into
+    slices is then an error. The setting `split_layers` then adds no stage, because the verb `split` splits layers.
     """
     flow = multi_flow(settings.get("split_layers") is True and not sliced)
     options = options or CnSearchOptions()
@@ -109,8 +117,8 @@ def multi_pipeline(
 
 
 def slice_of(pipeline: Pipeline, step: str) -> Slice:
-    """Slice of a pipeline that a step (cns, cost, allocate or schedule) runs. `check_multi_pipeline` must have found no
-    errors in the pipeline.
+    """Slice of a pipeline that a step (cns, cost, allocate or schedule) runs. The pipeline must be one in which
+    `check_multi_pipeline` found no errors.
     """
     stages = pipeline.search().stages
     place = _costing_place(stages)
@@ -123,7 +131,9 @@ def slice_of(pipeline: Pipeline, step: str) -> Slice:
 def run_whole(
     pipeline: Pipeline, descriptions: Descriptions, control: Control, strict: bool = False
 ) -> MultiCoreResult:
-    """Result of a pipeline. With `strict`, raises InputError for work without costs and for input without effect."""
+    """Result of a pipeline. With `strict`, raises InputError for operators without costs and for input without
+    effect.
+    """
     problem = only_result(pipeline.parsers().run(descriptions, control), SystemProblem)
     if strict:
         # Imported here, because the check of configurations is faster without it.
@@ -143,7 +153,7 @@ def run_whole(
 
 
 def _costing_place(stages: Sequence[Stage]) -> int | None:
-    """Index of the stage that computes the costs of CNs; None if no stage does."""
+    """Index of the stage that computes the costs of computation nodes; None if there is no such stage."""
     return next(
         (
             place
@@ -155,16 +165,18 @@ def _costing_place(stages: Sequence[Stage]) -> int | None:
 
 
 def _what_cannot_be_sliced(pipeline: Pipeline) -> list[Problem]:
-    """Errors that prevent verbs from running a pipeline slice by slice. Input files are read before the first slice,
-    and only the last slice yields results.
+    """Errors that prevent the verbs from running a pipeline in slices. There are four kinds of errors:
+
+    * The parsers are not the default parsers.
+    * No stage computes costs.
+    * A stage after the stage that computes costs hands on other costs.
+    * A stage of the user uses results, but is not after the stage that computes costs.
     """
     parsers = tuple(stage.name() for stage in pipeline.parsers().stages)
     plain = [check_pipeline(None, CnSearchOptions(), onnx=onnx, flow=multi_flow())[0] for onnx in (True, False)]
     problems = []
     if not any(known is not None and known.parsers() == pipeline.parsers() for known in plain):
-        message = (
-            "runs share parsed files, so parsers cannot be changed: only tilewright.run_multi_core can change them"
-        )
+        message = "parsers cannot be changed here, because runs share parsed files: use tilewright.run_multi_core"
         if "LayerSplitting" in parsers:
             message = "LayerSplitting cannot be used here: use split_layers: true or `tilewright split`"
         problems.append(problem_at((), message, ", ".join(parsers)))
@@ -175,13 +187,14 @@ def _what_cannot_be_sliced(pipeline: Pipeline) -> list[Problem]:
         return [*problems, problem_at((), message)]
     for stage in stages[place + 1 :]:
         if hands_on(type(stage), CostedCnProblem):
-            message = f"{stage.name()} hands on costs that are not checked: put it in place of IntraCoreMapping"
+            name = stage.name()
+            message = f"{name} hands on costs that IntraCoreMapping has not made: put {name} in its place"
             problems.append(problem_at((), message))
     for stage in stages[: place + 1]:
         looks = stage.collects is not object or stage.returns is not Same
         if looks and not is_own(type(stage)):
             message = (
-                f"{stage.name()} uses results, which exist only after {stages[place].name()}: put it after this stage"
+                f"{stage.name()} uses results, which exist only after {stages[place].name()}: put it after that stage"
             )
             problems.append(problem_at((), message))
     return problems

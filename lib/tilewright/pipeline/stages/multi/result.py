@@ -35,18 +35,20 @@ class MultiCoreResult(SeveralCoresTables):
     allocation: AllocationResult
     """Chosen allocation, Pareto front, and history of the search."""
     made: ScheduleArtifact | None = None
-    """Schedule of the chosen allocation, if it is already made; otherwise None."""
+    """Schedule of the chosen allocation; None if it was not made yet."""
     single_core: bool = True
-    """True if `document` also has, for comparison, schedules of the complete network on each single core."""
+    """True if `document` also has schedules for comparison, one for each compute core: this core runs every part of a
+    layer that it can run, and the other parts run on other cores.
+    """
 
     @cached_property
     def artifact(self) -> ScheduleArtifact:
-        """Schedule of the chosen allocation with its logs. It is made and verified at the first use."""
+        """Schedule of the chosen allocation with its logs, made and verified at the first use."""
         return self.made or multi_run.schedule(self.problem, self.allocation.chosen.genome)
 
     @cached_property
     def document(self) -> JsonObject:
-        """Result and history of the search, as in `allocation.json` of a run. It is made at the first use."""
+        """Result and history of the search, as in `allocation.json` of a run, made at the first use."""
         compares = self.single_core and self.allocation.stopped_by != INTERRUPTED
         singles = multi_run.single_cores(self.problem) if compares else ()
         return allocation_document(self.allocation, self.names, self.problem.settings.stated(), singles)
@@ -97,10 +99,9 @@ class MultiCoreResult(SeveralCoresTables):
         unused: Sequence[str] = (),
         **first: Any,
     ) -> JsonObject:
-        """Summary with the given `objective`. `allocation` has the data on the search; None means no search.
-
-        `notices` are added to the notices on the input files. `unused` has notices on inputs without effect. `first`
-        has further fields of the summary.
+        """Summary of the run. `objective` is the objective that the summary names. `allocation` has the data on the
+        search for an allocation; None means no search. `notices` are added to the notices on the input files. `unused`
+        has notices on inputs without effect. `first` has further fields for the summary.
         """
         from tilewright.mapping.file_checks import document_behind
         from tilewright.mapping.runnable import work_of
@@ -133,8 +134,8 @@ class MultiCoreResult(SeveralCoresTables):
         return with_unused(summary, unused, with_lines=False)
 
     def core_table(self) -> "pandas.DataFrame":
-        """Table with a row for each part of a layer: core, number of CNs, start of the first CN, and end of the last
-        CN.
+        """Table with a row for each part of a layer: core, number of computation nodes (CNs), start of the first CN,
+        and end of the last CN.
         """
         import pandas
 

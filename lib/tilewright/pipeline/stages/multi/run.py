@@ -1,4 +1,6 @@
-"""Functions for the verbs on several cores: scheduling problem of a run, search for an allocation, and schedule."""
+"""Functions behind the multi-core verbs: they make the scheduling problem of a run, search for an allocation, and make
+the schedule of an allocation.
+"""
 
 import time
 from collections.abc import Callable
@@ -36,17 +38,22 @@ class MultiCoreProblem:
     """Network on an accelerator, with all data that allocation and scheduling need."""
 
     inputs: CostedCnProblem
+    """Network cut into CNs, with the costs of each CN on each core."""
     assembled: AssembledProblem
+    """Scheduling problem, with the names of the cores, memories, links, layers and tensors to which it refers by
+    number.
+    """
     space: AllocationSpace
     """Cores that the mapping file and the accelerator allow for each part of a layer."""
     settings: ScheduleSettings
+    """Settings of schedules, as the user gives them."""
     options: ScheduleOptions
     """Settings in the form that the scheduler uses."""
 
     @cached_property
     def bounds(self) -> LowerBounds | None:
-        """Lower bounds for all allocations of the space. None for schedule models that are not causal, because the
-        bounds are not valid for such models.
+        """Lower bounds of latency and energy that hold for every allocation in `space`. None for schedule models that
+        are not causal, because the bounds are not valid for such models.
         """
         if self.settings.schedule_model != CAUSAL:
             return None
@@ -58,7 +65,7 @@ class MultiCoreProblem:
 
 def multi_core_problem(inputs: CostedCnProblem, settings: ScheduleSettings | None = None) -> MultiCoreProblem:
     """Problem of allocation and scheduling, made from the inputs of a run. Raises InputError with all inputs that do
-    not match.
+    not match each other.
     """
     settings = settings or ScheduleSettings()
     given = inputs.descriptions
@@ -99,11 +106,11 @@ def engine_problem(schedule_model: str) -> Problem:
 
 
 def single_cores(problem: MultiCoreProblem) -> tuple[SingleCore, ...]:
-    """Schedules of the network on single cores, one for each compute core that can run layers, made by the same
-    scheduler. Layers that this core cannot run stay on other cores.
+    """Schedules in which one compute core runs every part that it can run, and each other part runs on its fastest
+    core. There is one schedule for each compute core that can run at least one part. If no part can run on a compute
+    core, other cores take the place of the compute cores.
 
-    If no compute core can run layers, all other cores are tried. Cores without a schedule are left out. The result is
-    () if the mapping allows only one core for each part.
+    A core is left out if its allocation has no schedule. The result is () if the mapping leaves only one allocation.
     """
     space = problem.space
     if not space.flexible:
@@ -134,8 +141,8 @@ def fixed_mapping_text(problem: MultiCoreProblem, genome: Genome) -> str:
 
 
 def only_genome(space: AllocationSpace) -> Genome:
-    """Genome of a space in which each part can run on one core only. Raises InputError if a part can run on several
-    cores.
+    """Genome (tuple of cores) of a space that has only one allocation, because each part can run on one core only.
+    Raises InputError if a part can run on several cores.
     """
     if space.flexible:
         message = f"{len(space.flexible)} of {len(space.parts)} parts of layers can run on several cores"
@@ -148,8 +155,8 @@ def only_genome(space: AllocationSpace) -> Genome:
 def schedule(problem: MultiCoreProblem, genome: Genome) -> ScheduleArtifact:
     """Schedule of an allocation, with its logs and the problem.
 
-    A schedule of the causal model is verified; an error in it is a bug of tilewright and raises AssertionError. Raises
-    MappingError if the allocation has no schedule.
+    A schedule of the causal model is checked; an error in it would be a bug of tilewright and raises AssertionError.
+    Raises MappingError if the allocation has no schedule.
     """
     scheduling = problem.assembled.problem
     found = simulate(scheduling, problem.space.allocation(genome), problem.options)

@@ -1,8 +1,10 @@
-"""Slice of a multi-core pipeline, which has the stages that one verb runs.
+"""Slices of a multi-core pipeline.
 
-Verbs exchange artifacts, and each verb runs a slice. `cns` runs the stages that cut the network. `cost` runs the stage
-that computes the costs of computation nodes, for one core file. `allocate` runs the remaining stages. `schedule` gets
-an allocation, which takes the place of the last stage.
+A slice has the stages that one verb runs, and verbs exchange artifacts.
+
+`cns` runs the stages that cut the network. `cost` runs the stage that computes the costs of computation nodes, for one
+core file. `allocate` runs the remaining stages. `schedule` runs the same stages as `allocate`, but a given allocation
+replaces the last stage (the search).
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,9 +39,8 @@ class Slice:
         options: CoreSearchOptions | None = None,
         settings: Mapping[str, Any] = MappingProxyType({}),
     ) -> "Slice":
-        """Slice of the default pipeline. It has one stage, whose parameters come from options and settings.
-
-        Raises InputError with all wrong parameters.
+        """Slice of the default pipeline: one stage, with its parameters from options and settings. Raises InputError
+        with all wrong parameters.
         """
         stage, problems = make_stage(kind, {}, options or CnSearchOptions(), (), settings)
         if stage is None:
@@ -47,21 +48,20 @@ class Slice:
         return cls((stage,))
 
     def result(self, item: Any, kind: type[T], control: Control | None = None) -> T:
-        """Result of the stages for an item. Raises InputError unless the stages yield exactly one result of type
-        `kind`.
+        """Single result of the stages for an item. Raises InputError if the stages do not yield exactly one result of
+        type `kind`.
         """
         return only_result(run_stages(self.stages, item, control), kind)
 
     def stated(self, options: Mapping[str, Any], **always: Any) -> JsonObject:
-        """Content of `options` in the provenance of the result: `options` for the default stages, or the identities of
-        the stages if the user gives a pipeline. `always` is added in both cases.
+        """Entry `options` in the provenance of the result. For the default stages, the entry has the given options. For
+        a pipeline of the user, it has the identities of the stages instead. The arguments `always` are added in both
+        cases.
         """
         return {**options, **always} if self.identity is None else {**always, "pipeline": list(self.identity)}
 
     def unused(self, options: Parameters, given: Iterable[str]) -> list[Unused]:
-        """Notices of options that the user gives but that have no effect, because no stage of the user's pipeline uses
-        them.
-        """
+        """Notices of options that the user gives but that no stage of the user's pipeline uses."""
         return [] if self.identity is None else unused_beside(self.stages, options, given)
 
     @property
@@ -71,8 +71,8 @@ class Slice:
 
 
 def only_result(results: Iterable[Any], kind: type[T]) -> T:
-    """Single result of the stages, after all stages have ended. Raises InputError if they yield no result or several
-    results.
+    """Result of stages that must yield exactly one. Raises InputError if they yield no result or several results. The
+    function waits until all stages have ended.
     """
     found = list(results)
     if len(found) != 1 or not isinstance(found[0], kind):

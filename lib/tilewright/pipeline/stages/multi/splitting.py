@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class LayerSplitting(SplitOptions, Change):
     """Splits layers of an ONNX model along output channels, and reads the resulting network. The weights of each part
-    fit the memory of every core that is allowed to run the layer.
+    then fit the memory of every core that is allowed to run the layer.
 
     This stage must come after the stages that read network and hardware. In a configuration, `split_layers: true` adds
-    it.
+    this stage.
 
     Example: [StreamONNXModelParser, AcceleratorParser, LayerSplitting, GenerateCNWorkloadHybrid, IntraCoreMapping,
     InterCoreMapping]
     """
 
     split_onnx_model_path: str = ""
-    """Path of a file for the network with split layers; by default no file is written."""
+    """Path of the file into which the network with split layers is written; by default no file is written."""
 
     takes = Descriptions
     gives = Descriptions
@@ -40,8 +40,8 @@ class LayerSplitting(SplitOptions, Change):
     stands_for = "LayerSplittingStage"
 
     def change(self, item: Descriptions) -> Descriptions:
-        """Descriptions with the network after the split of layers. Errors are reported together with errors in
-        hardware, workload and mapping.
+        """Descriptions with the network after layers were split. Errors are reported together with errors in hardware,
+        workload and mapping.
         """
         if item.network is None and not item.problems:
             message = (
@@ -73,7 +73,7 @@ class LayerSplitting(SplitOptions, Change):
 
 
 def _model_of(item: Descriptions) -> "onnx.ModelProto":
-    """ONNX model in descriptions. Raises InputError if the workload is not an ONNX model."""
+    """ONNX model that descriptions have as workload. Raises InputError if the workload is not an ONNX model."""
     source = item.workload
     if source is None or kind_of_source(source) != NETWORK:
         raise InputError("only layers of ONNX models can be split, not lists of layers")

@@ -14,9 +14,9 @@ from tilewright.pipeline.stages.preflight.network import checked_cn_graph
 class GenerateCNWorkloadHybrid(TilingOptions, Change):
     """Cuts every layer into computation nodes (CNs), and finds the data flow between the CNs.
 
-    With `cn_define_mode`, the hint loops decide how layers are cut (as in Stream until 2024). Without it, the tilings
-    of the mapping file and the layer stacks decide (as in Stream of 2025). All errors of network, cores and mapping
-    file are reported at once. docs/multi-core-model.md#computation-nodes explains the rules.
+    With `cn_define_mode`, the hint loops decide how layers are cut (as in Stream until 2024). Without
+    `cn_define_mode`, the tilings of the mapping file and the layer stacks decide (as in Stream of 2025). All errors of
+    network, cores and mapping file are reported at once. docs/multi-core-model.md#computation-nodes explains the rules.
 
     Example: {set: GenerateCNWorkloadHybrid, parameters: {cn_define_mode: 1, hint_loops: [[OY, all]]}}
     """
@@ -26,8 +26,8 @@ class GenerateCNWorkloadHybrid(TilingOptions, Change):
     stands_for = "GenerateCNWorkloadHybridStage; of 2025 LayerStacksGenerationStage to TiledWorkloadGenerationStage"
 
     def change(self, item: SystemProblem, tell: Callable[[Sequence[str]], None] | None = None) -> CnProblem:
-        """Network cut into CNs. Raises InputError with all errors; before the error is raised, the function `tell` gets
-        all notices.
+        """Network cut into CNs. Raises InputError with all errors. If `preflight` finds errors, the function `tell`
+        gets all notices before the error is raised.
         """
         graph, notices = checked_cn_graph(item, self, tell)
         return CnProblem(item, graph, notices=notices)

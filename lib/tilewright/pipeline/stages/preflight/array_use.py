@@ -1,4 +1,6 @@
-"""Preflight of spatial mappings in the mapping file for arrays that can run only their listed (exclusive) dataflows."""
+"""Preflight check of spatial mappings in the mapping file, for cores whose array can run only the dataflows that the
+core file lists.
+"""
 
 from tilewright.base.errors import Problems, some_of
 from tilewright.hardware.core import Core
@@ -11,8 +13,9 @@ from tilewright.workload.graph import WorkloadNode
 
 
 def check_exclusive_dataflows(problems: Problems, problem: SystemProblem) -> None:
-    """Record an error for each spatial mapping that no core of its layers supports. Add notices on spatial mappings
-    that some cores do not support, on hints without effect, and on layers that use only one unit of an array.
+    """Report an error for a spatial mapping of the mapping file if no core that is allowed for its layers supports it.
+    Also add notices on three things: spatial mappings that only some cores support, hints without effect, and layers
+    that use only one unit of an array.
     """
     idle: dict[str, list[str]] = {}
     for index, nodes in enumerate(layers_of_entries(problem.workload, problem.mapping)):
@@ -31,7 +34,7 @@ def check_exclusive_dataflows(problems: Problems, problem: SystemProblem) -> Non
 
 
 def _cores_of(node: WorkloadNode, entry: MappingConstraints, problem: SystemProblem) -> dict[str, Core]:
-    """Cores that are allowed to run a layer, by name of the core file."""
+    """Cores that are allowed to run a layer, each under the name of its core file."""
     file_of = {place.core_id: place.file_name for place in problem.accelerator.places}
     names = dict.fromkeys(file_of[core_id] for core_id in core_choice(node, entry, problem.accelerator).core_ids)
     return {name: problem.accelerator.distinct_cores[name] for name in names}
@@ -44,8 +47,8 @@ def _check_given(
     nodes: list[WorkloadNode],
     cores: dict[int, dict[str, Core]],
 ) -> None:
-    """Record an error for layers whose spatial mapping no core supports. If only some cores support the spatial
-    mapping, add a notice on the other cores.
+    """Report an error for layers whose spatial mapping no core supports. If only some cores support the spatial
+    mapping, add a notice that the layers can run only on these cores.
     """
     if not entry.spatial_mapping:
         return
@@ -66,8 +69,9 @@ def _check_given(
 
 
 def _note_hints(problems: Problems, index: int, entry: MappingConstraints, cores: dict[int, dict[str, Core]]) -> None:
-    """Add a notice if the hints of an entry have no effect, because all cores of its layers have exclusive
-    dataflows.
+    """Add a notice if the spatial mapping hints of mapping entry `index` have no effect. This is so if all cores that
+    can run the layers of the entry have exclusive dataflows: these cores run only the listed dataflows, so no spatial
+    mapping is searched.
     """
     its_cores = [core for of_layer in cores.values() for core in of_layer.values()]
     if entry.spatial_mapping_hint and its_cores and all(core.exclusive_dataflows for core in its_cores):

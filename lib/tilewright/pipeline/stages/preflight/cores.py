@@ -21,15 +21,15 @@ from tilewright.workload.graph import Workload, WorkloadNode
 
 @dataclass(frozen=True)
 class CoreNames:
-    """Ids of cores that a mapping file can name, and ids of cores that a mapping file cannot name."""
+    """Ids of cores that a mapping file can name, and ids of the other cores, which compute nothing."""
 
     usable: tuple[int, ...]
     idle: dict[int, str]
-    """Role of each core that cannot be named because it computes nothing, by core id."""
+    """Core id -> role of a core that a mapping file cannot name because the core computes nothing."""
 
     @classmethod
     def of(cls, accelerator: MultiCoreAccelerator) -> "CoreNames":
-        """Ids of the cores of an accelerator, divided into usable and idle ones."""
+        """Core ids of an accelerator, divided into cores that can run layers and cores that compute nothing."""
         idle = {
             core_id: "the off-chip core" if place.role == OFFCHIP else "a memory"
             for core_id, place in accelerator.place_of.items()
@@ -39,7 +39,9 @@ class CoreNames:
 
 
 def layers_of_entries(workload: Workload, mapping: Mapping) -> list[list[WorkloadNode]]:
-    """[entry of the mapping file] Nodes of the layers to which the entry applies."""
+    """Nodes of the layers to which each entry of the mapping file applies: one list for each entry, in the order of the
+    file.
+    """
     found: list[list[WorkloadNode]] = [[] for _ in mapping.entries]
     places = {id(entry): place for place, entry in enumerate(mapping.entries)}
     for node in workload.nodes:
@@ -49,8 +51,8 @@ def layers_of_entries(workload: Workload, mapping: Mapping) -> list[list[Workloa
 
 
 def check_cores(problems: Problems, problem: SystemProblem) -> None:
-    """Record an error for each core that does not exist, for each core that cannot run the layers for which the mapping
-    file names it, and for layers that no core can run.
+    """Report three kinds of errors: cores that do not exist, cores that the mapping file gives to a layer that they
+    cannot run, and layers that no core can run.
     """
     check_ids(problems, problem.mapping, CoreNames.of(problem.accelerator))
     note_unused(problems, problem.mapping, problem.workload)
@@ -65,11 +67,13 @@ def check_cores(problems: Problems, problem: SystemProblem) -> None:
 
 
 def check_ids(problems: Problems, mapping: Mapping, cores: CoreNames) -> None:
-    """Record an error for each id in the mapping file that no core has, and for each id of a core that computes
+    """Report an error for each core id in the mapping file that belongs to no core, or to a core that computes
     nothing.
     """
     allowed = ", ".join(map(str, cores.usable))
     for index, entry in enumerate(mapping.entries):
+        if entry.part_of_entry:
+            continue  # its cores are those of an entry of the file
         for position, core_id in enumerate(entry.core_allocation):
             path = (index, "core_allocation", position)
             if core_id in cores.idle:
@@ -81,8 +85,8 @@ def check_ids(problems: Problems, mapping: Mapping, cores: CoreNames) -> None:
 
 
 def check_array_names(problems: Problems, problem: SystemProblem) -> None:
-    """Record an error for each array dimension or memory operand that an entry of the mapping file names but no core of
-    the entry's layers has.
+    """Report an error for each array dimension or memory operand in the mapping file that does not exist on any core
+    that can run the layers of its mapping entry.
     """
     layers = layers_of_entries(problem.workload, problem.mapping)
     for index, (entry, nodes) in enumerate(zip(problem.mapping.entries, layers, strict=True)):
@@ -101,10 +105,12 @@ def check_array_names(problems: Problems, problem: SystemProblem) -> None:
         for dimension, _ in entry.spatial_mapping:
             if dimension not in dimensions:
                 path = (index, "spatial_mapping", dimension)
-                problems.unknown_name(path, "no core of these layers has this array dimension", dimension, dimensions)
+                problems.unknown_name(
+                    path, "no core that can run these layers has this array dimension", dimension, dimensions
+                )
         for operand, memory_operand in entry.memory_operand_links:
             if memory_operand not in held and any(node.layer and operand in node.layer.operands for node in nodes):
-                message = "no core of these layers has a memory for this memory operand"
+                message = "no core that can run these layers has a memory for this memory operand"
                 problems.unknown_name((index, "memory_operand_links", operand), message, memory_operand, held)
 
 
@@ -115,15 +121,17 @@ def _check_named(
     nodes: Sequence[WorkloadNode],
     choices: Sequence[CoreChoice],
 ) -> None:
-    """Record an error for each core that an entry names but that can run no layer of the entry. For general entries,
-    such as the default entry, a notice is added instead. If the entry fixes the cores, each of these cores must be able
-    to run all layers of the entry. `_check_choices` reports layers that no core can run.
+    """Report an error for each core that a mapping entry names but that can run none of the layers of this entry. If
+    the entry fixes the cores of its layers, each named core must even be able to run all of these layers.
+
+    A notice replaces the error for a general entry (the default entry, or one with wildcards in its name) that does not
+    fix the cores. Layers that no core can run are left out here; `_check_choices` reports them.
     """
     is_general = entry.name == DEFAULT or any(character in entry.name for character in "*?[")
     some = [(node, dict(choice.reasons)) for node, choice in zip(nodes, choices, strict=True) if choice.core_ids]
     for position, core_id in enumerate(entry.core_allocation):
         unable = [(node, reasons[core_id]) for node, reasons in some if core_id in reasons]
-        path = (index, "core_allocation", position)
+        path: KeyPath = (index, "core_allocation", *([] if entry.part_of_entry else [position]))
         whole = len(unable) == len(some)
         if not unable or not (whole or entry.core_allocation_is_fixed):
             continue
@@ -144,8 +152,8 @@ def _check_choices(
     nodes: Sequence[WorkloadNode],
     choices: Sequence[CoreChoice],
 ) -> None:
-    """Record errors for layers that no core can run, grouped by operator type and reasons. Each error has the reasons
-    of all cores.
+    """Report an error for layers that no core can run. Layers with the same operator type and the same reasons share
+    one error, which has the reasons of all cores.
     """
     stranded: dict[tuple[str, tuple[tuple[int, str], ...]], list[WorkloadNode]] = {}
     for node, choice in zip(nodes, choices, strict=True):
@@ -167,9 +175,10 @@ def _named(nodes: Sequence[WorkloadNode]) -> str:
 
 
 def dataflow_problems(problem: SystemProblem) -> list[Problem]:
-    """Errors in dataflows: loop dimensions that no layer of the network and no usual kind of layer has. Without this
-    check, such a loop would silently unroll nothing. A usual dimension is not an error, even if no layer of this
-    network has it.
+    """Errors in dataflows: loop dimensions that neither a layer of the network nor a common operator has. Without this
+    check, such a loop would silently unroll nothing.
+
+    A dimension of a common operator is not an error, even if no layer of this network has it.
     """
     files = core_paths(Path(problem.hardware_file)) if has_lines(problem.hardware_file) else {}
     found = []

@@ -1,8 +1,10 @@
-"""Preflight of tiles and stacks, and of the data exchange between the cores of layers.
+"""Preflight checks of tiles, of stacks, and of the data exchange between the cores of layers.
 
-Tiles, stacks and the ends of stacks come from a mapping file or from options. If an entry asks for more tiles than the
-dimension of a layer has indices, each tile has size one. This is useful in an entry for many layers. If the number of
-tiles is too large for every layer of the entry, this is an error.
+Tiles, stacks and the ends of stacks come from the mapping file or from options.
+
+A mapping entry can ask for more tiles than a dimension has indices. Each tile then has one index. This is useful in a
+mapping entry that applies to many layers. Such a number of tiles is an error only if it is too large for every layer to
+which the mapping entry applies.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,11 +37,14 @@ from tilewright.workload.graph import Workload, WorkloadNode
 
 
 def check_tiles(problems: Problems, workload: Workload, mapping: Mapping) -> None:
-    """Record an error for each number of tiles that is larger than the dimension in every layer of the entry, and for
-    each dimension that no layer of the entry has.
+    """Report problems of the tilings in the mapping file.
 
-    A missing dimension is an error only if the entry has the name of a layer and no other layer of the network has the
-    dimension. Otherwise the missing dimension is noted as input without effect, as in Stream.
+    A number of tiles is an error if it is larger than the dimension in every layer of the mapping entry.
+
+    A dimension that no layer of the mapping entry has is an error only if the entry names a single layer and no layer
+    of the network has the dimension. Otherwise, a notice says that the tiling has no effect (Stream ignores such a
+    tiling, too). Dimensions with unusual names are left out if no layer of the entry has them; another check reports
+    these dimensions.
     """
     layers = layers_of_entries(workload, mapping)
     for index, (entry, nodes) in enumerate(zip(mapping.entries, layers, strict=True)):
@@ -64,7 +69,7 @@ def _tell_missing_dimension(
     loop: TilingEntry,
     workload: Workload,
 ) -> None:
-    message = f"no layer that this entry is for has {loop.dimension}"
+    message = f"no layer of this entry has {loop.dimension}"
     layers = [node.layer for node in nodes if node.layer is not None]
     is_elsewhere = any(loop.dimension in size_of for size_of in _sizes_of(workload.layers_in_order))
     if any(layer.name == entry.name for layer in layers) and not is_elsewhere:
@@ -75,7 +80,9 @@ def _tell_missing_dimension(
 
 
 def check_hint_loops(problems: Problems, workload: Workload, options: TilingOptions) -> None:
-    """Record an error for each hint loop that is larger than the dimension in every layer to which the loop applies."""
+    """Report an error for each hint loop that is too large for the dimension in every layer to which the loop
+    applies.
+    """
     hints = options.hints()
     nodes = [node for node in workload.nodes if node.layer is not None]
     for path, loops, members in _loops_by_layers(hints, nodes):
@@ -90,16 +97,16 @@ def check_hint_loops(problems: Problems, workload: Workload, options: TilingOpti
 def _loops_by_layers(
     hints: HintLoopOptions, nodes: Sequence[WorkloadNode]
 ) -> Iterator[tuple[str, Sequence[HintLoop], Sequence[WorkloadNode]]]:
-    """Triples (path of the hint loops in the options, hint loops, nodes of the layers to which they apply)."""
+    """Tuples (path of the hint loops in the options, hint loops, nodes of the layers to which they apply)."""
     loops = hints.hint_loops
     if hints.cn_define_mode != BY_LAYER:
         yield "hint_loops", hints_for(nodes[0], hints) if nodes else (), nodes
     elif isinstance(loops, Table):
         for ids, found in loops.items():
-            yield f"hint_loops[{ids}]", found, [node for node in nodes if node.node_id in ids]
+            yield f"hint_loops[{ids}]", found, [node for node in nodes if node.network_id in ids]
     else:
         for place, listed in enumerate(loops):
-            members = [node for node in nodes if sum(cut <= node.node_id for cut in hints.layer_cutoffs) == place]
+            members = [node for node in nodes if sum(cut <= node.network_id for cut in hints.layer_cutoffs) == place]
             yield f"hint_loops[{place}]", listed, members  # type: ignore[misc]
 
 
@@ -121,15 +128,15 @@ def _sizes(entry: MappingConstraints, nodes: Sequence[WorkloadNode], dimension: 
 def _too_many(dimension: str, sizes: Sequence[int]) -> str:
     if len(sizes) == 1:
         return f"more tiles than {dimension} has indices"
-    return f"more tiles than {dimension} has indices in any of the {len(sizes)} layers"
+    return f"more tiles than {dimension} has indices, in all {len(sizes)} layers"
 
 
 def check_exchange(problems: Problems, problem: SystemProblem) -> None:
-    """Record an error for each pair of layers that exchange data, if no core of the first layer can send data to a core
-    of the second layer, neither over links nor through the off-chip memory.
+    """Report an error for each pair (producer, consumer) of layers between which data cannot flow: no allowed core of
+    the producer can send data to an allowed core of the consumer, over links or through the off-chip memory.
 
-    If at least one pair of cores can exchange data, there is no error, because the search for an allocation finds these
-    cores.
+    If at least one pair of their cores can exchange data, there is no error, because the search for an allocation finds
+    these cores.
     """
     table, off_chip = path_table(problem.accelerator), problem.accelerator.offchip_core_id
     entries = problem.mapping.entries
@@ -155,8 +162,8 @@ def check_exchange(problems: Problems, problem: SystemProblem) -> None:
 
 
 def layer_pairs(workload: Workload) -> list[tuple[int, int]]:
-    """Pairs (node id of the producer, node id of the consumer) of layers between which data flow. The data can flow
-    through nodes without a layer.
+    """Pairs (node id of the producer, node id of the consumer) of layers between which data flow, directly or through
+    nodes that are not layers.
     """
     pairs: dict[tuple[int, int], None] = {}
     behind: dict[int, tuple[int, ...]] = {}
@@ -194,9 +201,11 @@ def check_cutting(
     accelerator: MultiCoreAccelerator | None,
     options: TilingOptions | None,
 ) -> Tiling | None:
-    """Tiling of the network; None if tiles or stacks have errors, which are recorded.
+    """Tiling of the network. All errors in tiles and stacks are added to `problems`. None if the cutoffs, the stacks or
+    the lists of fixed cores have errors, or if the tiling cannot be computed.
 
-    `mapping`, `accelerator` or `options` is None if it has errors. The checks that need this input are then left out.
+    `mapping`, `accelerator` or `options` is None if this input has errors of its own. Checks that need the input are
+    then left out, and the result is None.
     """
     if options is None:
         return None
@@ -222,21 +231,21 @@ def check_cutting(
 
 
 def check_cutoffs(problems: Problems, workload: Workload, options: TilingOptions) -> None:
-    """Record an error for each stack cutoff after the last layer. Without this check, such a cutoff would silently cut
-    nothing.
+    """Report an error for each number in `layer_cutoffs` or `stack_cutoffs` that is larger than the id of the last
+    layer. Without this check, such a cutoff would silently have no effect.
     """
-    ids = [node.node_id for node in workload.nodes if node.layer is not None]
-    if not ids:
+    last = max((node.network_id for node in workload.nodes if node.layer is not None), default=None)
+    if last is None:
         return
     for name in ("layer_cutoffs", "stack_cutoffs"):
         for place, cutoff in enumerate(getattr(options, name)):
-            if cutoff > ids[-1]:
-                path, allowed = f"{name}[{place}]", f"0 to {ids[-1]}, the last layer of {workload.name}"
+            if cutoff > last:
+                path, allowed = f"{name}[{place}]", f"0 to {last}, the last layer of {workload.name}"
                 problems.found.append(Problem("no layer has this id", "", 0, path, str(cutoff), allowed))
 
 
 def note_interleaved_stacks(problems: Problems, workload: Workload, tiling: Tiling) -> None:
-    """Add a notice on stacks that cannot run one after another, because each of them has a layer that reads results of
+    """Add a notice on stacks that cannot run one after another. Each of these stacks has a layer that reads results of
     another of these stacks.
     """
     stack_of = {node_id: place for place, stack in enumerate(tiling.stacks) for node_id in stack}
@@ -257,7 +266,7 @@ def note_interleaved_stacks(problems: Problems, workload: Workload, tiling: Tili
 def _note_tilings_of_no_effect(problems: Problems, mapping: Mapping) -> None:
     for index, entry in enumerate(mapping.entries):
         for key in ("intra_core_tiling", "inter_core_tiling"):
-            if getattr(entry, key):
+            if getattr(entry, key) and entry.name not in mapping.cut_entries:
                 problems.unused((index, key), "has no effect, because cn_define_mode is given")
 
 
@@ -268,8 +277,8 @@ def _tiling(
     accelerator: MultiCoreAccelerator,
     options: TilingOptions,
 ) -> Tiling | None:
-    """Tiling of the network; None if it cannot be made. All errors are recorded. If only the stacks are wrong, the
-    tiling has default stacks.
+    """Tiling of the network; None if it cannot be computed. All errors are added to `problems`. If the computation
+    fails and the options define stacks, the tiling is computed again without the options for stacks.
     """
     parts = (workload, mapping, accelerator)
     try:
@@ -285,8 +294,8 @@ def _tiling(
 
 
 def _record(problems: Problems, mapping: Mapping, error: InputError) -> None:
-    """Record all problems of an InputError. If a problem is about an entry of the mapping file, the path of the entry
-    is added to the problem.
+    """Add all problems of an InputError to `problems`. If the path of a problem is the name of a mapping entry, the
+    path is replaced by the path of `core_allocation` in this entry.
     """
     index_of = {entry.name: index for index, entry in enumerate(mapping.entries)}
     for one in error.problems:
@@ -300,11 +309,11 @@ def _record(problems: Problems, mapping: Mapping, error: InputError) -> None:
 def _check_fixed_lists(
     problems: Problems, workload: Workload, mapping: Mapping, options: TilingOptions, tiling: Tiling
 ) -> None:
-    """Record an error for each list of fixed cores with a wrong length. A list must have one core for each group of a
-    layer, or one core for all groups.
+    """Report an error for each layer whose list of fixed cores has a wrong length. A list must have one core for each
+    group of the layer (CNs that must run on the same core), or one core for all groups.
 
-    With `mode: lbl`, a layer has only one group, even if the mapping file splits the layer. In this case, a list with
-    several cores is not an error: it lists the allowed cores.
+    With `mode: lbl`, a notice replaces the error for a layer with a single group: the layer runs on one of the listed
+    cores.
     """
     for node in workload.nodes:
         if node.layer is None:
@@ -316,7 +325,7 @@ def _check_fixed_lists(
             continue
         path = (mapping.entries.index(entry), "core_allocation")
         if options.mode == LAYER_BY_LAYER and groups == 1:
-            problems.notice(path, "for layers with a single group, the listed cores are only the allowed cores")
+            problems.notice(path, "layers with a single group run on one of the listed cores, not on all of them")
         else:
             listed = str(list(entry.core_allocation))
             problems.at(path, message, listed, "one core for each group, or one for all")

@@ -1,4 +1,6 @@
-"""Preflight of two requirements of every schedule: an off-chip core, and operands to prefetch that exist."""
+"""Preflight checks of two requirements of every schedule: there is an off-chip core, and each operand to prefetch
+exists.
+"""
 
 from collections.abc import Sequence
 
@@ -9,8 +11,8 @@ from tilewright.workload.layer import OUTPUT
 
 
 def offchip_problems(problem: SystemProblem) -> list[Problem]:
-    """Problem that reports an accelerator without an off-chip core; [] if there is one. Weights, inputs and results of
-    the network must be kept in the off-chip memory.
+    """List with one problem if the accelerator has no off-chip core; [] if it has an off-chip core. The off-chip memory
+    is needed because it keeps weights, inputs and results of the network.
     """
     if problem.accelerator.offchip_core_id is not None:
         return []

@@ -1,4 +1,4 @@
-"""Preflight of a network on several cores and of the mapping file: all errors are reported before the computation.
+"""Preflight of a network on several cores and of its mapping file: all errors are reported before the computation.
 
 The module also checks whether each memory of a core can hold at least one element of each operand that it stores.
 """
@@ -22,6 +22,7 @@ from tilewright.mapping.source import parse_mapping
 from tilewright.mapping.yaml_reader import readable_mapping
 from tilewright.multicore.nodes.generation import build_cn_graph
 from tilewright.multicore.nodes.graph import CnGraph
+from tilewright.multicore.nodes.reduction_cuts import cut_reductions
 from tilewright.multicore.nodes.tiling import Tiling
 from tilewright.multicore.nodes.tiling_options import TilingOptions
 from tilewright.pipeline.stages.descriptions import Descriptions
@@ -43,9 +44,11 @@ BuildGraph = Callable[[Workload, Tiling], CnGraph]
 
 
 def check_memories(problems: Problems, problem: SystemProblem) -> None:
-    """Report memories that cannot hold one element of an operand: as an error if no other core can run the layers,
-    otherwise as a notice. Each memory is reported one time, with the affected layers and the line of the core file.
-    Also add notices on in-memory arrays that are built for numbers with fewer bits than the layers have.
+    """Report each memory that cannot hold one element of an operand, with the affected layers and the line of the core
+    file. The report is an error for layers for which every allowed core has such a memory, and a notice for all other
+    layers.
+
+    Add notices on in-memory arrays that are built for numbers with fewer bits than the inputs of a layer have.
     """
     files = core_paths(Path(problem.hardware_file)) if has_lines(problem.hardware_file) else {}
     stranded, others = _layers_of_cores(problem)
@@ -57,9 +60,9 @@ def check_memories(problems: Problems, problem: SystemProblem) -> None:
 
 
 def _layers_of_cores(problem: SystemProblem) -> tuple[dict[str, list[Layer]], dict[str, list[Layer]]]:
-    """(stranded layers, other layers), each a table from core files to the layers that the core is allowed to run.
-
-    A layer is stranded if every allowed core has a memory that is too small for one element of an operand.
+    """(stranded layers, other layers). Each of the two is a table: core file -> layers that the core is allowed to run.
+    A layer is stranded if, on every core that is allowed to run it, a memory is too small for one element of an
+    operand.
     """
     file_of = {place.core_id: place.file_name for place in problem.accelerator.places if place.role != OFFCHIP}
     stranded: dict[str, list[Layer]] = {}
@@ -82,11 +85,11 @@ class Preflight:
     """Errors and notices that the preflight found, and the tiling of the network."""
 
     problems: tuple[Problem, ...]
-    """Errors. Errors with a line of the mapping file come first, in the order of lines."""
+    """Errors found. Errors with a line of the mapping file come first, in the order of lines."""
     notices: tuple[str, ...]
     """Notices on unusual input."""
     tiling: Tiling | None
-    """Tiling of the network; None if it cannot be cut."""
+    """Tiling of the network; None if the options or the stacks have errors, or if the tiling cannot be computed."""
 
 
 def preflight(
@@ -95,13 +98,17 @@ def preflight(
     operands_to_prefetch: Sequence[str] = (),
     mapping_is_whole: bool = True,
 ) -> Preflight:
-    """All errors that can be found before the computation, in network, cores, mapping file and tiling.
+    """Errors that can be found before the computation, in network, cores, mapping file and tiling, with notices and the
+    tiling.
 
-    These are: unknown cores; cores that cannot run the layers for which they are named; layers that no core can run;
-    numbers of tiles that are larger than the dimension in every layer; unknown loop dimensions; stacks of unknown
-    layers; lists of fixed cores that do not match the groups of a layer; memories that are too small for one element;
-    cores between which data cannot move; a missing off-chip core; loop dimensions in dataflows that no layer has;
-    spatial mappings that no core supports; and operands to prefetch that no layer has.
+    * Cores: unknown cores; cores that the mapping file gives to layers that they cannot run; layers that no core can
+      run; a missing off-chip core; memories that are too small for one element; loop dimensions in dataflows that no
+      layer has; pairs of layers that exchange data, but whose cores have no path between them.
+    * Mapping file: unknown loop dimensions, array dimensions and memory operands; spatial mappings that no core
+      supports; `memory_reach`, which is only for one core; lists of fixed cores that do not match the groups of a
+      layer.
+    * Tiling: numbers of tiles that are larger than the dimension in every layer; stacks of unknown layers.
+    * Network: no layer that computes anything; operands to prefetch that no layer has.
 
     `options` is None if the options have errors; the checks that need options are then left out. If a part of the
     mapping could not be read (`mapping_is_whole` is False), data exchange between cores is not checked.
@@ -127,7 +134,7 @@ def preflight(
 
 
 def _check_reach(problems: Problems, problem: SystemProblem) -> None:
-    """Record an error for each `memory_reach` in the mapping file, because on several cores the schedule decides which
+    """Report an error for each `memory_reach` in the mapping file, because on several cores the schedule decides which
     memories keep data.
     """
     for index, entry in enumerate(problem.mapping.entries):
@@ -159,8 +166,10 @@ def check_cn_graph(
     tell: Callable[[Sequence[str]], None] | None = None,
     build: BuildGraph = build_cn_graph,
 ) -> tuple[CnGraph | None, tuple[str, ...]]:
-    """(CN graph, notices). `options` is None if the options have errors. In this case, InputError is still raised for
-    other errors; if there are none, the graph is None.
+    """(CN graph, notices). Raises InputError with all errors.
+
+    `options` is None if the options themselves have errors. The rest of the input is still checked, but the graph is
+    None.
     """
     found = preflight(problem, options)
     if found.problems and tell is not None:
@@ -175,10 +184,11 @@ def check_cn_graph(
 def read_checked(
     descriptions: Descriptions, options: TilingOptions | None, operands_to_prefetch: Sequence[str] = ()
 ) -> SystemProblem:
-    """Network with cores and mapping, read from descriptions.
+    """Network with cores and mapping, read from descriptions. If a description has errors, the preflight still checks
+    the parts without errors.
 
-    If a description has errors, the preflight checks the parts without errors. Then InputError is raised with the
-    errors of all descriptions and those of the preflight. `options` is None if the options have errors.
+    Raises InputError with the errors of all descriptions and those of the preflight. `options` is None if the options
+    have errors.
     """
     read = read_parts(descriptions)
     try:
@@ -193,14 +203,16 @@ def _problems_of_the_rest(
     read: Descriptions, options: TilingOptions | None, prefetch: Sequence[str], told: Sequence[Problem]
 ) -> list[Problem]:
     """Errors that the preflight finds in the parts of the input that could be read. `told` has the known errors of the
-    other parts; errors that only follow from these are left out.
+    other parts. New errors that are only consequences of known errors are left out.
     """
     mapping, is_whole = _mapping(read)
     system = read.accelerator if isinstance(read.accelerator, MultiCoreAccelerator) else None
     file = file_of(read.mapping)
     if mapping is not None and system is not None and read.network is not None:
-        problem = SystemProblem(read.network, system, mapping, file, hardware_file=file_of(read.hardware))
-        found = list(preflight(problem, options, prefetch, is_whole).problems)
+        cuts = Problems(document_behind(mapping, file))
+        network, mapping = cut_reductions(read.network, mapping, system, cuts)
+        problem = SystemProblem(network, system, mapping, file, hardware_file=file_of(read.hardware))
+        found = [*cuts.found, *preflight(problem, options, prefetch, is_whole).problems]
     else:
         problems = Problems(YamlDocument("", None) if mapping is None else document_behind(mapping, file))
         names = CoreNames.of(system) if system is not None else _core_names(read)
@@ -222,8 +234,8 @@ def _problems_of_the_rest(
 
 
 def _mapping(read: Descriptions) -> tuple[Mapping | None, bool]:
-    """(mapping, whether the complete mapping could be read). If the mapping file has errors, the mapping has only the
-    entries that can be read; None if no entry can be read.
+    """(mapping, true if the complete mapping could be read). If the mapping file has errors, the mapping has only the
+    entries without errors; it is None if there are no such entries.
     """
     if read.mapping is None:
         return None, False
@@ -258,7 +270,9 @@ def _document(source: object) -> YamlDocument | None:
 
 
 def _follows(found: Problem, told: Sequence[Problem]) -> bool:
-    """True if an error has the path of an error in `told`, or a path that contains the path of an error in `told`."""
+    """True if `told` has a problem in the same file as `found` whose path is equal to the path of `found` or below this
+    path. False if `found` has no path.
+    """
     return bool(found.path) and any(
         one.file == found.file and (one.path == found.path or one.path.startswith((f"{found.path}.", f"{found.path}[")))
         for one in told

@@ -137,7 +137,7 @@ def test_random_pipelines_give_the_result_of_the_default_one_or_say_why_not() ->
         ([{"set": CUT, "parameters": {"hint_lops": []}}], ["[0].parameters.hint_lops", "did you mean 'hint_loops'?"]),
         ([{"set": CUT, "parameters": {"hint_loops": [["OY", "all"]]}}], ["parameters.hint_loops: needs a cn_define_m"]),
         ([{"set": CUT, "parameters": {"cn_define_mode": 5, "mode": "fusd"}}],
-         ["parameters.cn_define_mode: not a way", "parameters.mode: not a mode", "did you mean 'fused'?"]),
+         ["parameters.cn_define_mode: no mode", "parameters.mode: not a mode", "did you mean 'fused'?"]),
         ([{"set": COST, "parameters": {"lpf_limit": 0}}], ["parameters.lpf_limit: not a count"]),
         ([{"set": COST, "parameters": {"allocation": "free"}}], ["parameters.allocation: only with temporal_mapping"]),
         ([{"set": ALLOCATE, "parameters": {"nb_ga_individuals": 1, "schedule_model": "x", "ga_time_budget_s": -1}}],
@@ -280,7 +280,7 @@ def test_a_known_allocation_is_assembled_and_simulated_once(
         ({"set": "StreamONNXModelParser", "parameters": {"network_name": "x"}}, "runs share parsed files"),
         ({"insert": "LayerSplitting", "after": "AcceleratorParser"}, "split_layers: true"),
         ({"insert": Looks, "before": CUT}, "Looks uses results, which exist only after IntraCoreMapping: put it after"),
-        ({"insert": OtherCosts, "after": COST}, "OtherCosts hands on costs that are not checked"),
+        ({"insert": OtherCosts, "after": COST}, "OtherCosts hands on costs that IntraCoreMapping has not made"),
     ],
 )
 def test_what_cannot_be_sliced_is_told(edit: dict[str, Any], part: str) -> None:

@@ -35,6 +35,8 @@ from tests.unit.cli.multi_core import GA as GA_FLAGS
 from tests.unit.cost.engine_cases import constraints, convolution, small_core
 from tests.unit.pipeline.stages.multi.multi_cases import GA, LAYERS, built, descriptions, names, run
 
+pytestmark = pytest.mark.usefixtures("unpainted")
+
 CATALOGUE = CATALOGUES[MULTI]
 
 PARSERS = ("StreamONNXModelParser", "UserDefinedModelParser", "SystemMappingParser", "AcceleratorParser")

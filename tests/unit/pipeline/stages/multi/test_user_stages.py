@@ -238,7 +238,7 @@ def test_results_say_what_the_pipeline_says(network: Path, tmp_path: Path) -> No
     [
         ("yield 1 / 0", "mine/own.py:8 mine.own.Own: ZeroDivisionError: division by zero"),
         ("return ()", "none of 0 proposed allocations has a schedule"),
-        ("yield (0,)", "an allocation has 1 cores, but 3 parts can run"),
+        ("yield (0,)", "an allocation has 1 cores, but it needs one for each of 3 parts"),
         ("yield (0, 1, 7)", "an allocation has cores that are not allowed: part 2: core 7 is not one of [0, 1]"),
         ("yield 'abc'", "mine.own.Own: ValueError"),
         ("return problem.nothing", "'MultiCoreProblem' object has no attribute 'nothing'"),

@@ -91,7 +91,7 @@ BAD: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     "too many parts": ([{"name": "b", "inter_core_tiling": ["K, 5"]}], ["b.inter_core_tiling[0]", "1 to 4"]),
     "more tiles than any layer": (
         [{"name": "Conv", "intra_core_tiling": ["OY, 7"]}],
-        ["more tiles than OY has indices in any of the 2 layers"],
+        ["more tiles than OY has indices, in all 2 layers"],
     ),
     "unknown dimension": ([{"name": "a", "intra_core_tiling": ["QQ, 2"]}], ["intra_core_tiling[0]", "got QQ"]),
     "too few fixed cores": (
@@ -104,7 +104,7 @@ BAD: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     ),
     "array dimension": (
         [{"name": "a", "spatial_mapping": {"D7": ["K, 4"]}}],
-        ["a.spatial_mapping.D7: no core of these layers has this array dimension", "D1, D2"],
+        ["a.spatial_mapping.D7: no core that can run these layers has this array dimension", "D1, D2"],
     ),
 }  # fmt: skip
 
