@@ -1,7 +1,7 @@
 """Python functions without a command of their own: map one layer, run several cores in one call, and export results.
 
-An argument for hardware, workload or mapping is a description (a file, dict or list), a parsed object, or the path of
-an artifact.
+An argument for hardware, workload or mapping can be a description (a file, dict or list), a parsed object, or the path
+of an artifact.
 """
 
 from collections.abc import Mapping as Table
@@ -56,7 +56,7 @@ def export_mapping(records: "Sequence[LayerRecord]", hardware: AcceleratorSource
 
 
 def export_loop_nests(records: "Sequence[LayerRecord]") -> str:
-    """Loop nests of the mappings of the records, as indented text for reading."""
+    """Indented text for people, with the loop nest of the mapping in each record."""
     from tilewright.results.loop_nest import network_loop_nests
 
     return network_loop_nests(records)
@@ -76,14 +76,16 @@ def run_multi_core(
     strict: bool = False,
     **settings: Any,
 ) -> "MultiCoreResult":
-    """Schedule of a network on several cores. The network is cut into computation nodes (CNs), the costs of each CN on
-    each core are computed, and the CNs are allocated to cores and scheduled.
+    """Schedule of a network on several cores.
 
-    `pipeline` is a list of stages, or a list of edits of the default pipeline of the multi-core flow. A stage can also
-    be a class or an object. Parameters in `pipeline` take precedence over `settings`. `options` are the options of the
-    search on each core; `objective` and `seed` also apply to the search for an allocation. Without `options`, the model
-    is `corrected`. `split_layers=True` splits layers with large weights. Raises InputError with all errors of the
-    input, and MappingError if no allocation has a schedule.
+    The function cuts the network into computation nodes (CNs), and computes the costs of each CN on each core. It then
+    allocates the CNs to cores and schedules them. `pipeline` is a list of stages, or a list of edits of the default
+    pipeline of the multi-core flow. A stage can also be a class or an object. Parameters in `pipeline` take precedence
+    over `settings`.
+
+    `options` are the options of the search on each core; `objective` and `seed` also apply to the search for an
+    allocation. Without `options`, the model is `corrected`. `split_layers=True` splits layers with large weights.
+    Raises InputError with all errors of the input, and MappingError if no allocation has a schedule.
     """
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
@@ -124,8 +126,8 @@ def cost_table(costed: "CostedCnProblem") -> "pandas.DataFrame":
 def _options(
     options: "CoreSearchOptions | None", settings: Table[str, Any]
 ) -> "tuple[CoreSearchOptions, dict[str, Any]]":
-    """(options of a run, remaining settings). A setting whose name is an option's name replaces the value of this
-    option.
+    """Pair (options of a run, remaining settings). If a setting has the name of an option, its value replaces the value
+    of this option.
     """
     from tilewright.search.options import CnSearchOptions
 
@@ -141,5 +143,5 @@ def _parameters(stages: "Sequence[Stage]") -> list[str]:
 
 
 def _unknown(settings: Table[str, Any], known: Sequence[str]) -> list[Problem]:
-    """Problems, one for each setting that has no name in `known`."""
+    """Problems, one for each setting whose name is not in `known`."""
     return unknown_names(settings, known, "no such setting", "none, because the pipeline is already built")

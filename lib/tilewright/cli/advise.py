@@ -15,7 +15,7 @@ from tilewright.base.errors import InputError, Problem, Problems, nearest_name
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.steps import ALLOCATION, CN_GRAPH, COSTS, SCHEDULE, SUMMARY, cost_table
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, core_in
-from tilewright.cli.explained_run import Given, explained_run, paths_of_inputs
+from tilewright.cli.explained_run import Given, explained_run, not_searchable, paths_of_inputs
 from tilewright.cli.options import (
     FILE,
     echo_json,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 STEM = "advice"
 """Name of the written files without their suffix."""
-FACTORS = "a whole number or a fraction above 1, up to 1024: 2, 1.5, 4/3"
+FACTORS = "a number above 1 and at most 1024, such as 2, 1.5 or 4/3"
 LARGEST_FACTOR = 1024
 _FACTOR = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}|/0*[1-9][0-9]{0,8})?")
 
@@ -62,7 +62,9 @@ def _advised(
     together: str,
     show_progress: bool = False,
 ) -> "Advices":
-    """Effects of each change. Files are written only if `write` or `output` names them."""
+    """Advice on all changes of a run that were tried. The changed input file is written only if `write` is given; the
+    table and the JSON file are written only if `output` is given.
+    """
     from tilewright.designs.trials import advices_of, named_advices, with_pairs
     from tilewright.search.progress import search_progress
 
@@ -146,27 +148,27 @@ def advise(
         bool, Help("Also change spatial mappings of the mapping file, with a new search for each change.")
     ] = True,
     pairs: Annotated[
-        bool, Help("Also try all pairs of sizes, widths and array sides, with the same mappings.")
+        bool, Help("Also try every two changes together (sizes, widths, array sides), with the same mappings.")
     ] = False,
     together: Annotated[
-        str, Help("Try only the changes of these keys, together: KEY or KEY,KEY.", metavar="KEYS")
+        str, Help("Try only the changes with these keys, all at the same time: KEY or KEY,KEY.", metavar="KEYS")
     ] = "",
     paper: Annotated[PaperWidth | None, Paper(("output",))] = None,
 ) -> "Advices":
     """Effects of changes of a run, the best change first, and the hardware that can be removed without loss.
 
-    Each change sets one number of the hardware file. The effect of the change is computed for the mappings of the run
-    and, with `search`, for newly searched mappings. With `mapping_changes`, spatial mappings of the mapping file are
-    changed too, one at a time; for each of these changes, mappings are searched again. With `pairs`, the result also
-    has the pair of sizes, widths and array sides that saves most, among the pairs that save more than their changes
-    alone. `together` has keys of changes, separated by commas: only these changes are tried, all at once.
+    Each change sets one number of the hardware file. Its effect is computed for the mappings of the run and, with
+    `search`, for newly searched mappings. With `mapping_changes`, spatial mappings of the mapping file are changed too,
+    one at a time; for each of these changes, mappings are searched again. With `pairs`, two changes of memory sizes,
+    port widths and array sides are also made together. The result then has the pair that saves most, among the pairs
+    that save more than their changes alone. `together` has keys of changes, separated by commas: only these changes are
+    tried, all together.
 
-    `run` is the folder of the run. `hardware`, `workload` and `mapping` are its inputs; if an input is not given,
-    the function looks for it in the same places as the command. `write` is the number of a change in the list, and
-    the file to write with this change (on several cores the file of the accelerator or of the core). `output` is a
-    folder for a table and a JSON file; with `paper` (`column` or `page`) also for the table as LaTeX and Markdown.
-    Energies are in pJ. Raises ArtifactError for a folder without a run, and InputError for inputs that are not
-    those of the run.
+    `run` is the folder of the run. `hardware`, `workload` and `mapping` are its inputs; if an input is not given, the
+    function looks for it in the same places as the command. `write` is the number of a change in the list, and the file
+    to write with this change (on several cores the file of the accelerator or of the core). `output` is a folder for a
+    table and a JSON file; with `paper` (`column` or `page`) also for the table as LaTeX and Markdown. Energies are in
+    pJ. Raises ArtifactError for a folder without a run, and InputError for inputs that are not those of the run.
     """
     given = (run, factor, search, hardware, workload, mapping, write)
     return _advised(*given, jobs, output, network_options, mapping_changes, pairs, together)
@@ -181,7 +183,10 @@ def run_and_changes(run: Path, factor: float | str) -> "tuple[TrialEngine, tuple
 def _explained_with(
     run: Path, given: dict[str, Path | None], network_options: NetworkOptions, by: Fraction, mapping_changes: bool
 ) -> "tuple[TrialEngine, tuple[FileChange, ...], int]":
-    """Triple (run with its inputs, changes of its hardware by a factor, number of changes of other files)."""
+    """Triple (run with its inputs, changes of its hardware, number of changes of its mapping file). Each change of the
+    hardware multiplies or divides one number by `by`. The third value is 0 if `mapping_changes` is false, and for a run
+    on several cores.
+    """
     if is_multi_run(existing_run(run)):
         return *explained_system_run(run, given, network_options, by), 0
     explained, changes = _explained_run(run, given, network_options, by, mapping_changes)
@@ -189,8 +194,10 @@ def _explained_with(
 
 
 def _named(changes: "Sequence[FileChange]", together: str) -> "tuple[FileChange, ...]":
-    """Changes selected by the keys in a text; () if the text is empty. Only changes that increase a number, such as a
-    size or width, can be selected. Raises InputError for unknown keys and for keys that are given twice.
+    """Changes selected by the keys in a text; () if the text is empty.
+
+    Only changes that increase a number, such as a size or width, can be selected. Raises InputError for unknown keys
+    and for keys that are given twice.
     """
     if not together:
         return ()
@@ -209,8 +216,8 @@ def _named(changes: "Sequence[FileChange]", together: str) -> "tuple[FileChange,
 def _explained_run(
     run: Path, given: dict[str, Path | None], network_options: NetworkOptions, by: Fraction, mapping_changes: bool
 ) -> "tuple[ExplainedRun, tuple[FileChange, ...]]":
-    """Pair (run on one core with its inputs, changes that multiply or divide a number of its hardware file by a
-    factor).
+    """Pair (run on one core with its inputs, changes of its hardware). Each change multiplies or divides one number of
+    the hardware file by `by`. With `mapping_changes`, the run also contains the changes of its mapping file.
     """
     from tilewright.designs.changes import possible_changes
     from tilewright.hardware.whole_text import hardware_document
@@ -231,8 +238,8 @@ def _mapping_changes(explained: "ExplainedRun", paths: dict[str, Path]) -> "tupl
 
 
 def write_changed(found: "Advices", number: int, path: Path) -> None:
-    """Write the changed copy of the input file that a change modifies. Raises InputError if the path of the input file
-    is not known.
+    """Write a copy of an input file to `path`, with change `number` (1-based) of the list of advice. Raises InputError
+    if the change concerns several files, or if the path of its input file is not known.
     """
     from tilewright.hardware.text_edits import changed_text
     from tilewright.hardware.whole_text import hardware_text
@@ -240,7 +247,7 @@ def write_changed(found: "Advices", number: int, path: Path) -> None:
     change = found.found[number - 1].change
     if not change.file and change.parts:
         files = ", ".join(dict.fromkeys(part.file for part in change.parts))
-        message = f"changes several files: {files}; write the changes of each file by a command of their own"
+        message = f"changes several files: {files}; write the changes of each file with a separate command"
         raise InputError([Problem(message, path="write", value=str(number))])
     if not change.file:
         message = "changes a mapping whose file was not found: name the file with --mapping"
@@ -258,7 +265,9 @@ def _write(found: "Advices", folder: Path) -> None:
 
 
 def _factor(text: str) -> Fraction:
-    """Factor by which a number is changed. Raises InputError for a wrong factor."""
+    """Factor by which numbers of the hardware are multiplied or divided, from a text. Raises InputError if the text is
+    not a number above 1 and at most LARGEST_FACTOR.
+    """
     if _FACTOR.fullmatch(text):
         factor = Fraction(text)
         if 1 < factor <= LARGEST_FACTOR:
@@ -272,8 +281,11 @@ Document = Mapping[str, Any]
 def explained_system_run(
     folder: Path, given: Given, network_options: NetworkOptions, by: Fraction
 ) -> "tuple[ExplainedSystemRun, tuple[FileChange, ...]]":
-    """Pair (run on several cores with its inputs, changes of a number of its accelerator or core files by a factor).
-    Raises InputError if the files are not those of the run.
+    """Pair (run on several cores with its inputs, changes of its hardware). Each change multiplies or divides one
+    number of the accelerator file or of a core file by `by`.
+
+    Raises InputError if the files are not those of the run, or if a pipeline or a schedule model of the user made the
+    run.
     """
     from tilewright.designs.changes import system_changes
     from tilewright.designs.held_mappings import Outcome
@@ -291,7 +303,7 @@ def explained_system_run(
     paths = paths_of_inputs(run, given, network_options, is_system=True)
     settings = ScheduleSettings.of(artifact.provenance["options"])
     if settings.schedule_model != CAUSAL or "pipeline" in artifact.provenance["options"]:
-        message = "was made by a pipeline or a schedule model of the user, which cannot search mappings for a change"
+        message = not_searchable("a pipeline or a schedule model")
         raise InputError([Problem(message, str(folder))])
     problems = Problems()
     document = hardware_document(paths[HARDWARE])
@@ -324,8 +336,7 @@ def _search_options(folder: Path, core_files: tuple[str, ...]) -> "CnSearchOptio
 
     stated = [read_artifact(cost_table(folder / COSTS, name)).provenance["options"] for name in core_files]
     if any(one != stated[0] for one in stated) or "pipeline" in stated[0]:
-        message = "has cost tables that were made by a pipeline of the user, which cannot search mappings for a change"
-        raise InputError([Problem(message, str(folder))])
+        raise InputError([Problem(not_searchable("a pipeline"), str(folder / COSTS))])
     return made_of(CnSearchOptions, stated[0])
 
 

@@ -8,7 +8,7 @@ from tilewright.base.artifacts.digests import digest_of_bytes
 from tilewright.base.artifacts.envelope import provenance, write_document
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.base.artifacts.seals import FILES_BESIDE
-from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.errors import InputError, Problem, Problems, count_of
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.proof import ALLOWED_ALLOCATIONS
@@ -78,7 +78,7 @@ def _show(found: "MultiCoreResult", output: Path | None, verbose: bool, as_json:
     _echo(found.document, output, verbose, as_json)
     if result.stopped_by == INTERRUPTED:
         kept = f"; the best is in {output / ALLOCATION}" if output else ""
-        raise InterruptedRunError(f"{result.evaluations:,} allocations were evaluated{kept}")
+        raise InterruptedRunError(f"evaluated: {count_of(result.evaluations, 'allocation')}{kept}")
 
 
 def _echo(document: dict[str, Any], output: Path | None, verbose: bool, as_json: bool) -> None:
@@ -95,9 +95,10 @@ def _echo(document: dict[str, Any], output: Path | None, verbose: bool, as_json:
     if "proof" in search:
         echo_text(_proof_text(search["proof"]), nl=True)
     if search["infeasible"]:
-        echo(f"{search['infeasible']:,} allocations have no schedule: {search['infeasible_reasons'][0]['reason']}")
+        count = count_of(search["infeasible"], "allocation")
+        echo(f"{count} without a schedule; first reason: {search['infeasible_reasons'][0]['reason']}")
     for row in document["single_core"]:
-        rest = f", {row['parts_elsewhere']} of {row['parts']} parts elsewhere" if row["parts_elsewhere"] else ""
+        rest = f", {row['parts_elsewhere']} of {row['parts']} parts on other cores" if row["parts_elsewhere"] else ""
         echo(
             f"all on core {row['core']} ({row['core_name']}{rest}):"
             f" {row[LATENCY_CYCLES]:,} cycles, {energy_text(row[ENERGY_PJ])}"
@@ -142,9 +143,9 @@ def allocate(
 
     `costs` is the result of the function `cost` for all cores, or the folder of the cost tables. If it is a folder,
     `cns`, `hardware`, `workload` and `mapping` are needed too. The files of the command are written to the folder
-    `output`. Stages that write files write to the folder `exports`; the default is a subfolder of `output`. Raises
-    InputError for wrong settings, and with `strict` for input without effect. Raises MappingError if no allocation has
-    a schedule.
+    `output`. Stages that write files write to the folder `exports`; the default is a subfolder of `output`. With
+    `strict`, input without effect is an error. Raises InputError for wrong settings, and MappingError if no allocation
+    has a schedule.
     """
     from tilewright.pipeline.stages.base import Control
 
@@ -167,7 +168,7 @@ def _allocated(
     pipeline: PipelineSource,
     control: "Control",
 ) -> "MultiCoreResult":
-    """Result of the search. If the folder `output` is given, the result is also written there. Raises InputError for
+    """Result of the search. If the folder `output` is given, the result is also written to it. Raises InputError for
     wrong input, and if stages write files but no folder for these files is known.
     """
     from tilewright.pipeline.stages.multi.inputs import read_inputs
@@ -182,7 +183,7 @@ def _allocated(
     assert stages is not None
     assert inputs is not None
     assert chosen is not None
-    unused = unused_options(stages, search, settings)
+    unused = [*unused_options(stages, search, settings), *chosen.unused_properties(inputs.descriptions.accelerator)]
     notices = [*inputs.descriptions.notices, *unused]
     refuse_unused(notices, strict)
     control.on_notices(notices)
@@ -210,7 +211,7 @@ def _write(folder: Path, found: "MultiCoreResult", made_by: JsonObject) -> None:
 
 
 def texts_of(found: "MultiCoreResult") -> dict[str, str]:
-    """Texts of the files beside the allocation, by file name."""
+    """Contents of the files that are written next to the allocation, by file name."""
     return {
         GENERATIONS: _csv_of_generations(found.allocation),
         PARETO: _csv_of_front(found.document),
@@ -221,7 +222,9 @@ def texts_of(found: "MultiCoreResult") -> dict[str, str]:
 def stages_of_search(
     pipeline: PipelineSource, search: AllocationOptions, settings: ScheduleSettings, exports: Path | None
 ) -> "Slice":
-    """Stages that search the allocation. Raises InputError if a stage writes files and `exports` is None."""
+    """Stages that search the allocation. Raises InputError if a stage writes files, but `exports` names no folder for
+    them.
+    """
     from tilewright.pipeline.stages.multi.allocation import InterCoreMapping
     from tilewright.search.options import CnSearchOptions
 
@@ -239,7 +242,9 @@ def _csv_of_generations(result: "AllocationResult") -> str:
 
 
 def _csv_of_front(document: dict[str, Any]) -> str:
-    """CSV text with one row for each point. The column `cores` has the core ids of all parts, in order."""
+    """CSV text with one row for each point of the Pareto front of allocations. The column `cores` lists one core id for
+    each part of a layer, over all layers, in the order of the list `allocation` of the document.
+    """
     return csv_text([{**row, "cores": " ".join(map(str, row["cores"]))} for row in document["front"]])
 
 

@@ -18,10 +18,11 @@ from tilewright.base.steps import ATTENTION, ATTENTION_TABLE
 from tilewright.base.unused import refuse_unused, unused_in, with_unused
 from tilewright.cli.csv_text import csv_text, plain
 from tilewright.cli.main import InterruptedRunError
+from tilewright.cli.number_lists import contexts_of
 from tilewright.cli.options import echo_json, echo_paths
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.tokens import context_list, described_model
+from tilewright.cli.tokens import described_model
 from tilewright.cli.verb import HARDWARE_FILE, MAPPING_FILE, Help, Tell, silent, verb
 from tilewright.tiles.attention.points import AttentionPoints, read_sizes
 from tilewright.tiles.attention.space import ORDERS, Sizes
@@ -56,7 +57,7 @@ def _searched(
     """Pair (best way to run each attention, paths of the written files)."""
     sizes = Sizes(tuple(tile_units), tuple(tile_heads), tuple(tile_queries), tuple(tile_keys), tuple(order))
     _check_sizes(sizes)
-    numbers = context_list(contexts) if isinstance(contexts, str) else contexts
+    numbers = contexts_of(contexts) if isinstance(contexts, str) or contexts else []
     asked = _Asked(sizes, AttentionPoints(tuple(numbers), *read_sizes(memory_sizes)), time_budget_s, strict)
     chosen, notices = search(), list[str]()
     found = _found((workload, hardware, mapping), asked, search, notices, show_progress)
@@ -129,9 +130,7 @@ def attention(
     time_budget_s: Annotated[
         float,
         Limits(least=0),
-        Help(
-            "Time limit in seconds for the layers of one attention. Then the best result so far and its gap are given."
-        ),
+        Help("Time limit in seconds for one attention. At the limit, the best result so far is used, with its gap."),
     ] = TIME_BUDGET_S,
     search: Named[LayerOptions],
     output: Annotated[FilePath | None, Help(f"Folder for {ATTENTION} and {ATTENTION_TABLE}.")] = None,
@@ -139,9 +138,9 @@ def attention(
 ) -> "tuple[AttentionOptimum, ...]":
     """Best way to run each attention of a language model on one core, fused or not, with a proof or a bound.
 
-    The arguments are the options of the command. Raises InputError for wrong input files, for a workload that is not a
-    language model or has no attention, for a core that cannot run all layers of an attention, and with `strict` for
-    input without effect. Raises MappingError if a layer has no mapping that fits.
+    The arguments are the options of the command. With `strict`, input without effect is an error. Raises InputError for
+    wrong input files, for a workload that is not a language model or has no attention, and for a core that cannot run
+    all layers of an attention. Raises MappingError if a layer has no mapping that fits.
     """
     given = (workload, hardware, mapping, contexts, memory_sizes, tile_queries, tile_keys, tile_heads, tile_units)
     return _searched(*given, order, time_budget_s, search, output, strict)[0].optima
@@ -165,7 +164,7 @@ class _Found:
 
 
 def _check_sizes(sizes: Sizes) -> None:
-    """Raise InputError for a size below 1 and for an unknown order."""
+    """Raise InputError if the size of a tile is below 1, or if a loop order is unknown."""
     problems = [
         Problem("the size of a tile must be a whole number of at least 1", path=f"tile_{axis}", value=repr(size))
         for axis in ("units", "heads", "queries", "keys")

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 SHARE = "1%"
 SEED = 0
 MOST_TOLD = 10
-"""Largest number of printed differences of one result, and of printed results that are left out, without -v."""
+"""Largest number of printed differences of one result, and of printed results that the audit leaves out. With -v, all
+are printed.
+"""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Audit:
 
     @property
     def sentence(self) -> str:
-        """Sentence for users who quote the audit: it sums up the comparison of all recomputed results."""
+        """Sentence that sums up the comparison of all recomputed results. Users can quote it."""
         kinds = _joined([words for kind, words in PLURALS.items() if any(item.kind == kind for item in self.items)])
         how = f"{share_text(self.share)}, seed {self.seed}"
         verb = "was" if len(self.made) == 1 else "were"
@@ -78,8 +80,8 @@ class Audit:
         return f"{len(self.different):,} different ({names}), {equal:,} equal, bit by bit"
 
     def _exceptions(self) -> Iterator[str]:
-        """Parts of the sentence: on results that the audit does not cover, and on results of another version of the
-        code.
+        """Parts of `sentence` that limit its statement: on results that the audit leaves out, on folders and files that
+        cannot be recomputed, and on files that another version of the code made.
         """
         if self.left_out:
             counts = Counter(left.item.kind for left in self.left_out)
@@ -95,9 +97,11 @@ class Audit:
             yield f"{told} {'was' if is_one else 'were'} made by another version of the code"
 
     def lines(self, most: int | None) -> list[str]:
-        """Lines on differences (with both values), on results left out, and on results that cannot be recomputed.
+        """Lines on differences (with both values), on results that the audit leaves out, and on results that cannot be
+        recomputed.
 
-        `most` limits the differences of one result and the results left out; None means no limit.
+        At most `most` lines are on the differences of each result, and at most `most` lines are on results that the
+        audit leaves out. A further line then counts those that are not shown. None means no limit.
         """
         told = []
         for made in self.different:
@@ -202,7 +206,8 @@ def _show(found: Audit, verbose: bool, as_json: bool) -> int:
 def audit(
     folder: Annotated[FilePath, ARGUMENT],
     share: Annotated[
-        str | float, Help("Share of the results to recompute: 1%, 0.01 or 100%.", metavar="SHARE")
+        str | float,
+        Help("Share of the results to recompute, as a percentage (1%) or as a fraction (0.01).", metavar="SHARE"),
     ] = SHARE,
     seed: Annotated[int, Limits(least=0), Help("Seed of the random choice of results.")] = SEED,
     hardware: Annotated[FilePath | None, Help("Hardware file of a run, if the command does not find it.")] = None,
@@ -214,9 +219,9 @@ def audit(
     """Recompute a random share of the results in a folder, compare bit by bit, and return the outcome as JSON values.
 
     `sentence` sums up the outcome. `differences` has a row for each value that differs. `left_out` has a row for each
-    result whose search was ended by a time budget. `not_audited` has a row for each file that cannot be recomputed.
-    `notes` has remarks. Raises InputError for a folder without results, for a wrong share, and if no result can be
-    recomputed. Raises ArtifactError for damaged files.
+    result whose search a time budget or the user ended, or a time budget may have ended. `not_audited` has a row for
+    each folder or file that cannot be recomputed. `notes` has remarks. Raises InputError for a folder without results,
+    for a wrong share, and if no result can be recomputed. Raises ArtifactError for damaged files.
     """
     return _audited(folder, share, seed, hardware, workload, mapping, space, network_options).as_dict()
 

@@ -104,7 +104,9 @@ def _as_dict(verdict: "CertificateVerdict") -> "JsonObject":
 
 
 def _space_of(folder: Path) -> Path:
-    """Path of the space file that the folder names. Raises InputError if the folder names no file."""
+    """Path of the space file from which a folder was made, read from the file SPACE_PATH in the folder. Raises
+    InputError if SPACE_PATH does not exist.
+    """
     try:
         return Path(folder / (folder / SPACE_PATH).read_text(encoding="utf-8").strip())
     except OSError:

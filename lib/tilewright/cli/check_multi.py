@@ -11,6 +11,7 @@ from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import ALLOCATION, CN_COLUMNS, CN_GRAPH, COSTS, SCHEDULE, SUMMARY, cost_table
 from tilewright.cli.described_run import (
     HARDWARE,
+    INCOMPLETE,
     MAPPING,
     WORKLOAD,
     DescribedRun,
@@ -35,8 +36,8 @@ def check_folder(
     """Pair (checks of a run in a folder, digests of the checked files).
 
     CN graph, cost tables and allocation are checked if the folder has them. If hardware, workload and mapping are given
-    or found, the scheduling problem is recomputed and compared. A notice says which parts are not checked. Raises
-    InputError for damaged files, and if only some of the needed files are found.
+    or found, the scheduling problem is made again from these files, and the run is compared with it. A notice says
+    which parts are not checked. Raises InputError for damaged files, and if only some of the needed files are found.
     """
     from tilewright.multicore.nodes.graph import read_cn_graph
     from tilewright.multicore.scheduling.core_costs import read_core_costs
@@ -78,9 +79,8 @@ def _descriptions(
     found = run.descriptions(given, network_options, is_system=True)
     missing = run.not_found(found)
     if any(given.values()):
-        message = "is needed too: the check needs hardware, workload and mapping"
         if missing:
-            raise InputError([Problem(f"{message}; {one.message}", path=one.path) for one in missing])
+            raise InputError([Problem(f"{INCOMPLETE}; {one.message}", path=one.path) for one in missing])
     elif missing:
         tell([f"{one}; the inputs of the schedule are not checked" for one in missing])
         return None

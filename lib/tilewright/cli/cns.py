@@ -46,8 +46,8 @@ def _cut(
     verbose: bool = False,
     tell: Tell = silent,
 ) -> "tuple[SystemProblem, CnProblem]":
-    """Pair (input files that were read, network in CNs). If `output` is given, the CN graph is also written there.
-    Raises InputError with all errors of the input.
+    """Pair (input files that were read, network cut into CNs). If `output` is given, the CN graph is also written to
+    this folder. Raises InputError with all errors of the input.
     """
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
@@ -138,9 +138,9 @@ def cns(
 ) -> "CnProblem":
     """Network cut into computation nodes (CNs). `output` is the folder that the command writes.
 
-    The arguments have the names of the options of the command. Input files can also be objects in memory. Raises
-    InputError with all errors of the input files and of the options, and with `strict` for work without costs and for
-    input without effect.
+    The arguments have the names of the options of the command. Input files can also be objects in memory. With
+    `strict`, operators whose costs are not computed and input without effect are errors. Raises InputError with all
+    errors of the input files and of the options.
     """
     return _cut(workload, hardware, mapping, tiling, output, pipeline, network_options, strict)[1]
 

@@ -1,5 +1,6 @@
 """`tilewright compare`: differences between two runs, or between two designs of a space."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,6 +9,8 @@ from tilewright.base.artifacts.digests import document_text
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically, writing
 from tilewright.base.artifacts.seals import sealed_document
 from tilewright.base.errors import Problems, TilewrightError
+from tilewright.cli.batched_runs import batched_networks
+from tilewright.cli.number_lists import BATCHES, batches_of
 from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here
 from tilewright.cli.run_ledgers import ledger_at
 from tilewright.cli.terminal import echo_text
@@ -17,6 +20,7 @@ from tilewright.results.sheet import PaperWidth
 if TYPE_CHECKING:
     import pandas
 
+    from tilewright.designs.core_trials import ExplainedRun
     from tilewright.results.order_turn import UncertainNumber
     from tilewright.results.two_runs import RunComparison
 
@@ -29,13 +33,18 @@ def _compared(
     b: FilePath,
     network: str,
     search_again: bool = False,
+    batches: Sequence[int] | str = (),
+    sizes: bool = False,
     jobs: int = 1,
 ) -> "RunComparison":
+    counts = () if batches == () else batches_of(batches)
     from tilewright.results.two_runs import compare_two, with_own_names
 
     first, second = str(a), str(b)
     compared = compare_two(*with_own_names(ledger_at(first, network), ledger_at(second, network), (first, second)))
     compared = replace(compared, bandwidths=_bandwidths(compared, (first, second)))
+    compared = _with_batches(compared, (first, second), counts, jobs) if counts else compared
+    compared = _with_sizes(compared, (first, second), search_again, jobs) if sizes else compared
     return _searched_again(compared, (first, second), jobs) if search_again else compared
 
 
@@ -53,17 +62,59 @@ def _bandwidths(compared: "RunComparison", places: tuple[str, str]) -> "tuple[Un
 
 
 def _searched_again(compared: "RunComparison", places: tuple[str, str], jobs: int) -> "RunComparison":
-    """Comparison with new searches for the changes that would turn the order. Raises InputError for a run that is not a
-    search on one core, and for a run whose inputs are not found.
+    """Comparison of two runs, extended by new searches of their mappings: one search for each change that would reverse
+    the order of the runs. Raises InputError if a run is not a search on one core, or if its inputs are not found.
     """
-    from tilewright.cli.explained_run import run_with_inputs
     from tilewright.designs.order_search import searched_turns
 
+    runs = _with_inputs(compared, places, "--search-again")
+    return replace(compared, searched=searched_turns(compared.turns, runs, jobs))
+
+
+def _with_batches(
+    compared: "RunComparison", places: tuple[str, str], batches: Sequence[int], jobs: int
+) -> "RunComparison":
+    """Comparison of two runs, extended by the order of the runs for each batch in `batches`. Mappings of both runs are
+    searched for each batch. Raises InputError if a run is not a search on one core, if its inputs are not found, or if
+    the batch of its network cannot be changed.
+    """
+    from tilewright.designs.batch_search import batch_turns
+
+    runs = _with_inputs(compared, places, BATCHES)
+    networks = batched_networks(places, (runs[0].core, runs[1].core), batches)
+    return replace(compared, batched=batch_turns(compared.turns, runs, networks, batches, jobs))
+
+
+def _with_sizes(compared: "RunComparison", places: tuple[str, str], is_searched: bool, jobs: int) -> "RunComparison":
+    """Comparison of two runs, extended by the order of the runs at other sizes of on-chip memories. The mappings stay
+    the same; if `is_searched` is true, the order after new searches of mappings is added. Raises InputError as
+    `_searched_again` does.
+    """
+    from tilewright.designs.size_search import size_orders, sized_memories
+    from tilewright.results.size_turn import SizesOfRuns
+
+    runs = _with_inputs(compared, places, "--sizes")
+    memories = sized_memories(runs)
+    held = size_orders(compared.turns, runs, memories, is_searched=False)
+    searched = size_orders(compared.turns, runs, memories, is_searched=True, jobs=jobs) if is_searched else None
+    return replace(compared, sized=SizesOfRuns(memories, held, searched))
+
+
+def _with_inputs(
+    compared: "RunComparison", places: tuple[str, str], option: str
+) -> "tuple[ExplainedRun, ExplainedRun]":
+    """Pair (first run, second run), both on one core and with their inputs, for the new searches of the command-line
+    option `option`. Raises InputError if a run is not a search on one core, or if its inputs are not found.
+    """
+    from tilewright.cli.explained_run import run_with_inputs
+
     problems = Problems()
-    found = [problems.attempt(run_with_inputs, place, run) for place, run in zip(places, compared.runs, strict=True)]
+    found = [
+        problems.attempt(run_with_inputs, place, run, option) for place, run in zip(places, compared.runs, strict=True)
+    ]
     problems.finish()
     first, second = (one for one in found if one is not None)
-    return replace(compared, searched=searched_turns(compared.turns, (first, second), jobs))
+    return first, second
 
 
 def _show(compared: "RunComparison", output: Path | None, as_json: bool) -> None:
@@ -87,7 +138,8 @@ def _show(compared: "RunComparison", output: Path | None, as_json: bool) -> None
 
     The report ends with the smallest change of one number (energy, clock, off-chip bandwidth) that would turn the
     order. --search-again also searches the mappings of both runs again for such a change, with the options of the
-    runs; this takes some ten searches of each run.
+    runs; this takes some ten searches of each run. --batches searches both runs again with other batches. --sizes
+    changes sizes of on-chip memories, with --search-again also with new searches.
 
     Example: tilewright compare results/single/resnet18-tpu_like results/single/resnet18-eyeriss_like -o differences
     """,
@@ -100,7 +152,13 @@ def compare(
     output: Annotated[FilePath | None, Help(f"Folder for {STEM}.csv, .json, .svg and .png.")] = None,
     network: Annotated[str, Help("Network to compare, for designs of a space with several networks.")] = "",
     search_again: Annotated[
-        bool, Help("Also search new mappings of both runs on one core for each change that would turn the order.")
+        bool, Help("Also search new mappings of both runs on one core for each change that would reverse the order.")
+    ] = False,
+    batches: Annotated[
+        Sequence[int], Help("Batches for which both runs on one core are searched again: 2,4,8.", type=str)
+    ] = (),
+    sizes: Annotated[
+        bool, Help("Also find the smallest change of the size of an on-chip memory that would reverse the order.")
     ] = False,
     jobs: int = 1,
     paper: Annotated[PaperWidth | None, Paper(("output",))] = None,
@@ -110,14 +168,16 @@ def compare(
 
     Each run is a folder, a file layers.jsonl, or `FOLDER:DESIGN`, a design of a space. If a design has several
     networks, `network` selects one. `search_again` searches new mappings of both runs, with `jobs` threads, for each
-    change that would turn the order; the column `assumes` has the result. `output` is a folder for the table as CSV and
-    JSON, and a figure. `paper` is the width of figures for a paper, `column` or `page`; None draws figures for a
-    report. Energies are in pJ. Raises InputError for runs that cannot be compared or searched again, ArtifactError for
-    a run that is missing or damaged, MappingError if a new search finds no mapping.
+    change that would reverse the order, and `batches` searches them with other batches. `sizes` changes sizes of
+    on-chip memories. The column `assumes` has the results of `search_again`, `batches` and `sizes`, and the assumptions
+    of the comparison. `output` is a folder for the table as CSV and JSON, and a figure. `paper` is the width of figures
+    for a paper, `column` or `page`; None draws figures for a report. Energies are in pJ. Raises InputError for runs
+    that cannot be compared or searched again, ArtifactError for a run that is missing or damaged, MappingError if a new
+    search finds no mapping.
     """
     from tilewright.results.two_runs import comparison_table
 
-    compared = _compared(a, b, network, search_again, jobs)
+    compared = _compared(a, b, network, search_again, batches, sizes, jobs)
     if output is not None:
         _write(compared, Path(output))
     return comparison_table(compared)

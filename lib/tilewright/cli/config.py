@@ -40,8 +40,9 @@ from tilewright.cli.config_folders import KEY, RESULTS, logs_folder, results_fol
 from tilewright.cli.config_networks import NETWORK_KEYS, network_arguments
 from tilewright.multicore.nodes.tiling_options import TilingOptions
 from tilewright.multicore.scheduling.options import ScheduleSettings
-from tilewright.pipeline.configuration.fusion_options import FusionOptions
+from tilewright.pipeline.configuration.fusion_options import FusionOptions, PlanSearch
 from tilewright.pipeline.configuration.keys import (
+    DECISIONS,
     FLOWS,
     KEYS,
     KEYS_OF,
@@ -65,8 +66,8 @@ def says_nothing(entry: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
     """True if a run on several cores leaves open how its network is cut and mapped.
 
     `values` are the values of the keys of the run, including keys at the top of the configuration. The result is True
-    if three conditions hold. The run names no mapping file. No mapping file has the name of the hardware. No key sets
-    `fusion`, tiles, stacks, stages, or a schedule that the search for plans does not support.
+    if three conditions hold. The run names no mapping file. There is no mapping file with the same name as the
+    hardware. No key sets `fusion`, tiles, stacks, stages, or a schedule that the search for plans does not support.
     """
     if entry.get("mapping") is not None or not isinstance(entry.get("hardware"), str):
         return False
@@ -79,18 +80,20 @@ def says_nothing(entry: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
 
 
 DRAWN = frozenset(parameter.name for parameter in parameters_of(ScheduleFigureOptions))
-"""Keys that decide how a schedule is drawn."""
+"""Keys that determine how a schedule is drawn."""
 
 SPACES, FRONTS = "spaces", "fronts"
-"""Keys that list design spaces: spaces to explore, and spaces whose complete Pareto fronts are searched."""
+"""Keys that list design spaces: spaces to explore (SPACES), and spaces whose complete Pareto fronts are searched
+(FRONTS)."""
 RUN_KEYS = ("flow", *DESCRIPTIONS, *KEYS, "pipeline")
+DECIDE = "decide"
+"""Key for the measure by which one design of each explored space is chosen."""
 RUNS_PER_JOB = "runs_per_job"
-"""Key for the number of runs on one core in one job of the pipeline."""
+"""Key for the number of runs on one core that one job of the pipeline makes."""
 MANY_JOBS = 50
 """Largest number of jobs for runs on one core if `runs_per_job` is not given. If there are more runs, each job makes
-several of them.
-"""
-TOP_KEYS = ("runs", "sweeps", SPACES, FRONTS, KEY, RUNS_PER_JOB, *NETWORK_KEYS, *KEYS, "pipeline")
+several of them."""
+TOP_KEYS = ("runs", "sweeps", SPACES, FRONTS, DECIDE, KEY, RUNS_PER_JOB, *NETWORK_KEYS, *KEYS, "pipeline")
 _VALUES_THAT_ARE_LISTS = ("pipeline", *(key for key, parameter in KEYS.items() if parameter.takes_list))
 
 
@@ -102,8 +105,7 @@ def read_config(path: Path | str) -> RunPlan:
 
 def plan_of(config: Any, documents: Sequence[YamlDocument] = ()) -> RunPlan:
     """Runs of a configuration that is already loaded. `documents` give the line of each key for messages. Raises
-    InputError with all problems.
-    """
+    InputError with all problems."""
     reader = _Reader(list(documents))
     plan = reader.read(config)
     if reader.problems:
@@ -118,10 +120,12 @@ class _Reader:
     unused: list[Unused] = field(default_factory=list)
     """Notices of input without effect."""
     effects: dict[str, bool] = field(default_factory=dict)
-    """True if at least one run uses a key at the top of the file, by key. Keys that every run uses can be missing."""
+    """Key at the top of the file -> True if the key has an effect in at least one run, or if at least one run sets the
+    key itself; otherwise False. Runs with a pipeline are not examined, so keys can be missing."""
     files: dict[str, dict[str, str]] = field(default_factory=lambda: {kind: {} for kind in DESCRIPTIONS})
     systems: dict[str, bool | None] = field(default_factory=dict)
-    """True if a hardware file describes several cores, by file. The answer is kept, because many runs share a file."""
+    """Hardware file -> True if it describes several cores; None if it is empty or unreadable. The answer is stored,
+    because many runs share a file."""
 
     def read(self, config: Any) -> RunPlan:
         if not self._is_configuration(config):
@@ -150,12 +154,25 @@ class _Reader:
         results = results_folder(files, config.get(KEY), self._note)
         made = (tuple(runs.values()), self.files, arguments, results, logs_folder(results), spaces, fronts)
         per_job = self._runs_per_job(config, sum(run.flow == SINGLE for run in runs.values()))
-        return RunPlan(*made, tuple(self.unused), per_job)
+        decide = self._decide(config)
+        return RunPlan(*made, tuple(self.unused), per_job, decide, config.get("paper"))
+
+    def _decide(self, config: JsonObject) -> str:
+        """Measure by which one design of each explored space is chosen; '' if none is chosen."""
+        given = config.get(DECIDE)
+        if given is None:
+            return ""
+        if given not in DECISIONS:
+            allowed, nearest = ", ".join(DECISIONS), nearest_name(str(given), DECISIONS)
+            self._note("a design cannot be chosen by this", (DECIDE,), repr(given)[:40], allowed, nearest)
+            return ""
+        if not config.get(SPACES):
+            self._tell((DECIDE,), f"has no effect without {SPACES}", config.get("strict") is True)
+        return str(given)
 
     def _runs_per_job(self, config: dict[str, Any], count: int) -> int:
         """Number of runs on one core that one job makes. `count` is the number of runs on one core in the
-        configuration.
-        """
+        configuration."""
         given = config.get(RUNS_PER_JOB)
         if given is None:
             return -(-count // MANY_JOBS)
@@ -223,7 +240,8 @@ class _Reader:
             self.problems += [problem for problem in error.problems if problem not in self.problems]
 
     def _globs(self, path: tuple[str, ...], entry: Mapping[str, Any]) -> Globs | None:
-        """Files that match the globs of a run or sweep. None if a glob matches no file; then a problem is recorded."""
+        """Files that match the globs of a run or sweep. If a glob matches no file, report this as a problem, and return
+        None."""
         found: Globs = {}
         for kind in DESCRIPTIONS:
             value = entry.get(kind)
@@ -287,9 +305,8 @@ class _Reader:
         entry: Mapping[str, Any],
         defaults: Mapping[str, Any],
     ) -> None:
-        """Record the options of a run that its other options make ineffective, and the options at the top that the run
-        uses.
-        """
+        """Report options of a run that have no effect because of its other options. Update `effects` for the keys at
+        the top of the configuration."""
         found = [group.without_effect() for group in made.values() if group is not None]
         without = {name: why for one in found for name, why in one.items()}
         if flow == MULTI:
@@ -314,10 +331,15 @@ class _Reader:
     def _check_search_of_plans(
         self, values: Mapping[str, Any], path: tuple[str, ...], entry: Mapping[str, Any]
     ) -> None:
-        """Check the keys of a run with `fusion: search`. The run can only set keys that the search can keep fixed."""
+        """Check the keys of a run against its key `fusion`.
+
+        With `fusion: search`, report a pipeline, and keys of tiling and scheduling that the search for plans cannot
+        keep fixed. Without `fusion: search`, report the options of the search for plans.
+        """
         if values.get(FUSION_KEY) != SEARCHED:
-            if entry.get("nb_plans") is not None:
-                self._note("has no effect without fusion: search", (*path, "nb_plans"))
+            for name in (parameter.name for parameter in parameters_of(PlanSearch)):
+                if entry.get(name) is not None:
+                    self._note("has no effect without fusion: search", (*path, name))
             return
         searched = {parameter.name for parameter in parameters_of(FusionOptions)}
         for parameter in (*parameters_of(TilingOptions), *parameters_of(ScheduleSettings)):
@@ -330,8 +352,9 @@ class _Reader:
     def _made(
         self, kind: type[Parameters], values: Mapping[str, Any], path: tuple[str, ...], entry: Mapping[str, Any]
     ) -> Parameters | None:
-        """Parameters of one class for a run. A problem of a value at the top of the file is recorded once, at the
-        top.
+        """Parameters of one class for a run; None if values have problems, which are reported.
+
+        A problem of a value at the top of the file is reported only once, at the top.
         """
         names = [parameter.name for parameter in parameters_of(kind)]
         try:
@@ -344,8 +367,7 @@ class _Reader:
 
     def _check_hardware(self, flow: str | None, path: tuple[str, ...], name: str) -> None:
         """Check the kind of the hardware file. A run on several cores needs an accelerator; a run on one core needs a
-        core.
-        """
+        core."""
         file = self.files["hardware"].get(name)
         if file and file not in self.systems:
             self.systems[file] = is_system(file)
@@ -359,8 +381,7 @@ class _Reader:
 
     def _file(self, kind: str, path: tuple[str, ...], entry: dict[str, Any]) -> str:
         """Name of an input file of a run. The file is added to `files`. A name without a suffix is looked up in
-        config/<kind>/ and its subfolders.
-        """
+        config/<kind>/ and its subfolders."""
         value = entry.get(kind)
         if value is None and kind == "mapping" and entry.get(FUSION_KEY) == SEARCHED:
             value = OPEN_MAPPING
@@ -396,14 +417,16 @@ class _Reader:
                     self._note(problem.message, (problem.path,), problem.value, problem.allowed, problem.nearest)
 
     def _refuse_repeated_keys(self) -> None:
-        """Record repeated keys: a repeated run would silently replace the first one."""
+        """Report each key that is given twice in a table. Without this check, the second of two runs with the same name
+        would silently replace the first."""
         for document in self.documents:
             for path in document.repeated:
                 message, place = "the key is given twice: rename or remove one", ".".join(map(str, path))
                 self.problems.append(Problem(message, document.file, document.line_of(path), place))
 
     def _is_configuration(self, config: Any) -> bool:
-        """True if the data are a configuration. If they are another kind of file, only this problem is reported."""
+        """True if the data have the form of a configuration. If they have the form of another kind of file, report this
+        as the only problem, and return False."""
         document = next(iter(self.documents), YamlDocument("config", config))
         try:
             refuse_other_kind(replace(document, data=config), CONFIG)
@@ -442,17 +465,16 @@ class _Reader:
 
 def _has_figures(values: Mapping[str, Any]) -> bool:
     """True if figures of a run are written as files. The key `figures` decides; without it, figures are written if a
-    drawing option is given.
-    """
+    drawing option is given."""
     return bool(values.get("figures", any(key in values for key in DRAWN)))
 
 
 def _values(flow: str, entry: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of the keys of a run, including keys at the top.
+    """Values of the keys of a run, including keys at the top of the configuration.
 
-    Values of the preset of a run overrule values at the top. In a run on several cores, the value null resets a key to
-    its default. The reference model has only convolutions and matrix products, so the key `model` at the top applies
-    only to runs on one core.
+    Values of a preset that the run names overrule values at the top. In a run on several cores, the value null resets a
+    key to its default. The key `model` at the top applies only to runs on one core, because the reference model has
+    only convolutions and matrix products.
     """
     left_out = ("model",) if flow == MULTI else ()
     implied = SEARCH_OF.get(flow, CoreSearchOptions).implied(entry)
@@ -488,9 +510,8 @@ def read_stages(
     settings: Mapping[str, Any] | None,
     documents: Sequence[YamlDocument],
 ) -> tuple[Stages, list[Problem]]:
-    """Pair (stages of the value `pipeline`, problems of this value). `path` has the keys of the value in the file.
-    `settings` are the settings of a run on several cores; None for a run on one core.
-    """
+    """Pair (stages of the value `pipeline`, problems of this value). `path` has the keys that lead to the value in the
+    file. `settings` are the settings of a run on several cores; None for a run on one core."""
     if pipeline is None:
         return Stages(), []
     # Imported only if a pipeline is given: stages import the types of the cost model, which need numpy.
@@ -512,7 +533,8 @@ def read_stages(
         return Stages(), problems
     if settings is None and not all(is_own(type(stage)) for stage in built.parsers().stages):
         message = (
-            "parsers of the user run in `tilewright map` only, because the runs of a configuration share parsed files"
+            "a configuration cannot have parser stages of the user, because its runs share parsed files; use this"
+            " pipeline with `tilewright map`"
         )
         document = next((found for found in documents if found.line_of(path)), None)
         place = (document.file, document.line_of(path)) if document else ("config", 0)

@@ -48,9 +48,10 @@ def find_file(kind: str, value: str) -> Path:
 def files_named(kind: str, value: str) -> list[Path]:
     """Files that a name without suffix can mean.
 
-    If config/<kind>/ has a file of this name, this is the only result; the first suffix with which a file exists is
-    added. Otherwise all files of this name in subfolders are returned, in the order of their paths. If there is more
-    than one file, the name is ambiguous.
+    If config/<kind>/ has files of this name with suffixes of the kind, only the file with the first of these suffixes
+    is returned. If there is none, but the name itself is the path of a file, only this file is returned. Otherwise, all
+    files of this name in subfolders of config/<kind>/ are returned, sorted by path; if there are several, the name is
+    ambiguous. Subfolders are not searched for a name with a slash. The result is [] if no file is found.
     """
     direct = next((path for path in (*_in_folder(kind, value), Path(value)) if path.is_file()), None)
     if direct is not None:
@@ -69,7 +70,9 @@ def ambiguity(kind: str, value: str) -> str:
 
 
 def is_in_folder(kind: str, value: str) -> bool:
-    """True if config/<kind>/ itself has a file of a name. The name can begin with a subfolder."""
+    """True if config/<kind>/ has a file with the name `value` and a suffix of the kind. Subfolders are not searched,
+    but the name can begin with a subfolder.
+    """
     return any(path.is_file() for path in _in_folder(kind, value))
 
 
@@ -78,7 +81,10 @@ def _in_folder(kind: str, value: str) -> list[Path]:
 
 
 def known_files(kind: str, value: str) -> tuple[Path, list[str]]:
-    """Pair (folder in which a file was looked for, names of the existing files of this kind)."""
+    """Pair (folder in which a file was looked for, existing files of this kind there). If `value` has a suffix, the
+    folder is that of the path `value`, and the files are given as paths. Otherwise, the folder is config/<kind>/, and
+    the files are given as names without suffix.
+    """
     if value.endswith(SUFFIXES[kind]):
         place = Path(value).parent
         files = place.glob("*") if place.is_dir() else []
@@ -89,10 +95,10 @@ def known_files(kind: str, value: str) -> tuple[Path, list[str]]:
 
 
 def nearest_known(kind: str, value: str, known: Sequence[str]) -> str:
-    """Suggestion for a name or path without a file. It is a file of the same name in another subfolder, otherwise the
-    nearest of the known files.
+    """Suggestion for a name or path without a file.
 
-    Names of files in subfolders are compared with and without the subfolder.
+    The suggestion is a file of the same name in another subfolder. If there is none, it is the known file with the most
+    similar name. Names of files in subfolders are compared with and without the subfolder.
     """
     if value.endswith(SUFFIXES[kind]):
         return nearest_file(Path(value)) or nearest_name(value, known)
@@ -103,14 +109,15 @@ def nearest_known(kind: str, value: str, known: Sequence[str]) -> str:
 
 
 def some_of(names: Sequence[str], shown: int = 8) -> str:
-    """Text with the first `shown` names, and with the number of the remaining names."""
+    """Text with the first `shown` names, and with the number of the other names."""
     more = f", and {len(names) - shown} more" if len(names) > shown else ""
     return ", ".join(names[:shown]) + more
 
 
 def mapping_for(hardware: str) -> str:
-    """Mapping for a run that names no mapping: the file with the name of the hardware, in the same subfolder if it
-    exists there.
+    """Mapping for a run that names no mapping: a name without suffix, for files in config/mapping/. It is the name of
+    the hardware. If the hardware is in a subfolder of config/hardware/, and the same subfolder of config/mapping/ has a
+    file of this name, the subfolder is part of the result.
     """
     path, folder = find_file("hardware", hardware), Path("config", "hardware")
     if path.is_relative_to(folder):
@@ -142,9 +149,10 @@ def is_glob(value: Any) -> bool:
 
 
 def matching(kind: str, value: str) -> list[str]:
-    """Files that match a glob, sorted, in the form in which a run names files. If the glob ends with a suffix, these
-    are paths. Otherwise they are names of files in config/<kind>/, or paths if no file matches there. Hidden files and
-    files of variants are excluded.
+    """Files that match a glob, sorted, in the form in which a run names files.
+
+    If the glob ends with a suffix, the results are paths. Otherwise, they are names of files in config/<kind>/, or
+    paths if no file there matches. Hidden files and files of variants are excluded.
     """
     suffixes, folder = DESCRIPTIONS[kind], Path("config", kind)
     if value.endswith(suffixes):
@@ -194,14 +202,16 @@ def _is_of_variants(path: Path) -> bool:
 
 
 Note = Callable[..., None]
-"""Type of a function `note(message, path, value=, allowed=, nearest=)`, which records a problem."""
+"""Type of a function `note(message, path, value=, allowed=, nearest=)` that reports a problem."""
 
 
 ROLE_IDS = ("pooling_core_id", "simd_core_id", "offchip_core_id")
-"""Keys of the `graph` of an accelerator file. Each gives a role to the core whose id is its value."""
+"""Keys of the `graph` of an accelerator file that give a role to a core. The value of such a key is the id of the core.
+"""
 GRAPH_KEYS_OF_CORE = ("type", "operator_types")
 GRAPH_KEYS_OF_MEMORY = ("size", "operands", "served_dimensions", "force_double_buffering")
-"""Keys of a memory in a core file that affect the graph of computation nodes. Values of other keys do not affect it."""
+"""Keys of a memory in a core file that affect the graph of computation nodes. Other keys have no effect on this graph.
+"""
 
 
 @dataclass(frozen=True)
@@ -215,7 +225,7 @@ class SystemFiles:
     data: Mapping[Any, Any]
     """Data of the accelerator file."""
     name_of: Mapping[int, str]
-    """Name of the core file by core id, if the file exists."""
+    """Core id -> name of its core file, for cores whose file exists."""
     path_of: Mapping[str, Path]
     """Path of each core file by name, in the order of core ids."""
     offchip_id: int | None
@@ -253,7 +263,7 @@ class SystemFiles:
     @cached_property
     def of_graph(self) -> str:
         """Digest of the inputs of the graph of computation nodes: the cores, the operators that they can run, and the
-        sizes and operands of their memories. Links and costs are not part of it.
+        sizes and operands of their memories. The digest does not depend on links and costs.
         """
         cores = [[core_id, name, self._use(core_id)] for core_id, name in self.name_of.items()]
         said = {name: _document_of(path).data for name, path in self.path_of.items()} | dict(self.contained)

@@ -1,7 +1,4 @@
-"""Folders for the results and logs of a configuration.
-
-A file in the folder of results names the configuration.
-"""
+"""Folders for the results and logs of a configuration, and a file in them that names the configuration."""
 
 import re
 from collections.abc import Sequence
@@ -36,7 +33,8 @@ KEY = "results_dir"
 
 
 MARK = ".configuration"
-"""File in a folder of results that lists the configuration files to which it belongs, one per line."""
+"""Name of a file in the folder of results. It lists the configuration files to which the folder belongs, one per line.
+"""
 
 
 _FOLDER = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]*")
@@ -46,7 +44,8 @@ _FOLDER = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]*")
 def results_folder(files: Sequence[str], said: Any, note: Note) -> Path:
     """Folder for the results of a configuration, relative to the project.
 
-    `said` is the value of the key `results_dir`, or None without this key. Problems are recorded with `note`.
+    `said` is the value of the key `results_dir`; None if the configuration does not have this key. Problems are
+    reported by calls of `note`.
     """
     folder = _default_folder(files) if said is None else _said_folder(files, said, note)
     others = _owners(folder)
@@ -62,7 +61,7 @@ def logs_folder(results: Path) -> Path:
 
 
 def claim(results: Path, files: Sequence[str]) -> None:
-    """Make the folder of results, and record its configuration files."""
+    """Make the folder of results, and write the names of its configuration files into it."""
     results.mkdir(parents=True, exist_ok=True)
     write_atomically(results / MARK, "".join(f"{_name(file)}\n" for file in files))
 
@@ -79,7 +78,7 @@ def _said_folder(files: Sequence[str], said: Any, note: Note) -> Path:
     folder = Path(said) if isinstance(said, str) and said else None
     names = [part for part in folder.parts if part != "/"] if folder else []
     if folder is None or not names or not all(_FOLDER.fullmatch(name) for name in names):
-        allowed = "the path of a folder, of letters, digits, _ . + - and /"
+        allowed = "the path of a folder that has only letters, digits, _ . + - and /"
         note("not a folder for results", (KEY,), value=repr(said)[:60], allowed=allowed)
         return RESULTS
     is_default = [_name(file) for file in files] == [str(DEFAULT_CONFIG)]

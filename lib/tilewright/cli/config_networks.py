@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 NETWORK_KEYS = ("dims", "input_shapes", "branches", "precision", "bits")
 """Keys of the configuration with options for ONNX files. The value of each key is a table with one entry per workload.
-The entry is a table of sizes, shapes, branches or bits, or the name of a precision.
+An entry is a table of sizes, shapes, branches or bits, or the name of a precision.
 """
 
 
 def network_arguments(config: Mapping[str, Any], workloads: Sequence[str], note: Note) -> dict[str, tuple[str, ...]]:
-    """Command-line arguments by workload name. Each problem is recorded with `note`."""
+    """Command-line arguments with the network options, by workload name. Problems are reported by calls of `note`."""
     found: dict[str, list[str]] = {}
     for key in NETWORK_KEYS:
         table = config.get(key) or {}

@@ -33,15 +33,18 @@ class ExploredSpace:
 
     @cached_property
     def parts(self) -> "dict[str, SpacePart]":
-        """Parts of the space, by file name. A part is a set of families of designs whose costs one job computes."""
+        """Parts of the space, by file name. A part is a range of families of designs; one job computes the costs of
+        these families. The designs of a family differ only in numbers that change costs but not the data that a mapping
+        moves.
+        """
         from tilewright.designs.parts import parts_of
 
         return {part.file_name: part for part in parts_of(self.space)}
 
     @property
     def files(self) -> list[str]:
-        """Paths of the networks and the mapping, on which all shards and parts depend. Designs are not included,
-        because the digests of shards and parts contain them.
+        """Paths of the networks and of the mapping file, if there is one. All shards and parts depend on these files.
+        Hardware files are not listed, because the digest of a shard or part covers its designs.
         """
         mapping = [] if self.space.mapping is None else [self.space.mapping]
         return [str(path) for path in (*(network.file for network in self.space.networks), *mapping)]
@@ -51,7 +54,9 @@ class ExploredSpace:
         return self._digests.of(self.shards[f"{name}.parquet"])
 
     def part_digest(self, name: str) -> str:
-        """Digest of the inputs of a part. `name` is the file name of the part without suffix."""
+        """Digest of the inputs from which a part of the space is computed. `name` is the file name of the part without
+        suffix.
+        """
         return self._part_digests.of(self.parts[f"{name}.parquet"])
 
     @cached_property

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.envelope import provenance
 from tilewright.base.artifacts.files import FilePath, make_folder
-from tilewright.base.errors import Problems
+from tilewright.base.errors import Problems, count_of
 from tilewright.base.json_values import JsonObject
-from tilewright.base.steps import CN_GRAPH, cost_table
+from tilewright.base.steps import cost_table
 from tilewright.base.unused import refuse_unused, with_unused
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import PipelineSource, echo_json, network_keywords
@@ -44,7 +44,9 @@ def _costed_or_interrupted(
     tell: Tell,
     show_progress: bool,
 ) -> "CostedCnProblem":
-    """Costs of the CNs. If the user interrupts the search, the error says how many results are kept."""
+    """Costs of the CNs. If the user interrupts the search, raises InterruptedRunError. If a `store` is given, the
+    message of this error has the number of mappings that the store keeps.
+    """
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
 
@@ -116,13 +118,14 @@ def cost(
     jobs: int = 1,
     store: "FilePath | Store | None" = None,
 ) -> "CostedCnProblem":
-    """Costs of the CNs on one core file, or on all core files. Options given by name override those of `options`.
+    """Costs of the CNs on one core file, or on all core files.
 
-    `cns` is the result of the function `cns`, or the folder that it wrote. If it is a folder, `hardware`, `workload`
-    and `mapping` are needed too. `core` is the name of a core file without folder and suffix, or '' for all cores of
-    the accelerator; `allocate` needs all of them. `output` is the file for the cost table of the core, or the folder
-    for the tables of all cores. Without a `store`, results are not kept for later searches. Raises InputError for wrong
-    options and stages, for an unknown core, and with `strict` for input without effect.
+    Options given by name override those of `options`. `cns` is the result of the function `cns`, or the folder that
+    this function wrote. If it is a folder, `hardware`, `workload` and `mapping` are needed too. `core` is the name of a
+    core file without folder and suffix, or '' for all cores of the accelerator; `allocate` needs the costs on all
+    cores. `output` is the file for the cost table of the core, or the folder for the tables of all cores. Without a
+    `store`, results are not kept for later searches. With `strict`, input without effect is an error. Raises
+    InputError for wrong options and stages, and for an unknown core.
     """
     from tilewright.pipeline.stages.base import Control
 
@@ -141,7 +144,7 @@ def _costed(
     pipeline: PipelineSource,
     control: "Control",
 ) -> "CostedCnProblem":
-    """Costs of the CNs. If `output` is given, they are also written there. Raises InputError with all errors."""
+    """Costs of the CNs. If `output` is given, they are also written to it. Raises InputError with all errors."""
     from tilewright.pipeline.stages.multi.costs import IntraCoreMapping, costed, lanes_notices_of_cns
 
     told = Problems()
@@ -185,9 +188,11 @@ def _write(
 
 
 def _read(given: "Descriptions | None", cns: "FilePath | CnProblem", core: str) -> "CnProblem":
-    """Network in CNs. Raises InputError with all errors of the network and the core."""
+    """Network cut into CNs, for the core file `core` ('' for all core files). Raises InputError with all errors of the
+    input files, the CN graph and the name of the core file.
+    """
     from tilewright.pipeline.stages.multi.core_mapping import unknown_core_file
-    from tilewright.pipeline.stages.multi.inputs import graph_problems, read_cns
+    from tilewright.pipeline.stages.multi.inputs import cns_problems, read_cns
     from tilewright.pipeline.stages.multi.items import CnProblem
     from tilewright.pipeline.stages.preflight.cores import dataflow_problems
     from tilewright.pipeline.stages.preflight.needs import offchip_problems
@@ -198,8 +203,8 @@ def _read(given: "Descriptions | None", cns: "FilePath | CnProblem", core: str) 
         told.found += [*offchip_problems(described), *dataflow_problems(described)]
         if core and core not in described.accelerator.distinct_cores:
             told.found.append(unknown_core_file(described.accelerator, core))
-        if graph is not None and not isinstance(cns, CnProblem):
-            told.found += graph_problems(graph, described.workload, str(Path(cns) / CN_GRAPH))
+        if graph is not None:
+            told.found += cns_problems(cns, described, graph)
     told.finish()
     assert described is not None
     assert graph is not None
@@ -210,4 +215,4 @@ def _read(given: "Descriptions | None", cns: "FilePath | CnProblem", core: str) 
 def _kept(count: int, store: Path | None) -> str:
     if store is None:
         return "nothing was written"
-    return f"{count} finished mappings are kept in {store}; run the same command again to continue"
+    return f"results are kept in {store} ({count_of(count, 'mapping')}); run the same command again to continue"

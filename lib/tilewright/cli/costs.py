@@ -102,7 +102,10 @@ def _of_kind(kind: str) -> list[LibraryEntry]:
 
 
 def _named(name: str, size: str | int, width: int | None, node_nm: float | None, cells: str) -> JsonObject:
-    """Row of an entry of the library, or of the costs of a memory."""
+    """Row of the library entry `name`. For `sram`, `register_file`, `auto_cost_extraction`, and a DRAM with a `width`,
+    the row has the costs that the library derives for a memory of the given size and width. Raises InputError for an
+    unknown name, and for a missing or wrong argument.
+    """
     if name in (SRAM, REGISTER_FILE, ZIGZAG) or (name in dram_types() and width is not None):
         return {"name": name, **memory_row(_memory(name, size, width, node_nm, cells))}
     if name not in entries():
@@ -184,5 +187,5 @@ def _listing(rows: list[dict[str, Any]]) -> str:
         what = row["what"] if row["bandwidth_gbyte_s"] is None else f"{row['what']}, {row['bandwidth_gbyte_s']:g} GB/s"
         table.add_row(row["name"], what, row["energy_per"], row["checked"], *cells, spread, area)
     tables = ended_lines(table_lines())
-    more = "`tilewright cost-library NAME` gives the source of an entry. SRAM of CACTI 7:"
+    more = "`tilewright cost-library NAME` gives the source of an entry. Entries for SRAMs, from CACTI 7:"
     return f"{render(table)}{len(rows)} entries; {more}\n{tables}"

@@ -13,11 +13,13 @@ from tilewright.base.errors import InputError, Problem
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
 from tilewright.base.objectives import OBJECTIVES as OBJECTIVES_OF_SEARCH
 from tilewright.base.parameters import OneOf
+from tilewright.base.steps import DECISION, DECISION_TABLE
 from tilewright.cli.folder_kinds import kind_of_folder, said_of_folder
 from tilewright.cli.options import echo_json, echo_notices, echo_paths
 from tilewright.cli.space_path import space_path_in
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import ARGUMENT, Help, Paper, verb
+from tilewright.pipeline.configuration.keys import DECISIONS
 from tilewright.results.sheet import PaperWidth, drawn_for, sheet_inches
 
 if TYPE_CHECKING:
@@ -27,10 +29,9 @@ if TYPE_CHECKING:
     from tilewright.designs.decision_trials import MappingBounds
     from tilewright.designs.space import Space
 
-TEXT, PAGE, TABLE = "decision.md", "decision.html", "decision-table.csv"
+TEXT, PAGE, TABLE = *DECISION, DECISION_TABLE
 BOUNDS = "bounds"
 """Name of the folder for the runs of --bounds, in the folder of the exploration."""
-OBJECTIVES = ("energy", "latency", "EDP", "area")
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +87,7 @@ def _show(found: Decided, as_json: bool) -> None:
 
 
 @verb(
-    """Choose one design of an explored space, and write what the choice costs, how sure it is, and what would turn it.
+    """Choose one design of an explored space. Write what the choice costs, how certain it is, and what would change it.
 
     FOLDER is the folder of `tilewright explore`. The command prints the decision, and writes it to decision.md and
     decision.html in this folder. Each statement has the command that reproduces its numbers. The chosen design is also
@@ -99,10 +100,10 @@ def _show(found: Decided, as_json: bool) -> None:
 )
 def decide(
     folder: Annotated[FilePath, ARGUMENT],
-    objective: Annotated[str, OneOf(OBJECTIVES), Help("Measure that the choice minimises.")] = "EDP",
+    objective: Annotated[str, OneOf(DECISIONS), Help("Measure that the choice minimises.")] = "EDP",
     advice: Annotated[bool, Help("Also run the choice, and try changes and pairs of changes of its hardware.")] = True,
     bounds: Annotated[
-        bool, Help("Also search mappings of the choice and the runner-up with lower bounds; takes longer.")
+        bool, Help("Also search mappings of the choice and the runner-up with lower bounds. This takes longer.")
     ] = False,
     space: Annotated[FilePath | None, Help("File of the space, if the folder does not name it.")] = None,
     jobs: int = 1,
@@ -111,8 +112,8 @@ def decide(
     """Decision for the design of an explored space that has the least value of an objective, over all networks.
 
     `folder` is the output folder of `tilewright.explore`, with a result for each design. The result has the decision
-    and its statements; its text is the text of the decision. With `advice`, the chosen design is run in full, and
-    single changes and pairs of changes of its hardware are tried. With `bounds`, mappings of the choice and the
+    and its statements; `str(result)` is the text of the decision. With `advice`, the chosen design is run in full, and
+    single changes and pairs of changes of its hardware are tried. With `bounds`, mappings of the chosen design and the
     runner-up are searched with lower bounds. `space` is the file of the space, if the folder does not name it. With
     `paper` (`column` or `page`), the table of the decision is also written as CSV, LaTeX and Markdown. Raises
     InputError if the folder has no exploration, and if no design with results meets all constraints.
@@ -142,7 +143,9 @@ _FOLDERS = "a folder that `tilewright explore SPACE -o FOLDER` wrote"
 
 
 def _answer(space: "Space", path: Path, folder: Path) -> "Answer":
-    """Answer from the shards that are up to date. Raises InputError if there are none."""
+    """Answer to the exploration of a space (Pareto fronts, best designs, effects of the axes), from the shards that are
+    up to date. Raises InputError if no shard is up to date.
+    """
     from tilewright.designs.answer import answer_of
     from tilewright.designs.explore import gathered
 
@@ -175,7 +178,8 @@ def _on_mappings(
     bounds: bool,
     jobs: int,
 ) -> "Iterator[Statement]":
-    """Statements on the mappings of the choice and the runner-up: how far they can be from the optimum."""
+    """Statements on the mappings of the chosen design and the runner-up: how far these mappings can be from the
+    optimum."""
     from tilewright.designs.decision_trials import bounds_statement, search_statements, unbounded_statements
 
     yield from search_statements(decision, space, commands, objective)
@@ -192,11 +196,15 @@ def _on_mappings(
 
 
 Bounded = tuple[Path, float, float | None]
-"""Triple (folder of a run, objective of the run in cycles, lower bound of this objective or None)."""
+"""Triple (folder of a run, objective of the run, lower bound of this objective or None). Both values are computed from
+energies in pJ and latencies in cycles.
+"""
 
 
 def _bounded_runs(space: "Space", folder: Path, name: str, objective: str, jobs: int) -> list[Bounded]:
-    """Runs of a design with a search that gives lower bounds, one for each network."""
+    """List of triples `Bounded`, one for the run of the design `name` on each network. The runs use a search that
+    computes lower bounds, and are written below `folder`.
+    """
     from tilewright.base.yamlfile import yaml_text
     from tilewright.cli.map import map_workload
     from tilewright.designs.design_cost import NO_MAPPING
@@ -222,7 +230,9 @@ def _bounded_runs(space: "Space", folder: Path, name: str, objective: str, jobs:
 
 
 def _bounds_of(decision: "Decision", names: Sequence[str], runs: Sequence[Sequence[Bounded]]) -> "MappingBounds":
-    """Objectives and bounds in the unit of the decision, summed over the networks."""
+    """Objectives of two designs, and a lower bound of the objective of the second design. All three are in the unit of
+    the decision, and are sums over the networks. The bound is None if a network has no bound.
+    """
     from tilewright.designs.decision_trials import MappingBounds
 
     units = [_unit(decision, name) for name in names]
@@ -232,7 +242,9 @@ def _bounds_of(decision: "Decision", names: Sequence[str], runs: Sequence[Sequen
 
 
 def _unit(decision: "Decision", name: str) -> float:
-    """Factor from cycles to the unit of latency in the objective: seconds per cycle if clocks differ, otherwise 1."""
+    """Factor that converts the latency of the design `name` from cycles to the unit of the decision. It is the duration
+    of a cycle in seconds if the objective needs latencies in seconds (because clocks differ), otherwise 1.
+    """
     energy, latency, _, _ = decision.front.measures
     if decision.objective == energy or latency != LATENCY_S:
         return 1.0

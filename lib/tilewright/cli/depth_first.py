@@ -121,7 +121,7 @@ def depth_first(
     time_budget_s: Annotated[
         float,
         Limits(least=0),
-        Help("Time limit of --optimum in seconds. Then the best schedule so far and its gap are given."),
+        Help("Time limit of --optimum in seconds. At the limit, the best schedule so far is used, with its gap."),
     ] = TIME_BUDGET_S,
     search: Named[TileOptions],
     output: Annotated[FilePath | None, Help(f"Folder for {DEPTH_FIRST} and {DEPTH_FIRST_TABLE}.")] = None,
@@ -132,16 +132,16 @@ def depth_first(
 
     With `optimum`, the result is only the best schedule. The search covers all cuts, the given tile sizes and modes,
     and all sizes or modes if none are given. The certificate is written to the folder `output`. The arguments are the
-    options of the command. Raises InputError with all errors of the input, for networks that are not chains, and with
-    `strict` for work without costs and for input without effect. Raises MappingError if a layer of a tile has no
-    mapping that fits.
+    options of the command. Raises InputError with all errors of the input, and for networks that are not chains. With
+    `strict`, raises InputError also for operators whose costs are not computed and for input without effect. Raises
+    MappingError if a layer of a tile has no mapping that fits.
     """
     tiles = (tile_x, tile_y, overlap_mode, cut, optimum, time_budget_s)
     return _scheduled(workload, hardware, mapping, *tiles, search, output, network_options, strict)[0].schedules
 
 
 def _several(given: Any) -> tuple[Any, ...]:
-    """Tuple of the given values; one value becomes a tuple with one element."""
+    """Given values as a tuple; a single value becomes a tuple with one element."""
     return (given,) if isinstance(given, int | float | str) else tuple(given)
 
 
@@ -150,7 +150,7 @@ class _Asked:
     """Request of a user: points to evaluate, or an optimum to search."""
 
     points: tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]
-    """Points to evaluate: tile widths, tile heights and modes."""
+    """Points to evaluate, as (tile widths, tile heights, modes). All combinations are evaluated."""
     cuts: tuple[str, ...]
     time_budget_s: float
     is_optimum: bool
@@ -229,7 +229,9 @@ def _costed(
     advance: Callable[[int], None],
     told: Problems,
 ) -> _Found:
-    """Schedules that were found. Raises InputError with all errors, including the problems already in `told`."""
+    """Schedules that were found and, for a search of the optimum, the certificate. Raises InputError with all errors,
+    including the problems already in `told`.
+    """
     from tilewright.tiles.depth_first.bounds import check_boundable
     from tilewright.tiles.depth_first.certificate import DepthFirstSpace
     from tilewright.tiles.depth_first.optimum import find_optimum
@@ -254,7 +256,9 @@ def _costed(
 def described_problem(
     given: tuple[Any, Any, Any], options: TileOptions, network: NetworkOptions
 ) -> tuple[Any, Any, Any]:
-    """Triple (workload, core, mapping), read from the files of hardware, workload and mapping."""
+    """Triple (workload, core, mapping), read from `given`, the triple (hardware, workload, mapping) of files or
+    objects. If the given mapping is None, the result has a mapping that leaves all spatial mappings open.
+    """
     hardware, workload, mapping = given
     problem = _problem((hardware, workload, mapping), options, network)
     return problem.workload, problem.core, problem.mapping
@@ -310,7 +314,10 @@ def table_text(found: "Sequence[DepthFirstSchedule]") -> str:
 
 
 def optimum_text(found: "Optimum", lpf_limit: int | None) -> str:
-    """Lines on the best schedule and its bound. `lpf_limit` is the limit of loma, which maps the layers of a tile."""
+    """Text on the best depth-first schedule: one line for each stack, and one line on the proof or the remaining gap.
+    `lpf_limit` is the largest number of loops to which loma merges the factors of a layer; None for no limit. Loma is
+    the engine that maps the layers of a tile.
+    """
     from tilewright.base.proof import TilePlans, optimum_line
     from tilewright.base.units import count_text
 

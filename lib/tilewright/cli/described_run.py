@@ -1,7 +1,7 @@
 """Lookup of the input files of a run: hardware, workload and mapping.
 
-A file that the user gives is used. Otherwise the file is searched in the folder of the run, beside this folder, and in
-`config`. A file belongs to the run if its digest is in the provenance of the run.
+If the user gives a file, this file is used. Otherwise, files are searched for in the folder of the run, beside this
+folder, and in `config`. A file belongs to the run if its digest is in the provenance of the run.
 """
 
 import re
@@ -34,12 +34,14 @@ _BESIDE = {
     MAPPING: "mapping/*/mapping.json",
 }
 """Globs of the artifacts that the pipeline writes, by kind of input, relative to its folder of results."""
+INCOMPLETE = "is missing: this check needs hardware, workload and mapping"
+"""Message for an input that is needed beside the inputs that the user gave."""
 WRITTEN = Path("config")
 """Folder with the input files of a project, relative to the working folder."""
 OF_DESIGN = "hardware.yaml"
 """Name of the hardware file of a design of a space. The file is beside the folders of the runs of the design."""
-_PLAIN_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-"""Names that YAML writes without quotes and without line breaks."""
+_PLAIN_WORDS = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*\b", re.ASCII)
+"""Pattern of the words of a name that every YAML style without escapes writes unchanged and on one line."""
 
 
 @dataclass(frozen=True)
@@ -93,16 +95,24 @@ class DescribedRun:
         return self._first(MAPPING, self._written(MAPPING), mapping_digest)
 
     def network(self, core: Core, options: NetworkOptions) -> Path | None:
-        """Workload of the run, which ran on `core`. It is an artifact that the pipeline wrote beside the run, otherwise
-        a file of the user with the same name. None if neither is found.
+        """Workload of the run, which ran on `core`: an artifact that the pipeline wrote beside the run, or a file of
+        the user with the name of the network; None if neither is found. If both exist, the result is the artifact if
+        `options` are the defaults, otherwise the file.
         """
-        from tilewright.workload.source import parse_workload, read_parsed
-
-        def digest_of(path: Path) -> str:
-            return network_digest(parse_workload(path, self.model, options=options), core)
+        from tilewright.workload.source import read_parsed
 
         beside = partial(self._beside, WORKLOAD, lambda path: network_digest(read_parsed(path), core))
-        return self._network(beside, digest_of, options)
+        return self._network(beside, self._digest_on(core, options), options)
+
+    def network_file(self, core: Core, options: NetworkOptions) -> Path | None:
+        """YAML or ONNX file of the user with the workload of the run, which ran on `core`; None if it is not found."""
+        return self._first(WORKLOAD, self._named_networks(), self._digest_on(core, options))
+
+    def _digest_on(self, core: Core, options: NetworkOptions) -> Callable[[Path], str]:
+        """Function that returns the digest of the network in a file, as a run on `core` records it."""
+        from tilewright.workload.source import parse_workload
+
+        return lambda path: network_digest(parse_workload(path, self.model, options=options), core)
 
     def system_network(self, options: NetworkOptions) -> Path | None:
         """Workload file of a run on several cores; None if it is not found."""
@@ -112,8 +122,9 @@ class DescribedRun:
     def _network(
         self, beside: Callable[[], Path | None], digest_of: Callable[[Path], str], options: NetworkOptions
     ) -> Path | None:
-        """Network artifact beside the run, or file of the user with the name of the network. With `options`, the file
-        of the user is tried first, because options apply only to such a file.
+        """Network artifact beside the run, or file of the user with the name of the network; None if neither is found.
+        If both exist, the result is the artifact if `options` are the defaults. Otherwise, the result is the file,
+        because options apply only to a file of the user.
         """
         named = partial(self._first, WORKLOAD, self._named_networks(), digest_of)
         first, then = (beside, named) if options == NetworkOptions() else (named, beside)
@@ -126,10 +137,12 @@ class DescribedRun:
         is_system: bool = False,
         is_changed: bool = False,
     ) -> dict[str, Path | None]:
-        """Path of each input, by kind. It is the given path, otherwise the path that a search finds, otherwise None.
+        """Path of each input, by kind: the path in `given`; otherwise the path that a search finds; None if the search
+        finds nothing.
 
-        With `is_changed`, the search accepts only hardware with a known text, so that numbers in the text can be
-        changed. Raises InputError if the given hardware cannot be read.
+        `is_system` is true for a run on several cores. With `is_changed`, the search accepts only hardware whose text
+        is known, so that the caller can change numbers in the text. Raises InputError if the hardware is needed to find
+        the network, but cannot be read.
         """
         hardware = given[HARDWARE] or (self.changeable_hardware() if is_changed else self.hardware())
         if given[WORKLOAD] is not None:
@@ -142,26 +155,34 @@ class DescribedRun:
         return {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
 
     def contradiction(self, kind: str, digest: str) -> str:
-        """Message that a file is not the input of the run; '' if it is. `digest` is the digest of the file."""
+        """Message that a file is not the input of the run. `digest` is the digest of the file. The result is '' if the
+        file is the input, or if the run has no digest of an input of this kind.
+        """
         if self.digests.get(kind) in (None, digest):
             return ""
         return f"is not the {kind} of the run in {self.folder}: it is another file, or it was changed after the run"
 
     def not_found(self, found: Mapping[str, object]) -> list[Problem]:
-        """Problems, one for each input that was not found.
+        """Problems, one for each input that was not found. `found` is input kind -> path of the input, or None.
 
-        `found` has the path of each input, by kind, or None. Without the hardware, a network cannot be verified: a
-        network with the right name is then accepted.
+        If the hardware is not found, the digest of a network cannot be verified. A missing network is then not reported
+        if the user has a file with its name, or if there is an artifact of a network.
         """
         lacking = [kind for kind, path in found.items() if path is None]
         if HARDWARE in lacking and (self._named_networks() or paths_of(self.folder, WORKLOAD)):
             lacking = [kind for kind in lacking if kind != WORKLOAD]
-        places = f"{WRITTEN}, in {self.folder.parent} and in the working folder"
-        message = f"the {{}} of this run is not among the files in {places}, and {{}} {{}}: name it"
-        return [Problem(message.format(kind, *self._lacking_file(kind)), path=f"--{kind}") for kind in lacking]
+        message = f"the {{}} of this run was not found in {self.places}, and {{}} {{}}: name it with --{{}}"
+        return [Problem(message.format(kind, *self._lacking_file(kind), kind), path=f"--{kind}") for kind in lacking]
+
+    @property
+    def places(self) -> str:
+        """Text with the folders that are searched for the user's files."""
+        return f"{WRITTEN}, in {self.folder.parent} or in the working folder"
 
     def _lacking_file(self, kind: str) -> tuple[Path, str]:
-        """Pair (artifact in the folder of the run, reason why it cannot be used)."""
+        """Pair (path of the artifact of this input in the folder of the run, reason why the artifact cannot be
+        used).
+        """
         file = self.folder / KEPT[kind]
         if not file.is_file():
             return file, "is not there"
@@ -195,7 +216,10 @@ class DescribedRun:
         return [path for path in self._written(WORKLOAD, (".onnx", *YAML_SUFFIXES)) if path.stem == self.workload]
 
     def check(self, kind: str, digest: str, path: str) -> None:
-        """Raise InputError if a file is not the input of the run. `digest` is the digest of the file."""
+        """Raise InputError if a file is not the input of this kind of the run. `digest` is the digest of the content of
+        the file, and `path` names the file in the message. A run whose provenance has no digest of this input accepts
+        every file.
+        """
         if message := self.contradiction(kind, digest):
             raise InputError([Problem(message, path)])
 
@@ -214,19 +238,22 @@ class DescribedRun:
 
 
 def _may_name(path: Path, name: str) -> bool:
-    """False if a hardware file certainly describes an accelerator with another name than `name`.
+    """False if a hardware file certainly does not describe an accelerator called `name`; True if it may describe one. A
+    file that cannot be read gives True.
 
-    The digest of an accelerator covers its name, which the file gives. A name that is a plain word stands in the file
-    as it is, unless the file has escapes of YAML. The search in the text takes microseconds, and parsing a file takes
-    20 ms or more.
+    This check saves time: it takes microseconds, while parsing a hardware file to compute its digest takes 20 ms or
+    more. A file with the name contains every plain word of the name unchanged, unless it has YAML escapes. Only the
+    words are searched, because YAML can write the characters between them differently: it doubles quotes, and folds
+    spaces into line breaks.
     """
-    if not _PLAIN_WORD.fullmatch(name):
+    words = _PLAIN_WORDS.findall(name)
+    if not words:
         return True
     try:
         text = path.read_bytes()
     except OSError:
         return True
-    return name.encode() in text or b"\\" in text
+    return b"\\" in text or all(word.encode() in text for word in words)
 
 
 def paths_of(folder: Path, kind: str) -> list[Path]:
@@ -240,7 +267,7 @@ def paths_of(folder: Path, kind: str) -> list[Path]:
 
 
 def core_in(hardware: Path) -> Core:
-    """Core that a hardware file or artifact describes. Raises InputError."""
+    """Core that a hardware file or artifact describes. Raises InputError if the file cannot be read."""
     from tilewright.pipeline.sources import parse_accelerator, single_core
 
     return single_core(parse_accelerator(hardware))
@@ -254,7 +281,9 @@ def network_digest(network: Workload, core: Core) -> str:
 
 
 def system_network_digest(path: Path, options: NetworkOptions) -> str:
-    """Digest of the network in a file, as runs on several cores record it. Raises InputError."""
+    """Digest of the network in a file, as runs on several cores store it in their provenance. Raises InputError if the
+    file cannot be parsed.
+    """
     from tilewright.pipeline.stages.multi.items import MODEL
     from tilewright.workload.source import parse_workload
 
@@ -262,14 +291,14 @@ def system_network_digest(path: Path, options: NetworkOptions) -> str:
 
 
 def hardware_digest(path: Path) -> str:
-    """Digest of the accelerator that a file describes. Raises InputError."""
+    """Digest of the accelerator that a file describes. Raises InputError if the file cannot be parsed."""
     from tilewright.pipeline.sources import parse_accelerator
 
     return content_digest(encode(parse_accelerator(path)))
 
 
 def mapping_digest(path: Path) -> str:
-    """Digest of the mapping that a file describes. Raises InputError."""
+    """Digest of the mapping that a file describes. Raises InputError if the file cannot be parsed."""
     from tilewright.pipeline.sources import parse_mapping
 
     return content_digest(encode(parse_mapping(path)))

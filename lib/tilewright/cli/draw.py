@@ -28,9 +28,9 @@ def draw(
 ) -> list[Path]:
     """Draw the memories of a core above its array, as SVG and PNG. Returns the paths of the files.
 
-    For an accelerator with several cores, a second figure has its cores, links and buses. `paper` is the width of
+    For an accelerator with several cores, a second figure shows its cores, links and buses. `paper` is the width of
     figures for a paper, `column` or `page`; None draws figures for a report. Raises InputError for a wrong hardware
-    file, and for a figure that needs more width.
+    file, and for a figure that is wider than `paper` allows.
     """
     keep_font_cache_here()
     from tilewright.results.hierarchy_figure import write_hierarchy_figure

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
-from tilewright.base.errors import InputError, MappingError, Problem, nearest_name
+from tilewright.base.errors import InputError, MappingError, Problem, count_of, nearest_name
 from tilewright.base.harmless import terminal, terminal_lines
 from tilewright.base.json_values import JsonObject
 from tilewright.base.units import LARGEST_WHOLE_NUMBER, energy_text
@@ -92,7 +92,7 @@ def _text_of(path: Path) -> str:
 
 
 class _PointReader:
-    """Reader of one point, which records the problems of the point."""
+    """Reader of one point. It adds the problems of the point to `problems`."""
 
     def __init__(self, file: str, line: int, place: str, problems: list[Problem]) -> None:
         self.file = file
@@ -203,8 +203,11 @@ class _PointReader:
         return tuple((operand, self._bounds(operand, bounds, layer, loops)) for operand, bounds in table.items())
 
     def _bounds(self, operand: str, bounds: object, layer: Layer | None, loops: int) -> tuple[int, ...]:
-        """Level boundaries of an operand: the number of loops up to and including each memory. The numbers never
-        decrease, and the last number is at most the number of all loops.
+        """Level boundaries of an operand, from the value `bounds`: one number for each memory, innermost memory first.
+        The number counts the loops in this memory and in all memories below it.
+
+        The numbers must never decrease, and must be at most `loops`, the number of all loops. A wrong value is
+        reported, and the result is then ().
         """
         place = f"level_boundaries.{operand}"
         if layer and operand not in layer.operands:
@@ -290,7 +293,7 @@ def command(
     found = _evaluated(given, *which, strict, tell, echo_notices)
     refused = sum(one.record is None for one in found)
     if refused:
-        raise MappingError(f"{refused} of {len(found)} mappings do not fit")
+        raise MappingError(_refused(refused, len(found)))
 
 
 @network_keywords
@@ -313,14 +316,17 @@ def evaluate(
     network_options: NetworkOptions | None = None,
     strict: bool = False,
 ) -> "LayerRecord | tuple[LayerRecord, ...]":
-    """Costs of one given mapping of a layer on a core, as a record, or of many given mappings, one record each.
+    """Costs of given mappings: a record for one mapping of a layer on a core, or a tuple of records for many mappings.
 
     For one mapping, give the objects `layer`, `core`, `spatial_mapping` and `loop_order` (innermost loop first). For
     many mappings, give `hardware`, `workload`, and `mapping` or `points` (a file of JSON lines, or a list of tables);
-    `layer` is then the name of the only layer to evaluate. `level_boundaries` has, for each operand, the number of
-    loops up to and including each memory, as records have them; by default the allocator decides. `output` is the file
-    that the command writes; it also names mappings that do not fit. Raises InputError for wrong input files, and with
-    `strict` for input without effect. Raises MappingError if a mapping does not fit.
+    `layer` is then the name of the only layer to evaluate. `level_boundaries` has, for each operand, a number for each
+    memory: the number of loops in this memory and in all memories below it; by default the allocator decides. `output`
+    is the file for the results, with one JSON line for each mapping.
+
+    Raises InputError for wrong input files, and with `strict` for input without effect. Raises MappingError if a
+    mapping does not fit. If many mappings are given, all are evaluated before this error, and `output` also has a line
+    for each mapping that does not fit.
     """
     from tilewright.pipeline.stages.descriptions import Descriptions
 
@@ -338,7 +344,9 @@ def evaluate(
         _write(file, [_Evaluated(layer, record)])
         return record
     if not isinstance(layer, str):
-        raise InputError([Problem("is neither a layer nor a name", path="layer", value=type(layer).__name__)])
+        raise InputError(
+            [Problem("is neither a layer nor the name of a layer", path="layer", value=type(layer).__name__)]
+        )
     _refuse("needs a layer object", core=core, spatial_mapping=spatial_mapping, loop_order=loop_order)
     missing = [name for name, one in (("hardware", hardware), ("workload", workload)) if one is None]
     if missing:
@@ -348,8 +356,13 @@ def evaluate(
     found = _evaluated(given, *which, strict, lambda one: None, lambda notices: None)
     refused = [f"{one.layer.name}: {one.reason}" for one in found if one.record is None]
     if refused:
-        raise MappingError(f"{len(refused)} of {len(found)} mappings do not fit", *refused)
+        raise MappingError(_refused(len(refused), len(found)), *refused)
     return tuple(one.record for one in found if one.record is not None)
+
+
+def _refused(refused: int, all_of_them: int) -> str:
+    """Message with the number of mappings that do not fit."""
+    return f"{refused:,} of {count_of(all_of_them, 'mapping')} {'does' if refused == 1 else 'do'} not fit"
 
 
 @dataclass(frozen=True)
@@ -358,14 +371,14 @@ class _Evaluated:
 
     layer: Layer
     record: "LayerRecord | None"
-    """Record with the costs of the mapping; None if the mapping does not fit."""
+    """Record with the costs of the mapping; None if the mapping does not fit into the memories."""
     reason: str = ""
     notices: tuple[str, ...] = ()
     """Notices of the input files."""
 
     @property
     def line(self) -> str:
-        """JSON text of the result, one line."""
+        """Result as one line of JSON text."""
         from tilewright.cost.record import record_row
 
         refusal = {"layer": {"name": self.layer.name}, "error": self.reason}
@@ -432,7 +445,7 @@ def _evaluated(
 
 
 def _options(base: SearchOptions, asked: Given[EvaluateOptions]) -> SearchOptions:
-    """Options `base`, in which values in `asked` replace the values of `base`."""
+    """Options with the values that `asked` sets, and the values of `base` for all others."""
     made = asked()
     return replace(base, **{name: getattr(made, name) for name in asked.values})
 
@@ -443,7 +456,9 @@ def _write(output: Path | None, found: list[_Evaluated]) -> None:
 
 
 def _refuse(message: str, **given: object) -> None:
-    """Raise InputError with the message of each argument that is not None."""
+    """Raise InputError if an argument in `given` is not None. Each such argument gives one problem with the text
+    `message` and the name of the argument.
+    """
     problems = [Problem(message, path=name) for name, one in given.items() if one is not None]
     if problems:
         raise InputError(problems)
@@ -467,8 +482,11 @@ def _chosen(points: list[Point], layer_name: str, network: Workload) -> list[Poi
 
 
 def _points_of_mapping(network: Workload, mapping: Mapping, layer_name: str, temporal_mapping_type: str) -> list[Point]:
-    """Layers, each with its entry of the mapping file. Raises InputError for an incomplete mapping, and for an entry
-    whose type is not the requested one.
+    """Pairs (layer, entry of the mapping file for this layer). If `layer_name` is not '', only the layer with this name
+    is included.
+
+    Raises InputError for an entry that does not fix every loop. If `temporal_mapping_type` is not '', also raises
+    InputError for an entry that states another type.
     """
     points = [
         (node.layer, mapping.constraints_for(node.layer))
@@ -495,7 +513,9 @@ def _points_of_mapping(network: Workload, mapping: Mapping, layer_name: str, tem
 
 
 def _for_layers(names: list[str]) -> str:
-    """Text with the number of layers to which an entry applies; '' for one layer."""
+    """Text with the number of the layers to which an entry of a mapping file applies; '' for one layer. `names` are the
+    names of these layers.
+    """
     return f" (for {len(names)} layers, such as {names[0]})" if len(names) > 1 else ""
 
 

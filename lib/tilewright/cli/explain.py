@@ -124,8 +124,10 @@ def written_files(folder: Path, only: Part = "", has_cores: bool = False) -> lis
 
 
 def write_bottlenecks(found: "Bottlenecks", folder: Path, only: Part = "") -> list[Path]:
-    """Write tables, a JSON file and a figure of bottlenecks into a folder. Returns the paths. `only` restricts the
-    files to one of these parts.
+    """Write tables, a JSON file and a figure of bottlenecks into a folder. Returns the paths.
+
+    If `only` is `tables`, only the tables and the JSON file are written. If `only` is `figures`, only the figure is
+    written.
     """
     make_folder(folder)
     if only != FIGURES:
@@ -180,8 +182,8 @@ def _of_one_core(folder: Path, given: _Given, network_options: NetworkOptions) -
 
 
 def _read(run: DescribedRun, found: _Given, network_options: NetworkOptions) -> "tuple[Core, Workload] | str":
-    """Core and network of a run, or a text that names the ones that are not found. Raises InputError if a file belongs
-    to another run.
+    """Pair (core, network) of a run. If hardware or workload is not found, the result is a text that names the missing
+    input. Raises InputError if a file belongs to another run.
     """
     from tilewright.pipeline.sources import parse_accelerator, parse_workload, single_core
 
@@ -191,7 +193,7 @@ def _read(run: DescribedRun, found: _Given, network_options: NetworkOptions) -> 
         run.check(HARDWARE, content_digest(encode(accelerator)), str(hardware))
     if accelerator is None or workload is None:
         lacking = run.not_found({kind: found[kind] for kind in (HARDWARE, WORKLOAD)})
-        return "; ".join(f"{one.message} with {one.path}" for one in lacking)
+        return "; ".join(one.message for one in lacking)
     core = single_core(accelerator)
     network = parse_workload(workload, run.model, options=network_options)
     run.check(WORKLOAD, network_digest(network, core), str(workload))
@@ -217,8 +219,8 @@ def _array(
 
 
 def _places(path: Path, mapping: "MappingOfLayers") -> dict[tuple[str, str], str]:
-    """File and line of each spatial mapping in a mapping file, by (entry, array dimension). {} for an artifact, which
-    has no lines.
+    """(Name of an entry in a mapping file, array dimension) -> text `file:line` of the spatial mapping for this
+    dimension. {} for an artifact, which has no lines.
     """
     from tilewright.base.artifacts.envelope import is_artifact
     from tilewright.base.yamlfile import load_yaml
@@ -234,7 +236,7 @@ def _places(path: Path, mapping: "MappingOfLayers") -> dict[tuple[str, str], str
 
 
 def _refuse_descriptions(*given: Path | None) -> None:
-    message = "cannot be given for a run on several cores, whose bottlenecks are in its schedule"
+    message = "is not used for a run on several cores, because its bottlenecks follow from its schedule: leave it out"
     problems = [Problem(message, str(path)) for path in given if path is not None]
     if problems:
         raise InputError(problems)

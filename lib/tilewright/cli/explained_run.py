@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tilewright.search.options import SearchOptions
 
 Given = dict[str, Path | None]
-"""Path that the user gives for each input of a run, by kind. None means that the input is searched."""
+"""Path that the user gives for each input of a run, by kind. If it is None, the input is searched for."""
 
 
 def explained_run(
@@ -54,23 +54,28 @@ def explained_run(
     return ExplainedRun(folder.name, placed, hardware, network, mapping, options), paths
 
 
-def run_with_inputs(place: str, run: "RunPoint") -> "ExplainedRun":
-    """Run in the folder `place`, in a form whose mappings can be evaluated and searched on other hardware. Raises
-    InputError if the folder has no search on one core, or if inputs are not found.
+def run_with_inputs(place: str, run: "RunPoint", option: str = "--search-again") -> "ExplainedRun":
+    """Run of `tilewright map` at `place`, with the inputs that are needed to evaluate and search its mappings on other
+    hardware. `place` is the folder of the run, or the path of its records or its summary.
+
+    Raises InputError if this is not the folder of a run on one core, or if inputs are not found. `option` is the option
+    that needs the run, for messages.
     """
     path = Path(place)
     folder = path.parent if path.name in (LAYERS, SUMMARY) else path
     if run.is_of_several_cores or not (folder / SUMMARY).is_file():
         message = "cannot be searched again: it is not the folder of a run of `tilewright map` on one core"
-        raise InputError([Problem(message, place, path="--search-again")])
+        raise InputError([Problem(message, place, path=option)])
     return explained_run(folder, {HARDWARE: None, WORKLOAD: None, MAPPING: None}, NetworkOptions())[0]
 
 
 def paths_of_inputs(
     run: DescribedRun, given: Given, network_options: NetworkOptions, is_system: bool = False
 ) -> dict[str, Path]:
-    """Paths of the input files of a run, by kind. Raises InputError for files that are not found, for hardware of
-    another run, and for a hardware artifact without the text of the hardware file.
+    """Paths of the input files of a run, by kind.
+
+    Raises InputError for files that are not found, for hardware of another run, and for a hardware artifact that does
+    not contain the text of the hardware file.
     """
     from tilewright.hardware.whole_text import text_in
 
@@ -78,7 +83,8 @@ def paths_of_inputs(
     if hardware is not None:
         if is_artifact(existing_file(hardware, HARDWARE)) and not text_in(hardware):
             message = (
-                "is an artifact without the text of its file, so it cannot be changed: give the hardware file instead"
+                "is an artifact that does not contain the text of its hardware file, so no number in the text can be"
+                " changed: give the hardware file instead"
             )
             raise InputError([Problem(message, str(hardware))])
         run.check(HARDWARE, hardware_digest(hardware), str(hardware))
@@ -89,20 +95,26 @@ def paths_of_inputs(
     return {kind: path for kind, path in found.items() if path is not None}
 
 
+def not_searchable(what: str) -> str:
+    """Message that mappings cannot be searched again, because `what` of the user made them."""
+    return f"was made by {what} of the user, so tilewright cannot search its mappings again"
+
+
 def _options(stated: JsonObject, folder: Path) -> "SearchOptions":
     """Search options of a run.
 
-    Raises InputError if mappings were chosen from a front. It also raises InputError if the run used a pipeline of the
-    user, because options do not describe the stages of such a pipeline.
+    Raises InputError if the run chose its mappings from a front. Also raises InputError if the run used a pipeline of
+    the user, because options do not describe the stages of such a pipeline.
     """
     from tilewright.base.objectives import OBJECTIVES
     from tilewright.base.parameters import made_of
     from tilewright.search.options import SearchOptions
 
     if "pipeline" in stated or stated.get("objective") not in OBJECTIVES:
-        message = "was made by a pipeline of the user, which cannot search mappings for a change"
-        raise InputError([Problem(message, str(folder))])
+        raise InputError([Problem(not_searchable("a pipeline"), str(folder))])
     if chosen := stated.get("choice"):
-        message = "has mappings that were chosen from the front of the network: a new search would not choose them"
+        message = (
+            "has mappings that were chosen from the Pareto front of the network; a new search cannot repeat this choice"
+        )
         raise InputError([Problem(message, str(folder), value=", ".join(chosen) if isinstance(chosen, dict) else "")])
     return made_of(SearchOptions, stated)

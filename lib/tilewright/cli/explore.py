@@ -42,18 +42,19 @@ PAGE, CSV = "explore.html", "space.csv"
 SpaceDescription = FilePath | dict[str, Any]
 """Path of the file of a space, or its content."""
 DESIGNS, HARDWARE = "designs", OF_DESIGN
-"""DESIGNS: folder for the runs of --show. HARDWARE: hardware file in the subfolder of each design."""
+"""DESIGNS: folder for the runs that --show makes. HARDWARE: name of the hardware file in the subfolder of each design.
+"""
 
 
 class Explored(NamedTuple):
     """Result of an exploration."""
 
     answer: "Answer | None" = None
-    """Answer with the costs of all designs. None if only a shard was evaluated, or only the run of a design was
-    made.
+    """Answer with the costs of all designs. None if the call evaluated only a shard, or made only the full run of a
+    design.
     """
     shown: tuple[Path, ...] = ()
-    """Paths of the hardware file and of the folders of the runs of a single design."""
+    """Paths that the full run of a single design wrote: the hardware file, and the folders of the runs."""
 
 
 def _run(
@@ -184,7 +185,7 @@ def _explored(
     notices: Sequence[str],
     show_progress: bool = False,
 ) -> "Answer | None":
-    """Fronts and tables of the space. If `output` is given, they are also written there. None if only a shard is
+    """Fronts and tables of the space. If `output` is given, they are also written to it. None if only a shard is
     evaluated.
     """
     _check_shard(space, output, shard, gather)
@@ -262,6 +263,8 @@ def shown_design(space: "Space", output: Path | None, name: str) -> list[Path]:
             [Problem("no such design", path="--show", value=name, nearest=nearest_name(name, list(names)))]
         )
     design = space.design(names[name])
+    if design.excluded_by and space.block_size > 1:
+        raise InputError([Problem(f"does not meet {design.excluded_by}, so no plan is searched for it", path=name)])
     if design.problem:
         raise InputError([Problem(design.problem, path=name)])
     folder = output / DESIGNS / name
@@ -271,7 +274,7 @@ def shown_design(space: "Space", output: Path | None, name: str) -> list[Path]:
     write_atomically(made[0], head + yaml_text(design.hardware, allow_unicode=True))
     for network in space.networks:
         run = folder / network.name
-        run_design(space, network.file, made[0], run)
+        run_design(space, design.index, network, made[0], run)
         made.append(run)
     return made
 

@@ -22,13 +22,13 @@ from tilewright.base.steps import (
 
 
 class FolderKind(NamedTuple):
-    """Kind of folder, with a hint for users who give such a folder instead of the folder of a run."""
+    """Kind of folder that a user can mistake for the folder of a run, with a hint for this user."""
 
     files: tuple[str, ...]
     """Patterns of file names. A folder has this kind if a file matches one of them."""
     what: str
     remedy: str
-    """Text that names the verb for this folder: the verb that reads it, or that completes it."""
+    """Text that names the verb which reads or completes this folder."""
 
 
 RUN = "a folder that `tilewright map`, `tilewright schedule` or `tilewright fuse` wrote"
@@ -92,8 +92,8 @@ def kind_of_folder(folder: Path) -> FolderKind | None:
 
 
 def said_of_folder(folder: Path) -> str:
-    """Text that says what a path is, or what a folder contains, if it is not a run. If a verb reads such a folder, the
-    text names this verb.
+    """Text on a path that is not a run: what the path is, or what the folder contains. If a verb reads such a folder,
+    the text names this verb.
     """
     if not folder.exists():
         return "is not there"

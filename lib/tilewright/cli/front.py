@@ -1,4 +1,7 @@
-"""`tilewright front`: complete Pareto fronts of a space of designs, without a search for each single design."""
+"""`tilewright front`: complete Pareto fronts of a design space.
+
+Designs that differ only in unit energies, areas, word widths and memory sizes are evaluated together.
+"""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -39,7 +42,7 @@ def _answer(
     tell: Tell = silent,
     show_progress: bool = False,
 ) -> "Answer | None":
-    """Fronts and tables of the space, which are also written into the folder. None if the costs of only one part were
+    """Fronts and tables of the space, which are also written into the folder. None if only the costs of one part were
     computed.
     """
     refuse_paper(paper, ("a front", part is None))
@@ -94,8 +97,8 @@ def front(
     The tables and the certificate are written to the folder `output`. With `part`, only the costs of the part with this
     number are computed. With `gather`, the fronts are found from existing parts only. `paper` (`column` or `page`) also
     writes figures and tables for a paper. The `attrs` of the table list
-    unused input. Raises InputError with all errors of the space, the networks and the mapping, and with `strict` for
-    input without effect.
+    unused input. With `strict`, input without effect is an error. Raises InputError with all errors of the space, the
+    networks and the mapping.
     """
     import pandas
 
@@ -106,8 +109,8 @@ def front(
 
 
 def _read(source: Path, part: int | None, strict: bool) -> "tuple[Space, list[str]]":
-    """Pair (space, notices of unused input). With a `part`, notices of networks are left out. Raises InputError for a
-    wrong file, and with `strict` for unused input.
+    """Pair (space, notices of unused input). With a `part`, notices of networks are left out. With `strict`, unused
+    input is an error. Raises InputError for a wrong file.
     """
     from tilewright.designs.space_reader import read_space
     from tilewright.designs.unused_parts import unused_of_networks
@@ -121,7 +124,9 @@ def _read(source: Path, part: int | None, strict: bool) -> "tuple[Space, list[st
 
 
 def _lock(output: Path, part: int | None) -> AbstractContextManager[None]:
-    """Lock of the folder. Jobs that compute one part take no lock, because they run in parallel."""
+    """Lock of the folder `output`. If `part` is given, no lock is taken, because several jobs that each compute one
+    part share the folder.
+    """
     return holding(output) if part is None else nullcontext()
 
 

@@ -7,14 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tilewright.base.artifacts.codec import encode
-from tilewright.base.artifacts.envelope import provenance, write_document
+from tilewright.base.artifacts.envelope import write_document
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.base.artifacts.folder_lock import holding
-from tilewright.base.errors import InputError, Problems, Unused
+from tilewright.base.errors import InputError, Problems, Unused, count_of
 from tilewright.base.harmless import ended_lines
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
-from tilewright.base.steps import COSTS, FIXED_MAPPING, FUSION, FUSION_PAGE, FUSION_PLANS
+from tilewright.base.steps import COSTS, FIXED_MAPPING, FUSION, FUSION_PAGE, FUSION_PLANS, ISLANDS
 from tilewright.base.units import energy_text
 from tilewright.base.unused import refuse_unused, to_tell, unused_in, unused_option
 from tilewright.cli.csv_text import csv_text
@@ -26,6 +25,7 @@ from tilewright.cli.terminal import echo, echo_text
 from tilewright.cli.verb import NETWORK_FILE, SYSTEM_FILE, Help, Tell, silent, verb
 from tilewright.multicore.nodes.tiling_options import TilingOptions
 from tilewright.pipeline.configuration.fusion_options import FusionOptions
+from tilewright.pipeline.configuration.island_parts import ANSWER, OPENING
 from tilewright.search.options import CnSearchOptions
 from tilewright.workload.network_options import NetworkOptions
 
@@ -34,15 +34,21 @@ if TYPE_CHECKING:
     from tilewright.pipeline.stages.descriptions import Descriptions
     from tilewright.pipeline.stages.multi.items import SystemProblem
     from tilewright.plans.answer import Fusion
+    from tilewright.plans.call import FusionCall
     from tilewright.plans.evaluate import PlanOutcome
-    from tilewright.plans.search import Progress
+    from tilewright.plans.trials import Progress
 
 BLANK: tuple[dict[str, str], ...] = ({"name": "default"},)
-"""Content of a mapping file that fixes nothing: every core that supports a layer may run it."""
+"""Content of a mapping file that fixes no decision: a layer may run on every core that supports it."""
 TOLERATED_S = 2.0
-"""Largest excess over the time budget, in seconds, that is not reported."""
+"""Largest time in seconds by which the search can exceed its time budget without a note."""
 START_HELP = (
     f"Folder or {FUSION} of an earlier search. Its plan is tried first, so the result is not worse than this plan."
+)
+PART_HELP = (
+    f"Part to make of a search with islands, for jobs of a cluster: first `{OPENING}`, then each round of each island"
+    f" (ROUND.ISLAND, such as 2.1), then `{ANSWER}`. The parts keep their states in the folder `{ISLANDS}` of the"
+    " output."
 )
 _MOST_CUTS_SHOWN, _MOST_RELOADS_SHOWN = 8, 3
 
@@ -55,21 +61,24 @@ def _fused(
     start: FilePath | None,
     output: FilePath | None,
     run: bool,
+    part: str | None,
     network_options: NetworkOptions | None,
     strict: bool,
     tell: Tell = silent,
     show_progress: bool = False,
-) -> "tuple[Fusion, float]":
-    """Pair (result of the search, run time in seconds). If the folder `output` is given, the result is also written
-    there. Raises InputError with all errors of the input.
+) -> "tuple[Fusion, float, float]":
+    """Triple (result of the search, run time in seconds, CPU seconds). If the folder `output` is given, the result is
+    also written there. Raises InputError with all errors of the input.
     """
+    from tilewright.cli.island_files import part_problems
     from tilewright.pipeline.stages.descriptions import Descriptions
     from tilewright.pipeline.stages.preflight.network import read_checked
-    from tilewright.plans.answer import fused, fusion_space
+    from tilewright.plans.budget import CpuMeter
+    from tilewright.plans.call import FusionCall, fusion_space
     from tilewright.plans.space import parts_left_out
     from tilewright.plans.start import read_start, start_task
 
-    start_s = time.monotonic()
+    start_s, meter = time.monotonic(), CpuMeter()
     source: Any = list(BLANK) if mapping is None else mapping
     given = Descriptions(hardware, workload, source, network_options or NetworkOptions())
     folder = None if output is None else Path(output)
@@ -91,36 +100,59 @@ def _fused(
             told.attempt(problem.check_complete)
             told.attempt(refuse_unused, problem.notices)
     earlier = None if start is None else told.attempt(read_start, Path(start), SCHEMA)
+    told.found += part_problems(part, chosen, output is not None) if chosen else []
     told.finish()
     assert chosen is not None
     assert problem is not None
-    accelerator, space = problem.accelerator, fusion_space(problem, chosen, stacks or None)
-    task = None if earlier is None else start_task(earlier, str(start), space, accelerator)
+    space = fusion_space(problem, chosen, stacks or None)
+    task = None if earlier is None else start_task(earlier, str(start), space, problem.accelerator)
     tell(to_tell(problem.notices, strict))
-    if folder:
-        make_folder(folder)  # a folder that cannot be written is an error before the search, not after
-    with holding(folder) if folder else contextlib.nullcontext():
-        with _progress(problem, chosen, show_progress) as progress:
-            found = fused(problem, chosen, stacks or None, progress, start_s=start_s, start=task)
-        if folder:
-            _write(folder, given, found, run)
-    return found, time.monotonic() - start_s
+    with _progress(problem, chosen, show_progress) as progress:
+        call = FusionCall(problem, chosen, stacks or None, progress, start_s=start_s, start=task, meter=meter)
+        found = _searched(call, given, folder, part, run)
+    return found, time.monotonic() - start_s, meter.spent_s
 
 
-def _show(made: "tuple[Fusion, float]", output: Path | None, verbose: bool, as_json: bool) -> None:
-    found, seconds = made
-    over = _over_budget(found, seconds)
-    if over:
+def _searched(call: "FusionCall", given: "Descriptions", folder: Path | None, part: str | None, run: bool) -> "Fusion":
+    """Result of the whole search, or of the part `part`. If `folder` is given, the result is also written to it."""
+    from tilewright.cli.island_files import IslandFiles
+
+    if folder is None:
+        return call.answer()
+    make_folder(folder)  # a folder that cannot be written is an error before the search, not after
+    files = IslandFiles(folder, call)
+    if part not in (None, ANSWER):  # parts run at the same time in one folder, so they do not lock it
+        return files.make(part)
+    with holding(folder):
+        found = call.answer() if part is None else files.make(part)
+        files.remove_others(part)
+        write_fusion(folder, given, found, run)
+    return found
+
+
+def _show(
+    made: "tuple[Fusion, float, float]", output: Path | None, part: str | None, verbose: bool, as_json: bool
+) -> None:
+    found, *used = made
+    for over in _over_budget(found, *used):
         echo(over, err=True)
     if as_json:
         echo_json(found.document)
+    elif part not in (None, ANSWER):
+        search = found.found
+        echo_text(
+            f"part {part} of the search: tried {count_of(len(search.tried), 'plan')}, and"
+            f" {count_of(search.segments, 'segment')} of the network as separate networks;"
+            f" {count_of(search.evaluations, 'schedule')}; the best plan so far: {found.latency_cycles:,} cycles,"
+            f" {energy_text(found.energy_pj)}\n"
+        )
     else:
         echo_text(_text(found.document, verbose or not output))
         if output:
             echo(f"{output / FUSION}  {output / FIXED_MAPPING}  {output / FUSION_PAGE}")
     if found.is_interrupted:
         kept = f"; the best is in {output}" if output else ""
-        raise InterruptedRunError(f"{len(found.found.tried):,} plans were evaluated{kept}")
+        raise InterruptedRunError(f"evaluated: {count_of(len(found.found.tried), 'plan')}{kept}")
 
 
 @verb(
@@ -132,7 +164,7 @@ def _show(made: "tuple[Fusion, float]", output: Path | None, verbose: bool, as_j
     """,
     run=_fused,
     show=_show,
-    order="hardware workload mapping start output run",
+    order="hardware workload mapping start output run part",
     strict=UNCOSTED,
 )
 @network_keywords
@@ -151,34 +183,42 @@ def fuse(
     start: Annotated[FilePath | None, Help(START_HELP, metavar="PATH")] = None,
     output: Annotated[FilePath | None, Help(f"Folder for {FUSION}, {FIXED_MAPPING}, the schedule, ...")] = None,
     run: Annotated[bool, Help("Write the schedule too, not only the plan.")] = True,
+    part: Annotated[str | None, Help(PART_HELP)] = None,
     network_options: NetworkOptions | None = None,
     strict: bool = False,
 ) -> "Fusion":
-    """Best plan that the search finds to fuse a network on several cores. Options are given by name.
+    """Best plan that the search finds to fuse a network on several cores.
 
-    The search keeps cores, stacks and schedule settings that `mapping` or an option fixes, and chooses all others.
-    `start` is the folder or the file of an earlier result. The plan in this result is evaluated with the inputs of this
-    call, and the new result is never worse than this plan. `output` is the folder that the command writes; with `run`,
-    the schedule is written too. Raises InputError with all errors of the input files and options, and with `strict` for
-    work without costs and for input without effect. Raises MappingError if no plan has a schedule.
+    Options are given by name. The search keeps the cores, stacks and schedule settings that `mapping` or an option
+    fixes, and chooses all others. `start` is the folder or the file of an earlier result. The plan in this earlier
+    result is evaluated with the inputs of this call, and the new result is never worse than this plan. `output` is the
+    folder that the command writes; with `run`, the schedule is written too. With `part`, only this part of a search
+    with islands is made; the result has the best plan of the part, and the numbers of plans and schedules that the part
+    evaluated. With `strict`, work without costs and input without effect are errors. Raises InputError with all errors
+    of the input files and options, and MappingError if no plan has a schedule.
     """
-    return _fused(workload, hardware, mapping, options, start, output, run, network_options, strict)[0]
+    return _fused(workload, hardware, mapping, options, start, output, run, part, network_options, strict)[0]
 
 
-def _over_budget(found: "Fusion", seconds: float) -> str:
-    """Note on the reason why the search exceeded its time budget; '' if it did not."""
-    budget = found.options.fusion_time_budget_s
-    if budget is None or seconds <= budget + TOLERATED_S:
-        return ""
+def _over_budget(found: "Fusion", seconds: float, cpu_seconds: float) -> list[str]:
+    """Notes on the budgets of run time and CPU time that the search exceeded by more than TOLERATED_S seconds. Each
+    note gives the reason. [] if there are none.
+    """
+    options = found.options
+    limits = (
+        (seconds, "s of a time budget", options.fusion_time_budget_s),
+        (cpu_seconds, "CPU s of a CPU budget", options.fusion_cpu_budget_s),
+    )
+    over = [(used, name, most) for used, name, most in limits if most is not None and used > most + TOLERATED_S]
     with_schedule = [one for one in found.found.tried if one.figures is not None]
-    why = "a search takes at least the time for the schedule, bounds, check and files of a first plan"
+    why = "a search always finishes one plan, with its schedule, bounds, check and files"
     if len(with_schedule) > 1:
-        why = "bounds, check and files took longer for the best plan than for the first plan"
-    return f"note: the call took {seconds:.0f} s of a time budget of {budget:g} s: {why}"
+        why = "the time for bounds, check and files was estimated from the first plan; the best plan needed more"
+    return [f"note: the call took {used:.0f} {name} of {most:g} s: {why}" for used, name, most in over]
 
 
 def _cutting(options: FusionOptions) -> TilingOptions:
-    """Tiling options with the stacks that the options fix. Raises InputError for invalid stacks."""
+    """Tiling options with the stacks that the user fixes in `options`. Raises InputError for invalid stacks."""
     return TilingOptions(layer_stacks=options.layer_stacks, stack_cutoffs=options.stack_cutoffs or ())
 
 
@@ -213,9 +253,9 @@ def _progress(problem: "SystemProblem", options: FusionOptions, shown: bool) -> 
         yield told
 
 
-def _write(folder: Path, given: "Descriptions", found: "Fusion", run: bool) -> None:
+def write_fusion(folder: Path, given: "Descriptions", found: "Fusion", run: bool) -> None:
     """Write the files of the plan and, if `run` is true, the files of its schedule."""
-    from tilewright.pipeline.stages.multi.items import input_digests
+    from tilewright.cli.island_files import search_provenance
     from tilewright.plans.answer import tried_rows
     from tilewright.results.multi.fusion_page import fusion_page
 
@@ -225,11 +265,7 @@ def _write(folder: Path, given: "Descriptions", found: "Fusion", run: bool) -> N
         _write_run(folder, folder / FIXED_MAPPING, given, found)
     write_atomically(folder / FUSION_PLANS, csv_text(tried))
     write_atomically(folder / FUSION_PAGE, fusion_page(found.document, tried))
-    stated = {name: encode(value) for name, value in found.options.as_dict().items() if name != "jobs"}
-    digests = input_digests(found.problem)
-    if found.start_digest:
-        digests["start"] = found.start_digest
-    write_document(folder / FUSION, SCHEMA, found.document, provenance("fuse", digests, stated))
+    write_document(folder / FUSION, SCHEMA, found.document, search_provenance("fuse", found))
 
 
 def _write_run(folder: Path, mapping: Path, given: "Descriptions", found: "Fusion") -> None:
@@ -249,8 +285,12 @@ def _write_run(folder: Path, mapping: Path, given: "Descriptions", found: "Fusio
 
 
 def _text(document: dict[str, Any], in_full: bool) -> str:
-    """Text of the result for a terminal. With `in_full`, all stacks, reloads and cuts are listed."""
+    """Text of the result for a terminal. With `in_full`, the text has all stacks, reloads and cuts, and the commands
+    that reproduce the result. Otherwise, it has only stacks of several layers, and at most _MOST_RELOADS_SHOWN reloads
+    and _MOST_CUTS_SHOWN cuts.
+    """
     from tilewright.base.proof import covered_by, if_copied_line
+    from tilewright.results.multi.search_end import search_end
     from tilewright.results.multi.summary import reload_lines
     from tilewright.results.run_tables import edp_text
     from tilewright.results.run_text import power_lines, range_lines
@@ -262,20 +302,21 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
         *power_lines(document),
         *range_lines(document),
         f"lower bounds over {covered_by(bound)}: {bound[LATENCY_CYCLES]:,} cycles, {energy_text(bound[ENERGY_PJ])};"
-        f" gap to them: {document['gap_latency']:.1%} in latency, {document['gap_energy']:.1%} in energy,"
+        f" gaps to these bounds: {document['gap_latency']:.1%} in latency, {document['gap_energy']:.1%} in energy,"
         f" {document['gap_edp']:.1%} in EDP, of this tiling",
         *if_copied_line(document),
         *_any_plan_lines(document),
-        f"{search['plans']:,} plans and {search['segments']:,} parts of the network were evaluated,"
-        f" in {search['schedules']:,} schedules; stopped by {search['stopped_by'].replace('_', ' ')}",
+        f"evaluated: {count_of(search['plans'], 'plan')} and {count_of(search['segments'], 'part')} of the network,"
+        f" in {count_of(search['schedules'], 'schedule')}; {search_end(search)}",
     ]
     lbl = document["layer_by_layer"]
     if lbl is not None:
         lines.append(
             f"layer by layer: {lbl[LATENCY_CYCLES]:,} cycles, {energy_text(lbl[ENERGY_PJ])};"
             f" {lbl[LATENCY_CYCLES] / document[LATENCY_CYCLES]:.2f} times the latency,"
-            f" {lbl[ENERGY_PJ] / document[ENERGY_PJ]:.2f} times the energy"
+            f" {lbl[ENERGY_PJ] / document[ENERGY_PJ]:.2f} times the energy of this plan"
         )
+    lines += _reduction_lines(document.get("reductions", ()))
     if "start" in document:
         lines.append(_start_line(document["start"]))
     lines += [_stack_line(stack) for stack in document["stacks"] if in_full or stack["layers"] > 1]
@@ -288,18 +329,35 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
 
 
 def _any_plan_lines(found: Mapping[str, Any]) -> list[str]:
-    """Lines on the lower bounds over every plan, with the gaps to them and all terms, from a `fusion.json`. No lines
-    for an older file."""
+    """Lines on the lower bounds that hold for every plan, from a `fusion.json`: the bounds, the gaps to these bounds,
+    and the terms of the latency bound. [] for a file of an earlier release, which has no such bounds.
+    """
     bound = found.get("any_plan")
     if bound is None:
         return []
     terms = ", ".join(f"{name.replace('_', ' ')} {cycles:,}" for name, cycles in bound["latency_terms"].items())
     return [
         f"no plan of any tiling takes less than {bound[LATENCY_CYCLES]:,} cycles or {energy_text(bound[ENERGY_PJ])};"
-        f" gap to that: {bound['gap_latency']:.1%} in latency, {bound['gap_energy']:.1%} in energy,"
+        f" gaps to these bounds: {bound['gap_latency']:.1%} in latency, {bound['gap_energy']:.1%} in energy,"
         f" {bound['gap_edp']:.1%} in EDP, over {bound['covers']}",
         f"the bound of the latency over every plan is the largest of: {terms}",
     ]
+
+
+def _reduction_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Lines of text, one for each search for plans in `rows`. The searches differ in the layers whose reductions are
+    cut between cores. A line gives the number of these layers, the latency and energy of the best plan, and the number
+    of evaluated plans. The line of the search whose plan is the result is marked.
+    """
+    lines = []
+    for row in rows:
+        best, layers = row["best"], count_of(len(row["layers"]), "layer")
+        what = f"reductions of {layers} cut into up to {row['parts']} parts, partial sums added as {row['shape']}"
+        figures = "no schedule" if best is None else f"{best[LATENCY_CYCLES]:,} cycles, {energy_text(best[ENERGY_PJ])}"
+        answer = ", the answer" if row["is_best"] else ""
+        plans = count_of(row["plans"], "plan")
+        lines.append(f"{what if row['layers'] else 'no reduction cut'}: {figures} ({plans}){answer}")
+    return lines
 
 
 def _start_line(start: dict[str, Any]) -> str:

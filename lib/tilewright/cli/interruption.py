@@ -1,9 +1,9 @@
 """Handling of Ctrl-C: at any time, a command ends within two seconds and prints one line.
 
-Before a verb is found, the process ends at once. Later, the main thread is interrupted, so that verbs can report which
-results are kept. The main thread can be slow to end if it runs compiled code or waits for processes. In this case, the
-whole process is ended. Files are written completely or not at all. Only the standard library is imported, because this
-module is imported before all other modules.
+Before the verb is known, Ctrl-C ends the process at once. Later, it interrupts the main thread, so that the verb can
+report which results are kept. If the main thread runs compiled code or waits for processes, it can be slow to end. In
+this case, the whole process is ended. Files are written completely or not at all. Only the standard library is
+imported, because this module is imported before all other modules.
 """
 
 import os
@@ -20,13 +20,15 @@ _is_asked = threading.Event()
 
 
 def begin() -> None:
-    """Set the handler of Ctrl-C for the import of the command: the handler ends the process at once."""
+    """Install a handler of Ctrl-C for the time in which the modules of the command are imported. The handler ends the
+    process at once.
+    """
     signal.signal(signal.SIGINT, lambda number, frame: _end())
 
 
 def interrupt_verb() -> None:
-    """Set the handler of Ctrl-C for the run of a verb: the handler interrupts the verb, and ends the process if the
-    verb continues.
+    """Install a handler of Ctrl-C for the time in which a verb runs. The handler raises KeyboardInterrupt. If the
+    process still runs PATIENCE_S seconds later, or if the user presses Ctrl-C again, the process is ended.
     """
     signal.signal(signal.SIGINT, _interrupt)
 

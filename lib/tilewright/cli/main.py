@@ -1,4 +1,6 @@
-"""Start of a verb, error messages and exit codes: 0 success, 1 bug of tilewright, 2 wrong input, 130 interrupted."""
+"""Start of a verb, error messages and exit codes: 0 success, 1 bug of tilewright or no result that meets a limit, 2
+wrong input, 130 interrupted.
+"""
 
 import importlib
 import importlib.util
@@ -26,7 +28,7 @@ UNMET_LIMIT = 1
 DUE = "--due"
 """First argument of a job of the pipeline.
 
-The second argument is the path of an order: a file that describes the unit that the job makes
+The second argument is the path of an order: a file that describes the unit of work that the job makes
 (`base/artifacts/manifest.py`).
 """
 PROGRAM, COMPLETION_VARIABLE = "tilewright", "_TILEWRIGHT_COMPLETE"
@@ -78,7 +80,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "decide": (
             "tilewright.cli.decide",
-            "Choose one design of a space, with its price, its certainty and what would turn it.",
+            "Choose one design of a space, with its price, its certainty and what would change it.",
         ),
         "front": ("tilewright.cli.front", "Find the complete Pareto fronts of a space, with a certificate."),
         "check-front": ("tilewright.cli.certify", "Check a certificate of complete fronts."),
@@ -122,13 +124,13 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
 }
-"""Verbs by heading of `--help`. Each verb has a pair: (module that declares the verb, one line of help)."""
+"""Verbs by heading of `--help`. Each verb has the pair (module that declares the verb, one line of help)."""
 VERBS = {verb: entry for verbs in GROUPS.values() for verb, entry in verbs.items()}
-"""Pair of each verb, as in `GROUPS`, by verb."""
+"""Pair (module, line of help) of each verb, by name of the verb."""
 
 
 class InterruptedRunError(Exception):
-    """Interruption by Ctrl-C. The message is one line on the results that are kept."""
+    """Error for an interruption by Ctrl-C. The message is one line on the results that are kept."""
 
 
 class _LazyGroup(click.Group):
@@ -183,7 +185,9 @@ class _LazyGroup(click.Group):
 
 
 def _note_repeated(command: click.Command, args: list[str]) -> None:
-    """Record options that are given more than once. The verb uses the last value of such an option."""
+    """Store notices of options that are given more than once (`note_repeated`). The verb uses the last value of such an
+    option.
+    """
     try:
         given = command.make_parser(click.Context(command, resilient_parsing=True)).parse_args(list(args))[2]
     except click.UsageError:
@@ -232,7 +236,7 @@ def run(arguments: list[str] | None = None) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a verb; returns the exit code."""
+    """Run a verb. Returns the exit code."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] == [DUE] and len(given) > 1:
         return _make(Path(given[1]), given[2:])
@@ -240,10 +244,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _make(due: Path, given: list[str]) -> int:
-    """Run a verb as a job of the pipeline that makes a unit. Returns the exit code.
+    """Make a unit of work, as a job of the pipeline. `due` is the path of the order, which is the file that describes
+    the unit. Returns the exit code.
 
-    If `given` is empty, the verb and the arguments are read from the order, because they can be too long for a command
-    line. If the order has no verb either, the job makes all units that the unit of the order needs.
+    The verb and its arguments are `given`. If `given` is empty, they are read from the order, because a command line
+    can be too short for them. If the order has no verb either, the job makes all units that the unit of the order
+    needs.
     """
     from tilewright.base.artifacts.manifest import read_order
     from tilewright.cli.together import make_together, make_unit
@@ -259,7 +265,7 @@ def _make(due: Path, given: list[str]) -> int:
 
 
 def _dispatch(given: list[str]) -> int:
-    """Run a verb; returns the exit code."""
+    """Find and run a verb. Returns the exit code."""
     verbose = "-v" in given or "--verbose" in given
     try:
         result = cli.main(given, prog_name=PROGRAM, standalone_mode=False)
@@ -311,7 +317,7 @@ def _print_traceback() -> None:
 
 
 def _say_unexpected(error: Exception, verbose: bool) -> int:
-    """Print an error that is not an error class of tilewright. Returns the exit code.
+    """Print an error whose class tilewright does not define. Returns the exit code.
 
     The cause is either a mistake in the code of a plug-in, or a bug of tilewright.
     """

@@ -11,12 +11,13 @@ from tilewright.base.artifacts.digests import content_digest
 from tilewright.base.artifacts.envelope import provenance
 from tilewright.base.artifacts.files import FilePath, make_folder
 from tilewright.base.artifacts.folder_lock import holding
-from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.errors import InputError, Problem, Problems, Unused, count_of
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
+from tilewright.base.objectives import OBJECTIVES
 from tilewright.base.steps import EXPORTS, FRONT_FILE, FRONT_TABLE, LAYERS, SUMMARY
 from tilewright.base.units import energy_text
-from tilewright.base.unused import refuse_unused, to_tell, with_unused
+from tilewright.base.unused import refuse_unused, to_tell, unused_option, with_unused
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
@@ -46,8 +47,7 @@ FOLDED = (
     "exploit_data_locality is off, because a layer of this network stands for several equal blocks. With `written_out:"
     " true` in the workload file, each block has its own layers, and data can stay on chip between them"
 )
-"""Notice for a network for which `exploit_data_locality` is off by default, because one layer stands for several equal
-blocks.
+"""Notice for a network in which one layer stands for several equal blocks: `exploit_data_locality` is off by default.
 """
 
 
@@ -66,7 +66,9 @@ def _searched(
     tell: Tell,
     show_progress: bool,
 ) -> "MappedWorkload":
-    """Result of the search. If the user interrupts it, the error says how many results are kept."""
+    """Result of the search. If the user interrupts the search, the error message gives the number of results that are
+    kept.
+    """
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
 
@@ -89,7 +91,8 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
     summary = mapped.summary
     echo(
         f"{summary['workload']} on {summary['hardware']}: {energy_text(summary[ENERGY_PJ])},"
-        f" {summary[LATENCY_CYCLES]:,.0f} cycles ({summary['layers']} layers, {summary['distinct_layers']} distinct,"
+        f" {summary[LATENCY_CYCLES]:,.0f} cycles ({count_of(summary['layers'], 'layer')},"
+        f" {summary['distinct_layers']} distinct,"
         f" {_tried(mapped)})"
     )
     from tilewright.results.front_text import front_lines
@@ -124,13 +127,15 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
 
 
 def _tried(mapped: "MappedWorkload") -> str:
-    """Text on the amount of work of the search. For branch and bound, this is the number of partial loop orders,
-    because only the best mapping of a layer is evaluated completely.
+    """Text on the amount of work of the search.
+
+    For branch and bound, the text gives the number of partial loop orders, because only the best mapping of a layer is
+    evaluated completely.
     """
     partial_orders = sum(record.search.get("nodes", 0) for record in mapped.records)
     if partial_orders:
         return f"{partial_orders:,} partial loop orders searched"
-    return f"{mapped.summary['evaluations']:,} mappings evaluated"
+    return f"{count_of(mapped.summary['evaluations'], 'mapping')} evaluated"
 
 
 @verb(
@@ -172,8 +177,8 @@ def map_workload(
     that the command writes. `pipeline` is a list of stages or a list of edits of the default pipeline, as in a
     configuration, or a file with such a list; stages can also be classes or objects. Stages that write files write to
     the folder `exports`; the default is a subfolder of `output`. Without a `store`, results are not kept for later
-    searches. Raises InputError for wrong input files and pipelines, and with `strict` for work without costs and for
-    input without effect. Raises MappingError if a layer has no mapping that fits.
+    searches. With `strict`, work without costs and input without effect are errors. Raises InputError for wrong input
+    files and pipelines, and MappingError if a layer has no mapping that fits.
     """
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
@@ -196,7 +201,7 @@ def _mapped(
     strict: bool,
     control: "Control",
 ) -> "MappedWorkload":
-    """Result of the search. If the folder `output` is given, the result is also written there. Raises InputError for
+    """Result of the search. If the folder `output` is given, the result is also written to it. Raises InputError for
     wrong input, and if stages write files but no folder for these files is known.
     """
     from tilewright.pipeline.stages import run as engine
@@ -231,19 +236,34 @@ def _mapped(
             from tilewright.pipeline.stages.front_choice import choose
 
             mapped = choose(problem, mapped, chosen, stages, control)
+        if without_energy := _energy_notices(mapped.summary, chosen.objective):
+            refuse_unused(without_energy, strict)
+            control.on_notices(without_energy)
+            notices += without_energy
         # Line numbers of files behind artifacts are not kept: a new comment in a file would change them, but no result.
         mapped = replace(mapped, summary=with_unused(mapped.summary, notices, with_lines=not written))
         if output:
             write_run(output, mapped, _made_by(problem, chosen, stages, is_given(pipeline)))
             sources = {HARDWARE: given.hardware, WORKLOAD: given.workload, MAPPING: given.mapping}
-            keep_descriptions(
-                output, "map", problem.accelerator, problem.whole or problem.workload, problem.mapping, sources
-            )
+            described = problem.accelerator, problem.whole or problem.workload, problem.mapping
+            keep_descriptions(output, "map", *described, sources, given.network_options)
     return mapped
 
 
+def _energy_notices(summary: JsonObject, objective: str) -> list[Unused]:
+    """Notice of a network whose energy is 0, if the objective is a product with the energy: all mappings then have the
+    objective 0, so the search does not compare them.
+    """
+    if summary[ENERGY_PJ] or not OBJECTIVES[objective].energy:
+        return []
+    why = "does not compare mappings, because the hardware file gives no energies and all mappings have the value 0"
+    return [unused_option("objective", f"{why}; the option `--objective latency` does", objective)]
+
+
 def _check_choice(chosen: MapOptions, problem: "NetworkProblem", has_pipeline: bool) -> None:
-    """Raise InputError if the run cannot choose a point of the front as requested."""
+    """Raise InputError if the options choose a point of the Pareto front but a pipeline is given, or if they set a
+    deadline in ms for a core without a clock frequency.
+    """
     if not chosen.choice:
         return
     from tilewright.pipeline.stages.front_choice import check_clock
@@ -257,7 +277,9 @@ def _check_choice(chosen: MapOptions, problem: "NetworkProblem", has_pipeline: b
 
 
 def pipeline_of(given: "PipelineSource | Pipeline", options: SearchOptions, workload: Any) -> "Pipeline":
-    """Pipeline of the user or, without one, the default pipeline. The kind of workload decides its parser."""
+    """Pipeline of the user or, without one, the default pipeline. The kind of the workload decides the default parser.
+    A `Pipeline` object is returned unchanged.
+    """
     from tilewright.pipeline.stages.pipeline import Pipeline
     from tilewright.workload.source import LAYERS as LAYER_LIST
     from tilewright.workload.source import kind_of_source
@@ -320,4 +342,4 @@ def write_run(directory: Path, mapped: "MappedWorkload", made_by: JsonObject) ->
 def _kept(count: int, store: Path | None) -> str:
     if store is None:
         return "nothing was written"
-    return f"{count} finished layers are kept in {store}; run the same command again to continue"
+    return f"results are kept in {store} ({count_of(count, 'finished layer')}); run the same command again to continue"

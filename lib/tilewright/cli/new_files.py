@@ -16,12 +16,12 @@ TPU, EYERISS = "tpu", "eyeriss"
 KINDS = (TPU, EYERISS)
 """Kinds of arrays, weight-stationary and row-stationary, each named after a chip."""
 MULTIPLIER = "mac-int8-45nm"
-"""Entry of the library with energy and area of a multiply-accumulate unit."""
+"""Name of the entry of the cost library that has the energy and area of a multiply-accumulate unit."""
 INPUT_BITS, SUM_BITS = 8, 16
 """Bits of weights and activations, and of partial sums: the defaults for ONNX networks."""
 _LEAST_WIDTH, _MOST_WIDTH = 64, 512
-"""Smallest and largest default width of the SRAM, in bits. The largest width is the last one in the table of the
-library.
+"""Smallest and largest default width of the SRAM, in bits. The larger limit is the largest width in the SRAM table of
+the cost library (CACTI setup `plain`).
 """
 _ABOUT = {
     TPU: (
@@ -41,8 +41,8 @@ _REGISTERS = {
         ("sum_registers", "O", 24 * SUM_BITS),
     ),
 }
-"""Registers beside each multiplier, as (name, memory operand, bits). The sizes for Eyeriss are those of the paper, in
-words.
+"""Kind of array -> registers beside each multiplier, as (name, memory operand, bits). The numbers of words for Eyeriss
+(12, 224 and 24) are those of the paper.
 """
 _UNROLLED: dict[str, dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = {
     TPU: {
@@ -68,7 +68,7 @@ _UNROLLED: dict[str, dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = 
         "MatMul": ("", ("K, {rows}",), ("C, {columns}",)),
     },
 }
-"""Entries of the mapping file, by kind of array: entry -> (comment, loops along D1, loops along D2)."""
+"""Kind of array -> entries of the mapping file: name of the entry -> (comment, loops along D1, loops along D2)."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class NewAccelerator:
         return int(rows), int(columns)
 
     def problems(self) -> list[Problem]:
-        """Problems of the choices. They are found before the check of the hardware file, which cannot name the
-        option.
+        """Problems of the choices. They are found before the hardware file is checked, because that check cannot name
+        the option that is wrong.
         """
         found = []
         sides = self.array.lower().split("x")
@@ -115,14 +115,19 @@ class NewAccelerator:
         if not least <= self.node_nm <= most:
             allowed = f"{least:g} to {most:g} nm"
             found.append(
-                Problem("no scaling law covers this node", path="--node-nm", value=f"{self.node_nm:g}", allowed=allowed)
+                Problem(
+                    "no scaling law covers this technology node",
+                    path="--node-nm",
+                    value=f"{self.node_nm:g}",
+                    allowed=allowed,
+                )
             )
         return found
 
     @property
     def sram_width(self) -> int:
-        """Width of the SRAM in bits, a power of two. It has room for an input and a partial sum for each unit of the
-        longer side, within _LEAST_WIDTH and _MOST_WIDTH.
+        """Default width of the SRAM in bits: a power of two from _LEAST_WIDTH to _MOST_WIDTH. Within these limits, it
+        is large enough for one input and one partial sum for each unit on the longer side of the array.
         """
         needed = max(self.sides) * (INPUT_BITS + SUM_BITS)
         return min(max(1 << (needed - 1).bit_length(), _LEAST_WIDTH), _MOST_WIDTH)
@@ -188,7 +193,9 @@ memories:
 
 
 def _register(new: NewAccelerator, name: str, operand: str, bits: int) -> str:
-    """Registers of an operand beside each multiplier."""
+    """Lines of the hardware file that describe the registers of an operand beside each multiplier. `bits` is the size
+    of the registers of one multiplier.
+    """
     width = SUM_BITS if operand == "O" else INPUT_BITS
     reads, writes = (
         ('"O, tl", "O, th"', '"O, fh", "O, fl"') if operand == "O" else (f'"{operand}, tl"', f'"{operand}, fh"')
@@ -214,8 +221,9 @@ def mapping_text(new: NewAccelerator) -> str:
     rows, columns = new.sides
     sizes = {"rows": rows, "columns": columns, "per_window": max(1, columns // 3)}
     about = (
-        "Loops along the sides of the array. A layer with fewer iterations uses a part of a side. Temporal mappings are"
-        " searched. An entry without `spatial_mapping` leaves the loops along the array to the search, too."
+        "Loops that are unrolled along the sides of the array. A layer with fewer iterations uses a part of a side. The"
+        " search finds the temporal mappings. For an entry without `spatial_mapping`, it also finds the spatial"
+        " mapping."
     )
     found = [_comment(about, "# ") + "\n"]
     for entry, (comment, rows_of, columns_of) in _UNROLLED[new.kind].items():
@@ -242,7 +250,7 @@ sweeps:
 
 
 def _comment(text: str, begin: str) -> str:
-    """Lines of a comment, each of at most 118 characters."""
+    """Text of a comment in lines of at most 118 characters. Each line begins with `begin`."""
     return textwrap.fill(text, 118, initial_indent=begin, subsequent_indent=begin)
 
 

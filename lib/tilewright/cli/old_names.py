@@ -1,7 +1,6 @@
-"""Former names of verbs, options and keywords.
+"""Former names of verbs, options and keywords, which work until the release GONE_WITH.
 
-They work until the release GONE_WITH. Only the standard library is imported, because `import tilewright` imports this
-module for functions with former names.
+Only the standard library is imported, because `import tilewright` imports this module for functions with former names.
 """
 
 import warnings
@@ -16,7 +15,7 @@ OLD_VERBS = {"certify": "check-front", "costs": "cost-library", "court": "accura
 
 
 class OldOption(NamedTuple):
-    """Former name of an option of a verb, and of the same keyword of its Python function."""
+    """Former name of an option of a verb, and of the same keyword of the verb's Python function."""
 
     verb: str
     """Name of the verb, or of a Python function that is not a verb."""
@@ -54,7 +53,9 @@ OLD_OPTIONS = (
 
 
 def with_current_options(verb: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Pair (command-line words after the verb, with current names of options; a remark for each former name)."""
+    """Pair (`words` with the current names of options, one remark for each former name in `words`). `words` is the
+    command line after the verb.
+    """
     current = {one.old: one.new for one in OLD_OPTIONS if one.verb == verb and one.old}
     found = [word.partition("=")[0] for word in words]
     end = found.index("--") if "--" in found else len(found)  # words after `--` are not options
@@ -67,12 +68,14 @@ def with_current_options(verb: str, words: Sequence[str]) -> tuple[list[str], li
 
 
 def now_called(old: str, new: str) -> str:
-    """Remark that a new name replaces a former name."""
+    """Remark that a name is a former name, with its new name."""
     return f"`{old}` is now called `{new}`; the old name works until {GONE_WITH}"
 
 
 def with_old_keywords(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Function `tilewright.<name>` that also accepts former keywords; each of them causes a DeprecationWarning."""
+    """Function `tilewright.<name>` that also accepts former keywords. Each use of a former keyword causes a
+    DeprecationWarning.
+    """
     current = {one.old_keyword: one.new_keyword for one in OLD_OPTIONS if one.function == name and one.is_keyword}
     if not current:
         return function
@@ -85,8 +88,10 @@ def with_old_keywords(function: Callable[..., Any], name: str) -> Callable[..., 
 
 
 def _current(keywords: Mapping[str, Any], current: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
-    """Keyword arguments with current names. Raises TypeError for a keyword that is given by both its names, as Python
-    does for repeated keywords.
+    """Keyword arguments with current names.
+
+    Raises TypeError if a keyword is given by its current name and by a former name, as Python does for repeated
+    keywords.
     """
     for old, value in keywords.items():
         new = current.get(old, old)

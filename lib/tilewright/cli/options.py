@@ -35,8 +35,9 @@ CACHES = CHECKOUT / ".cache"
 
 
 def common_options(function: Function) -> Function:
-    """Add -v and --json to a command. `main` reads -v to print tracebacks. A verb that prints more with -v takes the
-    argument `verbose`.
+    """Add -v and --json to a command.
+
+    With -v, `main` prints tracebacks. A verb that prints more with -v takes the argument `verbose`.
     """
     function = click.option("-v", "--verbose", is_flag=True, help="Print more details, and the traceback of an error.")(
         function
@@ -45,9 +46,8 @@ def common_options(function: Function) -> Function:
 
 
 def network_options(function: Function) -> Callable[..., Any]:
-    """Add --dim, --input-shape, --branch, --precision and --bits. The command gets their values together, as the
-    argument `network_options`.
-    """
+    """Add --dim, --input-shape, --branch, --precision and --bits. The command gets all their values in the argument
+    `network_options`."""
 
     @wraps(function)
     def with_network_options(*args: Any, **values: Any) -> Any:
@@ -61,14 +61,14 @@ def network_options(function: Function) -> Callable[..., Any]:
     )
     shape = "Shape of an input of an ONNX network. The option can be given several times."
     branch = (
-        "Branch that an If operator takes if the file does not decide this; the name * means all If operators. The"
-        " option can be given several times."
+        "Branch to take for an If operator whose condition is only known at run time. The name * means all such If"
+        " operators. The option can be given several times."
     )
     precision = "Bits of floating-point ONNX tensors: an assumption of 8 bits, or the bits of the file."
     bits = (
-        "Bits of weights (constants), activations (inputs and final outputs) and partial (partial sums) of an ONNX"
-        " network. `Conv.weights=4` sets the bits for one operator type or one operator. The option can be given"
-        " several times."
+        "Bits of weights (constants), activations (inputs and final outputs, O_final) and partial (partial sums, O)"
+        " of an ONNX network. `Conv.weights=4` sets the bits for one operator type or one operator. The option can be"
+        " given several times."
     )
     for option in (
         click.option(
@@ -91,7 +91,7 @@ def network_options(function: Function) -> Callable[..., Any]:
 def network_keywords(function: Callable[..., Result]) -> Callable[..., Result]:
     """Add `dims`, `input_shapes`, `branches`, `precision` and `bits` to a function that takes `network_options`.
 
-    Python callers can give the first three as dicts: `dims={"sequence": 128}`.
+    Python callers can give all of them except `precision` as dicts: `dims={"sequence": 128}`.
     """
     own = signature(function).parameters
 
@@ -110,7 +110,8 @@ def network_keywords(function: Callable[..., Result]) -> Callable[..., Result]:
 
 
 def _table(name: str, value: Any) -> Any:
-    """Pairs (key, value) of a table. Raises InputError if the value is not a table."""
+    """Value of the network option `name`: the pairs (key, value) of a table, or for `precision` the value unchanged.
+    Raises InputError if another option has a value that is not a table."""
     if name == "precision":
         return value
     try:
@@ -122,7 +123,9 @@ def _table(name: str, value: Any) -> Any:
 
 
 def of_signature(function: Callable[..., Result], keywords: list[Keyword]) -> Callable[..., Result]:
-    """Function with additional keywords in its signature. Keyword-only parameters come last."""
+    """Give a function the signature that has the parameters `keywords`, keyword-only parameters last. Returns the same
+    function.
+    """
     by_position = [one for one in keywords if one.kind is not one.KEYWORD_ONLY]
     named = [one for one in keywords if one.kind is one.KEYWORD_ONLY]
     function.__signature__ = signature(function).replace(parameters=[*by_position, *named])  # type: ignore[attr-defined]
@@ -155,18 +158,18 @@ def store_options(function: Function) -> Callable[..., Any]:
 
 def jobs_option(function: Function) -> Function:
     """Add --jobs."""
-    text = "Number of processes that work at the same time. The results do not depend on it."
+    text = "Number of processes that work at the same time. The results do not depend on this number."
     return click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help=text)(function)
 
 
 def overruled_store(store: Path, no_store: bool) -> list[Unused]:
-    """Notice that --store has no effect because --no-store is also given. [] without such a conflict."""
+    """Notice that --store has no effect because --no-store is also given. [] unless both are given."""
     is_overruled = no_store and store != DEFAULT_STORE
     return [unused_option("store", "has no effect with --no-store", str(store))] if is_overruled else []
 
 
 def pipeline_option(function: Function) -> Function:
-    """Add --pipeline, a file or a text."""
+    """Add --pipeline. Its value is a file or a text."""
     text = (
         "Stages of the pipeline: a YAML or JSON file, or JSON text. It has a list of stages or a list of edits of the"
         " default pipeline, at the top or under the key `pipeline`; see docs/stages.md."
@@ -184,16 +187,17 @@ def is_given(pipeline: object) -> bool:
 
 
 class PipelineText(NamedTuple):
-    """List of stages or of edits of the default pipeline, with its position in a document."""
+    """List of stages, or of edits of the default pipeline, together with its position in a document."""
 
     value: Any
     documents: "tuple[YamlDocument, ...]" = ()
     prefix: KeyPath = ("pipeline",)
-    """Keys of the list in the document."""
+    """Keys that lead to the list in the document."""
 
 
 def read_pipeline(given: PipelineSource) -> PipelineText | None:
-    """Stages or edits from a value of --pipeline or from Python. None if no pipeline is given. Raises InputError."""
+    """Stages or edits from a value of --pipeline or from Python. None if no pipeline is given. Raises InputError for a
+    file that is missing, cannot be parsed, or is of another kind."""
     if given is None or not is_given(given):
         return None
     if not isinstance(given, str | PathLike):
@@ -281,13 +285,13 @@ def echo_paths(paths: Sequence[Path], as_json: bool) -> None:
 
 
 Part = Literal["", "tables", "figures"]
-"""Parts of a report to write: "" for all parts, TABLES for tables, data, texts and pages, or FIGURES."""
+"""Part of a report to write. "" stands for all parts, TABLES for tables, data, texts and pages, and FIGURES for
+figures."""
 
 
 def refuse_paper(paper: str | None, *needed: tuple[str, object]) -> None:
-    """Raise InputError if `paper` is given but an option in `needed` has no value, because then no file is written.
-    `needed` has pairs (option, value).
-    """
+    """Raise InputError if `paper` is given but no file is written. `needed` has pairs (option, value); no file is
+    written if one of these values is empty or false."""
     missing = [option for option, value in needed if not value]
     if paper is not None and missing:
         message = f"has no effect without {' and '.join(missing)}, because nothing is written"
@@ -303,7 +307,7 @@ only_option = click.option(
 
 
 _UNUSED = "tilewright.base.unused"
-"""Key of the click context. Under it, a command keeps its notices of unused input until it ends."""
+"""Key of the click context under which a command keeps its notices of unused input until the command ends."""
 
 
 def echo_notices(notices: Sequence[str]) -> None:
@@ -324,7 +328,8 @@ _REPEATED = "tilewright.repeated"
 
 
 def note_repeated(names: Sequence[str], is_told: bool) -> None:
-    """Record options that are given more than once. With --strict, the verb reports them as errors."""
+    """Store a notice of each option that is given more than once, until the command ends. The notices are printed only
+    if `is_told` is true. With --strict, the verb reports them as errors instead."""
     notices = [unused_option(name, "is given more than once; only the last value counts") for name in names]
     click.get_current_context().meta[_REPEATED] = notices
     if is_told:
@@ -344,7 +349,8 @@ def _echo_lines(lines: Iterable[str]) -> None:
 
 
 def strict_option(what: str = "") -> Callable[[Function], Function]:
-    """Add the option --strict, which makes input without effect an error. `what` is another reason to fail."""
+    """Add the option --strict, which makes input without effect an error. `what` names a further reason for --strict to
+    fail."""
     text = f"Fail if {what}{', or if ' if what else ''}an option or a key of an input file has no effect."
     return click.option("--strict", is_flag=True, help=text)
 
@@ -354,7 +360,9 @@ UNCOSTED = "a part of the network has no computed cost"
 
 
 def keep_font_cache_here() -> None:
-    """Keep the font list of matplotlib in the cache folder of a checkout instead of the home folder of the user."""
+    """Keep the font list of matplotlib in the cache folder of the checkout, not in the home folder of the user. The
+    function has no effect outside of a checkout, or if the environment variable MPLCONFIGDIR is already set to another
+    folder."""
     if (CHECKOUT / "Snakefile").is_file():
         folder = CACHES / FONTS
         os.environ.setdefault("MPLCONFIGDIR", str(folder))

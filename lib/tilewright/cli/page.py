@@ -65,9 +65,7 @@ def page(
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """Distinct names for the folders. Folders of the same name are distinguished by the names of parent folders in
-    front.
-    """
+    """Distinct names for the folders. If folders have the same name, names of parent folders are put in front."""
     depth = 1
     while True:
         names = ["/".join(folder.resolve().parts[-depth:]) for folder in folders]
@@ -100,8 +98,9 @@ def _of_one_core(folder: Path, name: str, summary: Mapping[str, Any]) -> "PageRu
 
 
 def _verdicts(folder: Path, artifact: Artifact) -> Mapping[str, Any]:
-    """Limiting ports of the run. They are read from the report if it was made from the same records, otherwise
-    computed.
+    """Limiting ports of the run, in the form of the JSON file of `tilewright explain`. If the report of the run has
+    such a file, made from the same records, its content is returned; otherwise, the ports are computed. If inputs of
+    the run are not found, `limits_not_known` has the reason.
     """
     from tilewright.base.steps import REPORT
     from tilewright.cli.explain import explain

@@ -1,9 +1,9 @@
 """Options of verbs and keywords of Python functions, made from classes of parameters.
 
 A class of parameters declares the name, type, default, limits and help of each parameter. The options of a command, the
-signature of a Python function, and the check of its keywords are made from this class. A command gets a `Given` instead
-of the parameters. A call of the `Given` makes the parameters, so that the command can report problems of parameters
-together with problems of files.
+signature of a Python function, and the check of its keywords are made from this class. A command does not get an object
+of the class, but a `Given` with unchecked values. Calling the `Given` checks the values and returns the object. The
+command can therefore report problems of parameters together with problems of files.
 """
 
 import json
@@ -40,7 +40,9 @@ _STRUCTURES = (list, tuple, dict, Sequence, Mapping)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Given(Generic[Kind]):
-    """Values of parameters from a command line. A call makes the parameters."""
+    """Values of parameters from a command line, not yet checked. Calling the object checks the values and returns the
+    parameters, an instance of `kind`.
+    """
 
     kind: type[Kind]
     values: Mapping[str, Any]
@@ -65,8 +67,9 @@ class Given(Generic[Kind]):
         return _value_of(parameter, self.values[name])
 
     def unused(self) -> list[Unused]:
-        """Notices of options that other options make ineffective, and of options that are given more than once. If a
-        value is wrong, only repeated options have notices.
+        """Notices of options that other options switch off, and of options that are given more than once.
+
+        If a value is wrong, only repeated options have notices.
         """
         made = Problems().attempt(self)
         without_effect = {} if made is None else made.without_effect()
@@ -76,8 +79,8 @@ class Given(Generic[Kind]):
         return [*self.repeated, *overruled]
 
     def sound(self, essential: Sequence[str]) -> Kind | None:
-        """Parameters in which defaults replace wrong values, so that the files can still be checked. None if a
-        parameter in `essential` is wrong.
+        """Parameters in which defaults replace wrong values. With them, the files can be checked although some options
+        are wrong. None if a parameter in `essential` is wrong.
         """
         told = Problems()
         made = told.attempt(self)
@@ -133,7 +136,9 @@ class _Option(click.Option):
         self.parameter = parameter
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Pair (flag with its metavar; sentence, limits and default of the parameter)."""
+        """Pair (flag with its metavar, help text). The help text has the description, the limits and the default of the
+        parameter.
+        """
         notes = [*parameter_limits(self.parameter), f"default: {default_text(self.parameter)}"]
         self.help = f"{self.parameter.sentence}  [{'; '.join(notes)}]"
         return super().get_help_record(ctx)
@@ -156,7 +161,7 @@ def _metavar(parameter: Parameter) -> str | None:
 
 
 def parameter_limits(parameter: Parameter) -> list[str]:
-    """Texts on the limits of a number."""
+    """Texts on the limits of a parameter, one for each limit; [] for a parameter without limits."""
     return [limits.words for limits in parameter.limits]
 
 
@@ -192,7 +197,9 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Named(Given[Kind]):
-    """Values of parameters that a Python caller gave by name. A call makes the parameters."""
+    """Values of parameters that a Python caller gave by name, not yet checked. Calling the object checks the values and
+    returns the parameters, an instance of `kind`.
+    """
 
     unknown: tuple[Problem, ...] = ()
     """Problems of keywords that the function does not have."""
@@ -211,7 +218,7 @@ class Named(Given[Kind]):
         return self.values[name]
 
     def over(self, options: Parameters | None) -> "Named[Kind]":
-        """Values given by name. For all other parameters, the values of the object `options`."""
+        """Parameters with the values that were given by name. All other values are those of the object `options`."""
         known = {parameter.name for parameter in parameters_of(self.kind)}
         defaults = {parameter.name: parameter.default for parameter in parameters_of(self.kind)}
         # A value of the object that is equal to the default counts as not given.

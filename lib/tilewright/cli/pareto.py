@@ -28,7 +28,7 @@ def _compared(
 ) -> "tuple[pandas.DataFrame, Sequence[ComparableRuns]]":
     """Pair (table, groups of runs that are compared)."""
     from tilewright.results.paper_tables import write_table
-    from tilewright.results.pareto import paper_columns, pareto_table
+    from tilewright.results.pareto import paper_columns, paper_notes, pareto_table
 
     rows = read_unfinished(None if unfinished is None else Path(unfinished))
     if not runs and not rows:
@@ -38,7 +38,7 @@ def _compared(
     table = pareto_table(groups)
     if csv:
         with writing(Path(csv)):
-            write_table(table, Path(csv), paper_columns(groups))
+            write_table(table, Path(csv), paper_columns(groups), notes=paper_notes(groups))
     if figures:
         keep_font_cache_here()
         from tilewright.results.pareto_figure import write_pareto_figures
@@ -89,8 +89,8 @@ def pareto(
     figures: Annotated[FilePath | None, Help("Folder for figures, one for each network.")] = None,
     paper: Annotated[PaperWidth | None, Paper(("figures", "csv"))] = None,
 ) -> "pandas.DataFrame":
-    """Table of the runs in the folders, one row per run, with the Pareto front in energy, latency and area for each
-    network.
+    """Table of the runs in the folders, one row per run. The column `pareto` says whether the run is on the Pareto
+    front in energy, latency and area of the comparable runs of its network.
 
     `csv` is a file to write, and `figures` is a folder to write. `unfinished` is a file that lists runs without a
     result; the table names these runs. `paper` is the width of figures for a paper, `column` or `page`; None draws

@@ -1,7 +1,7 @@
 """`tilewright parse`: reader of hardware, workload and mapping files, which writes them as artifacts.
 
-Each kind of file has its own module. A change of the code for one kind therefore does not outdate the artifacts of the
-other kinds.
+Each kind of file has its own module. If the code for one kind changes, the artifacts of the other kinds therefore stay
+up to date.
 """
 
 import inspect
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 class _Kinds(click.Group):
-    """Command group that inserts the kind of the file if the user omits it.
+    """Command group that inserts the kind of the file if the user does not give it.
 
-    `parse net.onnx` means `parse workload net.onnx`. For `parse file.yaml`, the keys of the file decide the kind.
+    `parse net.onnx` means `parse workload net.onnx`. For `parse file.yaml`, the keys of the file determine the kind.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -41,14 +41,14 @@ class _Kinds(click.Group):
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """Completions: kinds of files. If no kind matches, file names."""
+        """Completions: kinds of files. If no kind matches, names of files."""
         from click.shell_completion import CompletionItem
 
         return super().shell_complete(ctx, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
 def _kind_of(path: Path) -> str:
-    """Kind of a file, from its suffix or its keys. '' if the file is missing, or if `parse` cannot read its kind."""
+    """Kind of a file, from its suffix or its keys. '' if the file is missing, or if `parse` does not read this kind."""
     if path.suffix == ".onnx":
         return "workload"
     if path.suffix not in YAML_SUFFIXES or not path.is_file():
@@ -84,9 +84,9 @@ def parse(
     artifact.
 
     `kind` is hardware, workload or mapping. `options` are options of the verb for this kind. For hardware, these are
-    `core_folder` and `core`; for a workload, `coverage`, `table`, `graph`, `name`, `strict`, `model`, `dims`,
-    `input_shapes`, `branches` and `precision`. Raises InputError with all errors of the file, and for an unknown kind
-    or option.
+    `core_folder` and `core`; for a workload, `coverage`, `table`, `graph`, `name`, `strict`, `network_options`,
+    `model`, `paper`, `dims`, `input_shapes`, `branches`, `precision` and `bits`. Raises InputError with all errors of
+    the file, and for an unknown kind or option.
     """
     if kind not in READERS:
         raise InputError([Problem("no such kind of file", path="kind", value=repr(kind), allowed=", ".join(READERS))])

@@ -23,7 +23,7 @@ MOST_CORES_WITH_PATHS = 12
 def _parsed(
     file: FilePath, output: FilePath | None, core_folder: FilePath | None, core: str | None, tell: Tell = silent
 ) -> Accelerator | Core:
-    """Accelerator in the file or, if `core` is given, one of its cores. Requested artifacts are written."""
+    """Accelerator in the file. If `core` is given, the core with this name. Requested artifacts are written."""
     accelerator, notices = _read(Path(file))
     tell(notices)
     return _write(accelerator, Path(file), output, core_folder, core)
@@ -57,8 +57,9 @@ def read_hardware_file(
         str | None, Help("Name of a core file: only this core is written to --output.", metavar="NAME")
     ] = None,
 ) -> Accelerator | Core:
-    """Accelerator in a file or, if `core` is given, its core with this name. The result is also written to the artifact
-    `output`. `core_folder` is a folder for artifacts of all core files.
+    """Accelerator in a file. If `core` is given, the core with this name.
+
+    The result is also written to the artifact `output`. `core_folder` is a folder for artifacts of all core files.
     """
     return _parsed(file, output, core_folder, core)
 
@@ -78,7 +79,7 @@ def _read(file: Path) -> tuple[Accelerator, list[str]]:
 def _write(
     accelerator: Accelerator, file: Path, output: FilePath | None, core_folder: FilePath | None, core: str | None
 ) -> Accelerator | Core:
-    """Write the requested artifacts. Returns the accelerator or, if `core` is given, one of its cores."""
+    """Write the requested artifacts. Returns the core with the name `core`, or the accelerator if `core` is None."""
     chosen = _core_called(core, accelerator, file) if core is not None else None
     paths = _core_paths(file)
     if output and chosen is not None:

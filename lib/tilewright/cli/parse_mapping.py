@@ -41,7 +41,7 @@ def read_mapping_file(
     file: Annotated[FilePath, ARGUMENT],
     output: Annotated[FilePath | None, Help("File for the artifact (mapping.json).")] = None,
 ) -> Mapping:
-    """Mapping of a file, also written to the artifact `output`."""
+    """Mapping of a file. It is also written to the artifact `output`."""
     return _parsed(file, output)
 
 

@@ -34,7 +34,7 @@ def _parsed(
     model: str,
     tell: Tell = silent,
 ) -> "tuple[Workload, Coverage]":
-    """Pair (workload in a file; coverage: the operators with and without a cost model). Requested files are written."""
+    """Pair (workload in a file, its coverage: operators with and without a cost model). Requested files are written."""
     file, options = Path(file), network_options or NetworkOptions()
     parsed, found, notices = _read(file, model, name, options)
     notices += repeated_options()

@@ -19,14 +19,18 @@ SCHEMA = "tilewright/fusion"
 
 def plan_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --plan FILE. The plan in the file sets the defaults of other options of the verb."""
-    text = f"File {FUSION} of `tilewright fuse`, which sets stacks and schedule settings; use {FIXED_MAPPING} with it."
+    text = (
+        f"Plan of `tilewright fuse` (its file {FUSION}). The plan sets the stacks and the settings of the schedule."
+        f" Also give the file {FIXED_MAPPING} of the plan as the mapping file."
+    )
     declare = click.option("--plan", type=FILE, metavar="FILE", is_eager=True, callback=_take_defaults, help=text)
     return declare(function)
 
 
 def _take_defaults(context: click.Context, _: click.Parameter, file: Path | None) -> Path | None:
-    """Set the defaults of the command from the plan in a file. Returns the path of the file. Raises ArtifactError if
-    `fuse` did not write the file.
+    """Replace the defaults of the command by values of the plan in a file. Returns the path of the file.
+
+    Raises ArtifactError if `fuse` did not write the file.
     """
     if file is not None:
         plan = read_artifact(file, SCHEMA).payload

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.digests import content_digest
-from tilewright.base.artifacts.envelope import provenance, write_document
+from tilewright.base.artifacts.envelope import is_artifact, provenance, read_artifact, write_document
 from tilewright.base.artifacts.files import write_atomically
+from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import (
     ALLOCATION,
     CN_COLUMNS,
@@ -23,6 +24,7 @@ from tilewright.base.steps import (
     cost_table,
 )
 from tilewright.cli.described_run import HARDWARE, KEPT, MAPPING, WORKLOAD, paths_of
+from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
     from tilewright.hardware.core import Accelerator
@@ -40,11 +42,12 @@ def keep_descriptions(
     workload: "Workload",
     mapping: "MappingOfLayers",
     sources: Mapping[str, object],
+    network_options: NetworkOptions = NetworkOptions(),  # noqa: B008  frozen
 ) -> None:
     """Write hardware, workload and mapping of a run into its folder.
 
-    An input is left out if verbs already find it at its present path. `sources` has the source of each input (a path or
-    an object), by kind.
+    An input is left out if the verbs already find it at its present path. `sources` has the source of each input (a
+    path or an object), by kind. `network_options` are the options with which the file of the network was read.
     """
     from tilewright.hardware.source import schema_of
     from tilewright.hardware.whole_text import FILE_TEXT, whole_text
@@ -59,17 +62,30 @@ def keep_descriptions(
         if _lies_with_run(folder, kind, source):
             continue
         payload = encode(description)
-        made_by = provenance(step, {kind: content_digest(payload)})
+        stated = _stated_of_network(source, network_options) if kind == WORKLOAD else {}
+        made_by = provenance(step, {kind: content_digest(payload)}, stated)
         if kind == HARDWARE and (text := whole_text(source, accelerator)):
             made_by[FILE_TEXT] = text
         write_document(folder / KEPT[kind], schema, payload, made_by)
 
 
+def _stated_of_network(source: object, options: NetworkOptions) -> JsonObject:
+    """Options with which a network was read, as JSON; {} for the default options. For an artifact, these are the
+    options in the provenance of the artifact.
+    """
+    if isinstance(source, str | PathLike) and is_artifact(path := Path(source)):
+        options = NetworkOptions.of_stated(read_artifact(path).provenance.get("options", {}))
+    return {} if options == NetworkOptions() else options.stated()
+
+
 def keep_parts_of_schedule(
     folder: Path, cns: object, costs: object, allocation: object, cores: tuple[str, ...]
 ) -> None:
-    """Copy the CN graph, the cost tables of `cores`, and the allocation into the folder of a schedule, unless they are
-    there. Objects in memory are left out, because they have no files.
+    """Copy the CN graph, the cost tables of `cores`, and the allocation with the files beside it into the folder of a
+    schedule.
+
+    Nothing is copied if a source file is already in this folder, or if an input is an object in memory, which has no
+    file.
     """
     if isinstance(cns, str | PathLike):
         _copy({Path(cns) / name: folder / name for name in (CN_GRAPH, CN_COLUMNS)})

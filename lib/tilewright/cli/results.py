@@ -13,7 +13,7 @@ from tilewright.base.artifacts.manifest import UP_TO_DATE, ResultsLedger
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.harmless import terminal, terminal_lines
 from tilewright.base.json_values import JsonObject
-from tilewright.base.steps import FRONT, MULTI, SINGLE, SPACE, SUMMARY
+from tilewright.base.steps import DECISION, FRONT, MULTI, SINGLE, SPACE, SUMMARY
 from tilewright.cli.options import echo_json
 from tilewright.cli.runs import UNFINISHED_KEYS, read_unfinished
 from tilewright.cli.terminal import echo, echo_text
@@ -32,7 +32,7 @@ def _show(found: Mapping[str, Any], output: Path | None, spaces: bool, report: b
         echo(found["report_order"])
     elif spaces:
         for row in found["unfinished_spaces"]:
-            echo_text(f"{terminal(row['file'])}\t{terminal(row['folder'])}", nl=True)
+            echo_text("\t".join(terminal(row[key]) for key in ("file", "folder", "paper")), nl=True)
     elif not output:
         echo_text(terminal_lines((found["results"], found["logs"])), nl=True)
         for row in found.get("unfinished", ()):
@@ -53,7 +53,9 @@ def results(
     output: Annotated[FilePath | None, Help("JSON file for the list of unfinished runs.")] = None,
     spaces: Annotated[
         bool,
-        Help("Print only the design spaces that are not finished, one per line: file and folder, with a tab between."),
+        Help(
+            "Print only the design spaces that are not finished: file, folder and width of a paper, with tabs between."
+        ),
     ] = False,
     report: Annotated[
         bool, Help("Print only the path of the order (job description) of the report, if the report is out of date.")
@@ -68,9 +70,11 @@ def results(
     With `claim`, the folder of results is made, and a file in it names the configuration. With `unfinished`, the key
     `unfinished` has the runs that are not up to date. If `output` is given, these runs are also written to this JSON
     file. With `spaces`, the key `unfinished_spaces` has the explorations and complete fronts that are not up to date.
-    With `report`, the key `report_order` has the path of the order of the report that Snakemake makes, or '' if the
-    report is up to date. The key `not_up_to_date` has the units that are not up to date, without the runs in the file
-    `left_out`. With `complete`, such units are an error. Raises InputError with all errors of the configuration.
+
+    With `report`, the key `report_order` has the path of the order (job description) of the report that Snakemake
+    makes, or '' if the report is up to date. The key `not_up_to_date` has the units that are not up to date, without
+    the runs in the file `left_out`. With `complete`, such units are an error. Raises InputError with all errors of the
+    configuration.
     """
     from tilewright.cli import config_folders
     from tilewright.cli.config import read_config
@@ -118,8 +122,9 @@ def _units(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]] = ()) -> "Un
 
 
 def _of_report(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]]) -> JsonObject:
-    """Pair (path of the order of the report that Snakemake makes, names of the units that are not up to date). The path
-    is '' if the report is up to date.
+    """Values that `tilewright results --report` adds to its result; the runs in `unfinished` do not count.
+    `report_order` is the path of the order (job description) of the report that Snakemake makes, or '' if the report is
+    up to date. `not_up_to_date` has the names of all units, except the report, that are not up to date.
     """
     units = _units(plan.without([row["run"] for row in unfinished]), unfinished)
     unit = units.report()
@@ -132,7 +137,7 @@ def _of_report(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]]) -> Json
 def unfinished_runs(plan: "RunPlan", states: Mapping[str, str]) -> list[dict[str, str]]:
     """Rows with UNFINISHED_KEYS, one for each run with a unit that is not up to date.
 
-    `states` has the states of units. A run also counts if one of its baselines is not up to date.
+    `states` has the states of units. A run is also listed if one of its baselines is not up to date.
     """
     rows = []
     runs = [(run.flow, run.base or run.name, run) for run in (*plan.runs, *plan.multi_runs)]
@@ -148,14 +153,36 @@ def unfinished_runs(plan: "RunPlan", states: Mapping[str, str]) -> list[dict[str
 
 
 def unfinished_spaces(plan: "RunPlan", states: Mapping[str, str]) -> list[dict[str, str]]:
-    """File and folder of each exploration and each complete front with a unit that is not up to date."""
+    """Rows with `file`, `folder` and `paper`, one for each exploration and each complete front with a unit that is not
+    up to date. `file` is the file of the space, and `folder` has the results.
+
+    `paper` is the width of figures for a paper, or '' if nothing is written for a paper. A decision that is not up to
+    date has a row of its own, in which `folder` is the page of the decision.
+    """
     asked = ((SPACE, plan.spaces), (FRONT, plan.fronts))
-    return [
-        {"file": file, "folder": f"{plan.results}/{kind}/{name}"}
+    decided = {name: state for name, state in states.items() if name in _decisions(plan)}
+    others = {name: state for name, state in states.items() if name not in decided}
+    paper = plan.paper or ""
+    rows = [
+        {"file": file, "folder": f"{plan.results}/{kind}/{name}", "paper": paper}
         for kind, said in asked
         for name, file in said.items()
-        if _state(plan.results, states, f"{kind}/{name}")
+        if _state(plan.results, others, f"{kind}/{name}")
     ]
+    pages = _decisions(plan)
+    return rows + [
+        {"file": pages[name][0], "folder": f"{plan.results}/{pages[name][1]}", "paper": paper}
+        for name, state in decided.items()
+        if state != UP_TO_DATE
+    ]
+
+
+def _decisions(plan: "RunPlan") -> dict[str, tuple[str, str]]:
+    """Name of the unit of each decision -> (file of the space, path of the page of the decision). The path is relative
+    to the folder of results.
+    """
+    spaces = plan.spaces.items() if plan.decide else ()
+    return {f"{SPACE}/{name}/decide": (file, f"{SPACE}/{name}/{DECISION[1]}") for name, file in spaces}
 
 
 _WITH_SUMMARY = {SINGLE: "map", MULTI: "schedule"}
@@ -163,7 +190,9 @@ _WITH_SUMMARY = {SINGLE: "map", MULTI: "schedule"}
 
 
 def _state(results: Path, states: Mapping[str, str], folder: str) -> str:
-    """State of the run or space in a folder: STALE, FAILED, or '' if all of its units are up to date."""
+    """State of the run or space in a folder: '' if all its units are up to date; STALE if the folder has a summary, but
+    the unit that makes the summary is not up to date; otherwise FAILED.
+    """
     own = {name: state for name, state in states.items() if name.startswith(f"{folder}/")}
     if all(state == UP_TO_DATE for state in own.values()):
         return ""

@@ -1,4 +1,4 @@
-"""Points of runs for comparisons, with the costs of the parts of their cores."""
+"""Runs as points (energy, latency, area) for comparisons, with the costs of the parts of their cores."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 
 def costs_of_run(folder: Path, made_by: Mapping[str, Any], summary: Mapping[str, Any] | None) -> "HardwareCosts | None":
-    """Costs of the parts of the core of a run on one core. None if its hardware is not found or cannot be read.
+    """Costs of the parts of the core of a run on one core. None if the hardware of the run is not found or cannot be
+    read.
 
-    The hardware is found by its digest, which ensures that these are the costs of the run. `made_by` is the provenance
-    of the run.
+    The hardware is found by its digest, so the costs are certainly those of the run. `made_by` is the provenance of the
+    run.
     """
     from tilewright.hardware.source import parse_accelerator
     from tilewright.results.part_costs import hardware_costs
@@ -32,7 +33,9 @@ def costs_of_run(folder: Path, made_by: Mapping[str, Any], summary: Mapping[str,
 
 
 def point_of_run(folder: Path) -> "RunPoint":
-    """Point of the run in a folder, on one core or on several cores. Raises ArtifactError."""
+    """Point (energy, latency, area) of the run in a folder, on one core or on several cores. Raises ArtifactError if
+    the run is missing or damaged.
+    """
     from tilewright.results.pareto import candidate, multi_candidate
 
     flow, summary = read_any_summary(folder)

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 CNS_FOLDER = Help("Folder with the CN graph.", metavar="FOLDER", is_required=True)
 COSTS_FOLDER = Help("Folder with a cost table for each core.", metavar="FOLDER", is_required=True)
-"""Help text of options for input folders, in the verbs that find a schedule."""
+"""Help texts of the options for the folders with the CN graph and the cost tables, in the verbs that find a schedule.
+"""
 
 
 def given_descriptions(
@@ -43,7 +44,8 @@ def given_descriptions(
     """Input files from which the folder `made` was made. None if `made` is an object in memory, because such an object
     contains its inputs.
 
-    Raises InputError if an input file is missing for a folder, or is given in addition to an object.
+    If `made` is a folder, raises InputError for each missing input file. If `made` is an object, raises InputError for
+    each given input file.
     """
     from tilewright.pipeline.stages.descriptions import Descriptions
 
@@ -65,8 +67,10 @@ def given_descriptions(
 def descriptions_of_run(
     cns: "FilePath | CnProblem | None", costs: "FilePath | CostedCnProblem", *given: Any
 ) -> "Descriptions | None":
-    """Input files from which the folders of a run were made. The CNs, or CNs and costs, can also be objects in
-    memory.
+    """Input files from which the CN graph and the cost tables of a run were made. None if the CN graph or the costs are
+    an object in memory, because this object contains its inputs.
+
+    Raises InputError if an input is missing, or if an input is given in addition to an object that contains it.
     """
     if isinstance(costs, str | PathLike):
         if cns is None:
@@ -93,8 +97,8 @@ def input_digests(
     folder = Path(costs) if isinstance(costs, str | PathLike) else None
     return {
         "hardware": content_digest(encode(given.accelerator)),
-        "workload": content_digest(encode(given.workload)),
-        "mapping": content_digest(encode(given.mapping)),
+        "workload": content_digest(encode(given.workload_as_read)),
+        "mapping": content_digest(encode(given.mapping_as_read)),
         "cn_graph": graph_digest(cns, inputs.graph),
         **{
             f"cost/{name}": read_artifact(cost_table(folder, name)).digest if folder else core_costs_digest(rows)
@@ -121,8 +125,8 @@ def planned_slice(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def prefetched(settings: "ScheduleSettings | None", pipeline: PipelineSource) -> tuple[str, ...]:
-    """Operands to prefetch, from the settings. () if a pipeline is given, because its stages determine these
-    operands.
+    """Operands to prefetch, from the settings. () if a pipeline is given, because the stages of the pipeline determine
+    these operands.
     """
     return settings.operands_to_prefetch if settings and not is_given(pipeline) else ()
 
@@ -147,8 +151,8 @@ def read_slice(
 ) -> "Slice":
     """Stages that a step runs.
 
-    This is the `default` stage or, if a pipeline is given, the stages of the pipeline that belong to this step.
-    `options` and `settings` are those of the verb. Raises InputError with all errors of the pipeline.
+    If a pipeline is given, they are the stages of the pipeline that belong to this step. Otherwise, the result is the
+    `default` stage. `options` and `settings` are those of the verb. Raises InputError with all errors of the pipeline.
     """
     from tilewright.pipeline.stages.multi.slices import Slice
 

@@ -1,4 +1,4 @@
-"""Readers of runs as ledgers of energy and latency, and of schedules with their costs."""
+"""Functions that read a run as a ledger of energy and latency, or read its schedule together with its cost tables."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 
 def scheduled_run(folder: Path) -> "ScheduledRun":
-    """Schedule in the folder of a run, with the summary and, if all cost tables are in the folder, the cost tables.
-
-    Raises ArtifactError for missing or damaged files.
+    """Schedule of a run and its summary, read from the folder of the run. The cost tables are included only if the
+    folder has the tables of all cores except the off-chip core. Raises ArtifactError for missing or damaged files.
     """
     from tilewright.multicore.scheduling.core_costs import read_core_costs
     from tilewright.multicore.scheduling.result import read_schedule
@@ -50,7 +49,10 @@ def ledger_of_run(name: str, run: "ScheduledRun") -> "RunLedger":
 
 
 def ledger_at(given: str, network: str = "") -> "RunLedger":
-    """Ledger of the run or the design that a text names. Raises InputError and ArtifactError."""
+    """Ledger of the run or the design that `given` names: the path of a run, or `FOLDER:DESIGN` for a design in the
+    results of a space. `network` selects a network of the space, and applies only to a design. Raises InputError or
+    ArtifactError if there is no such ledger.
+    """
     path = Path(given)
     folder, _, design = given.rpartition(":")
     if folder and not path.exists():
@@ -77,9 +79,10 @@ def readable_ledger(folder: Path) -> "RunLedger | None":
 def ordered(
     points: "Sequence[RunPoint]", folders: Sequence[Path], unfinished: Sequence[Mapping[str, str]] = ()
 ) -> "tuple[ComparableRuns, ...]":
-    """Groups of comparable runs, each with the sentences on what would turn the order of its best runs.
+    """Groups of comparable runs, each with the sentences on the changes that would reverse the order of its two best
+    runs.
 
-    `folders` has the folder of each point.
+    `folders` has the folder of each point. `unfinished` has the rows of runs without a result.
     """
     from tilewright.results.pareto import compare
     from tilewright.results.ranking_turns import with_order_lines

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _FLOW_OF = {"tilewright/single-summary": SINGLE, "tilewright/multi-summary": MULTI}
 """Flow of a run, by schema of the summary."""
 UNFINISHED_KEYS = ("run", "flow", "state", "workload", "hardware")
-"""Columns of the table of runs that are not up to date."""
+"""Columns of the table of unfinished runs, which are the runs that are not up to date."""
 
 RESULTS = Path("results")
 """Folder with the results of the pipeline, relative to the working folder."""
@@ -27,8 +27,8 @@ RESULTS = Path("results")
 def existing_run(folder: Path) -> Path:
     """Folder of a run, unchanged, if it exists.
 
-    Raises InputError if the folder does not exist; the message suggests a run with the same name. Raises ArtifactError
-    if the folder is not a run; the message names a verb that reads it.
+    Raises InputError if the folder does not exist; the message suggests a run with the same or a similar name. Raises
+    ArtifactError if the folder is not a run; the message names a verb that reads it.
     """
     if folder.exists():
         if not any((folder / name).is_file() for name in (LAYERS, SCHEDULE)):
@@ -47,7 +47,9 @@ def existing_run(folder: Path) -> Path:
 
 
 def read_records(directory: Path) -> "tuple[LayerRecord, ...]":
-    """Records in the folder of a run. Raises ArtifactError."""
+    """Records in the folder of a run on one core. Raises ArtifactError if the file is missing or damaged, or is not a
+    file of records.
+    """
     path = directory / LAYERS
     return records_of(read_artifact(path, "tilewright/layers"), path)
 
@@ -63,13 +65,17 @@ def records_of(artifact: Artifact, path: Path) -> "tuple[LayerRecord, ...]":
 
 
 def read_summary(directory: Path) -> dict[str, Any]:
-    """Summary in the folder of a run. Raises ArtifactError."""
+    """Summary of the run on one core in a folder. Raises ArtifactError if it is missing or damaged, or is not the
+    summary of such a run.
+    """
     summary: dict[str, Any] = read_artifact(directory / SUMMARY, "tilewright/single-summary").payload
     return summary
 
 
 def read_any_summary(directory: Path) -> tuple[str, dict[str, Any]]:
-    """Pair (flow, summary) of the folder of a run. Raises ArtifactError."""
+    """Pair (flow, summary) of the run in a folder. The flow is SINGLE or MULTI. Raises ArtifactError if the summary is
+    missing, damaged, or not that of a run.
+    """
     path = directory / SUMMARY
     artifact = read_artifact(path)
     if artifact.schema not in _FLOW_OF:
@@ -79,8 +85,9 @@ def read_any_summary(directory: Path) -> tuple[str, dict[str, Any]]:
 
 
 def run_directories(directories: tuple[Path, ...]) -> list[Path]:
-    """Folders of runs. Each given folder that is not a run is replaced by its subfolders that are runs. Raises
-    ArtifactError if no run is found.
+    """Folders of runs. A given folder that is not a run is replaced by those of its subfolders that are runs.
+
+    Raises ArtifactError if no run is found.
     """
     found = []
     for directory in directories:
@@ -99,8 +106,8 @@ def run_directories(directories: tuple[Path, ...]) -> list[Path]:
 
 
 def read_unfinished(path: Path | None) -> list[dict[str, Any]]:
-    """Rows of unfinished runs, from a file that `tilewright results` wrote; [] if no file is given. Raises
-    InputError.
+    """Rows of unfinished runs, from a file that `tilewright results` wrote; [] if no file is given. Raises InputError
+    if the file is missing, or is not a file of this kind.
     """
     if path is None:
         return []

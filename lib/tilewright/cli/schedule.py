@@ -125,10 +125,11 @@ def schedule(
     of the function `cost` for all cores, or the folder of the cost tables. If it is a folder, `cns`, `hardware`,
     `workload` and `mapping` are needed too.
 
-    `output` is the folder that the command writes. If the folder `baseline` is given, the summary compares the schedule
-    with the run in it, or with the best layer-by-layer schedule of the search that wrote `plan` (`fusion.json`), if
-    that schedule is better. Raises InputError for inputs that do not match, and with `strict` for input without effect.
-    Raises MappingError if the allocation has no schedule.
+    `output` is the folder that the command writes. `baseline` is the folder of a layer-by-layer run, with which the
+    summary compares the schedule. If `plan` (`fusion.json`) is given too, and the search for this plan found a better
+    layer-by-layer schedule, the summary compares with that one instead. With `strict`, input without effect is an
+    error. Raises InputError if the inputs do not belong together, such as an allocation for another network. Raises
+    MappingError if the allocation has no schedule.
     """
     given = (hardware, workload, mapping, cns, baseline, plan, output, strict, pipeline, network_options)
     return _made(costs, core_allocation, goal, settings, *given).result
@@ -142,7 +143,7 @@ class _Allocation:
 
     artifact: Artifact | None = None
     file: str = ""
-    """Path of the artifact."""
+    """Path of the file of the allocation; '' if the allocation was not read from a file."""
     found: "MultiCoreResult | None" = None
     cores: "Cores | None" = None
 
@@ -168,8 +169,8 @@ class _Allocation:
         return self.found.problem.settings.stated() if self.found else None
 
     def genome(self, problem: "MultiCoreProblem") -> "Genome":
-        """Cores of the parts that can run on several cores. Raises InputError if the allocation does not fit the
-        problem.
+        """Core of each part of the network for which several cores are possible, in the order of
+        `AllocationSpace.flexible`. Raises InputError if the allocation does not fit the problem.
         """
         from tilewright.multicore.allocation.result import allocation_genome, named_genome
         from tilewright.pipeline.stages.multi.run import only_genome
@@ -184,14 +185,18 @@ class _Allocation:
 
 @dataclass(frozen=True, eq=False)
 class Scheduled:
-    """Schedule with the data for its summary, as the verb returns it."""
+    """Schedule with the data for its summary, from which the command prints the result. The Python function `schedule`
+    returns only the field `result`.
+    """
 
     result: "MultiCoreResult"
     objective: str
     allocation: _Allocation
     notices: list[str]
     unused: list[Unused]
-    """Notices of unused input of the tiling and of the options."""
+    """Notices of input without effect: first the notices on the tiling, which the CN graph contains, then the notices
+    on options.
+    """
     baseline: dict[str, Document | None]
 
     @cached_property
@@ -223,7 +228,7 @@ def scheduled(
     tell: Callable[[Sequence[str]], None],
     strict: bool = False,
 ) -> Scheduled:
-    """Schedule of an allocation. If the folder `output` is given, the schedule is also written there. Raises InputError
+    """Schedule of an allocation. If the folder `output` is given, the schedule is also written to it. Raises InputError
     with all errors.
     """
     from tempfile import TemporaryDirectory  # imported here: --help starts faster
@@ -266,7 +271,7 @@ def scheduled(
         told.found += _of_other_plan(plan if baseline else None, inputs)
         told.finish()
     other_settings = _other_settings(known.settings, chosen)
-    unused = unused_options(stages, goal, settings)
+    unused = [*unused_options(stages, goal, settings), *chosen.unused_properties(inputs.descriptions.accelerator)]
     notices = [*inputs.descriptions.notices, *other_settings, *unused]
     refuse_unused(notices, strict)
     tell(notices)
@@ -285,14 +290,16 @@ def scheduled(
 
 
 def _keep(folder: Path, given: "Descriptions | None", inputs: "CostedCnProblem") -> None:
-    """Keep hardware, workload and mapping of a schedule in its folder. An object in memory contains the paths of the
-    hardware file and the mapping file.
+    """Write hardware, workload and mapping of a schedule into its folder.
+
+    If the inputs are objects in memory, `given` is None. The paths of the hardware file and the mapping file are then
+    taken from `inputs`.
     """
     known = inputs.descriptions
     sources: tuple[object, object, object] = (known.hardware_file, None, known.mapping_file)
     if given is not None:
         sources = (given.hardware, given.workload, given.mapping)
-    described = known.accelerator, known.workload, known.mapping
+    described = known.accelerator, known.workload_as_read, known.mapping_as_read
     keep_descriptions(folder, "schedule", *described, dict(zip((HARDWARE, WORKLOAD, MAPPING), sources, strict=True)))
 
 
@@ -315,7 +322,9 @@ def _allocation(given: "FilePath | MultiCoreResult | Cores | None") -> _Allocati
 
 
 def _document(path: Path | None, schema: str) -> Document | None:
-    """Content of an artifact; None if no path is given. Raises InputError."""
+    """Content of an artifact; None if no path is given. Raises ArtifactError if the file is missing or damaged, or if
+    its schema is not `schema`.
+    """
     if path is None:
         return None
     document: Document = read_artifact(path, schema).payload
@@ -332,7 +341,7 @@ def _of_others(
 ) -> list[Problem]:
     """Problems if the allocation or the baseline was made from other inputs than this schedule.
 
-    Mapping files are not compared, because an allocation can be scheduled with the mapping file that was written beside
+    Mapping files are not compared, because an allocation can be scheduled with the mapping file that was written with
     it.
     """
     from tilewright.pipeline.stages.multi.inputs import origin_problems
@@ -356,8 +365,9 @@ def _of_others(
 
 
 def _of_other_plan(plan: Path | None, inputs: "CostedCnProblem") -> list[Problem]:
-    """Problems if the plan was made from other inputs than this schedule. The plan is checked because its
-    layer-by-layer schedule is a baseline.
+    """Problems if the plan was made from other inputs than this schedule.
+
+    The check is needed because the layer-by-layer schedule of the plan is a baseline.
     """
     from tilewright.pipeline.stages.multi.inputs import origin_problems
     from tilewright.pipeline.stages.multi.items import input_digests as digests_of
@@ -369,7 +379,7 @@ def _of_other_plan(plan: Path | None, inputs: "CostedCnProblem") -> list[Problem
 
 
 def _other_settings(chosen_for: Document | None, settings: ScheduleSettings) -> list[str]:
-    """Notice if the allocation was searched with other schedule settings; [] otherwise."""
+    """Notice that the allocation was searched with other schedule settings. [] if the settings are equal."""
     stated = settings.stated()
     names = [name for name, value in stated.items() if (chosen_for or stated).get(name) != value]
     return [f"the allocation was searched for schedules with other values of {', '.join(names)}"] if names else []

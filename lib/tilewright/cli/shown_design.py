@@ -1,4 +1,4 @@
-"""Full run of one design of a space, with the files of the verbs, with checks and with a report."""
+"""Full run of one design of a space: the run writes the same files as the verbs, is checked, and gets a report."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,27 +7,29 @@ from tilewright.base.parameters import Parameters, parameters_of
 from tilewright.base.steps import CHECKS, COSTS
 
 if TYPE_CHECKING:
-    from tilewright.designs.space import Space, SystemOptions
+    from tilewright.designs.space import Network, Space, SystemOptions
 
 
-def run_design(space: "Space", network: Path, hardware: Path, run: Path) -> None:
+def run_design(space: "Space", index: int, network: "Network", hardware: Path, run: Path) -> None:
     """Run a network on a design, and write the run with its checks and its report into the folder `run`. `hardware` is
-    the hardware file of the design.
+    the hardware file of the design, and `index` is its index in the space.
 
     Raises InputError or MappingError if the network cannot run on the design.
     """
     from tilewright.cli.check import check
     from tilewright.cli.report import report
     from tilewright.designs.design_cost import NO_MAPPING
-    from tilewright.designs.space import SystemOptions
+    from tilewright.designs.space import FusedSystemOptions, SystemOptions
 
     mapping = NO_MAPPING if space.mapping is None else space.mapping
     if isinstance(space.options, SystemOptions):
-        _run_system(space.options, network, hardware, mapping, run)
+        _run_system(space.options, network.file, hardware, mapping, run)
+    elif isinstance(space.options, FusedSystemOptions):
+        _run_plan(space, index, network, hardware, mapping, run)
     else:
         from tilewright.cli.map import map_workload
 
-        map_workload(network, hardware, mapping, space.options, output=run)
+        map_workload(network.file, hardware, mapping, space.options, output=run)
     check(run, output=run / CHECKS)
     report(run)
 
@@ -50,6 +52,21 @@ def _run_system(options: "SystemOptions", network: Path, hardware: Path, mapping
     search = _named(options, AllocationParameters)
     found = allocate(costs, output=run, **search, **settings)
     schedule(costs, found, output=run, **_named(options, Goal), **settings)
+
+
+def _run_plan(space: "Space", index: int, network: "Network", hardware: Path, mapping: Any, run: Path) -> None:
+    """Write the plan of a design, with its schedule, as `tilewright fuse` writes them. The designs of a space are
+    searched in blocks. All designs in the block of this design are searched again, because the plans in a block depend
+    on each other.
+    """
+    from tilewright.base.artifacts.files import make_folder
+    from tilewright.cli.fuse import write_fusion
+    from tilewright.designs.shard import ShardMaker
+    from tilewright.pipeline.stages.descriptions import Descriptions
+
+    found = ShardMaker(space).blocks.plan(index, network.name).details
+    make_folder(run)
+    write_fusion(run, Descriptions(hardware, network.file, mapping), found, True)
 
 
 def _named(options: Parameters, kind: type[Parameters]) -> dict[str, Any]:

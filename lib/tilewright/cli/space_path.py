@@ -1,4 +1,4 @@
-"""Path of a space file, kept as a text file in the folder of the results of the space."""
+"""Path of a space file, stored in a text file in the folder of the results of the space."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,9 @@ from pathlib import Path
 from tilewright.base.artifacts.files import write_atomically
 
 SPACE_PATH = "space.txt"
-"""Name of the file that has the path of the space file, relative to the folder of the results."""
+"""Name of a text file in the folder of the results of a space. The file contains the path of the space file, relative
+to this folder.
+"""
 
 
 def write_space_path(space: Path, folder: Path) -> None:

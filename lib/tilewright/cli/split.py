@@ -1,4 +1,4 @@
-"""`tilewright split`: split of layers whose weights are too large for the cores into several layers."""
+"""`tilewright split`: smaller layers in place of each layer whose weights are too large for a core."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,7 +30,9 @@ def _split(
     tell: Tell = silent,
 ) -> "tuple[SplitNetwork, SystemProblem]":
     """Pair (network with split layers, input files that were read). If `output` is given, the network is also written
-    there. Raises InputError with all errors of the input.
+    to this file.
+
+    Raises InputError with all errors of the input.
     """
     from tilewright.multicore.nodes.layer_splitting import open_model, split_layers
     from tilewright.pipeline.stages.descriptions import Descriptions

@@ -109,7 +109,7 @@ def verify(folder: Path, remove_damaged: bool, verbose: bool, as_json: bool) -> 
 
 
 def _verified(folder: Path) -> tuple[dict[str, Any], list[Problem]]:
-    """Pair (number of artifacts and paths of damaged files, problems of the damaged files)."""
+    """Pair (table with the number of `artifacts` and the list of `damaged` files, problems of the damaged files)."""
     _check_folder(folder)
     verified = verify_folder(folder)
     caches = damaged_caches(CACHES)
@@ -125,7 +125,7 @@ def _verified(folder: Path) -> tuple[dict[str, Any], list[Problem]]:
 )
 @common_options
 def lock(folder: Path, process: int | None, verbose: bool, as_json: bool) -> None:
-    """Lock FOLDER for a process of this machine, and print the token of the lock, as `make run` does.
+    """Lock FOLDER for a process of this machine, as `make run` does, and print the token of the lock.
 
     Processes with the token in the environment variable TILEWRIGHT_LOCK are allowed to write there. The lock ends when
     the process ends.

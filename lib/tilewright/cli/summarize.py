@@ -14,7 +14,7 @@ from tilewright.cli.run_ledgers import ordered
 from tilewright.cli.runs import read_any_summary, read_unfinished, run_directories
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import ARGUMENT, Help, Paper, verb
-from tilewright.results.sheet import PaperWidth
+from tilewright.results.sheet import PaperWidth, sheet_inches
 
 if TYPE_CHECKING:
     import pandas
@@ -43,8 +43,10 @@ def _read(
     return summaries, rows, directories
 
 
-def _table(summaries: Summaries, rows: Rows, csv: FilePath | None, parquet: FilePath | None) -> "pandas.DataFrame":
-    """Table of the runs. It is also written to the given files."""
+def _table(
+    summaries: Summaries, rows: Rows, directories: Sequence[Path], csv: FilePath | None, parquet: FilePath | None
+) -> "pandas.DataFrame":
+    """Table of the runs in the folders `directories`. It is also written to the given files."""
     from tilewright.results.paper_tables import write_table
     from tilewright.results.run_tables import IN_PAPER, runs_table
     from tilewright.results.run_text import DONE
@@ -54,7 +56,8 @@ def _table(summaries: Summaries, rows: Rows, csv: FilePath | None, parquet: File
     if csv:
         with writing(Path(csv)):
             are_done = not len(table) or table["state"].eq(DONE).all()
-            write_table(table, Path(csv), [name for name in IN_PAPER if name != "state" or not are_done])
+            columns = [name for name in IN_PAPER if name != "state" or not are_done]
+            write_table(table, Path(csv), columns, notes=_paper_notes(directories) if sheet_inches() else ())
     if parquet:
         with writing(Path(parquet)):
             write_parquet(table, Path(parquet))
@@ -66,7 +69,7 @@ def _show(
 ) -> None:
     summaries, rows, directories = read
     if csv or parquet:
-        _table(summaries, rows, csv, parquet)
+        _table(summaries, rows, directories, csv, parquet)
     if as_json:
         echo_json(summaries["single"] | summaries["multi"])
     shows_text = not as_json and (verbose or not (csv or parquet))
@@ -105,13 +108,13 @@ def summarize(
     Markdown beside the CSV file. `unfinished` is a file with runs that have no result; the table lists their names.
     Raises ArtifactError if no run is found, and InputError for damaged runs.
     """
-    summaries, rows, _ = _read(runs, config, unfinished)
-    return _table(summaries, rows, csv, parquet)
+    return _table(*_read(runs, config, unfinished), csv, parquet)
 
 
 def _unlike_lines(points: "Sequence[RunPoint]", kinds: Sequence[str] = ()) -> list[str]:
-    """Sentences on causes for which a ranking of runs can mislead, such as different clocks. Only the given kinds of
-    causes are included (default: all).
+    """Sentences on the reasons why a ranking of runs can mislead, such as different clocks.
+
+    Only reasons of the given kinds are included (default: all kinds).
     """
     from tilewright.results.unlike_runs import causes_by_network
 
@@ -120,11 +123,21 @@ def _unlike_lines(points: "Sequence[RunPoint]", kinds: Sequence[str] = ()) -> li
 
 
 def _order_lines(points: "Sequence[RunPoint]", directories: Sequence[Path]) -> list[str]:
-    """Sentences on what would turn the order of the two best runs of each network, and on what they cover."""
+    """Sentences on the two best runs of each network in energy, latency and EDP: the changes that would reverse the
+    order of the two runs. The last sentences say which changes were considered.
+    """
     found = ordered(points, directories)
     lines = [f"{group.name}: {line}" for group in found for line in group.order_lines[:-1]]
     covers = [group.order_lines[-1] for group in found if group.order_lines]
     return [*lines, *dict.fromkeys(covers)]
+
+
+def _paper_notes(directories: Sequence[Path]) -> list[str]:
+    """Sentences below the table in a paper: the reasons why a ranking can mislead, and the changes that would reverse
+    the order of the best runs.
+    """
+    points = [point_of_run(directory) for directory in directories]
+    return [*_unlike_lines(points), *_order_lines(points, directories)]
 
 
 def _text(summaries: Summaries, rows: Rows, directories: Sequence[Path]) -> str:

@@ -9,7 +9,7 @@ from tilewright.base.harmless import terminal, terminal_json, terminal_text
 
 
 def echo(line: object = "", err: bool = False) -> None:
-    """Print one line. Control characters in it, for example from file names, are made harmless."""
+    """Print one line. Control characters in the line, for example from file names, are made harmless."""
     click.echo(terminal(line), err=err)
 
 

@@ -1,7 +1,7 @@
-"""Several units in one process: a job makes the units of many short runs one after another.
+"""Several units of work in one process: a job makes the units of many short runs one after another.
 
-Each unit has a verb, a log and a manifest, as if a job made only this unit. If a unit fails, the other units are still
-made. The next job then makes only the failed unit.
+Each unit has a verb, a log and a manifest, as if a job made only this unit. If a unit fails, only the units that depend
+on it are left out. The next job then makes only the failed unit and these units.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,10 +19,11 @@ Dispatch = Callable[[list[str]], int]
 
 
 def make_together(due: Path, dispatch: Dispatch, interrupted: int) -> int:
-    """Make all units that the unit of an order needs, unless they are up to date; then make the unit itself. Returns 0,
-    or the first exit code that is not 0.
+    """Make the unit that the order file `due` describes. First make those units it needs that are not up to date.
 
-    If a unit fails, the other units are still made. After Ctrl-C, no further unit is made.
+    If a needed unit fails, the units that depend on it, which include the unit of `due`, are not made, but all others
+    are. Returns 0, or the exit code of the first unit that failed. After Ctrl-C, no further unit is made, and
+    `interrupted` is returned.
     """
     order = read_order(due)
     failed: dict[str, int] = {}

@@ -1,6 +1,5 @@
 """`tilewright tokens`: costs of tokens of a language model on one or several cores, by context and batch size."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from tilewright.base.harmless import terminal_lines
 from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import Limits, OneOf, parameters_of
 from tilewright.base.unused import UNUSED, refuse_unused, unused_option, unused_rows
+from tilewright.cli.number_lists import batches_of, contexts_of
 from tilewright.cli.options import echo_json, keep_font_cache_here
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, store_of
 from tilewright.cli.terminal import echo_text
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 TOKENS = "tokens"
 """Name of the output files without their suffix."""
-_NUMBER = re.compile(r"([1-9][0-9]*)([kM]?)")
-_SCALES = {"": 1, "k": 1024, "M": 1024 * 1024}
 DEFAULT_CONTEXTS, DEFAULT_BATCHES = "1k:1M:11", "1"
 
 
@@ -54,8 +52,10 @@ def _priced(
     tell: Tell = silent,
 ) -> "tuple[TokenCosts, list[Path]]":
     """Pair (costs of tokens, paths of the written files)."""
-    numbers = context_list(contexts, key_block) if isinstance(contexts, str) else _checked(contexts, "contexts")
-    counts = _list(batches, "--batches") if isinstance(batches, str) else _checked(batches, "batches")
+    told = Problems()
+    numbers = told.attempt(contexts_of, contexts, key_block) or []
+    counts = told.attempt(batches_of, batches) or []
+    told.finish()
     given, cuts = (workload, hardware, mapping), (key_block, chunk, prompts)
     found, chosen, notices = _found(given, (numbers, counts), search, cuts, parallel, (jobs, store), strict)
     tell(notices)
@@ -108,7 +108,9 @@ def tokens(
     parallel: Annotated[
         str,
         OneOf(CHOICES),
-        Help("Way in which several cores share a step; best: the fastest way for each context and batch size."),
+        Help(
+            "Strategy by which several cores share a step; best: the fastest strategy for each context and batch size."
+        ),
     ] = BEST,
     output: Annotated[FilePath | None, Help("Folder for tokens.csv, tokens.json, tokens.svg and tokens.png.")] = None,
     strict: bool = False,
@@ -118,9 +120,9 @@ def tokens(
 ) -> "TokenCosts":
     """Costs of tokens of a language model on one or several cores. `table` has a row for each batch size and context.
 
-    The arguments are the options of the command. `paper` (`column` or `page`) draws the figure for a paper. Raises
-    InputError for wrong input files, for a workload that is not a language model, and with `strict` for input without
-    effect. Raises MappingError with the layers that have no mapping that fits, or no schedule.
+    The arguments are the options of the command. `paper` (`column` or `page`) draws the figure for a paper. With
+    `strict`, input without effect is an error. Raises InputError for wrong input files, and for a workload that is not
+    a language model. Raises MappingError with the layers that have no mapping that fits, or no schedule.
     """
     given = (workload, hardware, mapping, contexts, batches, search.over(options))
     return _priced(*given, prompts, key_block, chunk, parallel, output, strict, jobs, store)[0]
@@ -135,7 +137,11 @@ def _found(
     run: tuple[int, Any],
     strict: bool,
 ) -> "tuple[TokenCosts, CoreSearchOptions, list[str]]":
-    """Triple (costs of tokens, options of the search, notices)."""
+    """Triple (costs of tokens, options of the search, notices).
+
+    `given` is (workload, hardware, mapping), `points` is (contexts, batches), `cuts` is (key block, chunk, True if
+    prompts are computed), and `run` is (jobs, store).
+    """
     from tilewright.hardware.system import MultiCoreAccelerator
     from tilewright.pipeline.sources import parse_accelerator, parse_mapping
     from tilewright.pipeline.stages.base import Control
@@ -164,7 +170,7 @@ def _found(
 
 
 def _unused_of(mapping: Any, file: str, network: Any, accelerator: "Accelerator") -> list[str]:
-    """Notices of the parts of a mapping file that no layer uses. Raises InputError for unknown names."""
+    """Notices of the parts of a mapping file that no layer uses. Raises InputError for unknown names in the file."""
     from tilewright.mapping.file_checks import document_behind
     from tilewright.mapping.source import names_unknown_to
     from tilewright.mapping.unused_entries import note_unused_on
@@ -184,7 +190,9 @@ def _on_one(
     parallel: str,
     control: "Control",
 ) -> "tuple[TokenCurves, CoreSearchOptions]":
-    """Pair (cost curves for one core, options of the search). Raises InputError if `parallel` needs several cores."""
+    """Pair (cost curves for one core, options of the search). `cuts` is (key block, chunk, True if prompts are
+    computed). Raises InputError if `parallel` needs several cores.
+    """
     from tilewright.tokens.layer_figures import LayerFigures
     from tilewright.tokens.table import TokenCurves
 
@@ -204,7 +212,10 @@ def _on_several(
     parallel: str,
     control: "Control",
 ) -> "tuple[TokenCurves, CoreSearchOptions]":
-    """Pair (cost curves for several cores, options of the search)."""
+    """Pair (cost curves for several cores, options of the search). `cuts` is (key block, chunk, True if prompts are
+    computed). Raises InputError for an unknown strategy `parallel`, and for options that have no effect on several
+    cores.
+    """
     from tilewright.tokens.layer_schedules import LayerSchedules
     from tilewright.tokens.system_figures import SystemFigures, strategies_of
     from tilewright.tokens.table import TokenCurves
@@ -214,7 +225,7 @@ def _on_several(
         raise InputError(
             [
                 Problem(
-                    "there is no such way to share a step",
+                    "no such strategy for sharing a step between cores",
                     path="parallel",
                     value=parallel,
                     allowed=allowed,
@@ -230,7 +241,9 @@ def _on_several(
 
 
 def _options_of_cores(options: Given[TokenOptions]) -> CnSearchOptions:
-    """Options for several cores. The default model is `corrected`."""
+    """Options of the verb as options for several cores. If the user gave no model, the model is `corrected`. Raises
+    InputError for options that have no effect on several cores.
+    """
     options()  # errors are raised as for one core
     known = {parameter.name for parameter in parameters_of(CnSearchOptions)}
     others = [name for name, value in options.values.items() if name not in known and value not in (False, "false")]
@@ -261,8 +274,9 @@ def described_model(workload: Any, notices: list[str]) -> Any:
 
 
 def _note_requests(document: "YamlDocument", notices: list[str]) -> None:
-    """Record a notice that the requests in a workload file are not used. They are not an error, because a workload file
-    needs them.
+    """Append notices of unused parts of a workload file to `notices`: the requests, and the size of key blocks.
+
+    Unused requests are not an error, because every workload file of a language model has some.
     """
     problems = Problems(document)
     written = [key for key in ("phase", "batch", "tokens", "context", "requests") if key in document.data]
@@ -274,39 +288,6 @@ def _note_requests(document: "YamlDocument", notices: list[str]) -> None:
             ("key_block",), "has no effect: blocks of keys come from the options", document.data["key_block"]
         )
     notices += problems.notices
-
-
-def context_list(text: str, block: int = 1) -> list[int]:
-    """Contexts from the text of an option. The contexts in a range are multiples of `block`. Raises InputError."""
-    parts = text.split(":")
-    if len(parts) == 1:
-        return _list(text, "--contexts")
-    if len(parts) != 3:
-        raise InputError([Problem("is not a range", path="--contexts", value=text, allowed="first:last:how-many")])
-    from tilewright.tokens.table import spread
-
-    first, last, count = (_number(part, "--contexts") for part in parts)
-    return spread(first, last, count, block)
-
-
-def _list(text: str, option: str) -> list[int]:
-    return _checked([_number(part, option) for part in text.split(",")], option)
-
-
-def _number(text: str, option: str) -> int:
-    match = _NUMBER.fullmatch(text.strip())
-    if match is None:
-        raise InputError([Problem("is not a whole number", path=option, value=text, allowed="such as 512, 4k or 1M")])
-    return int(match[1]) * _SCALES[match[2]]
-
-
-def _checked(numbers: Sequence[int], option: str) -> list[int]:
-    """Distinct numbers in ascending order. Raises InputError for an empty list, and for a number below 1."""
-    wrong = [number for number in numbers if isinstance(number, bool) or not isinstance(number, int) or number < 1]
-    if wrong or not numbers:
-        value = str(wrong[0]) if wrong else "none"
-        raise InputError([Problem("must be whole numbers", path=option, value=value, allowed="from 1 on")])
-    return sorted(set(numbers))
 
 
 def _document(found: "TokenCosts") -> JsonObject:

@@ -1,9 +1,9 @@
 """Units of a configuration: the jobs of the pipeline, with their inputs and output files.
 
 A unit is one job of the pipeline. It names the output files of the job, its input files, and the units whose output the
-job reads. The units alone decide which jobs run again (`base/artifacts/manifest.py`); the rules of the Snakefile follow
-this decision. The Snakefile imports this module each time Snakemake parses it, so this module imports nothing larger
-than YAML.
+job reads. The units alone determine which jobs run again (`base/artifacts/manifest.py`); the rules of the Snakefile
+follow them. The Snakefile imports this module each time Snakemake parses it, so this module imports nothing larger than
+YAML.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,8 +18,11 @@ from tilewright.base.artifacts.manifest import Job, Unit, files_digest, read_man
 from tilewright.base.profile import CORRECTED
 from tilewright.base.steps import (
     CHECKS,
+    DECISION,
+    DECISION_TABLE,
     EXPORTS,
     FRONT,
+    ISLANDS,
     MULTI,
     PAPER,
     REPORT,
@@ -29,6 +32,7 @@ from tilewright.base.steps import (
 )
 from tilewright.cli.config_files import SystemFiles, read_system
 from tilewright.cli.config_spaces import ExploredSpace
+from tilewright.pipeline.configuration.island_parts import ANSWER
 from tilewright.pipeline.configuration.keys import Run
 
 if TYPE_CHECKING:
@@ -38,21 +42,31 @@ MULTI_MODEL = CORRECTED.name
 """Name of the model profile with which networks for several cores are read."""
 BATCH = "batch"
 DESCRIPTIONS_PER_RUN = 4
-"""Number of input files that one job reads for each run that one job makes (`runs_per_job`). The factor is above 1
-because reading a file takes less time than a run.
+"""Number of input files that one job reads, divided by the number of runs that one job makes (`runs_per_job`).
+
+It is above 1 because reading a file takes less time than a run.
 """
 DESCRIBED = ("hardware/", "workload/", "mapping/")
-"""Beginnings of the names of units that read an input file or draw hardware."""
+"""Prefixes of unit names. Units with such a name read an input file or draw hardware."""
 LEFT_OUT = ".unfinished.json"
-"""File in the folder of logs that lists the runs without a result. `workflow/run.sh` writes this file, and tables of
-many runs list these runs.
-"""
+"""Name of the file that lists the runs without a result. The file is in the folder of logs. `workflow/run.sh` writes
+this file, and tables of many runs list these runs."""
 REPORT_PAGE = "report.html"
 """Report that Snakemake makes in the folder of results. It is a unit, but no rule makes it."""
+_DRAWN = ("*-column.*", "*-page.*")
+_FOR_PAPER = {
+    "summary": ("summary.md", "summary.tex"),
+    "pareto": ("pareto.md", "pareto.tex", *(f"pareto/{name}" for name in _DRAWN)),
+    "answer": ("space.md", "space.tex", "front.md", "front.tex", *_DRAWN),
+    "front": ("front.md", "front.tex", *_DRAWN),
+    "decide": tuple(str(Path(DECISION_TABLE).with_suffix(end)) for end in (".csv", ".md", ".tex")),
+}
+"""Unit -> patterns of the files for a paper that the unit writes. `summary` and `pareto` cover all runs of a
+configuration; `answer`, `decide` and `front` cover one design space."""
 WORKFLOW = Path(__file__).resolve().parents[3] / "workflow"
 CAPTIONS = WORKFLOW / "report"
 Said = Mapping[str, Callable[[], JsonValue]]
-"""Inputs of a unit that are not outputs of other units, by kind. Each value is computed at its first use."""
+"""Inputs of a unit that are not outputs of other units, by kind. Each value is computed when it is first used."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +75,7 @@ class Units:
 
     plan: "RunPlan"
     code: Mapping[str, str]
-    """Digest of the code of each step, by step."""
+    """Name of a step -> digest of the code of the step."""
     unfinished: Sequence[Mapping[str, str]] = ()
     """Runs without a result. Tables of many runs list them."""
     _digests: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -83,18 +97,15 @@ class Units:
 
     @cached_property
     def batched(self) -> frozenset[str]:
-        """Names of runs on one core that share jobs with other runs.
-
-        If a job makes more than one run, these are the runs without figures, paper and exports.
-        """
+        """Names of the runs on one core that share jobs with other runs. A run that writes figures, files for a paper,
+        or exports has a job of its own. Empty if each job makes only one run."""
         if self.plan.runs_per_job <= 1:
             return frozenset()
         return frozenset(run.name for run in self.plan.runs if not (run.figures or run.paper or run.stages.exports))
 
     def _batches(self, units: Mapping[str, Unit]) -> Iterator[Unit]:
-        """Units of jobs that make several units one after another in one process: first units that read input files,
-        then runs.
-        """
+        """Combined units: each stands for the units that one job makes one after another in one process. The units
+        that read input files come first, then the runs."""
         if not self.batched:
             return
         runs = [name for name in units if name.startswith(f"{SINGLE}/") and name.split("/")[1] in self.batched]
@@ -128,9 +139,8 @@ class Units:
         return frozenset(need for unit in batches for need in unit.needs)
 
     def batch_files(self, kind: str) -> list[str]:
-        """Files of the jobs that make several units, relative to the folder of results. `kind` is `descriptions` or
-        `runs`.
-        """
+        """Marker files (`.done`), one for each job that makes several units, relative to the folder of results. `kind`
+        is `descriptions` for jobs that read input files, or `runs` for jobs that make runs."""
         return [
             file for name, unit in self.by_name.items() if name.startswith(f"{BATCH}/{kind}/") for file in unit.files
         ]
@@ -155,7 +165,7 @@ class Units:
 
     @cached_property
     def systems(self) -> dict[str, SystemFiles]:
-        """Content of the hardware files of runs on several cores, by name of the hardware."""
+        """Name of the hardware -> content of its accelerator file and core files, for the runs on several cores."""
         names = sorted({run.hardware for run in self.plan.multi_runs})
         return {name: read_system(self.plan.files["hardware"][name]) for name in names}
 
@@ -181,8 +191,11 @@ class Units:
         job: Job | None = None,
         reads: Iterable[str] = (),
     ) -> Unit:
-        """Unit of a step in a folder. By default, the files of the unit are those that the step writes. `reads` has the
-        paths of user files that the job reads.
+        """Unit of a step in a folder. Names of files are relative to this folder.
+
+        `files` are the files that the job makes; by default those that the step writes. `besides` are patterns of files
+        that the job makes only in some cases. `needs` are the names of the units whose files the job reads, and `reads`
+        are the paths of user files that it reads. `said` has further inputs.
         """
         made, more = (tuple(f"{folder}/{file}" for file in found) for found in (files or STEPS[step].writes, besides))
         code: Said = {"code": partial(self._code, step), "rules": lambda: self._rules}
@@ -196,40 +209,43 @@ class Units:
 
     @cached_property
     def _rules(self) -> str:
-        """Digest of the rules of the Snakefile, without comments. The rules state the verb and the arguments for each
-        unit.
-        """
+        """Digest of the rules of the Snakefile, without comments. The rules contain the verb and the arguments for each
+        unit."""
         texts = [file.read_text("utf-8") for file in sorted((WORKFLOW / "rules").glob("*.smk"))]
         lines = (line.strip() for text in texts for line in text.splitlines())
         return content_digest([line for line in lines if line and not line.startswith("#")])
 
     def _words_digest(self, job: Job) -> str:
-        """Digest of the arguments of a job. Folders of files in the arguments do not affect it."""
+        """Digest of the arguments of a job. The folders of user files, and the path of the folder of results, do not
+        affect the digest."""
         results = str(self.plan.results)
         return content_digest([self._names.get(word, word.removeprefix(results)) for word in job.words])
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        """Name of each file that a user wrote, by path."""
+        """Path of each file that a user wrote -> name of the file without its folder."""
         return {file: Path(file).name for files in self.plan.files.values() for file in files.values()}
 
     def _file(self, kind: str, name: str) -> list[str]:
-        """Name and content digest of a file of a user. The name is included, because the name of the file is used if
-        the content states no name.
+        """List of two texts: the name of a file that the user wrote, and the digest of its content.
+
+        The name is included because tilewright uses it as the name of the hardware, workload or mapping if the content
+        gives no name.
         """
         path = self.plan.files[kind][name]
         return [Path(path).name, self._digests_of(path)[1]]
 
     def _digests_of(self, path: str) -> tuple[str, str]:
-        """(digest of the bytes of a file, digest of its content), as they were when the pipeline was planned."""
+        """Pair (digest of the bytes of a file, digest of its parsed content). The first digest is '' if the file names
+        another file, because its bytes then do not determine the content. Both digests are those at the time at which
+        the pipeline was planned."""
         if path not in self._digests:
             self._digests[path] = digests_of_file(path)
         return self._digests[path]
 
     def _written(self, run: Run, *kinds: str) -> list[str]:
         """Paths of files that users wrote for a run: input files of the given kinds, and files with stages of the
-        run.
-        """
+        run."""
         files = [self.plan.files[kind][getattr(run, kind)] for kind in kinds]
         return [*chain(*(self._with_named(file) for file in files)), *run.stages.files]
 
@@ -348,14 +364,16 @@ class Units:
         return Job(words, str(self.plan.logs / log))
 
     def _said_by_run(self, run: Run, verb: str) -> Said:
-        """Inputs of a unit that the run determines: options of the verb, and digests of the code of the pipeline of the
-        run.
-        """
+        """Inputs of a unit that are the same for all units with this run and this verb: the options of the verb, and
+        the digests of `_stage_code`."""
         return {"options": partial(run.arguments, verb), "stages": partial(self._stage_code, run)}
 
     def _stage_code(self, run: Run) -> list[str]:
-        """Digests of the code of stages of the user, of the code that writes exports, and of the code that a pipeline
-        can run.
+        """Digests of the code that the pipeline of a run uses.
+
+        The first digest is that of the user's stages; '' if there are none. The second is that of the code that writes
+        exports; '' if the run has no exports. A run on several cores whose pipeline the user gave has a third digest:
+        that of all code that such a pipeline can run.
         """
         stages = run.stages
         code = [stages.code, self.code["export"] if stages.exports else ""]
@@ -387,7 +405,9 @@ class Units:
         if run.fuses:
             needs = [f"hardware/{run.hardware}/accelerator", workload, f"mapping/{run.mapping}/mapping"]
             said: Said = {"options": partial(run.arguments, "fuse")}
-            yield self._unit("fuse", f"{folder}/plan", "fuse", said, needs)
+            yield from self._islands(run, said, needs)
+            states = [f"{folder}/plan/{ISLANDS}/{part}" for part in run.island_parts_before(ANSWER)]
+            yield self._unit("fuse", f"{folder}/plan", "fuse", said, [*needs, *states])
         plan = self._plan_of(run) if run.fuses else ()
         said = {**self._said_by_run(run, "cns"), "hardware": partial(_graph, system)}
         if not plan:
@@ -399,6 +419,15 @@ class Units:
             needs = [f"hardware/{run.hardware}/core/{core}", workload, *self._mapping_of(run), f"{folder}/cns"]
             files, read = (f"cost/{core}.jsonl",), self._written(run, "hardware")
             yield self._unit("cost", folder, f"cost/{core}", said, needs, files, reads=read)
+
+    def _islands(self, run: Run, said: Said, described: Sequence[str]) -> Iterator[Unit]:
+        """Units that write the states of a search for a plan with several islands: one for the opening (the part before
+        the first round), and one for each round of each island. There are no units if the search has a single island.
+        """
+        folder = f"{MULTI}/{run.name}/plan"
+        for part in run.island_parts:
+            needs = [*described, *(f"{folder}/{ISLANDS}/{one}" for one in run.island_parts_before(part))]
+            yield self._unit("fuse_island", folder, f"{ISLANDS}/{part}", said, needs, files=(f"{ISLANDS}/{part}.json",))
 
     def _scheduled(self, run: Run) -> Iterator[Unit]:
         folder = f"{MULTI}/{run.name}"
@@ -428,7 +457,7 @@ class Units:
             yield self._unit("paper_multi", folder, "paper", said, [*tables, f"{folder}/allocate", schedule])
 
     def _described(self, run: Run) -> list[str]:
-        """Names of the units that read hardware, workload and mapping of a run on several cores."""
+        """Names of the units that make hardware, workload and mapping of a run on several cores."""
         return [f"hardware/{run.hardware}/accelerator", self.workload_of(run), *self._mapping_of(run)]
 
     def _graph_and_tables(self, run: Run) -> list[str]:
@@ -438,16 +467,15 @@ class Units:
     def workload_of(self, run: Run) -> str:
         """Name of the unit that makes the workload of a run on several cores, with split layers if the run splits them.
 
-        The layer-by-layer companion of a run has the same workload as the run.
+        The workload of a run is also the workload of its companion, the layer-by-layer run with which it is compared.
         """
         if run.splits:
             return f"{MULTI}/{run.base or run.name}/workload"
         return f"workload/{run.workload}/{MULTI_MODEL}/workload"
 
     def _mapping_of(self, run: Run) -> tuple[str, ...]:
-        """Name of the unit that makes the mapping of a run: the parser of the mapping file, or the search for a
-        plan.
-        """
+        """Name of the unit that makes the mapping of a run, as a tuple with one item. The unit parses the mapping file,
+        or searches for a plan."""
         return self._plan_of(run) if run.fuses else (f"mapping/{run.mapping}/mapping",)
 
     def _plan_of(self, run: Run) -> tuple[str, ...]:
@@ -456,7 +484,11 @@ class Units:
     def _spaces(self) -> Iterator[Unit]:
         for name, space in self.spaces.items():
             yield from self._parts("explore", f"{SPACE}/{name}", "shards", space, space.shards, space.digest)
-            yield self._answer("answer", f"{SPACE}/{name}", space, [f"shards/{file}" for file in space.shards])
+            shards = [f"shards/{file}" for file in space.shards]
+            yield self._answer("answer", f"{SPACE}/{name}", space, shards)
+            if self.plan.decide:
+                objective: Said = {"objective": partial(str, self.plan.decide)}
+                yield self._answer("decide", f"{SPACE}/{name}", space, [*shards, "answer"], objective)
         for name, space in self.fronts.items():
             yield from self._parts("family_costs", f"{FRONT}/{name}", "costs", space, space.parts, space.part_digest)
             yield self._answer("front", f"{FRONT}/{name}", space, [f"costs/{file}" for file in space.parts])
@@ -476,11 +508,19 @@ class Units:
             said = {"made_of": partial(digest, part)}
             yield self._unit(step, folder, f"{place}/{part}", said, files=(f"{place}/{file}",), reads=read)
 
-    def _answer(self, step: str, folder: str, space: ExploredSpace, parts: Sequence[str]) -> Unit:
+    def _answer(
+        self, step: str, folder: str, space: ExploredSpace, parts: Sequence[str], more: Said | None = None
+    ) -> Unit:
+        """Unit that runs the step `step` (`answer`, `decide` or `front`) for a space. `parts` names the files and units
+        in `folder` that the step reads, and `more` has further inputs of the unit. The step `answer` also deletes the
+        files of an earlier `decide`, because a new table of designs can make that decision wrong."""
         needs = [f"{folder}/{part.removesuffix('.parquet')}" for part in parts]
-        said = {"space": partial(input_digest, space.file)}
+        said: Said = {"space": partial(input_digest, space.file), "paper": lambda: self.plan.paper, **(more or {})}
         read = (space.file, *space.files)
-        return self._unit(step, folder, step, said, needs, besides=("*.svg", "*.png"), reads=read)
+        besides = _FOR_PAPER[step] if step == "decide" else ("*.svg", "*.png", *_FOR_PAPER[step])
+        decided = [f"{folder}/{name}" for name in (*DECISION, *_FOR_PAPER["decide"])] if step == "answer" else []
+        job = Job((), "", tuple(decided))
+        return self._unit(step, folder, step, said, needs, besides=besides, job=job, reads=read)
 
     def _across(self) -> Iterator[Unit]:
         runs, reported = self.plan.runs, [run for run in self.plan.multi_runs if not run.base]
@@ -495,19 +535,23 @@ class Units:
         figures = _drawn([f"pareto/{workload}.svg" for workload in workloads])
         folders = [self._path(name.rpartition("/")[0]) for name in results]
         left_out = ("--unfinished", str(self.plan.logs / LEFT_OUT)) if self.unfinished else ()
+        widths = {run.paper for run in (*runs, *reported)}
+        paper = tuple(("--paper", width) for width in widths if width and len(widths) == 1)
         written = {
-            "summary": ("--csv", self._path("summary.csv"), "--parquet", self._path("summary.parquet")),
+            "summary": ("--csv", self._path("summary.csv"), "--parquet", self._path("summary.parquet"), *chain(*paper)),
             "page": ("-o", self._path("index.html")),
-            "pareto": ("--csv", self._path("pareto.csv"), "--figures", self._path("pareto")),
+            "pareto": ("--csv", self._path("pareto.csv"), "--figures", self._path("pareto"), *chain(*paper)),
         }
         for name, step, needs, files in (
             ("summary", "summarize", results, STEPS["summarize"].writes),
             ("page", "page", [*results, *explained], STEPS["page"].writes),
             ("pareto", "pareto", results, ("pareto.csv", *figures)),
         ):
+            besides = _FOR_PAPER.get(name, ())
             code: Said = {"code": partial(self._code, step), "rules": lambda: self._rules}
+            wide: Said = {"paper": partial(str, paper[0][1])} if paper and besides else {}
             job = self._job(f"{name}.log", step, *folders, *left_out, *written[name])
-            yield Unit(name, tuple(files), {**code, **said}, tuple(needs), job=job, step=step)
+            yield Unit(name, tuple(files), {**code, **said, **wide}, tuple(needs), besides, job, step)
 
 
 def _everything(system: SystemFiles) -> list[str]:
@@ -519,7 +563,8 @@ def _graph(system: SystemFiles) -> str:
 
 
 def _chunks(groups: Iterable[Sequence[str]], most: int) -> Iterator[list[str]]:
-    """Lists of members of consecutive groups. A list has at most `most` members, except if a single group has more."""
+    """Lists of names. Each list has all members of some consecutive groups, so no group is split. A list has at most
+    `most` members, except if a single group has more."""
     chunk: list[str] = []
     for group in groups:
         if chunk and len(chunk) + len(group) > most:
@@ -531,7 +576,7 @@ def _chunks(groups: Iterable[Sequence[str]], most: int) -> Iterator[list[str]]:
 
 
 def _drawn(files: Sequence[str]) -> tuple[str, ...]:
-    """Paths of the files of figures: each SVG file and the PNG file of the same figure."""
+    """Paths of the given files and, for each SVG file, also of the PNG file of the same figure."""
     found: list[str] = []
     for file in files:
         found += [file, file.removesuffix("svg") + "png"] if file.endswith(".svg") else [file]

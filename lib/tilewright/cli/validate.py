@@ -21,7 +21,9 @@ _Checked = list[tuple[Path, str, list[Problem], list[str]]]
 
 
 def _checked(files: Sequence[Path], kind: str | None, strict: bool) -> _Checked:
-    """Results of all files. The results of a mapping file include conflicts with the other files."""
+    """Results of the checks, one for each file. The results of a mapping file include its conflicts with the hardware
+    file and the workload in `files` (`_together`).
+    """
     checked = [(file, *validate_file(file, kind, strict)) for file in files]
     together = _together(checked)
     if together is None:
@@ -99,9 +101,10 @@ def validate_file(file: Path, kind: str | None = None, strict: bool = False) -> 
 
 
 def _together(checked: _Checked) -> Problems | None:
-    """Problems and notices of a mapping file that follow from the hardware and the workload beside it.
+    """Problems and notices of a mapping file that are found by checking it against a hardware file and a workload.
 
-    None if a file has problems, or if the files are not one mapping with one hardware file, one workload, or both.
+    The check needs one mapping file, and one hardware file, one workload, or both. A file with problems, or a kind of
+    which there are several files, is not used. Returns None if the check is not possible.
     """
     files: dict[str, list[Path]] = {"mapping": [], "hardware": [], "workload": []}
     for path, told, found, _ in checked:

@@ -50,11 +50,11 @@ class Help(NamedTuple):
     """Name of the option on the command line, if it is not the name of the parameter."""
     metavar: str | None = None
     type: Any = None
-    """Type of the value on the command line, if it is not the type in Python."""
+    """Type of the value on the command line, or None for the type in Python."""
     is_required: bool = False
     """True if the command requires the option although the Python function has a default for it."""
     default: Any = None
-    """Default on the command line, if its text is not that of the Python default."""
+    """Default on the command line, if it is written differently from the Python default."""
 
 
 class Argument(NamedTuple):
@@ -71,7 +71,9 @@ HARDWARE_FILE = Help("Hardware file or artifact.", is_required=True)
 SYSTEM_FILE = Help("File or artifact of an accelerator of several cores.", is_required=True)
 NETWORK_FILE = Help("ONNX or YAML file, or artifact.", is_required=True)
 MAPPING_FILE = Help("Mapping file or artifact.", is_required=True)
-"""Help text of the options for input files, in verbs whose Python function can take these inputs by other arguments."""
+"""Help texts of the options for input files. The command requires these options, even if the Python function can get
+the input from another argument.
+"""
 
 
 class Paper(NamedTuple):
@@ -81,14 +83,14 @@ class Paper(NamedTuple):
     """
 
     needed: tuple[str, ...] = ()
-    """Names of the parameters that name files to write; at least one of them must be given. () if the verb always
-    writes files.
+    """Names of the parameters for the paths of written files. With --paper, the user must give at least one of them. ()
+    if the verb always writes files.
     """
 
 
 class OptionOf(NamedTuple):
-    """Option of a verb, declared in a class of parameters, but with another default: `Annotated[str,
-    OptionOf(ModelChoice)]`.
+    """Annotation of an argument whose option is declared in the class of parameters `kind`. Only the default of the
+    option is that of the argument: `model: Annotated[str, OptionOf(ModelChoice)] = "corrected"`.
     """
 
     kind: type[Parameters]
@@ -103,7 +105,9 @@ Tell = Callable[[Sequence[str]], None]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Verb:
-    """Verb of the command line: its help text, its options, and two functions, `run` and `show`."""
+    """Verb of the command line. It has a help text, options, and two functions: `run` makes the result, and `show`
+    prints it.
+    """
 
     function: Callable[..., Any]
     signature: inspect.Signature
@@ -152,8 +156,8 @@ class Verb:
             return _by_name(self.show, told, _by_name(self.run, told))
 
     def _options(self, parameter: Keyword) -> Iterator[Decorator]:
-        """Decorators that add the options of a parameter. None are returned if only Python callers can give the
-        parameter.
+        """Decorators that add the options of a parameter. If only Python callers can give the parameter, there are
+        none.
         """
         if get_origin(parameter.annotation) is Named:
             yield parameter_options(get_args(parameter.annotation)[0], parameter.name)
@@ -194,13 +198,14 @@ def verb(
 ) -> Callable[[Function], Function]:
     """Make a function a verb whose `--help` is `text`. Python callers of the function see no difference.
 
-    `show` prints the result, which is its first argument. `run` makes a result with more details, for functions whose
-    own result has too few details for `show`. Both functions are called with keyword arguments: the arguments of the
-    verb that they take, and, if they take them, `verbose`, `as_json`, `tell` (prints notices) and `show_progress`.
+    `run` makes the result for the command line; by default, the function itself makes it. A verb gives `run` if the
+    result of the function has too few details for `show`. `show` prints the result, which is its first argument. Both
+    functions also get keyword arguments, but only those that they accept: the arguments of the verb, `verbose`,
+    `as_json`, `tell` (prints notices) and `show_progress`.
 
-    `order` has the names of the options that are listed first. `strict` is another reason for --strict to fail.
-    `shared` has decorators by name of the argument, for options that this verb declares in another way than most verbs
-    do. `settings` are settings of the click command.
+    `order` has the names of the options that the help lists first, with spaces between. `strict` names a reason for
+    --strict to fail, in addition to input without effect. `shared` has decorators by name of the argument, for options
+    that this verb declares in another way than most verbs do. `settings` are settings of the click command.
     """
 
     def declare(function: Function) -> Function:
@@ -217,8 +222,9 @@ def verb(
 
 @contextmanager
 def _for_paper(signature: inspect.Signature, told: Mapping[str, Any]) -> Iterator[None]:
-    """Make figures and tables in this context for a paper, if the option --paper of the verb is given. Raises
-    InputError for an unknown width, and if no file is written.
+    """Context in which all figures and tables are made for a paper, if the option --paper of the verb is given.
+
+    Raises InputError for an unknown width, and if no file is written.
     """
     marks = _marks(signature.parameters["paper"].annotation, Paper) if "paper" in signature.parameters else []
     if not marks:
@@ -232,7 +238,9 @@ def _for_paper(signature: inspect.Signature, told: Mapping[str, Any]) -> Iterato
 
 
 def _writing_for_paper(function: Function, signature: inspect.Signature) -> Function:
-    """Function of a verb with the option --paper, whose figures and tables are made for the paper that is given."""
+    """Function that calls `function`, the function of a verb with the option --paper. If the option is given, all
+    figures and tables of this call are made for a paper of the given width.
+    """
 
     @functools.wraps(function)
     def made(*arguments: Any, **keywords: Any) -> Any:
@@ -254,9 +262,7 @@ def command_of(module: str) -> click.Command:
 
 
 def _by_name(function: Callable[..., Any], told: Mapping[str, Any], *first: Any) -> Any:
-    """Result of a function. Its arguments are `first`, and those values of `told` that are parameters of the
-    function.
-    """
+    """Result of a function that is called with `first` and with those values of `told` that are its parameters."""
     names = [*inspect.signature(function).parameters][len(first) :]
     return function(*first, **{name: told[name] for name in names if name in told})
 
@@ -278,8 +284,8 @@ def _bare(annotation: Any) -> Any:
 
 
 def _remove_help(function: Callable[..., Any]) -> None:
-    """Remove the help from the signature of a function and of all functions that it wraps, for readers of the Python
-    signature.
+    """Remove the help from the signature of a function, and of all functions that it wraps. Readers of the Python
+    signature then see only types.
     """
     while function is not None:
         function.__annotations__ = {name: _bare(one) for name, one in function.__annotations__.items()}
@@ -314,7 +320,7 @@ def _option(parameter: Keyword, told: Help) -> Decorator:
 
 
 def _type_of(parameter: Keyword) -> tuple[Any, bool]:
-    """Pair (click type of the values of a parameter, whether several values can be given)."""
+    """Pair (click type of the values of a parameter, True if several values can be given)."""
     annotation = _bare(parameter.annotation)
     if isinstance(annotation, str):
         parts = annotation.replace("[", " ").replace("]", " ").split()

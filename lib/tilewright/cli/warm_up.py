@@ -92,7 +92,7 @@ def warm_up() -> None:
 
 
 def entry_points() -> "Iterator[tuple[Kernel, tuple[np.dtype, ...]]]":
-    """Kernels that Python code calls, each with the types of its records."""
+    """Kernels that Python code calls, each with the types of its arguments."""
     from tilewright.mapping.spatial_kernel import COMBINATIONS, fill_best_combinations
     from tilewright.multicore.scheduling import simulate
     from tilewright.multicore.scheduling.bounds import paths

@@ -17,13 +17,13 @@ from tilewright.base.steps import FRONT, MULTI, REPORT, RESULTS_PAGE, SINGLE, SP
 from tilewright.base.unused import UNUSED, capped
 
 FILE_VARIABLE = "TILEWRIGHT_ENDING"
-"""Environment variable with the path of a file for the final text. A caller that sets it can print other texts before
-this text.
+"""Environment variable with the path of the file to which the text for the end of a run is written. A caller sets it to
+print other texts before this text.
 """
 LAST_LINES = 5
 """Number of last lines of a log that are shown if the log has no error message."""
 MOST_NAMED = 3
-"""Largest number of names of runs in a line."""
+"""Largest number of runs that a line names."""
 _MESSAGE = re.compile(r"(internal )?error:")
 _NOT_COUNTED = ("all", "across_runs")
 """Rules that only name other rules and do no work. They are not counted as jobs."""
@@ -71,9 +71,10 @@ def tell_ending(
     file: str | None,
     unused: Sequence[str] = (),
 ) -> None:
-    """Report how a workflow has ended. The text is written to `file` if it is given, otherwise with `write`.
+    """Report how a workflow has ended.
 
-    `unused` has notices of configuration keys without effect.
+    If `file` is given, the text is written to this file, otherwise with `write`. `unused` has notices of configuration
+    keys without effect.
     """
     text = ending_text(jobs_of(workflow), seconds, results, unused)
     if file:
@@ -93,7 +94,7 @@ def ending_text(jobs: Sequence[EndedJob], seconds: float, results: Path, unused:
 def unused_lines(results: Path, runs: Sequence[str], unused: Sequence[str] = ()) -> list[str]:
     """Lines on unused input of the configuration, and on unused input in the files of runs (from their summaries).
 
-    The logs of the jobs have the same notices with line numbers. These lines have each notice only once, with the names
+    The logs of the jobs have the same notices with line numbers. These lines give each notice only once, with the names
     of its runs.
     """
     found: dict[str, list[str]] = {}
@@ -215,8 +216,8 @@ class NamedJobs(logging.Filter):
 
 
 def name_ended_jobs(logger: logging.Logger) -> None:
-    """Add the filter to the logger of Snakemake. An earlier filter is removed first, because a Snakefile can be read
-    several times.
+    """Add a filter `NamedJobs` to the logger of Snakemake. An earlier filter of this class is removed first, because a
+    Snakefile can be read several times.
     """
     for old in [found for found in logger.filters if isinstance(found, NamedJobs)]:
         logger.removeFilter(old)

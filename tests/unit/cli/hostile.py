@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import io
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -292,8 +293,17 @@ def advise(world: World) -> None:
 
 
 def compare(world: World) -> None:
-    """Two runs on one core, and two on several."""
-    world.run("compare", world.out("single/=narrow"), world.out("single/=wide"), "-o", world.out("compare"))
+    """Two runs on one core, also with new searches, and two on several."""
+    one_core = ("compare", world.out("single/=narrow"), world.out("single/=wide"))
+    world.run(*one_core, "-o", world.out("compare"))
+    world.run(*one_core, "--search-again", "-o", world.out("compare_again"))
+    world.run(*one_core, "--batches", f"2,{EVIL_WORDS}", code=2)
+    world.run(*one_core, "--batches", "2", code=2)
+    network = Path(world.single[world.single.index("--workload") + 1])
+    beside = Path(world.out("single")) / network.name
+    shutil.copy(network, beside)
+    world.run(*one_core, "--batches", "2", "-o", world.out("compare_batches"))
+    beside.unlink()
     world.run("compare", world.out("multi"), world.out("fuse"), "-o", world.out("compare_multi"))
     world.run("compare", world.out("multi"), world.out("single/=wide"), code=2)
 
@@ -521,12 +531,14 @@ CASES: dict[str, Callable[[World], None]] = {
     "report": report,
     "check": check,
     "audit": audit,
-    "summarize": of_runs("summarize", "--csv", "@summary.csv", "--parquet", "@summary.parquet", "-v"),
+    "summarize": of_runs(
+        "summarize", "--csv", "@summary.csv", "--parquet", "@summary.parquet", "-v", "--paper", "column"
+    ),
     "explain": explain,
     "advise": advise,
     "compare": compare,
     "page": of_runs("page", "-o", "@page.html"),
-    "pareto": of_runs("pareto", "--csv", "@pareto.csv", "--figures", "@pareto"),
+    "pareto": of_runs("pareto", "--csv", "@pareto.csv", "--figures", "@pareto", "--paper", "page"),
     "draw": draw,
     "new": new,
     "cost-library": costs,

@@ -182,8 +182,10 @@ def test_artifacts_of_something_else_are_refused(
     assert "right.jsonl" not in said
     given_mapping = tmp_path / "mapping.yaml"
     given_mapping.write_text(Path(MAPPING).read_text().replace("OY, all", "OY, 2"))
-    said = refused(["allocate", *inputs(network, run, given_mapping)], capsys)
-    assert "cn_graph.json was made from another mapping file; run `tilewright cns` again" in said
+    with_mapping = inputs(network, run, given_mapping)
+    for verb in (["allocate", *with_mapping], ["cost", *with_mapping[:-2], "--core", "left"]):
+        said = refused(verb, capsys)
+        assert "cn_graph.json was made from another mapping file; run `tilewright cns` again" in said
     apart = run.with_name("apart")
     arguments = [*given(network), "--cns", str(run), "--costs", str(apart / "cost")]
     said = refused(["allocate", *arguments], capsys)
@@ -275,7 +277,7 @@ def test_ctrl_c_keeps_the_best_so_far(
     monkeypatch.setattr(evaluate.Evaluator, "_outcome", interrupted)
     arguments = ["allocate", *inputs(network, run), *GA, "--jobs", "1", "-o", str(tmp_path)]
     assert main(arguments) == 130
-    assert "2 allocations were evaluated; the best is in" in capsys.readouterr().err
+    assert "evaluated: 2 allocations; the best is in" in capsys.readouterr().err
     assert payload(tmp_path / "allocation.json")["search"]["stopped_by"] == "interrupted"
 
 
@@ -287,6 +289,24 @@ def test_the_list_scheduler_of_the_reference_has_no_bound(run: Path, network: Pa
     summary = payload(tmp_path / "summary.json")
     assert (summary["schedule_model"], summary["lower_bound"], summary["gap_latency"]) == ("stream-2023", None, None)
     assert main(["check", str(tmp_path)]) == 0
+
+
+def test_multicast_and_forwarding_are_for_the_causal_model(
+    run: Path, network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The list scheduler of the reference ignores both: a notice says so, and `strict` makes it an error."""
+    shutil.copytree(Path(HARDWARE).parent, tmp_path / "hardware")
+    hardware = tmp_path / "hardware" / "duo.yaml"
+    hardware.write_text(f"{hardware.read_text()}\nmulticast: true\nforwarding: true\n")
+    words = ["allocate", *inputs(network, run), *GA, "--jobs", "1"]
+    words[2] = str(hardware)
+    capsys.readouterr()
+    assert main(words) == 0
+    assert "has no effect" not in capsys.readouterr().err
+    assert main([*words, "--schedule-model", "stream-2023"]) == 0
+    told = capsys.readouterr().err
+    assert all(f"{key}: has no effect with schedule_model stream-2023" in told for key in ("multicast", "forwarding"))
+    assert main([*words, "--schedule-model", "stream-2023", "--strict"]) == 2
 
 
 def test_a_sound_run_passes_all_checks(run: Path, network: Path, tmp_path: Path) -> None:
@@ -307,8 +327,8 @@ def test_check_needs_all_descriptions_or_none(run: Path, tmp_path: Path, capsys:
     for name in ("accelerator.json", "workload.json"):
         (older / name).unlink()
     said = refused(["check", str(older), "--mapping", MAPPING], capsys)
-    assert "hardware: is needed too" in said
-    assert "workload: is needed too" in said
+    assert "hardware: is missing: this check needs" in said
+    assert "workload: is missing: this check needs" in said
 
 
 def _broken_latency(run: Path) -> None:

@@ -329,12 +329,12 @@ def test_damaged_files_are_named_and_nothing_is_made(place: Path, capsys: pytest
 @pytest.mark.parametrize(
     ("file", "old", "new", "folder", "told"),
     [
-        ("wide.yaml", "r_cost: 50", "r_cost: 51", "one", "the hardware that it was made of has changed since"),
-        ("two_layers.yaml", "1, 8, 16", "1, 8, 32", "one", "the workload that it was made of has changed since"),
+        ("wide.yaml", "r_cost: 50", "r_cost: 51", "one", "the hardware of this run was not found: no unchanged file"),
+        ("two_layers.yaml", "1, 8, 16", "1, 8, 32", "one", "the workload of this run was not found: no unchanged file"),
         ("two_layers.yaml", "1, 8, 16", "1, 8, 32", "designs", "network two_layers of the space has changed since"),
-        ("space.yaml", "70", "80", "designs", "the file of its space has changed since"),
-        ("space.yaml", "70", "80", "front", "the file of its space has changed since"),
-        ("duo.yaml", "name: duo", "name: two", "two", "the hardware that it was made of has changed since"),
+        ("space.yaml", "70", "80", "designs", "the file of the space was not found: no unchanged file"),
+        ("space.yaml", "70", "80", "front", "the file of the space was not found: no unchanged file"),
+        ("duo.yaml", "name: duo", "name: two", "two", "the hardware of this run was not found: no unchanged file"),
     ],
 )
 def test_changed_inputs_are_told_and_not_compared(
@@ -345,7 +345,7 @@ def test_changed_inputs_are_told_and_not_compared(
     assert old in text
     (place / file).write_text(text.replace(old, new, 1))
     capsys.readouterr()
-    if "that it was made of" in told:  # of a run, which has its descriptions in its folder
+    if "of this run was not found" in told:  # of a run, which has its descriptions in its folder
         assert main(["audit", str(place / folder), "--share", "100%"]) == 0
         forget_descriptions(place / folder)
     assert main(["audit", str(place / folder), "--share", "100%"]) == 2

@@ -121,7 +121,7 @@ def test_files_say_what_is_assumed(runs: Path, tmp_path: Path, capsys: pytest.Ca
         ("lanes:lanes-1", "wide", [], "the design has no results for two_layers: "),
         ("lanes:lanes-0", "lanes:lanes-2", ["--network", "three"], "no such network, got three"),
         ("wide", "narrow", ["--network", "two_layers"], "applies only to designs of a space"),
-        ("none:x", "wide", [], "the folder has no results of a space (space.parquet)"),
+        ("none:x", "wide", [], "the folder has no file space.parquet with the results of a space"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(
@@ -136,7 +136,7 @@ def test_an_in_memory_core_is_compared_with_a_digital_one(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The same network where both leave out the same layers; where one runs more of it, that is said."""
-    two_ways, pool = "or one run has only a part: some layers are in one run only", tmp_path / "pool.yaml"
+    two_ways, pool = "some layers are in one run only: the models read the network", tmp_path / "pool.yaml"
     layers = yaml.safe_load((TINY / "workload/two_layers.yaml").read_text())
     added = {"id": 2, "name": "added", "operator_type": "Add", "equation": "O[b][k]=W[b][k]+I[b][k]"}
     added |= {"loop_dims": ["B", "K"], "loop_sizes": [1, 8], "operand_source": {"I": 1, "W": 1}}
@@ -215,7 +215,7 @@ def test_mappings_are_searched_again_on_request(runs: Path, tmp_path: Path, caps
     written = json.loads((tmp_path / "compared" / "comparison.json").read_text())["searched_turns"]
     assert [one["measure"] for one in written] == ["energy", "EDP"]
     for one in written:
-        assert f"searched again, {one['measure']}: B is first with at least" in text
+        assert f"searched again, {one['measure']}: B is below A with at least" in text
         assert one["number"] == "energy of a MAC in A"
         assert one["factor"] == pytest.approx(1.5, rel=0.02)
     assert main(["compare", str(runs / "wide"), str(runs / "wide"), "--search-again"]) == 0

@@ -7,11 +7,7 @@ import pytest
 import yaml
 from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.cli.main import main
-from tilewright.multicore.nodes.generation import build_cn_graph
-from tilewright.multicore.nodes.graph import write_cn_graph
-from tilewright.multicore.nodes.tiling import HintLoopOptions, hint_loop_tiling
 from tilewright.multicore.scheduling.core_costs import read_core_costs
-from tilewright.workload.source import parse_workload
 
 from tests.unit.hardware.system_cases import connected, core, memory, offchip, write
 
@@ -27,9 +23,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(made, system=connected(2, ["0, 1"]) | {"cores": {0: "./small.yaml", 1: "./large.yaml"}})
     links = {"O": "O", "W": "I2", "I": "I1"}
     (made / "mapping.yaml").write_text(yaml.safe_dump([{"name": "default", "memory_operand_links": links}]))
-    workload = parse_workload(NETWORK, "corrected")
-    graph = build_cn_graph(workload, hint_loop_tiling(workload, HintLoopOptions(hint_loops=[("OY", 4)])))
-    write_cn_graph(graph, made / "cn_graph.json", made / "cn_graph.npz", {})
+    files = {"--hardware": made / "system.yaml", "--workload": NETWORK, "--mapping": made / "mapping.yaml"}
+    words = [word for option, file in files.items() for word in (option, str(file))]
+    cut = ["--cn-define-mode", "1", "--hint-loops", '[["OY", 4]]']
+    assert main(["cns", *words, *cut, "-o", str(made)]) == 0
     return made
 
 

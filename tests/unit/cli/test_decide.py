@@ -103,7 +103,7 @@ def test_bounds_are_those_of_the_runs(out: Path, capsys: pytest.CaptureFixture[s
     elif told[1]["lower_bound"] > told[0]["value"]:
         assert f"is {1 - told[0]['value'] / told[1]['lower_bound']:.1%} below the lower bound" in statement.text
     else:
-        assert "could turn it" in statement.text
+        assert "could reverse it" in statement.text
     assert main(shlex.split(statement.commands[0])[1:]) == 0
     assert "certain" in capsys.readouterr().out or "certain" not in statement.text
 

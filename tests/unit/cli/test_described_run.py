@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tilewright.cli import described_run
 from tilewright.cli.described_run import HARDWARE, DescribedRun, hardware_digest
+from tilewright.pipeline.sources import parse_accelerator
 
 CORE = Path("config/hardware/zigzag/tpu_like.yaml").read_text()
 BODY = CORE.replace("name: tpu_like\n", "", 1)
@@ -16,12 +17,21 @@ SPELLINGS = {
     "block.yaml": "name: >-\n  my_core\n",
     "tagged.yaml": "name: !!str my_core\n",
 }
+OF_WORDS = "it's my new-core 2"
+SPELLINGS_OF_WORDS = {
+    "plain.yaml": f"name: {OF_WORDS}\n",
+    "folded.yaml": "name: it's\n  my\n  new-core 2\n",
+    "double.yaml": f'name: "{OF_WORDS}"\n',
+    "single.yaml": "name: 'it''s my\n  new-core 2'\n",
+    "escaped.yaml": 'name: "it\\x27s my n\\x65w-core 2"\n',
+    "block.yaml": "name: >-\n  it's my\n  new-core 2\n",
+}
 
 
-def run_of(folder: Path, digest: str) -> DescribedRun:
-    """A run in a folder below `folder`, on hardware with a digest and the name `my_core`."""
+def run_of(folder: Path, digest: str, core: str = "my_core") -> DescribedRun:
+    """A run in a folder below `folder`, on hardware with a digest and a name."""
     (folder / "run").mkdir()
-    return DescribedRun(folder / "run", {HARDWARE: digest}, "my_core", "", "")
+    return DescribedRun(folder / "run", {HARDWARE: digest}, core, "", "")
 
 
 @pytest.mark.parametrize("name", SPELLINGS)
@@ -33,13 +43,23 @@ def test_every_spelling_of_the_name_is_found(tmp_path: Path, name: str) -> None:
     assert run_of(tmp_path, hardware_digest(file)).hardware_file() == file
 
 
-def test_files_with_other_names_are_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", SPELLINGS_OF_WORDS)
+def test_every_spelling_of_a_name_of_several_words_is_found(tmp_path: Path, name: str) -> None:
+    """YAML doubles quotes and folds spaces of a name; its words stay."""
+    file = tmp_path / name
+    file.write_text(SPELLINGS_OF_WORDS[name] + BODY)
+    assert parse_accelerator(file).name == OF_WORDS
+    assert run_of(tmp_path, hardware_digest(file), OF_WORDS).hardware_file() == file
+
+
+@pytest.mark.parametrize("name", ["my_core", "my-core", OF_WORDS, "<b>my_core</b>"])
+def test_files_with_other_names_are_not_parsed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only files that can have the name of the run are read as hardware."""
-    for name in ("first", "second", "third"):
-        (tmp_path / f"{name}.yaml").write_text(f"name: {name}\n{BODY}")
+    for other in ("first", "second", "third"):
+        (tmp_path / f"{other}.yaml").write_text(f"name: {other}\n{BODY}")
     file = tmp_path / "fourth.yaml"
-    file.write_text("name: my_core\n" + BODY)
-    run, parsed = run_of(tmp_path, hardware_digest(file)), []
+    file.write_text(f"name: {name}\n" + BODY)
+    run, parsed = run_of(tmp_path, hardware_digest(file), name), []
 
     def counted(path: Path) -> str:
         if path.exists():

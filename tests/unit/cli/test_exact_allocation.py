@@ -62,7 +62,7 @@ def test_a_proof_is_written_and_checked(run: Path, capsys: pytest.CaptureFixture
     code, said = checked(run, document, capsys)
     assert code == 1
     assert "block 0 has cores that are not allowed" in said
-    assert "less than the best" in said
+    assert "better than the claimed best value" in said
 
 
 def test_what_is_proven_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

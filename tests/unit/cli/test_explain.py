@@ -45,7 +45,7 @@ def test_descriptions_are_found_beside_a_run(results: Path, capsys: pytest.Captu
     assert main(["explain", run]) == 0
     told = capsys.readouterr().out
     assert "A port twice as wide, with the same mappings" in told
-    assert "What the spatial stall comes from" in told
+    assert "Causes of the spatial stall" in told
 
 
 def test_alone_a_run_has_causes_and_no_limits(
@@ -56,7 +56,7 @@ def test_alone_a_run_has_causes_and_no_limits(
     assert main(["explain", str(tmp_path / "a/b/wide")]) == 0
     told = capsys.readouterr().out
     assert "Cycles by cause" in told
-    assert "not known: the hardware of this run is not among the files in config, in " in told
+    assert "not known: the hardware of this run was not found in config, in " in told
     assert "name it with --hardware; the workload of this run" in told
 
 
@@ -73,12 +73,12 @@ def test_descriptions_are_found_in_config(
     assert main(["explain", "a/b/wide", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["limits_not_known"] == ""
     assert main(["advise", "a/b/wide", "--no-search"]) == 0
-    assert "Lines of config/hardware/wide.yaml" in capsys.readouterr().out
+    assert "Line numbers are those of config/hardware/wide.yaml" in capsys.readouterr().out
     network = Path("config/workload/two_layers.yaml")
     network.write_text(network.read_text().replace("loop_sizes: [", "loop_sizes: [1", 1))
     assert main(["explain", "a/b/wide"]) == 0
     told = capsys.readouterr().out
-    assert "not known: the workload of this run is not among the files in config" in told
+    assert "not known: the workload of this run was not found in config" in told
     assert "--hardware" not in told
 
 
@@ -103,7 +103,7 @@ def test_a_hardware_file_beside_the_run_is_found(
         assert "not known" not in told
         assert "config/mapping/free.yaml:2 (D1)" in told
         assert main(["advise", "results/second", "--no-search", "--no-mapping-changes"]) == 0
-        assert f"Lines of {place}\n" in capsys.readouterr().out
+        assert f"Line numbers are those of {place}\n" in capsys.readouterr().out
     mine.unlink()
     Path("results/second/accelerator.json").unlink()
     assert main(["explain", "results/second"]) == 0
@@ -111,7 +111,7 @@ def test_a_hardware_file_beside_the_run_is_found(
     assert main(["advise", "results/second"]) == 2
     problems = capsys.readouterr().err.splitlines()
     assert len(problems) == 1
-    assert problems[0].startswith("error: --hardware: the hardware of this run is not among the files in config, in ")
+    assert problems[0].startswith("error: --hardware: the hardware of this run was not found in config, in ")
 
 
 @pytest.mark.parametrize("verb", ["explain", "advise", "compare"])
@@ -217,7 +217,7 @@ def test_a_run_on_several_cores(tmp_path: Path, capsys: pytest.CaptureFixture[st
     of_layers = [sum(part.cycles for part in tilewright.explain(run, layer).chain) for layer in found.layers]
     assert sum(of_layers) == found.run.latency_cycles
     assert main(["explain", str(run), *GIVEN]) == 2
-    assert "cannot be given for a run on several cores" in capsys.readouterr().err
+    assert "is not used for a run on several cores" in capsys.readouterr().err
 
 
 def test_a_core_that_runs_a_part_of_the_network(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,8 @@ import pandas
 import pytest
 from tilewright.cli.main import main
 
+pytestmark = pytest.mark.usefixtures("unpainted")
+
 TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"
 SPACE = """
 accelerator: hardware/wide.yaml

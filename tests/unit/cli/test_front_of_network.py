@@ -17,6 +17,8 @@ from tilewright.results.front_figure import front_figure
 from tilewright.results.report_writing import write_report
 from tilewright.results.reported_mapping import ReportedMapping
 
+pytestmark = pytest.mark.usefixtures("unpainted")
+
 EXAMPLES = Path(__file__).parents[3] / "docs/examples"
 FILES = [f"--{name}={EXAMPLES / file}.yaml" for name, file in
          (("hardware", "accelerator"), ("workload", "workload"), ("mapping", "mapping"))]  # fmt: skip
@@ -90,10 +92,16 @@ def test_a_budget_that_no_point_meets_names_the_nearest(
     told = capsys.readouterr().err
     assert "no point of the front meets the energy budget" in told
     assert "100.00% more" in told
-    assert "proves that no covered mapping meets it" in told
+    assert "proves that no covered mapping meets this limit" in told
     assert not (tmp_path / "run/summary.json").exists()
     summary = mapped(tmp_path / "met", f"--energy-budget={least_uj * (1 + 1e-9)} uJ")
     assert summary["energy_pj"] == pytest.approx(least_uj * 1e6, rel=1e-8)
+
+
+def test_a_budget_can_be_larger_than_a_joule(whole: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    """A budget is the energy of a network, whose limit is not that of one access: the fastest point meets it."""
+    summary = mapped(tmp_path / "run", "--energy-budget=2 J")
+    assert summary["latency_cycles"] == whole[1]["front"]["points"][0]["latency_cycles"]
 
 
 def test_a_deadline_uses_the_clock() -> None:
@@ -113,13 +121,17 @@ def test_a_deadline_uses_the_clock() -> None:
     ("options", "message"),
     [
         ({"deadline_ms": 1.0, "latency_slack": "2%"}, "each choose a point"),
-        ({"energy_budget": "1 uJ", "preset": "zigzag"}, "only temporal_mapping_search_engine best"),
+        ({"energy_budget": "1 uJ", "preset": "zigzag"}, "only `temporal_mapping_search_engine: best`"),
         ({"latency_slack": "1 %", "front": False}, "front must be true"),
         ({"latency_slack": "-1%"}, "latency_slack: must be a percentage"),
         ({"latency_slack": "2"}, "latency_slack: must be a percentage"),
         ({"energy_budget": "3"}, "energy_budget: must have a unit"),
         ({"energy_budget": "3 mX"}, "energy_budget: unknown unit"),
         ({"energy_budget": "0 mJ"}, "energy_budget: must be greater than 0"),
+        ({"energy_budget": "-3 mJ"}, "energy_budget: must be greater than 0"),
+        ({"energy_budget": "nan mJ"}, r"must be a number with a unit, .*allowed: a number above 0 with a unit"),
+        ({"energy_budget": "3 mW"}, r"unknown unit 'mW', .*allowed: a number above 0 with a unit"),
+        ({"energy_budget": "1e13 J"}, r"must not be greater than 10\^12 J"),
         ({"deadline_ms": 0}, "deadline_ms"),
         ({"deadline_ms": 1.0}, "needs a clock"),
         (

@@ -18,6 +18,8 @@ from tilewright.cli.verb import command_of
 
 from tests.unit.cli.hostile import CASES, FORGED, LAYERS, World
 
+pytestmark = pytest.mark.usefixtures("unpainted")
+
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
@@ -197,6 +199,19 @@ def test_texts_and_descriptions_are_seen(world: World) -> None:
         assert text.count(FORGED) == text.count(f"\\n{FORGED}")
     entries = yaml.safe_load(Path(world.out("found.yaml")).read_text("utf-8"))
     assert [entry["name"] for entry in entries][:2] == list(LAYERS[:2])
+
+
+def test_tables_for_a_paper_print_names(world: World) -> None:
+    """No name begins a line, a formula, a link or an element, in the table or in the notes below it."""
+    tables = [path for path in files(world, ".tex", ".md") if path.with_suffix(".tex").is_file()]
+    for path in tables:
+        text = path.read_text("utf-8")
+        assert is_seen(text), path.name
+        assert not any(line.lstrip("% ").startswith(FORGED) for line in text.splitlines()), path.name
+        assert "[l](javascript:" not in text, path.name
+        assert "<b onclick" not in text, path.name
+        assert path.suffix == ".md" or "$x$" not in text, path.name
+    assert {"summary.tex", "summary.md", "pareto.tex", "pareto.md"} <= {path.name for path in tables}
 
 
 def test_results_have_the_names_as_they_are(world: World) -> None:

@@ -1,5 +1,6 @@
 """What `tilewright map` says of files that are legal but unusual, and where nothing fits: each cause once."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,23 @@ def test_layers_that_fail_for_one_cause_are_told_together(tmp_path: Path, capsys
         "error:   with D1: K 32; D2: C 32: memory 'dram' is too small for the spatial tile of operand W: needs 512000"
         " bits, has 100000",
     ]
+
+
+@pytest.mark.parametrize(("objective", "told"), [("EDP", True), ("energy", True), ("latency", False)])
+def test_hardware_without_energies(
+    objective: str, told: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An objective that is a product with the energy compares no mappings if all energies are 0: this is said, and
+    refused under `--strict`.
+    """
+    hardware, network = tmp_path / "core.yaml", tmp_path / "net.yaml"
+    hardware.write_text(re.sub(r"(r_cost|w_cost|unit_energy): [0-9.]+", r"\1: 0", TPU.read_text()))
+    network.write_text(
+        "- {id: 0, name: a, operator_type: Gemm, equation: 'O[k] += W[k][c] * I[c]', loop_dims: [K, C],"
+        " loop_sizes: [8, 8],\n   operand_precision: {W: 8, I: 8, O: 16, O_final: 8}}\n"
+    )
+    options = ["--objective", objective, "--lpf-limit", "2"]
+    assert run_map(hardware, MAPPING, *options, network=str(network)) == 0
+    why = "does not compare mappings, because the hardware file gives no energies and all mappings have the value 0"
+    assert (f"objective: {why}" in capsys.readouterr().err) == told
+    assert run_map(hardware, MAPPING, *options, "--strict", network=str(network)) == (2 if told else 0)

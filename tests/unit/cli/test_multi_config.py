@@ -238,7 +238,7 @@ def test_all_problems_at_once() -> None:
     for part in (
         "config nb_ga_individuals: not a count, got 1",
         "config baselines: wrong kind of value, got 'yes' (allowed: true or false)",
-        "runs.a.cn_define_mode: not a way to define CNs, got 7 (allowed: 1, 2, 3, 4)",
+        "runs.a.cn_define_mode: no mode for cutting layers into CNs has this number, got 7 (allowed: 1, 2, 3, 4)",
         "runs.a.mode: not a mode, got 'fussed' (allowed: lbl, fused) (did you mean 'fused'?)",
         "runs.a.split_W_percentage: wrong share, got 2",
         "runs.a.layer_stacks[0]: must be a list of node ids",
@@ -327,17 +327,21 @@ def test_what_a_search_of_plans_cannot_hold_fixed_is_told(tmp_path: Path) -> Non
     """Each key by itself; the mapping file that says nothing is that of such runs."""
     path = tmp_path / "config.yaml"
     run = "    flow: multi\n    workload: resnet18\n    hardware: multi/quad_core\n"
-    path.write_text(f"runs:\n  a:\n{run}    fusion: search\n    nb_plans: 9\n    operands_to_prefetch: [W]\n")
+    path.write_text(
+        f"runs:\n  a:\n{run}    fusion: search\n    nb_plans: 9\n    cut_reductions: true\n"
+        "    operands_to_prefetch: [W]\n"
+    )
     found = read_config(path).multi_runs
     assert [one.mapping for one in found] == ["open", "open"]
     assert [(one.fuses, one.plan_of) for one in found] == [(True, "a"), (False, "a")]
     assert "--nb-plans 9" in " ".join(found[0].arguments("fuse"))
+    assert "--cut-reductions" in found[0].arguments("fuse")
     assert "--operands-to-prefetch" in found[0].arguments("fuse")
     assert found[0].arguments("cns") == []
     assert "--operands-to-prefetch" not in found[0].arguments("schedule") + found[1].arguments("schedule")
     path.write_text(
         f"runs:\n  a:\n{run}    fusion: search\n    mode: lbl\n    cn_define_mode: 1\n    schedule_model: stream-2023\n"
-        f"  b:\n{run}    nb_plans: 9\n  c:\n{run}    fusion: serch\n"
+        f"  b:\n{run}    nb_plans: 9\n    cut_reductions: true\n    islands: 2\n  c:\n{run}    fusion: serch\n"
     )
     with pytest.raises(InputError) as caught:
         read_config(path)
@@ -345,4 +349,6 @@ def test_what_a_search_of_plans_cannot_hold_fixed_is_told(tmp_path: Path) -> Non
     for key in ("mode", "cn_define_mode", "schedule_model"):
         assert f"runs.a.{key}: cannot be set for a run with fusion: search" in said
     assert "runs.b.nb_plans: has no effect without fusion: search" in said
+    assert "runs.b.islands: has no effect without fusion: search" in said
+    assert "runs.b.cut_reductions: has no effect without fusion: search" in said
     assert "runs.c.fusion" in said

@@ -16,6 +16,8 @@ from tests.strangers.verbs import write_files
 from tests.unit.cli.multi_core import GA, cut_and_cost, inputs, write_network
 from tests.unit.evidence.chips.cases import write_case
 
+pytestmark = pytest.mark.usefixtures("unpainted")
+
 DESCRIBED = "--hardware narrow.yaml --workload net.onnx --mapping free.yaml --lpf-limit 2"
 LANGUAGE_MODEL = "--workload step.yaml --mapping vector_mapping.yaml --lpf-limit 1 --key-block 8 --no-store"
 PROFILE = "--format llmservingsim-1.1 --max-tokens 1 --max-requests 1 --max-context 16 -o out --hardware-name npu"

@@ -193,7 +193,7 @@ DIMENSION_OF_NO_LAYER = """
             DEFAULT_OF_STREAM,
             "softmax/max: K, * of entry default is left out, because a reduction is not split over cores",
         ),
-        (DIMENSION_OF_NO_LAYER, "gap.intra_core_tiling[0]: no layer that this entry is for has OY"),
+        (DIMENSION_OF_NO_LAYER, "gap.intra_core_tiling[0]: no layer of this entry has OY"),
     ],
 )
 def test_mappings_that_stream_runs(

@@ -23,9 +23,9 @@ WITHOUT_FIGURES = (
 )
 ROOT = Path(__file__).resolve().parents[3]
 TINY = ROOT / "tests/workflow/tiny"
-NO_PAPER = {"figure_files.py": 1, "table_files.py": 1, "map.py": 1, "paper_tables.py": 1}
-"""Modules that write CSV files without a form for a paper, with the number of calls: numbers of a figure, the table of
-all designs, the front of a network, and the CSV file beside a table for a paper."""
+NO_PAPER = {"figure_files.py": 1, "map.py": 1, "paper_tables.py": 1}
+"""Modules that write CSV files without a form for a paper, with the number of calls: numbers of a figure, the front of
+a network (whose form for a paper is in the report), and the CSV file beside a table for a paper."""
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +71,51 @@ def test_tables_of_runs(run: Path, tmp_path: Path) -> None:
     assert "EDP same mapping gain" in (tmp_path / "advice.md").read_text()
 
 
+def test_tables_say_their_order_and_what_would_turn_it(run: Path, tmp_path: Path) -> None:
+    """Below the tables of all runs: the assumptions, and the sentences of the terminal on the order of the best two."""
+    wide = tmp_path / "wide"
+    given = {"hardware": TINY / "hardware/wide.yaml", "mapping": TINY / "mapping/free.yaml"}
+    tilewright.map(**given, workload=TINY / "workload/two_layers.yaml", lpf_limit=3, output=wide)
+    tilewright.pareto([run, wide], csv=tmp_path / "pareto.csv", paper="column")
+    tilewright.summarize([run, wide], csv=tmp_path / "summary.csv", paper="column")
+    for stem in ("pareto", "summary"):
+        latex, text = ((tmp_path / f"{stem}{end}").read_text() for end in (".tex", ".md"))
+        notes = [line for line in text.splitlines() if line and not line.startswith("|")]
+        comments = [line for line in latex.splitlines() if line.startswith("% ")]
+        assert any("would be first with" in line or "reverses the order" in line for line in notes)
+        assert any("would be first with" in line or "reverses the order" in line for line in comments)
+        assert "a third run could then be first" in notes[-1] or "best and second" in notes[-1]
+        body = [line for line in latex.splitlines() if not line.startswith("%")]
+        assert not any("would be first" in line for line in body)
+
+
+def test_table_of_the_front_of_a_run(tmp_path: Path) -> None:
+    """Each point with its role; one unit for all energies."""
+    given = {"hardware": TINY / "hardware/narrow.yaml", "mapping": TINY / "mapping/free.yaml"}
+    summary = tilewright.map(
+        **given, workload=TINY / "workload/two_layers.yaml", front=True, output=tmp_path / "run"
+    ).summary
+    tilewright.report(tmp_path / "run", output=tmp_path / "paper", only="tables", paper="column")
+    text = (tmp_path / "paper/front_points.md").read_text().splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text if line.startswith("| ")][1:]
+    points = summary["front"]["points"]
+    assert len(rows) == len(points)
+    assert [float(row[2].replace(",", "")) for row in rows] == [point["latency_cycles"] for point in points]
+    assert rows[0][3].startswith("least latency")
+    assert "knee" in rows[summary["front"]["knee"]][3]
+    assert (tmp_path / "paper/front_points.tex").exists()
+
+
 def test_tables_of_spaces(space: Path, tmp_path: Path) -> None:
     """The fronts of `explore` and `front`, and the decision; the pages and figures of the report stay."""
     out = tmp_path / "out"
     tilewright.explore(space, out, paper="column")
     assert {"front.tex", "front.md", "front-two_layers-column.pdf", "front-two_layers.svg"} <= set(os.listdir(out))
+    designs, front = ((out / f"{stem}.md").read_text() for stem in ("space", "front"))
+    assert "2 rows with a result, in the order of the space." in designs
+    assert "on the front in " in front
+    assert designs.count("\n| lanes-") == 2
+    assert r"\bottomrule" in (out / "space.tex").read_text()
     tilewright.decide(out, advice=False, paper="column")
     assert r"lanes-{}" in (out / "decision-table.tex").read_text()
     tilewright.front(space, tmp_path / "front", paper="page")

@@ -10,6 +10,8 @@ from tests.plain.printed_text import is_change, is_share, table
 from tests.plain.printed_tokens import judge_tokens
 from tests.plain.printed_verdicts import try_printed_verdicts
 
+pytestmark = pytest.mark.usefixtures("unpainted")
+
 LIMITS = ("moving data 62.5%: together: m1 rw and m2 rw -12.5%", "averyverylongwordthatgoeson", "array 50.0%")
 
 

@@ -13,6 +13,8 @@ from tilewright.hardware.whole_text import FILE_TEXT, whole_text
 
 from tests.unit.cli.multi_core import GA, HARDWARE, TINY, cut_and_cost, given, inputs, write_network
 
+pytestmark = pytest.mark.usefixtures("unpainted")
+
 ONE_CORE = TINY.parent / "tiny"
 NARROW, WIDE = ONE_CORE / "hardware/narrow.yaml", ONE_CORE / "hardware/wide.yaml"
 OF_ONE_CORE = ["--hardware", str(NARROW), "--workload", str(ONE_CORE / "workload/two_layers.yaml")]

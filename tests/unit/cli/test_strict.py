@@ -90,7 +90,7 @@ def test_an_operator_with_a_layer_is_not_said_to_only_move_data(
     said = capsys.readouterr().out
     assert "only move data" not in said
     if verb == "map":
-        assert "work or dependences are estimates, as `tilewright parse` of the network says: 1 DeformConv" in said
+        assert "estimated work or dependences (details: `tilewright parse` of the network): 1 DeformConv" in said
     payload = json.loads((tmp_path / "run" / "summary.json").read_text())["payload"]
     assert (payload["passed_through"], payload["approximated"]) == ({}, {"DeformConv": 1})
 
@@ -175,7 +175,7 @@ def test_validate_holds_a_mapping_against_the_files_beside_it(
     files = [*hardware, str(mapping), str(PROJECT / "config" / "workload" / "bert_tiny.onnx")]
     assert main(["validate", *files]) == 0
     told = capsys.readouterr().err
-    assert "mapping.yaml:3 default.temporal_ordering[1]: no layer that this entry is for has IX" in told
+    assert "mapping.yaml:3 default.temporal_ordering[1]: no layer of this entry has IX" in told
     assert "head_of_another.name: selects no layer of bert_tiny" in told
     assert main(["validate", "--strict", *files]) == 2
     assert capsys.readouterr().err.count("which strict forbids") == 2 + told.count("temporal_ordering[0]")

@@ -17,6 +17,8 @@ from tilewright.hardware.dotted_paths import key_path
 
 from tests.unit.cli.multi_core import CORES, GA, HARDWARE, MAPPING, TINY, cut_and_cost, inputs, write_network
 
+pytestmark = pytest.mark.usefixtures("unpainted")
+
 DUO = Path(HARDWARE)
 
 
@@ -127,4 +129,4 @@ def test_what_is_wrong_is_told(run: Path, tmp_path: Path, capsys: pytest.Capture
     shutil.copytree(run, older)
     (older / "workload.json").unlink()
     assert main(["advise", str(older), f"--hardware={DUO}"]) == 2
-    assert "--workload: the workload of this run is not among the files in config" in capsys.readouterr().err
+    assert "--workload: the workload of this run was not found in config" in capsys.readouterr().err

@@ -65,7 +65,7 @@ def test_strict_passes_where_all_is_used(case: Case, tmp_path: Path) -> None:
     done = called(case, tmp_path, ("--strict",))
     errors = [line for line in done.told if line.startswith("error:")]
     assert done.code == (2 if errors else 0)
-    assert all("has FX" in line or "has FY" in line or "has work without costs" in line for line in errors)
+    assert all("has FX" in line or "has FY" in line or "has operators without costs" in line for line in errors)
 
 
 def test_what_is_written_has_it(folder: Path) -> None:
@@ -115,7 +115,7 @@ def test_strict_in_python(verb: str, folder: Path) -> None:
         ("evaluate", "--hardware narrow.yaml", "hardware: is given more than once; only the last value counts"),
         ("map", "--store elsewhere", "store: has no effect with --no-store"),
         ("cns", "--split-w-percentage 0.5", "split_W_percentage: has no effect without cn_define_mode 4"),
-        ("cns", f"--mode lbl --pipeline {FUSED}", "mode: has no effect: the pipeline sets it itself"),
+        ("cns", f"--mode lbl --pipeline {FUSED}", "mode: has no effect: the pipeline sets another value"),
         ("fuse", "--no-run", "run: has no effect without an output"),
         ("fuse", "--stack-cutoffs []", "stack_cutoffs: has no effect, because it names no layer"),
         ("tokens", "--chunk 16", "chunk: has no effect without prompts"),

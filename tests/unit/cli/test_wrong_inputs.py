@@ -39,7 +39,11 @@ def test_a_mapping_for_another_array_is_refused(capsys: pytest.CaptureFixture[st
         ((("D9", (("K", 2),)),), (), "has no array dimension D9 (it has D1, D2)"),
         ((("D1", (("Q", 2),)),), (), "has no loop dimension Q"),
         ((("D1", (("K", 0),)),), (), "integers from 1"),
-        ((("D1", (("K", 32), ("C", 2))),), (), "64 elements are unrolled over array dimension D1, which has 32"),
+        (
+            (("D1", (("K", 32), ("C", 2))),),
+            (),
+            "the spatial factors over array dimension D1 have the product 64, but D1 has the size 32",
+        ),
         ((("D1", (("K", 2),)), ("D1", (("C", 2),))), (), "given twice"),
         ((), (("Q", 2),), "no loop dimension Q"),
         ((), (("K", 0),), "integers from 1"),

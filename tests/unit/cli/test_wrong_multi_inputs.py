@@ -102,7 +102,10 @@ MAPPINGS: dict[str, Slip] = {
     ),
     "array dimension of no core": Slip(
         [(MAPPING, "[2]", "[2]\n  spatial_mapping: { D7: ['OX, 2'] }")],
-        ["mapping.yaml:7 pool.spatial_mapping.D7: no core of these layers has this array dimension, got 'D7' … D1)"],
+        [
+            "mapping.yaml:7 pool.spatial_mapping.D7: no core that can run these layers has this array dimension, "
+            "got 'D7' … D1)"
+        ],
     ),
     "form and meaning at once": Slip(
         [
@@ -132,12 +135,14 @@ OPTIONS: dict[str, Slip] = {
     ),
     "loop larger than all layers": Slip(
         [],
-        ["hint_loops[0]: more tiles than OY has indices in any of the 3 layers, got OY, 99 (allowed: 1 to 8, or all)"],
+        ["hint_loops[0]: more tiles than OY has indices, in all 3 layers, got OY, 99 (allowed: 1 to 8, or all)"],
         [*LOOPS, '[["OY", 99]]'],
     ),
     "loop of size 0": Slip([], ["hint_loops[0]: the size of a loop must be …, got 0"], [*LOOPS, '[["OY", 0]]']),
     "cn_define_mode": Slip(
-        [], ["cn_define_mode: not a way to define CNs, got 7 (allowed: 1, 2, 3, 4)"], ["--cn-define-mode", "7"]
+        [],
+        ["cn_define_mode: no mode for cutting layers into CNs has this number, got 7 (allowed: 1, 2, 3, 4)"],
+        ["--cn-define-mode", "7"],
     ),
     "stack cutoff behind the network": Slip(
         [],
@@ -308,7 +313,7 @@ def test_remarks_are_told_beside_problems(folder: Path, capsys: pytest.CaptureFi
     assert "error: " in said
     assert "got 'QQ'" in said
     assert "note: " in said
-    assert "default.inter_core_tiling[0]: no layer that this entry is for has OZ" in said
+    assert "default.inter_core_tiling[0]: no layer of this entry has OZ" in said
 
 
 def test_an_entry_for_one_layer_names_its_dimensions(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -317,7 +322,7 @@ def test_an_entry_for_one_layer_names_its_dimensions(folder: Path, capsys: pytes
     assert cut(folder, SYSTEM) == 2
     said = capsys.readouterr().err
     assert "error: " in said
-    assert "mapping.yaml:3 first.intra_core_tiling[0]: no layer that this entry is for has OZ, got 'OZ, 2'" in said
+    assert "mapping.yaml:3 first.intra_core_tiling[0]: no layer of this entry has OZ, got 'OZ, 2'" in said
 
 
 def words(folder: Path) -> list[str]:

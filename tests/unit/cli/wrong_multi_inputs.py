@@ -193,7 +193,10 @@ HARDWARE: dict[str, Slip] = {
 GRAPHS: dict[str, Slip] = {
     "size of a mesh": Slip(
         [(MESH, "nb_cols: 2", "nb_cols: 3")],
-        ["mesh.yaml:5 graph.nb_rows: 1 rows of 3 do not match the 2 cores that have no other role, got 1 … is 2)"],
+        [
+            "mesh.yaml:5 graph.nb_rows: 1 rows of 3 cores do not match the 2 cores that have no other role, "
+            "got 1 … is 2)"
+        ],
     ),
     "negative bandwidth": Slip(
         [(MESH, "bandwidth: 64", "bandwidth: -64")], ["mesh.yaml:7 graph.bandwidth: must be greater than 0, got -64"]

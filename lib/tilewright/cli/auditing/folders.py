@@ -22,9 +22,11 @@ _REASONS = {
     "tokens.json": f"{_SAYS_NOTHING}; `tilewright tokens` makes it again",
     COURT: f"{_SAYS_NOTHING}; `tilewright accuracy` makes it again",
 }
-"""Reason why the content of a file cannot be recomputed, by file name."""
+"""Name of a file -> reason why the content of this file cannot be recomputed."""
 _OF_OTHERS = ((f"*/{SUMMARY}",), ("*.yaml", "*.yml"))
-"""File patterns that identify two kinds of folders without own results: folders of runs, and folders of user files."""
+"""File patterns of two kinds of folders without results of their own: folders whose subfolders are runs, and folders
+with YAML files. These folders are not reported as not audited.
+"""
 
 
 def audited_folders(root: Path, given: GivenDescriptions) -> tuple[list[Audited], list[NotAudited]]:
@@ -59,7 +61,7 @@ def _folders(root: Path) -> Iterator[Path]:
 
 
 def _maker(folder: Path) -> Callable[[Path, GivenDescriptions], Audited] | None:
-    """Class that audits a folder, chosen by the verb that wrote the folder. None if no verb wrote it."""
+    """Class that audits the results in a folder; None if the folder has no results of a kind that can be audited."""
     if (folder / LAYERS).is_file():
         from tilewright.cli.auditing.one_core import OneCoreRun
 

@@ -19,8 +19,7 @@ from tilewright.workload.network_options import NetworkOptions
 
 KINDS = (HARDWARE, WORKLOAD, MAPPING)
 _FILES = {ACCELERATOR: HARDWARE, WORKLOAD_FILE: WORKLOAD, MAPPING_FILE: MAPPING, FIXED_MAPPING: MAPPING}
-"""Kind of input (HARDWARE, WORKLOAD or MAPPING) of each artifact that the pipeline makes from an input file, by file
-name.
+"""Name of an artifact that the pipeline makes from an input file -> kind of this input (HARDWARE, WORKLOAD or MAPPING).
 """
 
 
@@ -62,8 +61,9 @@ def first_of(
 ) -> Path | None:
     """Path of an input of a run.
 
-    The result is the path `given` by the user, if the file has the digest `wanted`. Otherwise it is the first path that
-    a function of `others` finds. If no function finds a path, it is the path `given`.
+    If the user's file `given` has the digest `wanted`, or cannot be read, the result is `given`. Otherwise, the
+    functions of `others` are called in order, and the result is the first path that one of them finds. If none finds a
+    path, the result is `given`.
     """
     try:
         if given is not None and digest_of(given) == wanted:
@@ -79,17 +79,20 @@ def not_found(run: DescribedRun, found: Mapping[str, object]) -> InputError | No
     kinds = [problem.path.removeprefix("--") for problem in lacking]
     if not kinds:
         return None
-    told, options = ", ".join(kinds), ", ".join(f"--{kind}" for kind in kinds)
-    have, are, them = ("has", "is", "it") if len(kinds) == 1 else ("have", "are", "them")
-    places = f"{WRITTEN}, {run.folder.parent}, the working folder or the results that it is a part of"
+    names, options = ", ".join(kinds), ", ".join(f"--{kind}" for kind in kinds)
+    were, them = ("was", "it") if len(kinds) == 1 else ("were", "them")
+    places = f"{WRITTEN}, {run.folder.parent}, the working folder, and the results folder that contains the run"
     message = (
-        f"the {told} that it was made of {have} changed since, or {are} not in {places}: name {them} with {options}"
+        f"the {names} of this run {were} not found: no unchanged file is in these places: {places}; name {them} with"
+        f" {options}"
     )
     return InputError([Problem(message)])
 
 
 def changed(stated: Mapping[str, Any], now: Mapping[str, str], places: Mapping[str, object]) -> list[str]:
-    """Messages on inputs whose digest differs from the digest in the provenance."""
+    """Messages, one for each input whose digest in `now` differs from that in `stated`, the provenance of the result.
+    `places` is input kind -> file, for the messages.
+    """
     return [
         f"its {key} has changed since the result was made, or is another file: {places.get(key, 'it')} has the"
         f" digest {digest}, but the provenance has {stated.get(key, 'nothing')}"
@@ -99,12 +102,14 @@ def changed(stated: Mapping[str, Any], now: Mapping[str, str], places: Mapping[s
 
 
 def is_of_this_code(provenance: Mapping[str, Any], step: str) -> bool:
-    """True if a file was made by this version of the code."""
+    """True if the present code of the step `step` made a file. `provenance` is that of the file."""
     return bool(provenance.get("code") == code_digest(step))
 
 
 def note_of_code(file: Path, provenance: Mapping[str, Any], step: str) -> list[str]:
-    """Note that a file was made by another version of the code; [] if it was made by this version."""
+    """List with one note that the file was made by another version of the code of the step `step`; [] if the present
+    version made it. `provenance` is that of the file.
+    """
     if is_of_this_code(provenance, step):
         return []
     return [f"{file} was made by another version of the code ({provenance.get('tilewright', 'unknown')})"]

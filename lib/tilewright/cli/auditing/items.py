@@ -35,7 +35,7 @@ PLURALS = {
 
 @dataclass(frozen=True)
 class AuditItem:
-    """One result in a folder that can be recomputed."""
+    """Result in a folder. The audit can recompute this result."""
 
     folder: Path
     kind: str
@@ -49,12 +49,14 @@ class AuditItem:
 
 
 class LeftOut(NamedTuple):
-    """Result whose search a time budget ended, or perhaps ended."""
+    """Result that the audit does not recompute, because a time budget or the user ended its search, or a time budget
+    may have ended it.
+    """
 
     item: AuditItem
     reason: str
     is_sure: bool = True
-    """True if the time budget certainly ended the search."""
+    """True if a time budget or the user certainly ended the search; False if a time budget may have ended it."""
 
 
 class NotAudited(NamedTuple):
@@ -65,7 +67,7 @@ class NotAudited(NamedTuple):
 
 
 class AuditDifference(NamedTuple):
-    """Value whose stored and recomputed values differ."""
+    """Difference between a stored and a recomputed value."""
 
     column: str
     stored: Any
@@ -128,7 +130,7 @@ def read_share(given: str | float | Fraction) -> Fraction:
     except (ValueError, ZeroDivisionError):
         share = Fraction(0)
     if not 0 < share <= 1:
-        allowed = "above 0 % to 100 %, such as 1% or 0.01"
+        allowed = "a share above 0 % and up to 100 %, such as 1% or 0.01"
         raise InputError(
             [Problem("not a valid share of the results", path="--share", value=shown(text), allowed=allowed)]
         )
@@ -143,8 +145,8 @@ def share_text(share: Fraction) -> str:
 def drawn(items: Sequence[AuditItem], share: Fraction, seed: int, root: Path) -> list[AuditItem]:
     """Random share of the items, in the order of `items`. At least one item is drawn.
 
-    The choice depends only on the seed and on the names of the items, relative to the folder `root`. A larger share
-    with the same seed contains all items of a smaller share.
+    The choice depends only on the share, on the seed, and on the folder (relative to `root`), kind and name of each
+    item. A larger share with the same seed contains all items of a smaller share.
     """
     count = min(len(items), max(1, int(share * len(items) + Fraction(1, 2))))
 

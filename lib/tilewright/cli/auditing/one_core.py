@@ -87,7 +87,9 @@ class OneCoreRun(Findings):
 
     @property
     def _layers(self) -> Artifact:
-        """Stored records. They are read anew for each use, because the records of all runs together can be large."""
+        """Artifact with the stored rows of the layers. It is read anew for each use, because the rows of all runs
+        together can be large.
+        """
         return read_artifact(self.folder / LAYERS, "tilewright/layers")
 
     def again(self, items: Sequence[AuditItem]) -> Iterator[Made]:
@@ -100,7 +102,7 @@ class OneCoreRun(Findings):
         yield from (self._totals(item) for item in items if item.kind == TOTALS)
 
     def _without_record(self) -> list[str]:
-        """Names of the layers of the network that have no record."""
+        """Names of the layers of the network for which the layer file of the run has no row."""
         known = {name for row in self._layers.payload for name in row.get("layer_names", [row["layer"]["name"]])}
         layers = [node.layer for node in self._problem.workload.layers_in_order]
         return [layer.name for layer in layers if layer is not None and layer.name not in known]
@@ -129,15 +131,18 @@ class OneCoreRun(Findings):
         return [as_stored(record_row(row_of[name])) if name in row_of else none for name in names]
 
     def _chosen_point(self) -> int:
-        """Index of the point that the options of the run choose from the stored front of its network."""
+        """Index of the point that the options of the run choose on the Pareto front of the network. The front is read
+        from the stored summary.
+        """
         from tilewright.pipeline.stages.front_choice import chosen_point
 
         options = MapOptions(**self._choice)
         return chosen_point(front_of(self._stored_summary["front"]), options, self._problem.core)
 
     def _at_chosen_point(self, found: "Sequence[LayerRecord]") -> "list[LayerRecord]":
-        """Records of layers at the chosen point of the front. The fronts are those of records that were searched
-        again.
+        """Records of the layers at one point of the network's Pareto front: the point that the options of the run
+        choose on the front in the stored summary. `found` has the records of the layers after the new search. The
+        fronts in these records contain the mappings of the point.
         """
         from tilewright.pipeline.stages.base import Control
         from tilewright.pipeline.stages.front_choice import records_at
@@ -152,7 +157,7 @@ class OneCoreRun(Findings):
         return stored
 
     def _totals(self, item: AuditItem) -> Made:
-        """Comparison of the stored summary with a new summary of the stored records."""
+        """Comparison of the stored summary with a summary that is computed again from the stored records."""
         from tilewright.pipeline.stages.run import summed_again
 
         stored = read_artifact(self.folder / SUMMARY, "tilewright/single-summary").payload
@@ -189,7 +194,9 @@ class OneCoreRun(Findings):
         return problem, stages
 
     def _files(self) -> dict[str, Any]:
-        """Input files of the run, by kind; each is verified if possible. Raises InputError if a file is not found."""
+        """Input files of the run, by kind. If the provenance of the run has the digest of an input, a file with this
+        digest is preferred. Raises InputError if a file is not found.
+        """
         from tilewright.designs.design_cost import NO_MAPPING
         from tilewright.pipeline.sources import parse_accelerator, parse_mapping, parse_workload, single_core
 
@@ -224,8 +231,10 @@ class OneCoreRun(Findings):
 
 
 def _judged(item: AuditItem, stored: Any, found: JsonObject | MappingError) -> Made:
-    """Comparison of a stored row with the recomputed row. The stored row can be NOTHING; an error can replace the
-    recomputed row.
+    """Comparison of the stored row of a layer with the recomputed row.
+
+    `stored` is NOTHING if the file has no row of the layer. `found` is the recomputed row, or an error if the layer
+    could not be mapped. If a time budget ended the recomputation, the result states this and has no differences.
     """
     if isinstance(found, TimeBudgetError):
         return Made(item, ended=f"a time budget ended its search when it was made again: {found}")
@@ -241,7 +250,7 @@ def _is_ended(row: dict[str, Any]) -> bool:
 
 
 def _left_out(item: AuditItem, row: dict[str, Any], is_of_this_code: bool) -> LeftOut | None:
-    """Layer that the audit leaves out, because a time budget ended or perhaps ended its search. None for other
+    """Layer that the audit leaves out, because a time budget ended its search, or may have ended it. None for other
     layers.
     """
     search = row.get("search", {})

@@ -81,7 +81,7 @@ _ABOUT_FILES = ("notices", UNUSED, "baselines")
 """Fields of a summary that are not compared: notices about files, and results of other runs."""
 _BY_TIME = (TIME_BUDGET, INTERRUPTED)
 _DESCRIPTION = "description"
-"""Name of the column of a schedule file that has a JSON text."""
+"""Name of the column of a schedule file that contains a JSON text."""
 
 
 class SeveralCoresRun(Findings):
@@ -108,8 +108,11 @@ class SeveralCoresRun(Findings):
     # stored results ---------------------------------------------------------------------------------------------------
 
     def _provenance(self) -> Mapping[str, Any]:
-        """Provenance of the last step of the run, which names all inputs. Raises InputError if the run has no such step
-        and the inputs are not given.
+        """Provenance of the schedule of the run, or of its allocation if there is no schedule.
+
+        If the run has neither file, but the user names hardware, workload and mapping, the result is a provenance with
+        empty `inputs` and `options`. Raises InputError if the run has neither file, and the user does not name all
+        three.
         """
         from tilewright.multicore.scheduling.result import read_schedule
 
@@ -176,8 +179,10 @@ class SeveralCoresRun(Findings):
         self.notes += note_of_code(file, made_by, step)
 
     def _look_at_graph(self) -> None:
-        """Check that the CN graph was made from these input files. Raises InputError otherwise, because all later files
-        of the run were then made from other input files too.
+        """Check that the CN graph was made from the input files of the run. If so, add it to the results that can be
+        recomputed. If the stages that made the graph are not known or have changed, list the graph as not audited.
+
+        Raises InputError if the graph was made from other input files. All later files of the run are then wrong too.
         """
         from tilewright.pipeline.stages.multi.inputs import graph_origin_problems, graph_problems
 
@@ -193,7 +198,10 @@ class SeveralCoresRun(Findings):
         return self._take(file, "cns", made_by, [AuditItem(self.folder, GRAPH, "")])
 
     def _look_at_table(self, core: str) -> None:
-        """Check the cost table of a core file."""
+        """Check that the cost table of a core file was made from the inputs of the run. Add its classes of CNs to the
+        results that can be recomputed. Classes whose search a time budget ended, or may have ended, are left out. If
+        the check fails, list the table as not audited.
+        """
         from tilewright.pipeline.stages.multi.inputs import cost_inputs, origin_problems
         from tilewright.pipeline.stages.temporal import Exact
 
@@ -228,7 +236,10 @@ class SeveralCoresRun(Findings):
         return len(cost_classes(self._graph, self._described.workload, self._described.mapping).classes)
 
     def _look_at_answer(self, file: Path, kind: str, step: str) -> None:
-        """Check the allocation or the schedule. Both depend on all cost tables."""
+        """Check that the allocation or the schedule was made from the inputs of the run, which include all cost tables.
+        If so, add it to the results that can be recomputed, unless a time budget or the user ended the search for the
+        allocation. If the check fails, list the file as not audited.
+        """
         made_by = self._made_by if kind == SCHEDULED else read_artifact(file).provenance
         try:
             self._check_origin(made_by, step)
@@ -242,7 +253,9 @@ class SeveralCoresRun(Findings):
         return self._take(file, step, made_by, [item])
 
     def _check_origin(self, made_by: Mapping[str, Any], step: str) -> None:
-        """Raise InputError if a file of the run was not made from the inputs in this folder."""
+        """Raise InputError if a file of the run, whose provenance is `made_by`, was made from other inputs than the
+        present ones. The inputs are the input files, the CN graph, the cost tables and, for a schedule, the allocation.
+        """
         from tilewright.pipeline.stages.multi.inputs import origin_problems
 
         expected = input_digests(self._inputs, self.folder, self.folder / COSTS)
@@ -250,7 +263,7 @@ class SeveralCoresRun(Findings):
             raise InputError(wrong)
         allocation, of_it = self.folder / ALLOCATION, made_by["inputs"].get("allocation")
         if of_it and of_it != (read_artifact(allocation).digest if allocation.is_file() else ""):
-            raise InputError("it was not made from the allocation beside it, or this allocation has changed since")
+            raise InputError(f"it was made from another allocation than {allocation}, or this file has changed since")
 
     # inputs and stages of the run -------------------------------------------------------------------------------------
 
@@ -261,7 +274,10 @@ class SeveralCoresRun(Findings):
         return read_inputs(self._descriptions, self.folder, self.folder / COSTS)
 
     def _stated(self, step: str, core: str = "") -> dict[str, Any]:
-        """Options or stages of a step, as recorded in the provenance of its file."""
+        """Value `options` in the provenance of the file of a step: the options of the step or, if a pipeline of the
+        user was used, the stages of the step, under the key `pipeline`. For the step `cost`, the file is the cost table
+        of the core file `core`.
+        """
         if step == "schedule":
             return dict(self._made_by["options"])
         files = {"cns": CN_GRAPH, "allocate": ALLOCATION}
@@ -269,7 +285,9 @@ class SeveralCoresRun(Findings):
         return dict(read_artifact(file).provenance["options"])
 
     def _slice(self, step: str, core: str = "") -> "Slice":
-        """Stages that made a step. Raises InputError if the stages have changed."""
+        """Stages that made the result of the step `step`. For the step `cost`, the result is the cost table of the core
+        file `core`. Raises InputError if the stages are not known, or have changed since the run.
+        """
         from tilewright.base.parameters import made_of
         from tilewright.cli.allocate import stages_of_search
         from tilewright.pipeline.stages.multi.costs import IntraCoreMapping
@@ -293,7 +311,9 @@ class SeveralCoresRun(Findings):
         return stages_of_search(None, _search_of(stated), ScheduleSettings.of(stated), Path())
 
     def _whole_pipeline(self) -> list[dict[str, Any]]:
-        """Pipeline of the user. It is assembled from the stages recorded in each file of the run."""
+        """Pipeline of the user, assembled from the stages that are in the provenance of the files of the run. Raises
+        InputError if the run has no cost tables.
+        """
         if not self._core_names:
             raise InputError(
                 "the run has no cost tables; they are needed, because they store a part of the pipeline of the run"

@@ -44,10 +44,14 @@ _BY_TIME = "its search has a time budget, and the table of designs does not say 
 
 
 class _DesignFolder(Findings, ABC):
-    """Folder with files of designs (shards or parts). Raises InputError if the designs cannot be recomputed."""
+    """Folder with files of designs: shards of `tilewright explore`, or parts of `tilewright front`. Construction raises
+    InputError if the designs cannot be recomputed.
+    """
 
     place: str
-    """Name of the subfolder with the files."""
+    """Name of the subfolder with the files of designs: `shards` for `tilewright explore`, `costs` for `tilewright
+    front`.
+    """
     schema: str
 
     def __init__(self, folder: Path, given: GivenDescriptions) -> None:
@@ -65,12 +69,12 @@ class _DesignFolder(Findings, ABC):
 
     @abstractmethod
     def _step(self) -> str:
-        """Name of the step whose code makes the files."""
+        """Name of the pipeline step that writes the files of designs."""
 
     @abstractmethod
     def _digest(self, space: Space, said: Mapping[str, Any], number: int) -> str:
-        """Digest of the file with this number if the file was made from `space`. `said` contains the provenance of the
-        file.
+        """Digest that the file number `number` would contain if it was made from the space `space`: a digest of the
+        inputs of the file. `said` is the data that the file has beside its table, such as its provenance.
         """
 
     @abstractmethod
@@ -87,7 +91,10 @@ class _DesignFolder(Findings, ABC):
                 yield Made(item, tuple(self._compared(table[table["index"] == index], rows)))
 
     def _take(self, file: Path, table: "pandas.DataFrame") -> None:
-        """Add the designs of a file as items."""
+        """Add the designs of a file to the results that can be recomputed. If their searches have a time budget, add
+        them instead to the results that the audit leaves out, because the file does not say whether the budget ended a
+        search.
+        """
         options = self.space.options
         bounds = options.of_bounds
         is_by_time = (bounds is not None and bounds.limits.time_budget_s is not None) or (
@@ -101,7 +108,9 @@ class _DesignFolder(Findings, ABC):
                 self.items.append(item)
 
     def _wanted(self, number: int) -> list[int]:
-        """Designs for which a file must have rows. [] if these designs are known only after the costs are computed."""
+        """Indexes of the designs for which the file with the number `number` must have rows; [] if these designs are
+        known only after their costs are computed.
+        """
         return []
 
     def _check(self, file: Path, said: Mapping[str, Any]) -> None:
@@ -116,7 +125,12 @@ class _DesignFolder(Findings, ABC):
             raise InputError([Problem(message) for message in changed])
         if not self._is_of(self.space, file, said):
             raise InputError(
-                [Problem(f"{file.name} was not made from {self.space.file}, or this file has changed since")]
+                [
+                    Problem(
+                        f"{file.name} was made from another space than {self.space.file}, or the file of the space has"
+                        " changed since"
+                    )
+                ]
             )
 
     def _is_of(self, space: Space, file: Path, said: Mapping[str, Any]) -> bool:
@@ -126,7 +140,9 @@ class _DesignFolder(Findings, ABC):
             return False
 
     def _found(self, given: Path | None) -> Space:
-        """Space from which the files were made. Raises InputError if it is not found."""
+        """Space in the file `given`. If `given` is None, candidate files are read until one has the space from which
+        the first file of designs was made. Raises InputError if no candidate has this space.
+        """
         if given is not None:
             return read_space(given)
         _, said = read_stamped(self.files[0], self.schema)
@@ -138,13 +154,15 @@ class _DesignFolder(Findings, ABC):
             if self._is_of(space, self.files[0], said):
                 return space
         message = (
-            f"the file of its space has changed since, or is not in {WRITTEN}, beside the folder or in the working"
-            " folder: name it with --space"
+            f"the file of the space was not found: no unchanged file is in {WRITTEN}, beside the folder or in the"
+            " working folder; name it with --space"
         )
         raise InputError([Problem(message)])
 
     def _candidates(self) -> list[Path]:
-        """Files that could define the space. A file with the name of the folder comes first."""
+        """Files that could define the space: first the file that the folder names, then files with the same name as the
+        folder, then all others.
+        """
         told = space_path_in(self.folder)
         named = [] if told is None else [told]
         places = (WRITTEN / "space").rglob("*"), self.folder.parent.glob("*"), Path().glob("*")
@@ -207,6 +225,6 @@ def _by_network(table: "pandas.DataFrame") -> dict[str, JsonObject]:
 
 
 def _plain(row: Mapping[Any, Any]) -> JsonObject:
-    """Row as a JSON object, without unknown values."""
+    """Row as a JSON object. Values that are None or NaN are left out."""
     plain = {key: value.item() if hasattr(value, "item") else value for key, value in row.items()}
     return {key: value for key, value in plain.items() if value is not None and value == value}

@@ -52,7 +52,8 @@ def test_every_result_is_drawn_by_some_seed() -> None:
 def test_what_is_no_share(text: str) -> None:
     """One message that says what is."""
     with pytest.raises(
-        InputError, match=r"--share: not a valid share of the results, got .* \(allowed: above 0 % to 100 %"
+        InputError,
+        match=r"--share: not a valid share of the results, got .* \(allowed: a share above 0 % and up to 100 %",
     ):
         read_share(text)
 
