@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 def _reported(
     files: "Sequence[FilePath]", hardware_directory: FilePath | None = None, verbose: bool = False, tell: Tell = silent
 ) -> "list[ConformanceReport]":
-    """Comparisons of all files. If `verbose` is true, each result is printed as soon as it is available."""
+    """Comparisons of our results with reference numbers, one for each file. If `verbose` is true, the number of equal
+    points of a file is printed as soon as its comparison is complete.
+    """
     directory = None if hardware_directory is None else Path(hardware_directory)
     reports = []
     for file, report in _compared(tuple(map(Path, files)), directory):
@@ -67,7 +69,7 @@ def conformance(
 
 
 def _compared(files: Sequence[Path], hardware_directory: Path | None) -> "Iterator[tuple[Path, ConformanceReport]]":
-    """Pairs (file, comparison of this file). Each pair is yielded as soon as it is available."""
+    """Pairs (file, comparison of this file). Each pair is yielded when it is complete."""
     from tilewright.pipeline.sources import existing_file
 
     from tilewright_evidence.reference_numbers import compare_flow, compare_points

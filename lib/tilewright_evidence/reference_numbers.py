@@ -1,8 +1,9 @@
-"""Comparison with reference numbers: fixed mappings, and whole searches of the reference tool.
+"""Comparison of our results with results of the reference tool zigzag-dse, which are stored in points files and flow
+files.
 
-A points file has one JSON object per line: a layer, a core, a spatial mapping, a loop order, and the result or the
-refusal of zigzag-dse 3.9.1 (tests/conformance/data/README.md). A flow file has the best mappings that the search of
-zigzag-dse found.
+A points file has fixed mappings, one JSON object per line: a layer, a core, a spatial mapping, a loop order, and either
+the result of zigzag-dse 3.9.1 or the error with which it refuses the mapping (tests/conformance/data/README.md). A flow
+file has the best mappings that the search of zigzag-dse found.
 """
 
 import gzip
@@ -34,17 +35,20 @@ from tilewright.workload.layer import Layer, parse_equation, parse_relation
 from tilewright.workload.yaml_reader import read_workload_yaml
 
 TOLERANCE = 1e-9
-"""Largest relative difference at which a point counts as close."""
+"""Largest relative difference between our values and the reference values at which a point counts as close."""
 SUM_TOLERANCE = 1e-12
-"""Largest relative difference of memory shares and network totals at which a point counts as equal.
+"""Largest relative difference between a sum and the sum of the reference at which the two count as equal. The sums are
+memory shares, totals of a network, and energies, clock periods and areas of in-memory arrays.
 
 The reference adds these numbers with Python's `sum`, whose last bit differs between Python 3.11 and 3.12.
 """
 SPATIAL, ALLOCATION, COST_MODEL = "spatial", "allocation", "cost_model"
-"""Stages at which the reference refuses a point.
+"""Stages at which the reference refuses a point:
 
-SPATIAL: there is no spatial mapping. ALLOCATION: the loop order does not fit. COST_MODEL: the model of an in-memory
-array has no energy for the mapping (switch B14 in docs/model.md).
+* SPATIAL: no spatial mapping is possible.
+* ALLOCATION: the tiles of the loop order do not fit into the memories.
+* COST_MODEL: the reference has no energy for the mapping on an in-memory array. Switch B14 in docs/model.md repairs
+  this.
 """
 _SUMS = ("utilization", "network", "in-memory sum")
 
@@ -56,23 +60,32 @@ class ConformanceReport:
     name: str
     points: int = 0
     equal: int = 0
-    """Number of points at which all values are equal bit for bit, or which both tools refuse."""
+    """Number of points with equal results. The results of a point are equal if all values are equal bit for bit, or if
+    both tools refuse the point at the same stage. For sums, a relative difference of at most SUM_TOLERANCE counts as
+    equal.
+    """
     close: int = 0
-    """Number of points that are not equal, but whose values are all within TOLERANCE."""
+    """Number of points that do not count as `equal`, but at which each of our values differs from the value of the
+    reference by a relative difference of at most TOLERANCE.
+    """
     rejected: int = 0
     """Number of points that both tools refuse at the same stage. `equal` includes them."""
     not_tried: int = 0
-    """Number of points for which the file has no spatial mapping or no loop order. `points` does not include them."""
+    """Number of points that are not compared, because the file has no spatial mapping or no loop order for them.
+    `points` does not include them. Points that the reference refuses at the stage SPATIAL are always compared.
+    """
     worst_relative_difference: float = 0.0
     mismatches: list[str] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:
-        """True if every point is equal or close."""
+        """True if there is a point, and every point is equal or close."""
         return self.points > 0 and self.equal + self.close == self.points
 
     def add(self, identity: str, pairs: Iterable[tuple[str, Any, Any]]) -> None:
-        """Count one point. Its values are triples (name of the value, our value, value of the reference)."""
+        """Count one point as equal, close or different. `pairs` are its values: triples (name of the value, our value,
+        value of the reference).
+        """
         self.points += 1
         unequal = [(what, ours, theirs) for what, ours, theirs in pairs if ours != theirs]
         worst = max((relative_difference(ours, theirs) for _, ours, theirs in unequal), default=0.0)
@@ -153,9 +166,13 @@ def _compare_point(report: ConformanceReport, point: dict[str, Any], core: Core)
 
 
 def _fits_repaired(point: JsonObject, core: Core, order: LoopOrder) -> bool:
-    """True if a loop order fits in the memories of an array for which the reference has no energy.
+    """True if the tiles of a loop order fit into the memories. The function is called for a point on an in-memory array
+    for which our model of the reference has no energy.
 
-    The reference checks the energy last.
+    The reference checks the memories before it computes the energy. It therefore refuses the point at the stage
+    COST_MODEL if the tiles fit, and at the stage ALLOCATION if they do not fit. The check uses our model of the
+    reference with switch B14, which repairs the energy. The result is also true if this model refuses the spatial
+    mapping on the array.
     """
     try:
         evaluate_prepared(_prepare_point(point, core, f"{REFERENCE.name}+complete_in_memory_model"), order)
@@ -167,7 +184,9 @@ def _fits_repaired(point: JsonObject, core: Core, order: LoopOrder) -> bool:
 
 
 def _build_spatial_mapping(point: dict[str, Any], core: Core) -> None:
-    """Spatial mapping of a point, built in the same way as in a search. Raises MappingError if it is impossible."""
+    """Check the spatial mappings that a search tries for a point. Raises MappingError if there is none, or if one of
+    them is impossible.
+    """
     layer = reference_layer(point["layer"])
     requested, links = as_unrolling(point["spatial_mapping_requested"]), _links(point)
     constraints = MappingConstraints(layer.name, requested, memory_operand_links=links)
@@ -176,7 +195,7 @@ def _build_spatial_mapping(point: dict[str, Any], core: Core) -> None:
 
 
 def _prepare_point(point: dict[str, Any], core: Core, model: str = REFERENCE.name) -> PreparedProblem:
-    """Cost model problem of a point, with the spatial mapping of the reference.
+    """Input of the cost model for a point, with the spatial mapping of the reference.
 
     Raises MappingError if this mapping is impossible.
     """
@@ -231,9 +250,11 @@ def _value_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tupl
 
 
 def _energy_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Triples for energies.
+    """Triples (name of the value, our value, value of the reference) for the energies, and for the values that the
+    reference gives only for in-memory arrays.
 
-    For in-memory arrays, the energies of the reference are sums over components, made by Python's `sum`.
+    If the layer runs on an in-memory array, the names of the energies begin with `in-memory sum` (see SUM_TOLERANCE),
+    because the reference adds the energies of components with Python's `sum`.
     """
     sums = "in-memory sum " if "imc" in expected else ""
     terms = record.energy_terms_pj
@@ -244,9 +265,11 @@ def _energy_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tup
 
 
 def _in_memory_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Triples for values of in-memory arrays: parts of the energy, the clock period and the area.
+    """Triples (name of the value, our value, value of the reference) for the values that the reference gives only for
+    in-memory arrays: clock period, areas and cycles of an operation, and the terms of which energy, clock period and
+    areas consist.
 
-    There are none for other arrays.
+    `expected` has the values of the reference. Nothing is yielded if it is empty, as for other arrays.
     """
     areas = {where: total(parts.values()) for where, parts in record.area_breakdown_mm2.items()}
     ours = {
@@ -270,7 +293,8 @@ def _in_memory_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[
 
 
 def compare_flow(path: Path | str, hardware_directory: Path | str) -> ConformanceReport:
-    """Search every layer of a flow file. Compare the best mapping of each layer and the totals of the network.
+    """Search the best mapping of each layer in a flow file. Compare these mappings, and the totals of the network, with
+    those of the reference.
 
     A flow file has one of two forms. The form `unique_layers` lists each distinct layer with the constraints on its
     mapping. The form `layers` names a workload file and a mapping file, in the folders `workload` and `mapping` beside
@@ -297,7 +321,9 @@ def compare_flow(path: Path | str, hardware_directory: Path | str) -> Conformanc
 def _compare_network(
     report: ConformanceReport, flow: dict[str, Any], core: Core, options: SearchOptions, directory: Path
 ) -> None:
-    """Map the whole network from its files. Compare each layer with the reference, by name."""
+    """Map the whole network of a workload file. Compare each layer with the layer of the same name in the reference,
+    and then the totals of the network.
+    """
     workload = read_workload_yaml(directory / "workload" / f"{flow['workload']}.yaml")
     mapping = read_mapping(directory / "mapping" / f"{flow['mapping']}.yaml")
     options = replace(options, exploit_data_locality=bool(flow.get("inter_layer_locality", False)))
@@ -317,9 +343,8 @@ def _add_totals(report: ConformanceReport, flow: dict[str, Any], energy: float, 
 
 
 def _compare_layers(report: ConformanceReport, flow: dict[str, Any], core: Core, options: SearchOptions) -> None:
-    """Search each distinct layer.
-
-    Compare it with the reference. The totals are summed in the order of the layers in the network.
+    """Search the best mapping of each distinct layer, and compare it with that of the reference. The totals of the
+    network are sums in the order of its layers.
     """
     found = []
     for entry in flow["unique_layers"]:
@@ -353,7 +378,9 @@ def _search(entry: dict[str, Any], core: Core, options: SearchOptions) -> LayerR
 
 
 def _ordering(text: str) -> tuple[TemporalOrderingEntry, ...]:
-    """Constraint on the loop order from its printed form, such as `[(D1, None), (K, 2)]`."""
+    """Constraint on the loop order, parsed from a text such as `[(D1, None), (K, 2)]`, which lists pairs (loop
+    dimension, size). The size None stands for any size.
+    """
     entries = []
     for pair in text.strip("[]").replace("(", "").split(")"):
         words = [word.strip() for word in pair.split(",") if word.strip()]
@@ -363,7 +390,7 @@ def _ordering(text: str) -> tuple[TemporalOrderingEntry, ...]:
 
 
 def reference_layer(entry: dict[str, Any]) -> Layer:
-    """Layer of an entry in a reference file."""
+    """Layer that `entry` describes. `entry` is the value of a key `layer` in a points file or a flow file."""
     return Layer(
         name=entry["name"],
         operator_type=entry["type"],
@@ -377,7 +404,9 @@ def reference_layer(entry: dict[str, Any]) -> Layer:
 
 
 def report_text(reports: Iterable[ConformanceReport]) -> str:
-    """Text of the reports: a table with the numbers of points by outcome, then lines on points that differ."""
+    """Text of the reports: a table with the numbers of points that are equal, close or different, then lines that
+    describe the different points (at most ten for each report).
+    """
     lines = [
         f"{'set':<58}{'points':>8}{'equal':>8}{'close':>8}{'differ':>8}{'rejected':>10}{'not tried':>11}"
         "  worst difference"

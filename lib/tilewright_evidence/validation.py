@@ -1,4 +1,6 @@
-"""Command `tilewright compare-chips`: comparison of cases of chips with measurements and the reference tool."""
+"""Command `tilewright compare-chips`: comparison of our results for published cases with measurements on chips, and
+with results of the reference tool.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -23,9 +25,10 @@ def _all_compared(
     verbose: bool = False,
     tell: Tell = silent,
 ) -> "tuple[list[CaseComparison], list[Problem]]":
-    """Pair (comparisons of the valid cases, problems of the other cases).
+    """Pair (comparisons of the valid cases, problems). The problems are those of invalid cases, and reasons why a model
+    has no schedule.
 
-    If `verbose` is true, notices are printed as they come.
+    If `verbose` is true, the notices of a case are passed to `tell` when its comparison is complete.
     """
     problems: list[Problem] = []
     found = []
@@ -81,7 +84,7 @@ def compare_chips(
     """Comparisons of the published cases in a folder: chip, reference tool, our model of the reference tool, our
     default model.
 
-    `cases` are the names of the cases to compare; () means all cases. If `steps` is true, the models between the two
+    `cases` are the names of the cases to compare; () means all cases. If `steps` is true, models between our two models
     are compared, too; each of them changes one more switch. Raises InputError with all mistakes in any case.
     """
     found, problems = _all_compared(folder, cases, steps, jobs)
@@ -93,7 +96,9 @@ def compare_chips(
 def _compared(
     folder: Path, cases: tuple[str, ...], steps: bool, jobs: int, problems: list[Problem]
 ) -> "Iterator[CaseComparison]":
-    """Comparisons of the valid cases, one after the other. Mistakes in the other cases are added to `problems`."""
+    """Comparisons of the valid cases, one after the other. Problems of invalid cases, and reasons why a model has no
+    schedule, are added to `problems`.
+    """
     from tilewright_evidence.chips.case import find_cases, read_case
     from tilewright_evidence.chips.comparison import compare_case
 
@@ -108,7 +113,9 @@ def _compared(
 
 
 def _of_case(problem: Problem, name: str, folder: Path) -> Problem:
-    """Problem of a case as a problem of its file, with the name of the case."""
+    """Copy of a problem of a case, with the name of the case in front of the name of the file. If the file is below
+    `folder`, the problem is returned unchanged, because the path of the file already names the case.
+    """
     if problem.file.startswith(str(folder)):
         return problem
     return replace(problem, file=f"{name}, {problem.file}" if problem.file else name)

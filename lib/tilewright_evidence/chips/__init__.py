@@ -1,4 +1,4 @@
-"""Comparison with chips: published cases, run by our default model and by the model that was validated with these
+"""Comparison with chips: published cases are run by our default model, and by the model that was validated with these
 cases.
 
 docs/accuracy.md#three-chips has the numbers and the reasons for the differences. docs/formats.md has the format of a

@@ -36,14 +36,17 @@ _NAMES = {
     "mapping": tuple(f"mapping{suffix}" for suffix in _YAML),
     "expected": tuple(f"expected{suffix}" for suffix in _YAML),
 }
-"""Possible names of a file, by kind of file. In each folder, the first existing name is used."""
+"""Possible names of a file, by kind of file. The first name that exists in a folder is used."""
 NEEDED = ("run", "hardware", "workload", "mapping")
 """Kinds of files that each case must have."""
 
 
 @dataclass(frozen=True)
 class CaseFiles:
-    """Files of a case. A variant of a case is a folder whose files replace files of the case."""
+    """Files of a case.
+
+    A variant of a case is a folder whose files replace those of the case.
+    """
 
     folder: Path
     variant: Path | None = None
@@ -63,7 +66,9 @@ class CaseFiles:
         ]
 
     def notices(self) -> list[str]:
-        """Notices, one for each file without effect: the folder has another file of the same kind, which is used."""
+        """Notices, one for each file without effect. A file has no effect if the folder has another file of the same
+        kind that is used.
+        """
         folders = [self.folder] if self.variant is None else [self.variant, self.folder]
         return [
             f"{folder / name}: has no effect beside {_find(folder, kind)}"
@@ -75,12 +80,13 @@ class CaseFiles:
 
 
 def find_cases(folder: Path, names: tuple[str, ...] = ()) -> dict[str, CaseFiles]:
-    """Files of all cases in a folder, by name of the case: its path relative to the folder.
+    """Files of the cases in a folder, by name of the case: its path relative to the folder.
 
-    If the folder is itself a case, it is the only one. Other folders are searched for cases. Each case is followed by
-    its variants. A folder with any file of a case counts as a case, so that a case with a missing file is not ignored.
-    If `names` are given, only the cases with these names, the cases in folders with these names, and their variants are
-    returned. Raises InputError if there are no cases, or if a name does not exist.
+    If `folder` is itself a case, it is the only case, and its name is the name of the folder. Otherwise, all folders
+    below `folder` are searched. A folder with any file of a case counts as a case, so that a case with a missing file
+    is not ignored. Each case is followed by its variants. If `names` is not empty, three kinds of cases are returned:
+    those with these names, those in folders with these names, and their variants. Raises InputError if there are no
+    cases, or if a name does not exist.
     """
     if not folder.is_dir():
         raise InputError([Problem(f"no such folder; {WHERE_FROM}", value=str(folder), allowed="a folder of cases")])
@@ -140,19 +146,20 @@ class Expected:
     measured_cycles: float | None = None
     """Latency that was measured on the chip, in cycles."""
     reference_cycles: float | None = None
-    """Latency in cycles that the reference tool gives. The energy is also from the reference tool."""
+    """Latency in cycles that the reference tool computes. The next field is the energy in pJ that it computes."""
     reference_energy_pj: float | None = None
     reference_nodes: int | None = None
     """Number of computation nodes in the reference tool. The next field is the number of edges."""
     reference_edges: int | None = None
     layer_cycles: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """Cycles of a computation node in the reference tool, by id of its layer: (temporal cycles, total0, total1,
-    total2).
+    """Cycles of one computation node in the reference tool, for each layer. The key is the layer id. The value is the
+    tuple (temporal cycles, total0, total1, total2), as in `CaseRun.layer_cycles`.
     """
 
 
 def read_expected(path: Path | None, notices: list[str]) -> Expected:
-    """Published results in a file. Keys that are only for people are ignored.
+    """Published results in a file; all results are unknown if `path` is None. Keys that are only for people are
+    ignored.
 
     If a value is not a number above 0, it counts as unknown, and a notice is added. Raises InputError if the file
     cannot be read.
@@ -177,7 +184,9 @@ def read_expected(path: Path | None, notices: list[str]) -> Expected:
 
 
 def _positive(problems: Problems, data: dict[Any, Any], part: str, key: str) -> float | None:
-    """Number above 0; None for other values. YAML can have read the number as text, such as 6.18e6."""
+    """Number at the key `key` of the table `part`; None if it is missing or is not a number above 0. In the second
+    case, a notice is added. The number can also be text, because YAML reads some forms, such as 6.18e6, as text.
+    """
     value = table(data.get(part)).get(key)
     number = _number(value)
     if value is not None and number is None:
@@ -198,7 +207,9 @@ def _number(value: Any) -> float | None:
 
 
 def _layer_cycles(layers: dict[Any, Any]) -> list[tuple[int, tuple[int, ...]]]:
-    """Pairs (layer id, four numbers of cycles) of the layers whose numbers are all integers."""
+    """Pairs (layer id, cycles) of the layers whose key `cycles` has four integers. `Expected.layer_cycles` describes
+    the four numbers. Other layers are left out.
+    """
     found = []
     for layer, entry in layers.items():
         cycles = items(table(entry).get("cycles"))
@@ -208,7 +219,7 @@ def _layer_cycles(layers: dict[Any, Any]) -> list[tuple[int, tuple[int, ...]]]:
 
 
 _FOR_PEOPLE = ("main", "commit", "zigzag", "workload_parser", "model")
-"""Keys of a run file that only say where the file comes from, and have no effect."""
+"""Keys of a run file that only say where the file comes from. They have no effect."""
 
 
 class RunEntry(TableModel):
@@ -217,21 +228,25 @@ class RunEntry(TableModel):
     model_config = ConfigDict(extra="ignore")
 
     cn_define_mode: Any = 1
-    """Mode by which layers are cut, together with hint_loops and layer_cutoffs. null: the tilings of the mapping file
-    are used.
+    """Mode for cutting layers into computation nodes, as in `Cutting.cn_define_mode`. hint_loops, layer_cutoffs and
+    split_W_percentage are options of the modes. null: the mapping file decides how layers are cut.
     """
     hint_loops: Any = None
-    """Loops outside the computation nodes, innermost first."""
+    """Loops that decide how layers are cut, innermost first. Their meaning depends on `cn_define_mode`."""
     layer_cutoffs: list[int] = Field(default_factory=list)
-    """Ids of the layers at which the next list of hint_loops begins. Only mode 3 uses them."""
+    """Ids of layers. At each of these layers, the next list of hint_loops begins; the layer itself already gets it.
+    Only `cn_define_mode` 3 uses these ids.
+    """
     split_W_percentage: float = Field(default=1.0, gt=0, le=1)  # noqa: N815  as in the files
-    """Largest share of a memory that weights can take. Only mode 4 uses it."""
+    """Largest share of a memory that weights can take. Only `cn_define_mode` 4 uses this share."""
     operands_to_prefetch: list[str] = Field(default_factory=list)
     """Layer operands that are prefetched."""
     scheduler_candidate_selection: CandidateSelection = "memory"
     """Rule by which the scheduler chooses the next computation node."""
     loma_lpf_limit: PositiveCount = 6
-    """Number of loop prime factors that the search for loop orders permutes."""
+    """Largest number of loop prime factors that the search for loop orders permutes. If a layer has more, factors of
+    the same dimension are merged.
+    """
     intra_core_objective: Objective = "latency"
     """Objective of the search for the mapping of a computation node on a core."""
     nb_ga_individuals: int = Field(default=16, ge=2)
@@ -243,9 +258,10 @@ class RunEntry(TableModel):
 
     @property
     def tiling(self) -> TilingOptions:
-        """Options by which layers are cut.
+        """Options that decide how layers are cut into computation nodes.
 
-        If hint_loops is a table, each layer has its own loops. Raises InputError for wrong options.
+        If `cn_define_mode` is 1 and `hint_loops` is a table, each layer has its own loops. Raises InputError for wrong
+        options.
         """
         mode = self.cn_define_mode
         return TilingOptions(
@@ -268,12 +284,14 @@ class SiliconCase:
 
     @property
     def tiling(self) -> TilingOptions:
-        """Options by which layers are cut."""
+        """Options for cutting the layers into computation nodes."""
         return self.run.tiling
 
     @property
     def allocation(self) -> AllocationOptions:
-        """Options of the search that chooses the core of each layer which several cores can run."""
+        """Options of the search for the allocation, which chooses a core for each layer that can run on several
+        cores.
+        """
         return AllocationOptions(
             nb_ga_individuals=self.run.nb_ga_individuals, nb_ga_generations=self.run.nb_ga_generations
         )

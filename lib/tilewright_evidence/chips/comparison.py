@@ -17,7 +17,10 @@ from tilewright_evidence.chips.run import STREAM_2023_SWITCHES, CaseRun, CaseRun
 
 @dataclass(frozen=True)
 class LayerComparison:
-    """Cycles of the most frequent computation node of a layer, as (temporal, total0, total1, total2)."""
+    """Cycles of one computation node of a layer, in the reference tool and in our two models. In our models, the node
+    is from the cost class that has the most nodes of the layer. Each tuple is (temporal cycles, total0, total1,
+    total2), as in `CaseRun.layer_cycles`; None if the numbers are not known.
+    """
 
     layer: str
     reference_cycles: tuple[int, ...] | None
@@ -32,19 +35,21 @@ class ModelResult:
     latency_cycles: int
     energy_pj: float
     compute_cycles: int
-    """Sum of the runtimes of the CNs on the core with the largest sum, in cycles."""
+    """Busy cycles of the busiest core: the sum of the runtimes of its CNs."""
     link_cycles: int
-    """Cycles that the traffic of the busiest link takes at full link width."""
+    """Cycles that the traffic of the busiest link takes at the full width of the link."""
     from_measured: float | None
     """Relative deviation of the latency from the measurement on the chip; None without measurement."""
     from_reference: float | None
-    """Relative deviation of the latency from that of the reference tool; None if the latter is not known."""
+    """Relative deviation of the latency from that of the reference tool; None if the latency of the reference tool is
+    not known.
+    """
     terms: LatencyTerms
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """Result after one of the changes that turn the model `stream-2023` into the default model."""
+    """Result after one change. A series of changes turns the model `stream-2023` into the default model."""
 
     change: str
     latency_cycles: int | None
@@ -66,7 +71,9 @@ class CaseComparison:
     """Lower bound of the latency in cycles, for the allocation of the default model."""
     nodes: int
     edges: int
-    """Number of edges as the reference tool counts them: the CNs of each layer form one chain."""
+    """Number of edges in the graph of CNs: data edges, and the edges that link the CNs of each layer into one chain, as
+    in the reference tool.
+    """
     reference_nodes: int | None
     reference_edges: int | None
     layers: tuple[LayerComparison, ...]
@@ -76,9 +83,10 @@ class CaseComparison:
 
 
 def compare_case(case: SiliconCase, threads: int = 1, with_steps: bool = False) -> CaseComparison:
-    """Comparison of a case by both models. If `with_steps` is true, it includes the steps between the models.
+    """Comparison of a case, with the results of the model `stream-2023` and of the default model. If `with_steps` is
+    true, it also has the results of the models between these two.
 
-    Raises InputError if the case has mistakes. If a model or a step has no schedule, the comparison has the reason.
+    Raises InputError if the case has mistakes. If a model has no schedule, the comparison has the reason.
     """
     runner = CaseRunner(case, threads)
     problems: list[str] = []
@@ -149,9 +157,11 @@ def _deviation(value: float | None, wanted: float | None) -> float | None:
 
 
 def comparison_text(found: Sequence[CaseComparison], verbose: bool = False) -> str:
-    """Text on all cases: a table, and the steps of the cases that have steps.
+    """Text on all cases: a table, followed by lines on each case.
 
-    The cycles of layers are included if `verbose` is true, or if they differ from those of the reference tool.
+    If a case has steps, the lines include the parts of the latency and the results of the steps. The lines include the
+    cycles of the layers if `verbose` is true, or if these cycles differ between the model `stream-2023` and the
+    reference tool.
     """
     table = TextTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="")
     table.add_column("\ncase", no_wrap=True)
@@ -182,7 +192,9 @@ def comparison_text(found: Sequence[CaseComparison], verbose: bool = False) -> s
 
 
 def _result_texts(result: ModelResult | None, with_reference: bool = False) -> list[str]:
-    """Texts of the latency and the deviations of a model; dashes if the model has no schedule."""
+    """Texts of one model for a row of the table: latency, deviation from the reference tool (only if `with_reference`
+    is true), and deviation from the measurement. Dashes if the model has no schedule.
+    """
     if result is None:
         return ["-"] * (3 if with_reference else 2)
     reference = [_percent(result.from_reference)] if with_reference else []
@@ -190,21 +202,23 @@ def _result_texts(result: ModelResult | None, with_reference: bool = False) -> l
 
 
 def _counts(case: CaseComparison) -> list[str]:
-    """Line on a case with its numbers of nodes and edges, its energy, and its lower bound."""
+    """Line on a case: numbers of nodes and edges, energy, and lower bound."""
     parts = [f"{case.nodes:,} computation nodes, {case.edges:,} edges"]
     if case.reference_nodes is not None and case.reference_edges is not None:
         same = (case.nodes, case.edges) == (case.reference_nodes, case.reference_edges)
-        parts[0] += ", as the reference" if same else f"; reference {case.reference_nodes:,}, {case.reference_edges:,}"
+        parts[0] += (
+            ", as in the reference" if same else f"; reference {case.reference_nodes:,}, {case.reference_edges:,}"
+        )
     if case.stream_2023 is not None:
         energy = _percent(_deviation(case.stream_2023.energy_pj, case.reference_energy_pj), 3)
-        parts.append(f"energy by {STREAM_2023} from reference {energy}")
+        parts.append(f"energy by {STREAM_2023}: {energy} from the reference")
     if case.causal_lower_bound_cycles is not None:
         parts.append(f"lower bound of {CAUSAL} {case.causal_lower_bound_cycles:,} cycles")
     return [f"{case.case}: {'; '.join(parts)}"]
 
 
 def _terms(case: CaseComparison) -> list[str]:
-    """Lines on the parts of the latency, one for each model."""
+    """Lines on the parts of the latency: one line for each of the two models that has a schedule."""
     lines = []
     for name, result in ((STREAM_2023, case.stream_2023), (CAUSAL, case.causal)):
         if result is not None:
@@ -244,7 +258,9 @@ def _layers_text(case: CaseComparison) -> str:
 
 
 def _differing(case: CaseComparison) -> bool:
-    """True if the cycles of a layer in the model `stream-2023` differ from those of the reference tool."""
+    """True if, for at least one layer, the cycles in the model `stream-2023` differ from the known cycles in the
+    reference tool.
+    """
     return any(
         layer.stream_2023_cycles is not None and layer.reference_cycles not in (None, layer.stream_2023_cycles)
         for layer in case.layers

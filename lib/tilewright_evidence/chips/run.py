@@ -1,4 +1,6 @@
-"""Runs of a case of a chip by the model `stream-2023`, the default model, and the steps between them."""
+"""Functions that run a case of a chip with the model `stream-2023`, with the default model, and with the models between
+these two.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
@@ -36,7 +38,8 @@ from tilewright_evidence.chips.case import SiliconCase
 
 @dataclass(frozen=True)
 class UnlimitedDataflow(SpatialMappingGenerator):
-    """Stage that passes on the spatial mapping of the mapping file, limited only by the sizes of array and layer.
+    """Stage that passes on the spatial mapping of the mapping file. Only the sizes of array and layer limit this
+    mapping.
 
     Capacity and bandwidth of the innermost memories do not limit the mapping. If the mapping file leaves out a side of
     the array, this side is not used. If the mapping file has no spatial mapping, the stage does the same as
@@ -57,9 +60,8 @@ class UnlimitedDataflow(SpatialMappingGenerator):
 
 
 def stages_2023(options: SearchOptions) -> tuple[Stage, ...]:
-    """Stages that map a computation node in the 2023 model.
-
-    They are the default stages, with `UnlimitedDataflow` as source of the spatial mapping.
+    """Stages that map a computation node in the 2023 model: the default stages, but with `UnlimitedDataflow` as the
+    source of the spatial mapping.
     """
     return tuple(
         UnlimitedDataflow(**{field.name: getattr(stage, field.name) for field in fields(stage)})
@@ -78,17 +80,17 @@ class Switches:
     unlimited_dataflow: bool = False
     """True if the spatial mapping ignores the limits of the innermost memories (`UnlimitedDataflow`)."""
     equal_tiles: bool = False
-    """True if all CNs of a layer have equal costs and run in one chain (`whole_tile_graph`)."""
+    """True if all CNs of a layer have equal costs and run one after another (`whole_tile_graph`)."""
     whole_tensors: bool = False
     """True if each CN moves its complete output, and off-chip reads include halos and padding (`whole_tile_problem`).
     """
     runtime: str = ScheduleSettings.cn_runtime
-    """Kind of latency that is the runtime of a CN: total0, total1 or total2."""
+    """Kind of latency that is used as the runtime of a CN: total0, total1 or total2."""
     schedule_model: str = CAUSAL
     """Name of the schedule model."""
     share_divisor: int = SchedulerParameters.share_divisor
-    """Divisor of the full link width that gives the smallest width at which a transfer starts. 1 means that transfers
-    share no links.
+    """Divisor of the width of a link. A transfer can start if at least 1 / share_divisor of the width is free. With 1,
+    transfers share no links.
     """
     repairs: tuple[str, ...] = ()
     """Rules of the schedule model stream-2023 that are used in their repaired form (`peers.stream.scheduler.REPAIRS`).
@@ -98,7 +100,7 @@ class Switches:
 STREAM_2023_SWITCHES = Switches(
     "zigzag-3.9.1+per_level_loading_floor", True, True, True, "total2", STREAM_2023, share_divisor=1
 )
-"""Switches of the reference tool's model that was compared with chips in 2023."""
+"""Switches for `stream-2023`: the model that the reference tool had when it was compared with chips in 2023."""
 STEPS: tuple[tuple[str, dict[str, object]], ...] = (
     ("a tensor is ready when it has arrived", {"repairs": REPAIRS[:1]}),
     ("transfers go into gaps on links", {"repairs": REPAIRS[:2]}),
@@ -115,8 +117,8 @@ STEPS: tuple[tuple[str, dict[str, object]], ...] = (
 
 
 def steps() -> tuple[tuple[str, Switches], ...]:
-    """Pairs (description of the change, all switches after the change), from `stream-2023` (first) to the default model
-    (last).
+    """Pairs (text, switches), one for each model from `stream-2023` to the default model. The text describes the change
+    from the previous model. The first text is the name `stream-2023`.
     """
     found = [(STREAM_2023, STREAM_2023_SWITCHES)]
     for text, change in STEPS:
@@ -126,10 +128,12 @@ def steps() -> tuple[tuple[str, Switches], ...]:
 
 @dataclass(frozen=True)
 class LatencyTerms:
-    """Parts of the latency of a schedule in cycles, as seen by the core that ends last. Their sum is the latency."""
+    """Parts of the latency of a schedule in cycles, as seen by the core that ends last. The sum of the parts is the
+    latency.
+    """
 
     core: str
-    """Id and name of the core file."""
+    """Id of the core, with the name of its core file."""
     before_cycles: int
     """Cycles before the core runs its first CN."""
     computing_cycles: int
@@ -137,7 +141,7 @@ class LatencyTerms:
     waiting_cycles: int
     """Cycles between CNs of the core, in which the core waits."""
     after_cycles: int
-    """Cycles after the last CN of the core, in which results leave the chip."""
+    """Cycles after the last CN of the core. In these cycles, results leave the chip."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +153,11 @@ class CaseRun:
     graph: CnGraph
     schedule: Schedule
     rows: dict[str, tuple[CoreCostRow, ...]]
-    """Costs of the CNs on a core, by name of the core file."""
+    """Rows of the cost table, by name of the core file. There is one row for each cost class of the CNs, in the order
+    of the classes.
+    """
     core_file_of: tuple[str, ...]
-    """Name of the core file of each core, as [core]."""
+    """Name of the core file of each core, as an array [core]."""
 
     @property
     def latency_cycles(self) -> int:
@@ -160,26 +166,28 @@ class CaseRun:
 
     @cached_property
     def lower_bound_cycles(self) -> int:
-        """Lower bound, in cycles, of the latency of all schedules with this allocation in the causal model."""
+        """Lower bound of the latency in cycles, over all schedules that use the allocation of this run and copy data
+        into a core before use if the data fit the core. The causal model makes only such schedules.
+        """
         allowed = np.zeros((self.graph.cn_count, self.assembled.problem.system.core_count), np.bool_)
         allowed[np.arange(self.graph.cn_count), self.schedule.allocation] = True
         return int(lower_bounds(self.assembled.problem, allowed).if_copied.latency_cycles)
 
     @property
     def compute_cycles(self) -> int:
-        """Sum of the runtimes of the CNs on the core with the largest sum, in cycles."""
+        """Busy cycles of the busiest core: the sum of the runtimes of its CNs."""
         return int(self.busy_cycles.max(initial=0))
 
     @property
     def busy_cycles(self) -> Integers:
-        """[core] Cycles in which the core runs CNs."""
+        """Cycles in which each core runs CNs, as an array [core]."""
         lengths = self.schedule.end_cycles - self.schedule.start_cycles
         count = self.assembled.problem.system.core_count
         return np.bincount(self.schedule.allocation, lengths, minlength=count).astype(np.int64)
 
     @property
     def link_cycles(self) -> Integers:
-        """[link] Cycles that the traffic of the link takes at full link width."""
+        """Cycles that the traffic of each link takes at the full width of the link, as an array [link]."""
         bits: Integers = self.schedule.link_bits.sum(axis=0)
         return -(-bits // self.assembled.problem.system.link_bits_per_cycle)
 
@@ -200,7 +208,12 @@ class CaseRun:
         return self.rows[self.core_file_of[core]][cost_class]
 
     def layer_cycles(self, layer: int) -> tuple[int, int, int, int]:
-        """Cycles of the most frequent CN of a layer, as (temporal cycles, total0, total1, total2)."""
+        """Cycles of one CN of a layer, as (temporal cycles, total0, total1, total2). `layer` is the position of the
+        layer in the graph.
+
+        The CN is from the cost class that has the most CNs of the layer. Temporal cycles are cycles without stalls.
+        `CoreCostRow` describes the other three numbers.
+        """
         place = self.graph.layers[layer]
         cns = np.arange(place.first_cn, place.first_cn + place.cn_count)
         _, first, count = np.unique(self.assembled.classes.of_cn[cns], return_index=True, return_counts=True)
@@ -249,7 +262,9 @@ class CaseRunner:
         return CaseRun(switches, assembled, graph, schedule, costs, files)
 
     def costs(self, switches: Switches) -> dict[str, tuple[CoreCostRow, ...]]:
-        """Cost table rows of the CNs, by name of the core file."""
+        """Rows of the cost table for a set of switches, by name of the core file. There is one row for each cost class
+        of the CNs, in the order of the classes.
+        """
         key = switches.cost_model, switches.unlimited_dataflow, switches.equal_tiles
         if key not in self._costs:
             self._costs[key] = self._map_cores(switches)

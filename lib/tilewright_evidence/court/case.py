@@ -1,4 +1,7 @@
-"""Cases of the court and sets of measurements: a case is a measurement with our predictions for it."""
+"""Classes for the comparison with measurements by others: sets of measurements, and cases.
+
+A case is a measurement with our predictions for it.
+"""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +14,7 @@ from tilewright.base.errors import InputError, Problem
 
 @dataclass(frozen=True)
 class Constant:
-    """Constant of a device that is fitted to measurements. A device has at most four of them."""
+    """Constant of a device that is fitted to measurements. A device has at most four constants."""
 
     name: str
     unit: str
@@ -31,8 +34,10 @@ class Case:
     part: str
     """Name of the part of the set that contains the measurement, such as a device and a kind of work."""
     group: str
-    """Origin of the row, such as a layer or a shape of weights. Several rows can have the same origin. If constants
-    were fitted to one of them, all of them count as seen.
+    """Origin of the row, such as a layer or a shape of weights.
+
+    Several rows can have the same origin. If constants were fitted to one of these rows, the error statistics leave out
+    all of them.
     """
     measured: float
     bound: float
@@ -41,17 +46,30 @@ class Case:
     roofline: float
     """Roofline: max(operations / peak, bytes / bandwidth), if each byte is moved once."""
     limited_by: str
-    """Name of the machine part that takes most of the time in the estimate."""
+    """Name of the part of the machine that takes most of the time in the estimate."""
     fitted: bool
     """True if constants were fitted to this row."""
     peer: float | None = None
     """Prediction of another tool; None if the set has none."""
     second: float | None = None
     """Further prediction for comparison, such as the sum of two bounds; None if there is none."""
+    alone: float | None = None
+    """Prediction of the cost model if the hardware file has no keys of calls, commands and requests; None if the set
+    has no such prediction.
+    """
+    roofline_terms: tuple[float, ...] = ()
+    """Triple (time to compute at the peak, time to move the data at full bandwidth, number of calls), from which a
+    roofline is fitted (`fit.with_fitted_roofline`); () if no roofline is fitted.
+    """
+    fitted_roofline: float | None = None
+    """Prediction of a roofline with as many fitted constants as the estimate; None if no roofline is fitted."""
     fastest: float | None = None
-    """Shortest of several measurements, which is compared with the bound; None if there is only one measurement."""
+    """Shortest measurement of the row, which is compared with the bound; None if the set measures each row only once.
+    """
     equal: bool | None = None
-    """True if the estimate equals the number of the source in every digit; None if this is not checked."""
+    """True if the estimate equals the number in the source, in every digit that the source gives; None if this is not
+    checked.
+    """
     explained: str = ""
     """Known reason why the measurement can be below the bound; '' if there is none."""
 
@@ -62,8 +80,8 @@ class Case:
 
     @property
     def breaks_bound(self) -> bool:
-        """True if the measurement is below the bound by more than a millionth (for rounding), or the bound is not above
-        0.
+        """True if the shortest measurement is below the bound by more than a millionth of the bound (a margin for
+        rounding), or if the bound is not above 0.
         """
         fastest = self.measured if self.fastest is None else self.fastest
         return not fastest >= self.bound * (1.0 - 1e-6) > 0.0
@@ -74,17 +92,20 @@ Values = Mapping[str, float]
 
 
 class Prepared(Protocol):
-    """Row of a set, with all its data that do not depend on the constants."""
+    """Row of a set of measurements, prepared for predictions: it has all data for a prediction except the fitted
+    constants.
+    """
 
     @property
     def is_fitted(self) -> bool:
-        """True if the rule of the set chooses the row for the fit."""
+        """True if constants are fitted to this row. The rule of the set of measurements (`CourtSet.rule`) decides
+        this.
+        """
 
     @property
     def drawn_by(self) -> str | None:
-        """Text by which the rule chooses rows: rows with equal texts are chosen together.
-
-        None if the rule never chooses this row.
+        """Text by which the rule of the set (`CourtSet.rule`) decides whether constants are fitted to this row. Rows
+        with the same text are either all fitted or all not fitted. None if constants are never fitted to this row.
         """
 
     @property
@@ -92,17 +113,19 @@ class Prepared(Protocol):
         """Name of the device whose constants the estimate uses; '' if it uses none."""
 
     def case(self, constants: Mapping[str, Values]) -> Case:
-        """Case of the row. `constants` has the constants of each device."""
+        """Measurement of the row with our predictions for it. `constants` has the values of the constants, by
+        device.
+        """
 
 
 @dataclass(frozen=True)
 class Published:
-    """Error that other authors published for their tool. It was measured on other rows than ours."""
+    """Error that other authors published for their tool. They computed it on other rows than ours."""
 
     tool: str
     error: str
     of: str
-    """Measurements on which the error was computed."""
+    """Measurements on which the published error was computed."""
     source: str
 
 
@@ -117,7 +140,7 @@ class CourtSet:
     source: str
     """Source of the measurements: publication, repository and licence."""
     rule: str
-    """Rule that chooses the rows for the fit of the constants, in words."""
+    """Description of the rule that chooses the rows for the fit of the constants."""
     constants: Mapping[str, tuple[Constant, ...]]
     """Constants to fit, by device."""
     peer: str
@@ -127,9 +150,9 @@ class CourtSet:
     prepare: Callable[[Sequence[Path]], Sequence[Prepared]]
     """Function that reads the files of the set into rows. It raises InputError with all mistakes."""
     patterns: tuple[str, ...]
-    """Patterns of file names: the files in the folder of the set that contain rows."""
+    """Glob patterns of the files that contain the rows, relative to the folder of the set."""
     published: tuple[Published, ...] = ()
-    """Errors that other authors published for their tools on such machines."""
+    """Errors that other authors published for their tools on machines of the same kind."""
 
     def values(self) -> dict[str, dict[str, float]]:
         """Values of the constants, by device and by name of the constant."""
@@ -149,5 +172,7 @@ def set_files(folder: Path, patterns: Sequence[str]) -> list[Path]:
 
 
 def in_hundred(text: str, salt: str) -> int:
-    """Number from 0 to 99 that depends only on the text and the salt. A rule chooses rows by this number."""
+    """Number from 0 to 99 that depends only on the text and the salt. A rule compares this number with a limit to
+    choose rows.
+    """
     return int(hashlib.sha256(f"{salt}|{text}".encode()).hexdigest()[:8], 16) % 100

@@ -2,7 +2,7 @@
 
 `python -m tilewright_evidence.court.document docs/accuracy.md [FOLDER]` replaces the text between marks of the page.
 FOLDER is the folder of the full sets. Without FOLDER, only the results of the samples in the package are replaced. With
-FOLDER, the results of the full sets are replaced, too, also in README.md.
+FOLDER, the results of the full sets are also replaced, on this page and in README.md.
 """
 
 import sys
@@ -18,7 +18,7 @@ from tilewright_evidence.court.verdict import VerdictPart, set_text
 
 SAMPLE, FULL = "sample", "full"
 SUMMARY = "summary"
-"""Name of the block that has a table of some parts of the full sets. The block is on the page and in the README."""
+"""Name of the marks around the table of `summary_text`. The table is in docs/accuracy.md and in README.md."""
 README = Path(__file__).resolve().parents[3] / "README.md"
 SHOWN = {
     ("gemmini-rtl", "D3 conv"): "Gemmini, RTL: convolutions, mappings that were searched for",
@@ -29,21 +29,24 @@ SHOWN = {
     ("tpu-v6e", "products"): "TPU v6e: matrix products of Llama-3.1-8B",
     ("tpu-v6e", "attention, decode"): "TPU v6e: attention of Llama-3.1-8B, decode",
 }
-"""Texts of the summary, by (set, part). The summary also has the part with the largest error of all measured sets."""
+"""Text for each part in the table of `summary_text`, by (set, part). The part with the largest median error is also in
+the table, with a text of its own.
+"""
 NOT_MEASURED = ("timeloop-points",)
 """Sets whose numbers are not measurements, but results of another model."""
 
 
 def mark(kind: str, name: str) -> tuple[str, str]:
-    """Pair of marks in a page: before and after the numbers of a set."""
+    """Pair of marks in a page: the mark before the numbers of a set, and the mark after them."""
     return f"<!-- {kind} {name}: made by tilewright_evidence.court.document -->", f"<!-- end of {kind} {name} -->"
 
 
 def blocks(kind: str, data: Path | None) -> dict[str, str]:
-    """Texts of the blocks, by set.
+    """Texts that go between the marks of a page, by name of the set.
 
-    The numbers come from the full sets in the folder `data`. Without this folder, they come from the samples in the
-    package.
+    If `kind` is SAMPLE, the texts are those of `sample_text`. If `kind` is FULL, they are those of `full_text`, and the
+    result also has the summary table under the name SUMMARY. The numbers come from the full sets in the folder `data`.
+    If `data` is None, they come from the samples in the package.
     """
     heard = accuracy(package_samples=True) if data is None else accuracy(data=data)
     texts = {one.court_set.name: full_text(one) if kind == FULL else sample_text(one) for one in heard}
@@ -51,7 +54,9 @@ def blocks(kind: str, data: Path | None) -> dict[str, str]:
 
 
 def summary_text(heard: Sequence[Heard]) -> str:
-    """Table of the parts in `SHOWN`, and of the part with the largest error of all measured sets."""
+    """Markdown table with one row for each part in `SHOWN`, and one row for the part with the largest median error in
+    all sets except those in `NOT_MEASURED`.
+    """
     parts = {
         (one.court_set.name, part.name): part
         for one in heard
@@ -68,12 +73,14 @@ def summary_text(heard: Sequence[Heard]) -> str:
 
 
 def sample_text(one: Heard) -> str:
-    """Block with the error table of a sample."""
+    """Text on a sample for the page: the error table."""
     return f"```text\n{set_text(one.court_set, one.parts)}\n```\n"
 
 
 def full_text(one: Heard) -> str:
-    """Block with the error table, the constants, and the errors by cause of a full set."""
+    """Text on a full set for the page: the error table, the constants, and the errors by cause. A cause is the part of
+    the machine that limits the estimate.
+    """
     lines = [f"```text\n{set_text(one.court_set, one.parts)}\n```\n", "| constant | value | meaning |\n|---|---|---|"]
     for device, constants in one.court_set.constants.items():
         lines += [
@@ -99,16 +106,19 @@ def _cause_rows(parts: Sequence[VerdictPart]) -> list[str]:
 
 
 def with_blocks(page: str, kind: str, texts: dict[str, str]) -> str:
-    """Page with new numbers between the marks of each set. Raises ValueError if marks are missing."""
+    """Page in which each text in `texts` replaces the text between the two marks of its block (`mark`). `texts` has the
+    text of each block by name of the block, such as the name of a set. `kind` is SAMPLE or FULL. Raises ValueError if
+    the page lacks a mark.
+    """
     for name, text in texts.items():
         page = with_part(page, *mark(kind, name), f"\n{text}")
     return page
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the new numbers into the page that the command line names.
-
-    With a folder of full sets, also write the README.
+    """Write the new numbers into a page. `arguments` are the path of the page and, optionally, the folder of the full
+    sets. Without this folder, only the results of the samples are replaced. With this folder, the results of the full
+    sets are also replaced, in the page and in README.md.
     """
     page = Path(arguments[0])
     text = with_blocks(page.read_text(), SAMPLE, blocks(SAMPLE, None))

@@ -1,4 +1,6 @@
-"""Figures of the court: predictions against measurements, and errors by the machine part that limits the estimate."""
+"""Plots of the comparison with measurements by others: predictions against measurements, and errors by the part of the
+machine that limits the estimate.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,13 +19,14 @@ from tilewright_evidence.court.verdict import seen_groups
 
 PART_INCHES, WIDTH_INCHES = 3.1, 9.0
 SHOWN_ERROR = 1.0
-"""Largest error that figures show in place. Larger errors are drawn at the edge."""
+"""Largest absolute value of a relative error that plots show at its true position. Larger errors are drawn at the edge
+of the plot.
+"""
 
 
 def write_figure(court_set: CourtSet, cases: Sequence[Case], folder: Path) -> list[Path]:
-    """Write `<set>.svg` and `<set>.png`.
-
-    Each part has a row of two panels. Parts whose names are equal up to a comma share a row.
+    """Write `<set>.svg` and `<set>.png`, and return their paths. The figure has a row of two panels for each group of
+    parts of the set. Parts are in the same group if the text before the first comma of their names is the same.
     """
     seen = seen_groups(cases)
     parts = sorted({_family(case) for case in cases})

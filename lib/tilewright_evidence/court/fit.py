@@ -1,11 +1,12 @@
-"""Fit of the constants of a device by coordinate descent on a grid, and influence of the chosen rows on the errors.
+"""Fit of the constants of a device to measurements, by coordinate descent on a grid.
 
-The fit minimises the mean of |log(estimate / measured)| over the rows that the rule of the set chooses.
+The fit minimises the mean of |log(estimate / measured)| over the fitted rows. The rule of a set chooses these rows.
+Fits to random draws of rows show how much the errors depend on this choice.
 """
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,17 +17,18 @@ DIGITS = 3
 
 
 def fitted_constants(court_set: CourtSet, rows: Sequence[Prepared]) -> dict[str, dict[str, float]]:
-    """Constants of each device, fitted to the rows that the rule chooses, to three digits.
+    """Constants of each device, fitted to the rows that `CourtSet.rule` chooses, and rounded to three significant
+    digits.
 
-    Equal rows give equal constants.
+    The fit is deterministic: it always gives the same constants for the same rows.
     """
     return constants_for(court_set, [row for row in rows if row.is_fitted])
 
 
 def constants_for(court_set: CourtSet, rows: Sequence[Prepared]) -> dict[str, dict[str, float]]:
-    """Constants of each device that fit `rows` best, to three digits.
+    """Constants that fit `rows` best, rounded to three significant digits, by device and by name of the constant.
 
-    The search begins in the middle of the ranges, and not at the present values.
+    The search begins at the middle of the range of each constant (on a logarithmic scale), not at `Constant.value`.
     """
     found = {
         device: {one.name: float(np.sqrt(one.lowest * one.highest)) for one in constants}
@@ -45,7 +47,8 @@ def _best(
 ) -> float:
     """Best value of one constant, while all other constants are fixed.
 
-    The search covers the part `share` of the constant's range, on a logarithmic scale, around the present value.
+    The search tries values around the constant's value in `values`, on a logarithmic scale. They span the fraction
+    `share` of the constant's range.
     """
     low, high = np.log(constant.lowest), np.log(constant.highest)
     reach = (high - low) / 2 * share
@@ -63,36 +66,101 @@ def loss(cases: Sequence[Case]) -> float:
     return float(np.mean(np.abs(np.log(ratios)))) if ratios else 0.0
 
 
+ROOFLINE_RANGES = ((0.02, 1.0), (0.02, 1.0), (1e-3, 1.0), (1e-3, 1.0))
+"""Ranges (lowest, highest) of the constants of a fitted roofline: share of the peak, share of the bandwidth, cost of a
+call, and cost of a layer. The cost of a call is a share of the median time of a call among the fitted rows. The cost of
+a layer is a share of the median time of a layer among these rows.
+"""
+
+
+def with_fitted_roofline(court_set: CourtSet, rows: Sequence[Prepared], cases: Sequence[Case]) -> list[Case]:
+    """Cases with `Case.fitted_roofline`, the prediction of a roofline that has as many fitted constants as the
+    estimate.
+
+    The roofline is max(time at peak / share of the peak, time at full bandwidth / share of the bandwidth) + number of
+    calls x cost of a call + cost of a layer. Its four constants are the two shares, the cost of a call, and the cost of
+    a layer. If the estimate has fewer than four constants, the roofline has as many, from the start of this list, and
+    the other costs are 0. The roofline is fitted to the same rows as the estimate, in the same way. Cases without
+    `Case.roofline_terms`, and cases of a device without fitted rows, are returned unchanged.
+    """
+    found = list(cases)
+    for device, constants in court_set.constants.items():
+        own = [place for place, row in enumerate(rows) if row.device == device and cases[place].roofline_terms]
+        chosen = [cases[place] for place in own if cases[place].fitted]
+        if not chosen:
+            continue
+        shares = _roofline_shares(chosen, len(constants))
+        costs = _typical(chosen)
+        for place in own:
+            found[place] = replace(cases[place], fitted_roofline=_roofline(cases[place].roofline_terms, shares, costs))
+    return found
+
+
+def _typical(cases: Sequence[Case]) -> tuple[float, float]:
+    """Pair (median measured time of a call, median measured time of a layer) over `cases`."""
+    times = [case.measured for case in cases]
+    calls = [case.measured / case.roofline_terms[2] for case in cases]
+    return float(np.median(calls)), float(np.median(times))
+
+
+def _roofline(terms: Sequence[float], shares: Sequence[float], typical: tuple[float, float]) -> float:
+    compute, data, calls = terms
+    told = (*shares, 0.0, 0.0)
+    return max(compute / told[0], data / told[1]) + told[2] * typical[0] * calls + told[3] * typical[1]
+
+
+def _roofline_shares(cases: Sequence[Case], count: int) -> list[float]:
+    """Constants of a roofline that fit `cases` best, in the order of ROOFLINE_RANGES. Only the first `count` constants
+    are fitted and returned.
+    """
+    typical = _typical(cases)
+    ranges = ROOFLINE_RANGES[:count]
+    found = [float(np.sqrt(low * high)) for low, high in ranges]
+    for turn in range(ROUNDS):
+        for place, (low, high) in enumerate(ranges):
+            reach = np.log(high / low) / 2 * SHRINK**turn
+            middle = min(max(np.log(found[place]), np.log(low) + reach), np.log(high) - reach)
+            tries = [float(np.exp(middle + reach * step)) for step in np.linspace(-1, 1, STEPS)]
+            losses = []
+            for one in tries:
+                shares = [*found[:place], one, *found[place + 1 :]]
+                ratios = [_roofline(case.roofline_terms, shares, typical) / case.measured for case in cases]
+                losses.append(float(np.mean(np.abs(np.log(ratios)))))
+            found[place] = tries[int(np.argmin(losses))]
+    return found
+
+
 def round_digits(value: float) -> float:
-    """Number rounded to three digits."""
+    """Number rounded to three significant digits."""
     return float(f"{value:.{DIGITS}g}")
 
 
 LOW, MIDDLE, HIGH = 10, 50, 90
-"""Quantiles over random draws, in percent."""
+"""Percentiles of the median errors of random draws: `Draws.low`, `Draws.middle` and `Draws.high`."""
 
 
 @dataclass(frozen=True)
 class Draws:
-    """Spread of the median error of a part over random draws of the fitted rows.
+    """Spread of the median error in one part of a set, over fits to random draws of rows.
 
-    Errors are over rows of origins that were not drawn.
+    For each draw, the constants are fitted to the drawn rows. The median error of the draw is then taken over the rows
+    whose origin (`Case.group`) is not the origin of any drawn row.
     """
 
     part: str
     low: float
-    """Median error at the 10 % quantile of the draws."""
+    """10 % quantile of the median errors of the random draws."""
     middle: float
     high: float
-    """Median error at the 90 % quantile of the draws."""
+    """90 % quantile of the median errors of the random draws."""
     worse: float
-    """Share of the draws whose median error is larger than with the rows that the rule chooses."""
+    """Share of the draws whose median error is larger than the error with the rows that `CourtSet.rule` chooses."""
 
 
 def redrawn(court_set: CourtSet, rows: Sequence[Prepared], count: int) -> list[Draws]:
-    """Spread of the errors of each part over `count` random draws.
+    """Spread of the median error of each part of a set, over fits to `count` random draws of rows.
 
-    Each draw has as many rows as the rule chooses. [] if nothing is fitted.
+    Each draw has as many rows as `CourtSet.rule` chooses, or slightly fewer. [] if nothing is fitted.
     """
     if not any(row.is_fitted for row in rows):
         return []
@@ -108,9 +176,10 @@ def _draws(part: str, medians: Sequence[float], told: float) -> Draws:
 
 
 def draw(court_set: CourtSet, rows: Sequence[Prepared], number: int) -> list[Prepared]:
-    """Random draw of as many rows as the rule chooses, or slightly fewer.
+    """Random draw of rows: as many rows as `CourtSet.rule` chooses, or slightly fewer.
 
-    Rows of one origin are drawn together. The origins are drawn in the order of a hash.
+    Rows with the same text `drawn_by` are drawn together or not at all. The texts are tried in the order of their
+    hashes, which depend on `number`. A text is skipped if the draw would have too many rows with it.
     """
     left = sum(row.is_fitted for row in rows)
     origins: dict[str, list[Prepared]] = {}
@@ -129,7 +198,9 @@ def _hashed(text: str) -> str:
 
 
 def _medians(court_set: CourtSet, rows: Sequence[Prepared], chosen: Sequence[Prepared]) -> dict[str, float]:
-    """Median error by part, with constants fitted to the rows in `chosen`. Errors are over rows of other origins."""
+    """Median error by part, with constants fitted to the rows in `chosen`. Rows that have the same origin
+    (`Case.group`) as a row in `chosen` are left out of the medians.
+    """
     constants = constants_for(court_set, chosen)
     seen = {row.case(constants).group for row in chosen}
     errors: dict[str, list[float]] = {}

@@ -1,34 +1,42 @@
-"""Set `gemmini-rtl`: cycles of Gemmini's RTL for given mappings, predicted by the cost model and a machine model.
+"""Set `gemmini-rtl`: cycles of Gemmini's RTL for given mappings, predicted by the cost model.
 
-A call takes as long as the slowest of four parts: array, commands, loads and host. Only the first load does not overlap
-with other work.
+The estimate is what the command `evaluate` gives for the mapping of a row and the hardware file of Gemmini.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tilewright.cost.waiting import CALL as CALL_TERM
+from tilewright.cost.waiting import COMMAND as COMMAND_TERM
+from tilewright.cost.waiting import REQUEST as REQUEST_TERM
+
 from tilewright_evidence.court.case import Case, Constant, CourtSet, Published, Values, in_hundred
-from tilewright_evidence.court.gemmini_reading import (
+from tilewright_evidence.court.gemmini_mapping import (
+    CALL,
+    COMMAND_LATENCY,
     DIMENSIONS,
+    DRAM,
+    LLC,
     Call,
     GemminiWork,
     calls_of,
+    gemmini_core,
+    mapping_of,
     peak_and_bus_cycles,
     tile_within,
     whole_layer_bounds,
     work_of,
+    written_values,
 )
+from tilewright_evidence.court.mapped_layer import MappedLayer
 from tilewright_evidence.court.rows import read_rows
 
 NAME, DEVICE = "gemmini-rtl", "gemmini"
 SALT, SHARE = f"court-8|{NAME}", 9
 FITTED_ARRAY = 16
-IN_FLIGHT = 8
-"""Number of commands in flight. A command is a pair of preload and compute; the reservation station has 16 entries for
-them.
-"""
 COLUMNS: dict[str, type | tuple[type, ...]] = {
     "id": str,
     "source": str,
@@ -46,21 +54,25 @@ COLUMNS: dict[str, type | tuple[type, ...]] = {
     "default_cycles": (int, type(None)),
 }
 DEFAULT_ORDER = ("C", "FX", "FY", "K", "OX", "OY", "B")
-"""Loops over DRAM in the driver's default tiling, inner to outer. Each layer of D3 was also measured with this tiling.
+"""Dimensions of the loops over the tiles in the driver's default tiling, inner to outer.
+
+The convolutions of D3, a part of the set, were also measured with this tiling.
 """
+_WRITTEN = written_values()
 CONSTANTS = (
     Constant(
-        "command_latency",
-        "cycles / row",
-        "time that a command waits per row of the array, in addition to its own cycles",
-        4.14,
-        1,
-        12,
+        COMMAND_LATENCY,
+        "cycles",
+        "latency of a command on the array of 16 x 16; it grows with the rows of the array",
+        _WRITTEN[COMMAND_LATENCY],
+        16,
+        192,
     ),
-    Constant("llc_line", "cycles", "time for a line of 64 bytes that is not in the L2 but in the LLC", 7.1, 1, 40),
-    Constant("dram_line", "cycles", "time for a line of 64 bytes from DRAM", 19.7, 4, 100),
-    Constant("call", "cycles", "time in which the host prepares and issues a call", 352.0, 50, 1000),
+    Constant(LLC, "cycles", "latency of a request that the LLC serves", _WRITTEN[LLC], 16, 160),
+    Constant(DRAM, "cycles", "latency of a request that DRAM serves", _WRITTEN[DRAM], 160, 1600),
+    Constant(CALL, "cycles", "time in which the host prepares and issues a call", _WRITTEN[CALL], 50, 1000),
 )
+"""Numbers of the hardware file that are fitted. The values are those of the file."""
 
 
 def group_of(layer: Mapping[str, Any]) -> str:
@@ -70,7 +82,7 @@ def group_of(layer: Mapping[str, Any]) -> str:
 
 
 def is_fitted(row: Mapping[str, Any]) -> bool:
-    """True if the rule chooses the row for the fit."""
+    """True if the rule of the set chooses the row for the fit."""
     text = _drawn_by(row)
     return text is not None and in_hundred(text, SALT) < SHARE
 
@@ -80,18 +92,10 @@ def _drawn_by(row: Mapping[str, Any]) -> str | None:
     return group_of(row["layer"]) if right else None
 
 
-def call_cycles(call: Call, array: int, constants: Values) -> dict[str, float]:
-    """Cycles of a call in each part of the machine, by name of the part."""
-    waiting = (call.commands * array * constants["command_latency"] + call.command_rows) / IN_FLIGHT
-    lines = call.llc_lines * constants["llc_line"] + call.dram_lines * constants["dram_line"]
-    memory = "DRAM" if call.dram_lines * constants["dram_line"] > lines / 2 else "LLC"
-    return {
-        "array": call.array_cycles,
-        "commands": waiting,
-        "bus": call.beats,
-        memory: lines,
-        "host": constants["call"],
-    }
+CAUSES = {CALL_TERM: "calls", COMMAND_TERM: "commands", REQUEST_TERM: "requests"}
+"""Name of the part of the machine that limits a layer, by the term of the latency in which the layer waits for this
+part.
+"""
 
 
 @dataclass(frozen=True)
@@ -100,47 +104,63 @@ class _Prepared:
     work: GemminiWork
     calls: tuple[Call, ...]
     is_default: bool = False
-    """True if the layer was measured with the driver's default tiling. Constants are never fitted to such rows."""
+    """True if the layer was measured with the driver's default tiling. Constants are never fitted to such a row."""
     device: str = DEVICE
 
     @property
     def is_fitted(self) -> bool:
-        """True if the rule chooses this row for the fit."""
+        """True if constants are fitted to this row. The rule of the set (`CourtSet.rule`) decides this."""
         return not self.is_default and is_fitted(self.row)
 
     @property
     def drawn_by(self) -> str | None:
-        """Text of the layer.
-
-        None if the row is never fitted: it has the default tiling or another array, or is not a convolution.
+        """Layer as text, by which the rule of the set chooses rows; None if the row is never fitted. A layer in the
+        driver's default tiling is never fitted.
         """
         return None if self.is_default else _drawn_by(self.row)
 
+    @cached_property
+    def mapping(self) -> MappedLayer:
+        """Layer and mapping of the row."""
+        return mapping_of(self.work)
+
+    def parts(self, constants: Values) -> dict[str, float]:
+        """Terms of the latency in cycles, by name. In the hardware file, `constants` replace the fitted numbers."""
+        return self.mapping.parts(gemmini_core(self.work.array, tuple(sorted(constants.items()))))
+
+    @cached_property
+    def alone(self) -> float:
+        """Cycles that the cost model predicts if the hardware file has no keys of calls, commands and requests
+        (`without_keys`).
+        """
+        return self.mapping.alone
+
+    @cached_property
+    def least(self) -> tuple[int, int, float, float]:
+        """Four times in cycles: (lower bound from the array, lower bound from the bus, roofline time of the array,
+        roofline time of the bus).
+        """
+        (array, bus), (compute, data) = self.bounds, peak_and_bus_cycles(self.work)
+        return array, bus, compute, data
+
     def case(self, constants: Mapping[str, Values]) -> Case:
         """Case of the row, with times in cycles."""
-        row, total, values = self.row, 0.0, constants[DEVICE]
-        by_cause: dict[str, float] = {}
-        for call in self.calls:
-            needs = call_cycles(call, self.work.array, values)
-            cause = max(needs, key=lambda name: needs[name])
-            by_cause[cause] = by_cause.get(cause, 0.0) + call.count * needs[cause]
-            total += call.count * needs[cause]
-        first = call_cycles(self.calls[0], self.work.array, values)
-        total += max(first["bus"], first.get("LLC", 0.0), first.get("DRAM", 0.0))
-        array, bus = self.bounds
-        compute, data = peak_and_bus_cycles(self.work)
+        row, parts = self.row, self.parts(constants[DEVICE])
+        array, bus, compute, data = self.least
         return Case(
             identity=row["id"] + (" default" if self.is_default else ""),
             part="D3 default tiling" if self.is_default else self.part,
             group=group_of(row["layer"]),
             measured=float(row["default_cycles" if self.is_default else "measured_cycles"]),
             bound=float(max(array, bus)),
-            estimate=total,
+            estimate=float(sum(parts.values())),
             roofline=max(compute, data),
-            limited_by=max(by_cause, key=lambda name: by_cause[name]),
+            roofline_terms=(compute, data, float(sum(call.count for call in self.calls))),
+            limited_by=_cause(parts),
             fitted=self.is_fitted,
             peer=None if self.is_default else row.get("timeloop_cycles"),
             second=float(array + bus),
+            alone=self.alone,
         )
 
     @property
@@ -151,15 +171,28 @@ class _Prepared:
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """Pair (least cycles of the array, least cycles of the bus)."""
+        """Lower bounds of the cycles of the whole layer, as a pair (cycles of the array, cycles of the bus)."""
         if self.row["kind"] == "matmul":
             return whole_layer_bounds(self.work)
-        array, bus = (sum(call.count * call.bound_cycles[place] for call in self.calls) for place in (0, 1))
-        return array, bus
+        array = sum(call.count * call.array_cycles for call in self.calls)
+        return array, sum(call.count * call.bus_cycles for call in self.calls)
+
+
+def _cause(parts: Mapping[str, float]) -> str:
+    """Part of the machine that limits a layer. If the layer waits, this is the part for which it waits longest.
+    Otherwise, it is `array` if computing takes at least half of the latency, and `bus` if not.
+    """
+    waiting = {cause: parts[term] for term, cause in CAUSES.items() if parts[term] > 0}
+    if waiting:
+        return max(waiting, key=lambda cause: waiting[cause])
+    busy = parts["ideal"] + parts["spatial_stall"]
+    return "array" if busy >= sum(parts.values()) / 2 else "bus"
 
 
 def prepare(files: Sequence[Path]) -> list[_Prepared]:
-    """Rows with their calls, ready for predictions. Raises InputError with all mistakes."""
+    """Rows of `files`, each with its calls, ready for predictions. A convolution that was also measured with the
+    driver's default tiling gives a second row. Raises InputError with all mistakes.
+    """
     rows = read_rows(files, COLUMNS)
     prepared = []
     for row in rows:
@@ -176,7 +209,7 @@ GEMMINI = CourtSet(
     title="Gemmini, RTL simulation on FPGA: cycles of layers with given mappings",
     unit="cycles",
     source="Hong et al., DOSA, MICRO 2023; github.com/ucb-bar/dosa a7a3239, BSD 2-Clause",
-    rule=f"convolutions on the 16 x 16 array whose layer, hashed with the salt {SALT!r}, is below {SHARE} of 100",
+    rule=f"convolutions on the 16 x 16 array whose layer has a hash (0 to 99, salt {SALT!r}) below {SHARE}",
     constants={DEVICE: CONSTANTS},
     peer="Timeloop",
     second="sum of bounds",

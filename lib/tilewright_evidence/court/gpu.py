@@ -1,9 +1,11 @@
-"""Set `gpu-gemm`: matrix products on A100 and H100 in three serving frameworks, modelled as waves of tiles.
+"""Set of measurements `gpu-gemm`: matrix products on A100 and H100 in three serving frameworks.
+
+The estimate models a product as waves of tiles.
 
 A matrix product is out[m, n] = x[m, k] w[k, n]. A library cuts the output into tiles. Each thread block computes one
 tile, and a multiprocessor runs one thread block at a time. If there are few tiles, the library also splits the sum over
 k, and adds the partial sums at the end. The tile sizes that the library chooses are not published. The model therefore
-takes the best of the tile sizes of NVIDIA's CUTLASS.
+tries the tile sizes of NVIDIA's CUTLASS, and takes the shortest time.
 """
 
 import statistics
@@ -24,7 +26,7 @@ TILES = tuple((m, n) for m in (16, 32, 64, 128, 256) for n in (32, 64, 128, 256)
 STEP = 64
 """Number of elements of k that a thread block processes in one step."""
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-"""Possible numbers of parts of a split sum over k."""
+"""Numbers of parts into which the sum over k can be split; 1 means that the sum is not split."""
 LEAST_STEPS = 4
 """Least number of steps in each part of a split sum over k."""
 SUM_BYTES = 4
@@ -47,7 +49,7 @@ class Gpu:
 
 @cache
 def gpus() -> dict[str, Gpu]:
-    """GPUs in the hardware file, by name."""
+    """Published data of the GPUs in the hardware file `gpus.yaml`, by name of the GPU."""
     document: dict[str, dict[str, Any]] = yaml.safe_load((DATA / "hardware" / "gpus.yaml").read_text())
     return {
         name: Gpu(
@@ -66,28 +68,41 @@ def gpus() -> dict[str, Gpu]:
 class Product:
     """Matrix product with the numbers that determine its time.
 
-    Arrays have one entry for each choice of tile size and split.
+    Its arrays have the shape (choices,): one element for each combination of a tile size and a number of parts into
+    which the sum over k is split.
     """
 
     gpu: Gpu
     flops: float
     peak: float
-    """Peak performance of the GPU, in FLOP/s."""
+    """Peak performance of the GPU for the data type of the product, in FLOP/s."""
     data_bytes: float
     """Bytes of weights, inputs and outputs, each moved once."""
     quantised_bytes: float
     """Bytes that the quantisation of the inputs reads and writes; 0 if the inputs are not quantised."""
     tile_flops: np.ndarray
-    """[choice] Operations of all thread blocks that run one after the other on a multiprocessor."""
+    """Number of floating-point operations in the thread blocks that one multiprocessor runs one after the other, as an
+    array of shape (choices,).
+    """
     steps: np.ndarray
-    """[choice] Steps of all thread blocks that run one after the other on a multiprocessor."""
+    """Number of steps over k in the thread blocks that one multiprocessor runs one after the other, as an array of
+    shape (choices,).
+    """
     l2_bytes: np.ndarray
-    """[choice] Bytes that all thread blocks load from L2."""
+    """Bytes that all thread blocks together load from L2, as an array of shape (choices,). Loads that several thread
+    blocks share count once.
+    """
     sum_bytes: np.ndarray
-    """[choice] Bytes of partial sums that are written and then read."""
+    """Bytes of partial sums that are written plus those that are read, as an array of shape (choices,); 0 for a choice
+    that does not split the sum over k.
+    """
 
     def seconds(self, constants: Values) -> tuple[float, str]:
-        """Pair (time of the best choice in seconds, part of the machine that takes most of this time)."""
+        """Pair (time of the product in seconds, name of the part of the machine that limits the product). The time is
+        that of the fastest choice of tile size and split. The name is `launch` if launching and quantising together
+        take more than the share LARGEST_PART of the time. Otherwise, it is the part that takes longest: `tensor cores`,
+        `steps`, `L2` or `DRAM`.
+        """
         gpu, efficiency = self.gpu, constants["memory_efficiency"]
         tensor = self.tile_flops / (self.peak / gpu.multiprocessors * constants["tensor_efficiency"])
         waiting = self.steps * constants["step_us"] * 1e-6
@@ -107,7 +122,7 @@ class Product:
 def product(gpu: Gpu, kind: str, m: int, n: int, k: int) -> Product:
     """Product of an m x k matrix and a k x n matrix.
 
-    If `kind` is `fp8`, the inputs are first quantised from bf16. The other kind is `bf16`.
+    `kind` is `fp8` or `bf16`. For `fp8`, the inputs are first quantised from bf16.
     """
     tile_m, tile_n, split = (np.array(one, dtype=float) for one in zip(*_choices(k), strict=True))
     element = WEIGHT_BYTES[kind]
@@ -136,9 +151,13 @@ def _choices(k: int) -> list[tuple[int, int, int]]:
 NAME = "gpu-gemm"
 SALT, SHARE = f"court|{NAME}", 6
 FRAMEWORKS = ("sglang_us", "vllm_us", "trtllm_us")
-"""Columns with the typical times in the three frameworks. The measurement of a row is their median."""
+"""Columns with the times of the product in three serving frameworks. The measurement of a row is the median of these
+times.
+"""
 CAMPAIGNS = (*FRAMEWORKS, "sglang_repeat_us")
-"""Columns with all measured times. The shortest is compared with the bound."""
+"""Columns with all measured times, including a second measurement with sglang. The shortest time of a row is compared
+with the bound.
+"""
 _TIME = (float, type(None))
 COLUMNS: dict[str, type | tuple[type, ...]] = {
     "device": str,
@@ -168,7 +187,7 @@ FITTED = {"a100": (3.66, 0.798, 0.63, 0.819), "h100": (2.65, 0.833, 0.78, 0.471)
 
 
 def constants() -> dict[str, tuple[Constant, ...]]:
-    """Constants of each GPU."""
+    """Constants to fit, by name of the GPU."""
     return {
         device: tuple(
             Constant(name, unit, meaning, value, low, high)
@@ -179,7 +198,7 @@ def constants() -> dict[str, tuple[Constant, ...]]:
 
 
 def is_fitted(row: Mapping[str, Any]) -> bool:
-    """True if the rule chooses the row for the fit."""
+    """True if constants are fitted to this row. The rule of the set of measurements decides this."""
     return in_hundred(_drawn_by(row), SALT) < SHARE
 
 
@@ -199,16 +218,20 @@ class _Prepared:
 
     @property
     def is_fitted(self) -> bool:
-        """True if the rule chooses this row for the fit."""
+        """True if constants are fitted to this row. The rule of the set of measurements (`CourtSet.rule`) decides
+        this.
+        """
         return is_fitted(self.row)
 
     @property
     def drawn_by(self) -> str:
-        """Shape of the weights as text. It is the same for all devices and data types."""
+        """Shape of the weights (n, k) as text. The rule of the set chooses the fitted rows by this text alone, so it
+        makes the same choice for all devices and data types.
+        """
         return _drawn_by(self.row)
 
     def case(self, constants: Mapping[str, Values]) -> Case:
-        """Case of the row, with times in microseconds."""
+        """Measurement of the row and our predictions for it; times are in microseconds."""
         row, one = self.row, self.product
         times = [row[name] for name in CAMPAIGNS if row.get(name) is not None]
         estimate, cause = one.seconds(constants[row["device"]])
@@ -222,13 +245,14 @@ class _Prepared:
             bound=1e6 * max(one.flops / one.peak, kept / one.gpu.dram_bytes_per_s),
             estimate=1e6 * estimate,
             roofline=1e6 * max(one.flops / one.peak, one.data_bytes / one.gpu.dram_bytes_per_s),
+            roofline_terms=(1e6 * one.flops / one.peak, 1e6 * one.data_bytes / one.gpu.dram_bytes_per_s, 1.0),
             limited_by=cause,
             fitted=self.is_fitted,
         )
 
 
 def prepare(files: Sequence[Path]) -> list[_Prepared]:
-    """Rows of the files, ready for predictions. Raises InputError with all mistakes."""
+    """Rows of the files, ready for predictions. Raises InputError if there are mistakes in the files."""
     rows, known = read_rows(files, COLUMNS), gpus()
     problems = [
         Problem("no such device", path="device", value=repr(name), allowed=", ".join(known))
@@ -255,7 +279,7 @@ GPU = CourtSet(
     title="Matrix products on A100 and H100, times of three serving frameworks",
     unit="us",
     source="NVIDIA, AIConfigurator, arXiv 2601.06288; github.com/ai-dynamo/aiconfigurator 095f58a, Apache-2.0",
-    rule=f"shapes of weights (n, k) that, hashed with the salt {SALT!r}, are below {SHARE} of 100",
+    rule=f"shapes of weights (n, k) that have a hash (0 to 99, salt {SALT!r}) below {SHARE}",
     constants=constants(),
     peer="",
     second="",

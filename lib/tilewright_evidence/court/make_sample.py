@@ -1,7 +1,7 @@
 """`python -m tilewright_evidence.court.make_sample FOLDER`: writes the samples of the package from the full sets.
 
-A sample has all rows to which constants are fitted. From each part, it also has the other rows with the smallest
-hashes.
+A sample has all rows to which constants are fitted. It also has a fixed number of other rows from each part of the set:
+those with the smallest hashes.
 """
 
 import json
@@ -22,7 +22,7 @@ OF_EACH_PART = 4
 
 
 def write_samples(folder: Path) -> None:
-    """Write the samples of the package. They are drawn from the full sets in `folder`."""
+    """Write the samples that the package contains. Their rows are chosen from the full sets in `folder`."""
     rows = _rows(folder, gemmini.NAME, gemmini.GEMMINI.patterns, gemmini.COLUMNS)
     chosen = _chosen(rows, gemmini.is_fitted, lambda row: (row["source"], row["kind"], row["array"]))
     _write_lines(gemmini.NAME, chosen)
@@ -45,7 +45,10 @@ def _rows(folder: Path, name: str, patterns: Any, columns: Any) -> list[JsonObje
 
 
 def _chosen(rows: list[dict[str, Any]], is_fitted: Any, part_of: Any, each: int = OF_EACH_PART) -> list[dict[str, Any]]:
-    """Rows of a sample: the fitted rows, and `each` other rows of each part, in the order of the set."""
+    """Rows of a sample, in the order of `rows`: all rows to which constants are fitted, and up to `each` other rows
+    from each part of the set, namely those with the smallest hashes. `is_fitted` and `part_of` are functions of a row;
+    `part_of` returns the part that contains the row.
+    """
     others = defaultdict(list)
     for place, row in enumerate(rows):
         if not is_fitted(row):

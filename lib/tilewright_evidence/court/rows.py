@@ -1,4 +1,7 @@
-"""Reader of the rows of a set of measurements, which reports all mistakes in the files."""
+"""Reader for files with rows of measurements.
+
+One error reports the mistakes in all files.
+"""
 
 import csv
 import gzip
@@ -15,15 +18,17 @@ MOST_PROBLEMS = 20
 
 
 MAPPING = "mapping"
-"""Key of a mapping: a list of memories, innermost first, each with a list of loops, inner to outer."""
+"""Key of a row, whose value is a mapping. A mapping is a list of memories, innermost first. Each memory has a list of
+temporal loops and a list of spatial loops, inner to outer.
+"""
 
 
 def read_rows(files: Sequence[Path], needed: Mapping[str, type | tuple[type, ...]]) -> list[dict[str, Any]]:
     """Rows of all files.
 
-    `needed` has the type of each key that a row must have. A dotted key is a key of a nested object. In CSV files,
-    cells that should be numbers become numbers, and empty cells become None. Raises InputError with the first twenty
-    mistakes, and with the number of further mistakes.
+    `needed` has the allowed types of the value at each key that a row must have. A dotted key, such as `layer.K`, is a
+    key of a nested object. In CSV files, cells of keys with a numeric type become numbers, and empty cells become None.
+    Raises InputError with the first twenty mistakes, and with the number of further mistakes.
     """
     problems: list[Problem] = []
     rows = []
@@ -48,7 +53,9 @@ def read_rows(files: Sequence[Path], needed: Mapping[str, type | tuple[type, ...
 def _raw_rows(
     file: Path, needed: Mapping[str, type | tuple[type, ...]], problems: list[Problem]
 ) -> Iterator[tuple[int, JsonObject]]:
-    """Pairs (line, row) of the rows that can be parsed."""
+    """Pairs (line number, row) of the rows that can be parsed. Problems of other lines, and of a file that cannot be
+    read, are appended to `problems`.
+    """
     told = Problems()
     text = told.attempt(_text, file)
     if text is None:
@@ -92,9 +99,8 @@ def _cell(value: str | None, kinds: type | tuple[type, ...] | None) -> Any:
 
 
 def _value(row: Any, key: str) -> Any:
-    """Value at a dotted key of a row; None if there is none.
-
-    At the key `mapping`, a value that is not a mapping also gives None.
+    """Value at a dotted key of a row; None if there is none. The value at the key `mapping` is also None if it is not a
+    list of memories with loops (`_is_mapping`).
     """
     for name in key.split("."):
         row = row.get(name) if isinstance(row, dict) else None

@@ -1,20 +1,23 @@
-"""Set `timeloop-points`: mappings on Gemmini-like architectures, costed by the rules of Timeloop and Accelergy.
+"""Set of points `timeloop-points`: mappings on Gemmini-like architectures, costed by the rules of Timeloop and
+Accelergy.
 
 The architectures have four memories: a register for a weight in each multiplier, an accumulator for each column, a
 scratchpad, and DRAM. K is unrolled over the columns, C over the rows. The rules are taken from Timeloop (Parashar et
 al., ISPASS 2019; its nest analysis and buffers):
 
-* A tile is moved once in each iteration of the loops above its memory, beginning with the innermost loop that changes
-  the tile. If the window of the inputs slides, only new inputs are moved: see `_InputFills`.
-* The first partial sum is not read back. DRAM moves complete blocks of 64 words and the scratchpad complete rows, for
-  each operand and direction separately.
-* If a memory needs more words per cycle than its bandwidth, it slows down all parts of the machine:
-  cycles = ceil(loops / slowdown). Sums are computed in the order of Timeloop's floating-point sums, because their last
-  bit can change the result by a cycle.
+* The loops above the memory of a tile determine how often the tile is moved. The number of moves is the product of the
+  sizes of some of these loops: of the innermost loop that changes the tile, and of all loops outside it. If the window
+  of the inputs slides, only new inputs are moved: see `_InputFills`.
+* The first partial sum of an output is not read back. For the energy, DRAM moves complete blocks of 64 words, and the
+  scratchpad moves complete rows. The words of each operand and direction are rounded up separately.
+* A memory that needs more words per cycle than its bandwidth slows down all parts of the machine: cycles = ceil(n / s).
+  Here, n is the product of the sizes of all temporal loops. For each memory, the ratio of its bandwidth to the words
+  per cycle that it needs is computed; s is the smallest of these ratios, and at most 1. Numbers are added in the same
+  order as in Timeloop, because the last bit of a floating-point sum can change the result by a cycle.
 
-The energy of a byte in every memory of this set, including registers of one byte, is (97 + 5 x size in KiB) / 199 pJ.
-This closed form was found here; it reproduces the six digits of the published tables, and with it the energies equal
-the energies of the source.
+The energy to read or write one byte of a memory on the chip is (97 + 5 x size of the memory in KiB) / 199 pJ. This
+holds for the scratchpad, the accumulators, and the registers of one byte. The formula was derived here from the
+published tables, and reproduces their six digits. With this formula, the energies equal the energies of the source.
 """
 
 import math
@@ -43,9 +46,9 @@ class TimeloopArchitecture:
     """Sizes, bandwidths and energies of one architecture."""
 
     side: int
-    """Number of columns of the array. A row of the scratchpad has as many words."""
+    """Number of columns of the array. A row of the scratchpad has the same number of words."""
     accumulator_bytes: int
-    """Bytes of the accumulator of one column."""
+    """Capacity of the accumulator of one column, in bytes."""
     scratchpad_bytes: int
     accumulator_words_per_cycle: float
     scratchpad_words_per_cycle: float
@@ -116,9 +119,10 @@ def _product(loops: Loops, relevant: frozenset[str]) -> int:
 
 
 def _moves(temporal: Sequence[Loops], memory: int, relevant: frozenset[str]) -> int:
-    """Number of times that the tile in a memory is replaced.
+    """Number of tiles that a memory holds one after the other. `relevant` are the loop dimensions that change the tile.
 
-    It is the product of the loops above the memory, from the innermost loop that changes the tile outwards.
+    The number is the product of the sizes of loops above the memory: of the innermost loop that changes the tile, and
+    of all loops outside it. It is 1 if no loop changes the tile.
     """
     above = [(name, size) for loops in temporal[memory + 1 :] for name, size in loops if size > 1]
     first = next((place for place, (name, _) in enumerate(above) if name in relevant), len(above))
@@ -126,11 +130,16 @@ def _moves(temporal: Sequence[Loops], memory: int, relevant: frozenset[str]) -> 
 
 
 class _InputFills:
-    """Counter of the input words that DRAM sends.
+    """Counter of the input words that DRAM sends to the scratchpad.
 
-    Timeloop simulates the first two iterations of each loop, and counts each later iteration like the second. While the
-    tile moves by the same step in the same direction, only data outside the tile before are moved. If the direction
-    changes or the tile stands still, the complete tile is moved, and the next move has no direction to continue.
+    Timeloop simulates the first two iterations of each loop, and counts each later iteration like the second. The first
+    tile is sent completely. Each simulated iteration then moves the tile by some step along the axes of the input:
+
+    * A step along several axes, or longer than the tile, sends the complete tile.
+    * Any other step, which can also be zero, is compared with the previous step. If the two are equal, only the data
+      outside the previous tile are sent. If they differ, the complete tile is sent.
+    * After the first tile, and after a step that sends the complete tile, the next step is not compared: it is treated
+      like an equal step.
     """
 
     def __init__(self, layer: Mapping[str, int], sizes: Mapping[str, int], loops: Loops) -> None:
@@ -142,7 +151,7 @@ class _InputFills:
         self.direction: Point | None = None
 
     def words(self) -> int:
-        """Total number of words."""
+        """Number of input words that DRAM sends to the scratchpad."""
         return self._visit(len(self.steps), (0, 0, 0, 0))
 
     def _visit(self, depth: int, at: Point) -> int:
@@ -173,7 +182,12 @@ class _InputFills:
 
 
 def _steps(sizes: dict[str, int], loops: Loops, x: int, y: int) -> Iterator[tuple[Point, int]]:
-    """Pairs (distance by which the loop moves the tile of inputs, size of the loop), inner to outer."""
+    """Pairs (step, size of the loop), one for each loop in `loops`, inner to outer. The step is the distance by which
+    one iteration of the loop moves the tile of inputs, as one number for each axis of the input (see Point).
+
+    `sizes` are the sizes of the loop dimensions within the tile. The function changes them: each loop multiplies the
+    size of its dimension. `x` and `y` are the strides of the layer along columns and rows.
+    """
     for name, size in loops:
         far = sizes[name]
         sizes[name] *= size
@@ -189,9 +203,10 @@ def cycles(counts: TimeloopCounts, architecture: TimeloopArchitecture) -> int:
 
 
 def rates(counts: TimeloopCounts, architecture: TimeloopArchitecture) -> Iterator[tuple[str, float, float]]:
-    """Triples (memory, words per cycle that it would have to move at full speed, words per cycle that it can move).
+    """Triples (memory, words per cycle that it has to move if the array never waits, words per cycle that it can move).
 
-    Sums are in Timeloop's order. For the accumulators, the numbers are for one column.
+    The numbers of words are added in the same order as in Timeloop, so that rounding errors are equal. For the
+    accumulators, the numbers are for one column.
     """
     one, columns, loops = counts, counts.columns, counts.loops
     sums_read, sums_written = (one.updates - one.outputs) / columns, (one.updates + one.output_moves) / columns
@@ -207,7 +222,9 @@ def _rate(words: Sequence[int], loops: int) -> float:
 
 
 def energies_pj(counts: TimeloopCounts, architecture: TimeloopArchitecture) -> dict[str, float]:
-    """Energy in pJ, by memory, and of the array."""
+    """Energy in pJ of each part of the machine. The keys are `array` (the multiplications) and the memories:
+    `registers`, `accumulator`, `scratchpad` and `DRAM`.
+    """
     one, side, block = counts, architecture.side, architecture.dram_block_words
     scratchpad = sum(
         _up(words, side) for words in (one.register_fills, one.input_reads, one.weight_fills, one.input_fills)
@@ -224,7 +241,7 @@ def energies_pj(counts: TimeloopCounts, architecture: TimeloopArchitecture) -> d
 
 
 def byte_pj(size_bytes: int) -> float:
-    """Energy in pJ to read or write one byte of a memory with `size_bytes`."""
+    """Energy in pJ to read or write one byte of an on-chip memory of `size_bytes` bytes."""
     return (97 + 5 * size_bytes / 1024) / 199
 
 
@@ -261,7 +278,7 @@ ARCHITECTURE_COLUMNS: dict[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class _Prepared:
-    """Row of which one number is predicted: its cycles or its energy."""
+    """Row with one number that is predicted: its cycles or its energy."""
 
     row: Mapping[str, Any]
     counts: TimeloopCounts
@@ -272,7 +289,9 @@ class _Prepared:
     device: str = ""
 
     def case(self, constants: Mapping[str, Values]) -> Case:
-        """Case of the row."""
+        """Value that the source gives for the row (cycles, or energy in pJ), and our predictions of this value.
+        `constants` is not used.
+        """
         return self._energy() if self.is_energy else self._cycles()
 
     def _cycles(self) -> Case:
@@ -312,7 +331,9 @@ class _Prepared:
         )
 
     def _least_words(self) -> int:
-        """Least number of words that any mapping moves to or from DRAM: all weights and all outputs once."""
+        """Lower bound of the number of words that any mapping moves to or from DRAM: each weight and each output once.
+        Inputs are not counted.
+        """
         layer = self.row["layer"]
         weights = 1
         for name in WEIGHTS:
@@ -321,7 +342,12 @@ class _Prepared:
 
 
 def last_digit(value: float) -> float:
-    """Value in pJ of the last digit of an energy that was printed in uJ with six digits; at least 1 pJ."""
+    """Value in pJ of one step in the last nonzero digit of `value`, an energy in pJ: for 123,400 pJ, it is 100 pJ. It
+    is at least 1 pJ, and is increased by a millionth as a margin for rounding.
+
+    The source prints energies in uJ with six digits. If such an energy is given in pJ, the digits that were not printed
+    are zeros at its end.
+    """
     digits, unit = round(value), 1.0
     while digits and digits % 10 == 0:
         digits, unit = digits // 10, unit * 10
@@ -329,7 +355,9 @@ def last_digit(value: float) -> float:
 
 
 def prepare(files: Sequence[Path]) -> list[_Prepared]:
-    """Entries of the rows: one for cycles and one for energy of each row. Raises InputError with all mistakes."""
+    """Rows, ready for predictions. Each row of the files becomes two rows: one for its cycles, and one for its energy.
+    Raises InputError if there are mistakes in the files.
+    """
     architectures = {}
     for folder in sorted({file.parent for file in files}):
         for row in read_rows([folder / ARCHITECTURES], ARCHITECTURE_COLUMNS):

@@ -1,28 +1,45 @@
-"""Set `tpu-v6e`: matrix products and attention of Llama-3.1-8B on one TPU v6e.
+"""Set of measurements `tpu-v6e`: matrix products and attention of Llama-3.1-8B on one TPU v6e.
 
-The time of a product is the larger of two times: the time to compute it, and the time to move its data once. For the
-former, the number of tokens is rounded up to a multiple of eight. Some rows are named after another operator than the
-one that was measured (docs/accuracy.md#measurements-by-others).
+The estimate of a product is what the command `evaluate` gives for its mapping (`tpu_mapping`) and the hardware file of
+the chip. Some rows have the name of one operator, but measure other operators or more operators
+(docs/accuracy.md#measurements-by-others). The estimate of attention is the larger of two times: the time to compute and
+the time to move the data. This estimate does not use the cost model, because two of the four steps of attention are not
+matrix products.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from math import prod
 from pathlib import Path
 from typing import Any
 
-import yaml
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.units import parse_bits_per_second, parse_size_bits
+from tilewright.cost.waiting import COMMAND as COMMAND_TERM
 
-from tilewright_evidence.court.case import DATA, Case, Constant, CourtSet, Published, Values, in_hundred
+from tilewright_evidence.court.case import Case, Constant, CourtSet, Published, Values, in_hundred
 from tilewright_evidence.court.gpu import LLMCOMPASS
+from tilewright_evidence.court.mapped_layer import MappedLayer
 from tilewright_evidence.court.rows import read_rows
+from tilewright_evidence.court.tpu_mapping import (
+    COMMAND_LATENCY,
+    REQUEST_LATENCY,
+    clock_mhz,
+    mapping_of,
+    tpu_core,
+    written_document,
+    written_values,
+)
 
 NAME = "tpu-v6e"
 DEVICE = "tpu_v6e"
 SALT, SHARE = f"court|{NAME}", 6
 BLOCK = 64
-"""Number of consecutive numbers of tokens m in a group. The rows of a group are either all fitted or all not fitted."""
+"""Number of consecutive values of m (the number of tokens) in a block. Rows of one operator whose values of m lie in
+the same block form a group. The rule of the set chooses for the fit either all rows of a group that can be fitted, or
+none.
+"""
 BF16_BYTES = 2
 OWN, UP_DOWN, GATE_UP, Q, ON_CHIP, IMPLAUSIBLE = (
     "own",
@@ -35,7 +52,9 @@ OWN, UP_DOWN, GATE_UP, Q, ON_CHIP, IMPLAUSIBLE = (
 PARTS = {OWN: "products", UP_DOWN: "products", GATE_UP: "products", Q: "q or q+k+v", ON_CHIP: "weights on chip"}
 HEADS, KEY_VALUE_HEADS = 32, 8
 SCORE_BYTES = 12
-"""Bytes moved for one attention score. It is written and read in 32 bits, and once more as a probability in 16 bits."""
+"""Bytes that are moved for one attention score. The score is written and read in 32 bits. The probability that is
+computed from it is written and read in 16 bits.
+"""
 MATMUL_COLUMNS: dict[str, type | tuple[type, ...]] = {
     "op": str,
     "m": int,
@@ -53,10 +72,21 @@ ATTENTION_COLUMNS: dict[str, type | tuple[type, ...]] = {
     "flops": float,
     "kv_bytes": float,
 }
+_WRITTEN = written_values()
 CONSTANTS = (
-    Constant("matrix_efficiency", "", "share of the peak that the matrix units reach", 0.853, 0.4, 1.0),
-    Constant("memory_efficiency", "", "share of the bandwidth of HBM that is reached", 0.97, 0.5, 1.0),
+    Constant(
+        COMMAND_LATENCY, "cycles", "cycles between two commands of eight tokens", _WRITTEN[COMMAND_LATENCY], 0.1, 8
+    ),
+    Constant(
+        REQUEST_LATENCY,
+        "cycles",
+        "latency of a request to HBM, if 1,024 requests of 512 bytes are in flight",
+        _WRITTEN[REQUEST_LATENCY],
+        1121,
+        2242,
+    ),
 )
+"""Numbers of the hardware file that are fitted. The values are those of the file."""
 
 
 @dataclass(frozen=True)
@@ -65,18 +95,38 @@ class Tpu:
 
     flops_per_s: float
     hbm_bytes_per_s: float
-    sublanes: int
+    burst_bytes_in_flight: int
+    """Bytes of all requests to HBM that are in flight."""
+    tokens_of_command: int
+
+    def matrix_share(self, constants: Values) -> float:
+        """Share of the peak performance that the matrix units reach, because they wait after each command. A command
+        has `tokens_of_command` tokens, and takes one cycle for each token. The wait is the constant COMMAND_LATENCY.
+        """
+        return self.tokens_of_command / (self.tokens_of_command + constants[COMMAND_LATENCY])
+
+    def memory_share(self, constants: Values) -> float:
+        """Share of the HBM bandwidth that the requests in flight reach."""
+        reached = self.burst_bytes_in_flight / constants[REQUEST_LATENCY] * clock_mhz() * 1e6
+        return min(1.0, reached / self.hbm_bytes_per_s)
 
 
 @cache
 def tpu() -> Tpu:
     """Published data of the chip, read from the hardware file."""
-    entry: dict[str, Any] = yaml.safe_load((DATA / "hardware" / "tpu_v6e.yaml").read_text())
-    return Tpu(float(entry["flops_per_s"]), float(entry["hbm_bytes_per_s"]), entry["sublanes"])
+    document = written_document()
+    array, hbm = document["operational_array"], document["memories"]["hbm"]
+    (port,) = hbm["ports"]
+    return Tpu(
+        2e6 * prod(array["sizes"]) * clock_mhz(),
+        float(parse_bits_per_second(port["bandwidth_max"])) / 8,
+        parse_size_bits(hbm["burst"]) // 8 * hbm["requests_in_flight"],
+        array["command_iterations"],
+    )
 
 
 def is_fitted(row: Mapping[str, Any]) -> bool:
-    """True if the rule chooses the row for the fit."""
+    """True if the rule of the set chooses the row for the fit."""
     text = _drawn_by(row)
     return text is not None and in_hundred(text, SALT) < SHARE
 
@@ -91,51 +141,93 @@ def _group(row: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class _Product:
-    """Row of the set with a matrix product."""
+    """Row with the measured time of a matrix product, or of two fused products."""
 
     row: Mapping[str, Any]
     device: str = DEVICE
 
     @property
     def is_fitted(self) -> bool:
-        """True if the rule chooses this row for the fit."""
+        """True if constants are fitted to this row. The rule of the set of measurements (`CourtSet.rule`) decides
+        this.
+        """
         return is_fitted(self.row)
 
     @property
     def drawn_by(self) -> str | None:
-        """Operator and group of tokens as text; None if the row is never fitted."""
+        """Operator and block of m, the number of tokens, as text (see BLOCK). None if constants are never fitted to
+        this row.
+        """
         return _drawn_by(self.row)
 
+    @cached_property
+    def mappings(self) -> tuple[MappedLayer, ...]:
+        """Mappings of the products that the row contains: one or two."""
+        m, n, k, contents = (self.row[name] for name in ("m", "n", "k", "contents"))
+        first = mapping_of(m, n, k, weights_on_chip=contents == ON_CHIP)
+        # The two products of gate+up have the same sizes. Outputs and inputs of up are those of down, swapped.
+        second = {GATE_UP: (m, n, k), UP_DOWN: (m, k, n)}.get(contents)
+        return (first,) if second is None else (first, mapping_of(*second))
+
+    @cached_property
+    def alone(self) -> float:
+        """Time in ns that the cost model predicts if the hardware file has no keys of commands and requests."""
+        return _in_ns(sum(mapping.alone for mapping in self.mappings))
+
+    def parts(self, constants: Values) -> dict[str, float]:
+        """Terms of the latency in cycles, by name, summed over the mappings. In the hardware file, `constants` replace
+        the fitted numbers.
+        """
+        on_chip = self.row["contents"] == ON_CHIP
+        core = tpu_core(tuple(sorted(constants.items())), weights_on_chip=on_chip)
+        found: dict[str, float] = {}
+        for mapping in self.mappings:
+            for name, cycles in mapping.parts(core).items():
+                found[name] = found.get(name, 0.0) + cycles
+        return found
+
     def case(self, constants: Mapping[str, Values]) -> Case:
-        """Case of the row, with times in ns."""
-        row, chip, values = self.row, tpu(), constants[DEVICE]
+        """Measurement of the row and our predictions for it; times are in ns."""
+        row, chip, parts = self.row, tpu(), self.parts(constants[DEVICE])
         m, n, k, contents = row["m"], row["n"], row["k"], row["contents"]
-        count = 2 if contents in (UP_DOWN, GATE_UP) else 1
+        count = len(self.mappings)
         weights, others = n * k * BF16_BYTES, (m * k + m * n) * BF16_BYTES
-        moved = count * ((0 if contents == ON_CHIP else weights) + others)
         computing = count * 2e9 * m * n * k / chip.flops_per_s
-        moving, all_moving = (1e9 * amount / chip.hbm_bytes_per_s for amount in (moved, count * (weights + others)))
-        padded = -(-m // chip.sublanes) * chip.sublanes / m
-        busy = computing * padded / values["matrix_efficiency"], moving / values["memory_efficiency"]
+        all_moving = 1e9 * count * (weights + others) / chip.hbm_bytes_per_s
         # Inputs and outputs may be on the chip already; weights of a row that is not marked have to come from HBM.
         least = 0.0 if contents == ON_CHIP else 1e9 * count * weights / chip.hbm_bytes_per_s
         return Case(
-            identity=f"{row['op']} {m}",
+            identity=f"{row['op']} {row['m']}",
             part=PARTS.get(contents, contents),
             group=_group(row),
             measured=row["time_ns"],
             bound=max(computing, least),
-            estimate=max(busy),
+            estimate=_in_ns(sum(parts.values())),
             roofline=max(computing, all_moving),
-            limited_by="matrix units" if busy[0] > busy[1] else "HBM",
+            roofline_terms=(computing, all_moving, 1.0),
+            limited_by=_cause(parts),
             fitted=self.is_fitted,
             explained="the time is shorter than reading the weights takes" if contents == IMPLAUSIBLE else "",
+            alone=self.alone,
         )
+
+
+def _in_ns(cycles: float) -> float:
+    """Time of `cycles` clock cycles of the chip, in ns."""
+    return 1e3 * cycles / clock_mhz()
+
+
+def _cause(parts: Mapping[str, float]) -> str:
+    """Part of the machine that limits a product: `matrix units` if computing and waiting for commands together take at
+    least half of the latency, otherwise `HBM`.
+    """
+    busy = parts["ideal"] + parts["spatial_stall"] + parts[COMMAND_TERM]
+    return "matrix units" if busy >= sum(parts.values()) / 2 else "HBM"
 
 
 @dataclass(frozen=True)
 class _Attention:
-    """Row of the set with attention.
+    """Row with the measured time of an attention operator.
 
     The measured software does not fuse operators: it expands keys and values to all heads, and writes scores to memory.
     """
@@ -146,13 +238,14 @@ class _Attention:
     device: str = DEVICE
 
     def case(self, constants: Mapping[str, Values]) -> Case:
-        """Case of the row, with times in ns."""
-        row, chip, values = self.row, tpu(), constants[DEVICE]
+        """Measurement of the row and our predictions for it; times are in ns."""
+        row, chip = self.row, tpu()
+        matrix, memory = chip.matrix_share(constants[DEVICE]), chip.memory_share(constants[DEVICE])
         computing = 1e9 * row["flops"] / chip.flops_per_s
         moving = 1e9 * row["kv_bytes"] / chip.hbm_bytes_per_s
         scores = HEADS * row["batch"] * row["new_tokens"] * (row["new_tokens"] + row["cached_tokens"])
         data = HEADS / KEY_VALUE_HEADS * row["kv_bytes"] + SCORE_BYTES * scores
-        busy = computing / values["matrix_efficiency"], 1e9 * data / chip.hbm_bytes_per_s / values["memory_efficiency"]
+        busy = computing / matrix, 1e9 * data / chip.hbm_bytes_per_s / memory
         return Case(
             identity=f"{row['phase']} {row['batch']} x {row['new_tokens']} + {row['cached_tokens']}",
             part=f"attention, {row['phase']}",
@@ -161,13 +254,14 @@ class _Attention:
             bound=max(computing, moving),
             estimate=max(busy),
             roofline=max(computing, moving),
+            roofline_terms=(computing, moving, 1.0),
             limited_by="matrix units" if busy[0] > busy[1] else "HBM",
             fitted=False,
         )
 
 
 def prepare(files: Sequence[Path]) -> list[_Product | _Attention]:
-    """Rows of products and attention, ready for predictions. Raises InputError with all mistakes."""
+    """Rows of products and attention, ready for predictions. Raises InputError if there are mistakes in the files."""
     attention = [file for file in files if file.name.startswith("attention")]
     products = read_rows([file for file in files if file not in attention], MATMUL_COLUMNS)
     unknown = sorted({row["contents"] for row in products} - {*PARTS, IMPLAUSIBLE})
@@ -183,8 +277,8 @@ TPU = CourtSet(
     title="TPU v6e: operators of Llama-3.1-8B",
     unit="ns",
     source="KAIST CASYS, LLMServingSim 2.0, arXiv 2602.23036; github.com/casys-kaist/LLMServingSim 5daddb2, MIT",
-    rule=f"products whose operator and block of {BLOCK} tokens, hashed with the salt {SALT!r}, are below {SHARE} of "
-    "100; 6 is the smallest number with which there are blocks of few tokens too",
+    rule=f"products whose operator and block of {BLOCK} tokens have a hash (0 to 99, salt {SALT!r}) below {SHARE}; "
+    "6 is the smallest limit with which some fitted blocks have few tokens",
     constants={DEVICE: CONSTANTS},
     peer="",
     second="",

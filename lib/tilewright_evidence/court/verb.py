@@ -40,7 +40,9 @@ def _compared(
     output: FilePath | None,
     tell: Tell = silent,
 ) -> "tuple[list[Heard], list[Path]]":
-    """Pair (comparison of each set, paths of the written files)."""
+    """Pair (results of the comparison for each chosen set, paths of the written files). No files are written if
+    `output` is None.
+    """
     notices: list[str] = []
     folder = None if package_samples else _folder(None if data is None else Path(data))
     found = _heard(tuple(sets), folder, refit, notices, draws)
@@ -109,7 +111,7 @@ def accuracy(
 
 @dataclass(frozen=True)
 class Heard:
-    """Set of measurements with the results of its comparison."""
+    """Set of measurements, with the results of the comparison for this set."""
 
     court_set: "CourtSet"
     cases: "list[Case]"
@@ -118,7 +120,8 @@ class Heard:
     """Values of the constants that the predictions use, by device and by name of the constant."""
     is_sample: bool
     draws: "list[Draws]"
-    """Spread of the errors over random draws of the fitted rows; [] if no draws were requested."""
+    """Spread of the errors over random draws of the fitted rows; [] if no draws were requested or if nothing is fitted.
+    """
 
 
 def _folder(data: Path | None) -> Path | None:
@@ -131,7 +134,11 @@ def _folder(data: Path | None) -> Path | None:
 
 
 def _heard(names: Sequence[str], folder: Path | None, refit: bool, notices: list[str], draws: int) -> list[Heard]:
-    """Sets with the results of their comparisons. Raises InputError with all mistakes in the sets."""
+    """Comparisons of our predictions with the measurements of the sets in `names`; () means all sets. `folder` is the
+    folder of the full sets; None means the samples of the package. If `refit` is true, the constants are fitted again.
+    `draws` is the number of random draws of the fitted rows. Notices are appended to `notices`. Raises InputError with
+    all unknown names and the mistakes in the sets.
+    """
     from tilewright_evidence.court.case import DATA, set_files
 
     problems = [
@@ -159,12 +166,12 @@ def _heard(names: Sequence[str], folder: Path | None, refit: bool, notices: list
 
 
 def _of_set(court_set: "CourtSet", files: list[Path], refit: bool, is_sample: bool, draws: int) -> Heard:
-    from tilewright_evidence.court.fit import fitted_constants, redrawn
+    from tilewright_evidence.court.fit import fitted_constants, redrawn, with_fitted_roofline
     from tilewright_evidence.court.verdict import parts_of
 
     rows = court_set.prepare(files)
     constants = fitted_constants(court_set, rows) if refit else court_set.values()
-    cases = [row.case(constants) for row in rows]
+    cases = with_fitted_roofline(court_set, rows, [row.case(constants) for row in rows])
     others = redrawn(court_set, rows, draws) if draws else []
     return Heard(court_set, cases, parts_of(cases), constants, is_sample, others)
 
@@ -181,7 +188,8 @@ def _constants_text(one: Heard) -> str:
 def _draw_lines(one: Heard) -> list[str]:
     return [
         f"  other draws of the fitted rows, {draws.part}: median error {draws.low:.1%} to {draws.high:.1%} in eight of"
-        f" ten, {draws.middle:.1%} in the middle; {draws.worse:.0%} of the draws give a larger error than the rule"
+        f" ten draws, median {draws.middle:.1%}; {draws.worse:.0%} of the draws give a larger error than"
+        " the rule of the set"
         for draws in one.draws
     ]
 
@@ -208,7 +216,7 @@ def _object(found: Sequence[Heard]) -> list[JsonObject]:
 
 
 def _write(found: Sequence[Heard], folder: Path) -> list[Path]:
-    """Write the table of all cases, the results as JSON, and the figures. Returns the paths."""
+    """Write the table of all cases, the results as JSON, and the plots of each set. Returns the paths of the files."""
     keep_font_cache_here()
     import pandas
     from tilewright.base.artifacts.digests import document_text

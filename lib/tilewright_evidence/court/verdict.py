@@ -1,7 +1,10 @@
-"""Verdict on a set of cases, as numbers and as a table: the errors of each part, and broken bounds."""
+"""Verdict on a set of measurements, as numbers and as a table: for each part of the set, the errors of the predictions
+and the number of measurements below the bound.
+"""
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, fields
+from functools import partial
 
 import numpy as np
 import pandas
@@ -10,60 +13,66 @@ from tilewright.base.harmless import terminal_lines
 from tilewright_evidence.court.case import Case, CourtSet
 
 LOW, HIGH = 50, 90
-"""Quantiles of the absolute error that are reported, in percent."""
+"""Quantiles that are reported for the absolute value of the relative error: 50 % and 90 %."""
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Relative errors of one prediction, compared with the measurements of some rows."""
+    """Statistics of the errors of one kind of prediction over some rows. An error is predicted / measured - 1."""
 
     rows: int
     median: float
     high: float
-    """90 % quantile of the absolute error."""
+    """90 % quantile of the absolute value of the relative error."""
     bias: float
     """Median of predicted / measured - 1, with its sign."""
     rank_correlation: float | None
-    """Spearman's rank correlation; None for fewer than three rows, or if all values are equal."""
+    """Spearman's rank correlation of predictions and measurements. None for fewer than three rows, if all predictions
+    are equal, or if all measurements are equal.
+    """
 
 
 @dataclass(frozen=True)
 class VerdictPart:
-    """Verdict on a part of a set. Its errors are over unseen rows: rows of origins to which no constant was fitted."""
+    """Verdict on a part of a set. The errors are those of unseen rows. A row is unseen if constants were fitted to no
+    row with the same origin (`Case.group`).
+    """
 
     name: str
     rows: int
     fitted: int
     related: int
-    """Number of rows that were not fitted, but have the origin of a fitted row, such as the same layer on another
-    array. They do not count as unseen.
+    """Number of rows that were not fitted, but have the same origin as a fitted row, such as the same layer on another
+    array. The errors leave these rows out, too.
     """
     broken: int
     """Number of rows with a measurement below the bound."""
     unexplained: int
-    """Number of rows with a measurement below the bound and no known reason."""
+    """Number of rows whose measurement is below the bound without a known reason."""
     equal: int | None
-    """Number of rows whose estimate equals the number of the source in every digit; None if this is not checked."""
+    """Number of rows whose estimate equals the value in the source in every digit; None if this is not checked."""
     errors: dict[str, Errors]
-    """Errors by prediction: `bound`, `estimate`, `roofline`, `peer`, `second`. Predictions that the set does not have
-    are left out.
+    """Errors by prediction. The keys are names of fields of `Case`: `estimate`, `alone`, `bound`, `roofline`,
+    `fitted_roofline`, `peer`, `second`. A prediction is left out if no unseen row has it.
     """
     causes: dict[str, Errors]
-    """Errors of the estimate, by the machine part that limits it."""
+    """Errors of the estimate for the unseen rows, grouped by the part of the machine that limits a row
+    (`Case.limited_by`).
+    """
 
 
-PREDICTIONS = ("estimate", "bound", "roofline", "peer", "second")
+PREDICTIONS = ("estimate", "alone", "bound", "roofline", "fitted_roofline", "peer", "second")
 
 
 def parts_of(cases: Sequence[Case]) -> list[VerdictPart]:
-    """Verdicts on the parts of a set, sorted by name of the part."""
+    """Verdict on each part of a set (`Case.part`), sorted by name of the part. `cases` are all cases of the set."""
     names = sorted({case.part for case in cases})
     seen = seen_groups(cases)
     return [_part(name, [case for case in cases if case.part == name], seen) for name in names]
 
 
 def seen_groups(cases: Sequence[Case]) -> set[str]:
-    """Origins of all fitted rows."""
+    """Origins (`Case.group`) of all rows to which constants were fitted."""
     return {case.group for case in cases if case.fitted}
 
 
@@ -87,7 +96,7 @@ def _part(name: str, cases: Sequence[Case], seen: Set[str]) -> VerdictPart:
 
 
 def errors_of(cases: Sequence[Case], prediction: str) -> Errors:
-    """Errors of one prediction. `field` is its field in the cases."""
+    """Errors of one prediction. `prediction` is the name of its field in `Case`."""
     predicted = np.array([getattr(case, prediction) for case in cases], dtype=float)
     measured = np.array([case.measured for case in cases])
     relative = predicted / measured - 1.0
@@ -101,11 +110,12 @@ def errors_of(cases: Sequence[Case], prediction: str) -> Errors:
 def table(cases: Sequence[Case]) -> pandas.DataFrame:
     """Table with a row for each case.
 
-    The columns are all fields of the case, the error of the estimate, whether the bound is broken, and whether the row
-    is unseen.
+    The first columns are the fields of `Case`, without `roofline_terms`. Three columns follow: `error` (error of the
+    estimate), `breaks_bound` (see `Case.breaks_bound`) and `unseen` (true if constants were fitted to no row with the
+    same origin).
     """
     seen = seen_groups(cases)
-    names = [field.name for field in fields(Case)]
+    names = [field.name for field in fields(Case) if field.name != "roofline_terms"]
     frame = pandas.DataFrame([[getattr(case, name) for name in names] for case in cases], columns=names)
     frame["error"] = [case.error for case in cases]
     frame["breaks_bound"] = [case.breaks_bound for case in cases]
@@ -113,11 +123,17 @@ def table(cases: Sequence[Case]) -> pandas.DataFrame:
     return frame
 
 
+PLAINER = {"alone": "cost model alone", "roofline": "roofline", "fitted_roofline": "fitted roofline"}
+"""Titles of the simpler predictions, which have a table of their own. The keys are names of fields of `Case`."""
+OF_ESTIMATE = (("median", 8), ("90 %", 8), ("bias", 8), ("rank", 7))
+"""Columns for the errors of one prediction in a table: pairs (title, width in characters)."""
+ESTIMATE_WIDTH = sum(width for _, width in OF_ESTIMATE)
+
+
 def set_text(court_set: CourtSet, parts: Sequence[VerdictPart]) -> str:
-    """Text of the verdict on a set, for the terminal."""
-    columns = [("rows", 6), ("fitted", 8), ("below bound", 12), ("median", 8), ("90 %", 8), ("rank", 6)]
-    others = [("roofline", "roofline")]
-    others += [("peer", court_set.peer)] if court_set.peer else []
+    """Text of the verdict on a set, for the terminal: the errors of the estimate, then those of simpler predictions."""
+    columns = [("rows", 6), ("fitted", 8), ("below bound", 12), *OF_ESTIMATE]
+    others = [("peer", court_set.peer)] if court_set.peer else []
     others += [("second", court_set.second)] if court_set.second else []
     equal = any(part.equal is not None for part in parts)
     columns += [("equal", 7)] if equal else []
@@ -127,15 +143,29 @@ def set_text(court_set: CourtSet, parts: Sequence[VerdictPart]) -> str:
     lines = [f"{court_set.name}: {court_set.title}", head, "─" * len(head)]
     for part in parts:
         line = f"{part.name:<{width}}{part.rows:>6,}{_fitted(part):>8}{_below(part):>12}"
-        line += _of(part, "estimate", lambda one: f"{one.median:>8.1%}{one.high:>8.1%}{_rank(one):>6}", 22)
+        line += _of(part, "estimate", _estimate, ESTIMATE_WIDTH)
         line += f"{'' if part.equal is None else format(part.equal, ','):>7}" if equal else ""
         for key, name in others:
-            line += _of(part, key, lambda one, name=name: f"{one.median:>{_wide(name)}.1%}", _wide(name))  # type: ignore[misc]
+            line += _of(part, key, partial(_median, width=_wide(name)), _wide(name))
         lines.append(line)
+    lines += ["", *_plainer_lines(parts, width)]
     lines += [
         f"published, of other rows: {one.tool}, {one.error}: {one.of} ({one.source})" for one in court_set.published
     ]
     return terminal_lines(lines)
+
+
+def _plainer_lines(parts: Sequence[VerdictPart], width: int) -> list[str]:
+    """Lines of the second table of a set: the errors of simpler predictions (see PLAINER) for each part. `width` is the
+    number of characters of the first column, which has the names of the parts.
+    """
+    shown = {key: name for key, name in PLAINER.items() if any(key in part.errors for part in parts)}
+    names = f"{'':<{width}}" + "".join(f"{name:>{ESTIMATE_WIDTH}}" for name in shown.values())
+    head = f"{'':<{width}}" + "".join(f"{name:>{wide}}" for name, wide in OF_ESTIMATE) * len(shown)
+    rows = [
+        f"{part.name:<{width}}" + "".join(_of(part, key, _estimate, ESTIMATE_WIDTH) for key in shown) for part in parts
+    ]
+    return [names, head, "─" * len(head), *(row.rstrip() for row in rows)]
 
 
 def _fitted(part: VerdictPart) -> str:
@@ -156,13 +186,24 @@ def _of(part: VerdictPart, key: str, tell: Callable[[Errors], str], width: int) 
     return " " * width if found is None else tell(found)
 
 
+def _estimate(errors: Errors) -> str:
+    return f"{errors.median:>8.1%}{errors.high:>8.1%}{errors.bias:>+8.1%}{_rank(errors):>7}"
+
+
+def _median(errors: Errors, width: int) -> str:
+    return f"{errors.median:>{width}.1%}"
+
+
 def _rank(errors: Errors) -> str:
     return "-" if errors.rank_correlation is None else f"{errors.rank_correlation:.3f}"
 
 
 LEGEND = (
     "fitted: rows to which constants were fitted, + other rows of the same layers;\n"
-    "median, 90 %: relative error of the estimate on all other rows; rank: Spearman's;\n"
+    "median, 90 %: relative error of the estimate on all other rows; bias: median with its sign; rank: Spearman's;\n"
     "below bound: rows that were measured to be faster than the bound allows (* with an explanation);\n"
-    "columns after that: median error of other predictions on the same rows"
+    "columns after that: median error of other predictions on the same rows.\n"
+    "second table: errors of simpler predictions of the same rows;\n"
+    "cost model alone: without the keys of calls, commands and requests;\n"
+    "fitted roofline: a roofline with as many constants, fitted to the same rows"
 )

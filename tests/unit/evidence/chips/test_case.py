@@ -97,7 +97,7 @@ def test_a_table_of_loops_is_by_layer(tmp_path: Path) -> None:
     ("changed", "said"),
     [
         ({"hint_loops": "OY"}, r"run\.yaml:2 hint_loops: wrong form"),
-        ({"cn_define_mode": 9}, r"run\.yaml:1 cn_define_mode: not a way"),
+        ({"cn_define_mode": 9}, r"run\.yaml:1 cn_define_mode: no mode"),
         ({"hint_loops": [["OY", 0]]}, r"run\.yaml:2 hint_loops\[0\]: the size"),
         ({"layer_cutoffs": [1]}, r"run\.yaml:11 layer_cutoffs: is for cn_define_mode 3 only"),
     ],

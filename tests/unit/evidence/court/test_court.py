@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,34 @@ import pandas
 import pytest
 from tilewright import accuracy
 from tilewright.cli.main import main
+from tilewright_evidence.court import document
 from tilewright_evidence.court.case import DATA, Case, set_files
 from tilewright_evidence.court.document import FULL, README, SAMPLE, SUMMARY, blocks, mark, with_blocks
 from tilewright_evidence.court.fit import draw, fitted_constants, redrawn
-from tilewright_evidence.court.verb import SETS
-from tilewright_evidence.court.verdict import parts_of, table
+from tilewright_evidence.court.verb import SETS, Heard
+from tilewright_evidence.court.verdict import PLAINER, parts_of, set_text, table
+
+pytestmark = pytest.mark.usefixtures("unpainted")
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "accuracy.md"
 FULL_SETS = Path(__file__).resolve().parents[5] / "shared" / "third-party"
+
+
+@cache
+def heard_of(data: Path | None) -> list[Heard]:
+    """Comparisons with the full sets in a folder, or with the samples: made once, for all tests of their numbers."""
+    return accuracy(package_samples=True) if data is None else accuracy(data=data)
+
+
+@pytest.fixture
+def made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page is written from these comparisons, too."""
+
+    def told(data: Path | None = None, package_samples: bool = False) -> list[Heard]:
+        assert package_samples == (data is None)
+        return heard_of(data)
+
+    monkeypatch.setattr(document, "accuracy", told)
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -30,6 +51,7 @@ def test_constants_are_those_that_the_rule_gives(name: str) -> None:
         assert fitted_constants(court_set, rows) == court_set.values()
 
 
+@pytest.mark.usefixtures("made_once")
 def test_the_page_has_the_numbers_of_the_samples() -> None:
     """docs/accuracy.md#measurements-by-others is what the document module writes."""
     page = PAGE.read_text()
@@ -44,11 +66,12 @@ def test_the_readme_has_the_summary_of_the_page() -> None:
     *medians, worst = (float(text) for text in re.findall(r"\| ([0-9.]+)% \| [0-9]+% \|", tables[0]))
     (parts,) = re.findall(r"\*\*worst\*\* of ([0-9]+) parts", tables[0])
     of_rows = f"is {min(medians):.0f} to {max(medians):.0f} %"
-    of_worst = f"**in the worst of the {parts} parts of these sets, the median error is {worst:.0f} %**"
-    assert f"{of_rows}; {of_worst}" in README.read_text()
+    of_worst = f"**The sets have {parts} parts; in the worst part, the median error is {worst:.0f} %**"
+    assert f"{of_rows}. {of_worst}" in README.read_text()
 
 
 @pytest.mark.skipif(not FULL_SETS.is_dir(), reason="the full sets ../shared/third-party are not beside this checkout")
+@pytest.mark.usefixtures("made_once")
 def test_the_page_has_the_numbers_of_the_full_sets() -> None:
     """The same for the full sets, of which every row has a bound."""
     page = PAGE.read_text()
@@ -58,7 +81,7 @@ def test_the_page_has_the_numbers_of_the_full_sets() -> None:
 @pytest.mark.skipif(not FULL_SETS.is_dir(), reason="the full sets ../shared/third-party are not beside this checkout")
 def test_the_full_sets_are_judged_as_the_page_says() -> None:
     """A bound for every row, with none below it; at most a tenth of the rows fitted to, and nothing of them scored."""
-    heard = accuracy(data=FULL_SETS)
+    heard = heard_of(FULL_SETS)
     assert {one.court_set.name: len(one.cases) for one in heard} == {
         **{"gemmini-rtl": 1082 + 120, "timeloop-points": 2 * 2394, "gpu-gemm": 3480},
         **{"tpu-v6e": 2110 + 1655},
@@ -74,7 +97,7 @@ def test_the_full_sets_are_judged_as_the_page_says() -> None:
 
 def test_no_bound_is_broken() -> None:
     """Every measurement of the samples is above its bound, or explained."""
-    heard = accuracy(package_samples=True)
+    heard = heard_of(None)
     assert [one.court_set.name for one in heard] == list(SETS)
     assert all(part.unexplained == 0 for one in heard for part in one.parts)
 
@@ -121,7 +144,7 @@ def test_what_is_wrong_within_a_row_is_told(tmp_path: Path, capsys: pytest.Captu
 
 def test_every_column_of_the_table_is_documented() -> None:
     """In docs/accuracy.md#measurements-by-others."""
-    (heard,) = accuracy(["timeloop-points"], package_samples=True)
+    (heard,) = (one for one in heard_of(None) if one.court_set.name == "timeloop-points")
     page = PAGE.read_text()
     assert [name for name in table(heard.cases).columns if f"`{name}`" not in page] == []
 
@@ -185,3 +208,23 @@ def test_published_errors_stand_with_the_tables(capsys: pytest.CaptureFixture[st
     assert {"part", "low", "middle", "high", "worse"} == set(one["draws"][0])
     for name in ("gemmini-rtl", "gpu-gemm", "tpu-v6e"):
         assert all(published.source and published.of for published in SETS[name].published)
+
+
+def test_simpler_predictions_are_printed_with_all_their_errors() -> None:
+    """Median, 90 % quantile, bias and rank of each prediction that a part has, computed here a second time; a part
+    without a prediction has blanks."""
+    names = "abcdefg"
+    cases = [
+        made_up(name, part=part, measured=10.0 + place, alone=None if part == "bare" else 5.0 + place % 3)
+        for part in ("bare", "full")
+        for place, name in enumerate(names)
+    ]
+    lines = set_text(SETS["tpu-v6e"], parts_of(cases)).splitlines()
+    head = next(place for place, line in enumerate(lines) if "cost model alone" in line)
+    assert [name for name in PLAINER.values() if name in lines[head]] == ["cost model alone", "roofline"]
+    bare, full = lines[head + 3 : head + 5]
+    assert len(bare.split()) == 1 + 4
+    errors = sorted(abs((5.0 + place % 3) / (10.0 + place) - 1) for place in range(7))
+    high = errors[5] + 0.4 * (errors[6] - errors[5])
+    assert full.split()[:4] == ["full", f"{errors[3]:.1%}", f"{high:.1%}", f"{-errors[3]:+.1%}"]
+    assert bare.split()[1:] == full.split()[5:]

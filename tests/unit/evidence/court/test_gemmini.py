@@ -1,19 +1,27 @@
-"""Gemmini in the court: the reading agrees with what the set says of its rows, and the bound is none that is broken."""
+"""Gemmini in the court: the mappings agree with what the set says of its rows, and `evaluate` gives the estimates."""
 
 import gzip
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from tilewright import evaluate
+from tilewright.cost.waiting import WAITING_TERMS, waiting_keys
+from tilewright.hardware.attributes import WAITING
 from tilewright_evidence.court.case import DATA, set_files
 from tilewright_evidence.court.gemmini import COLUMNS, GEMMINI, prepare
-from tilewright_evidence.court.gemmini_reading import (
-    array_cycles,
+from tilewright_evidence.court.gemmini_mapping import (
+    DIMENSIONS,
+    EQUATION,
+    HARDWARE,
     calls_of,
     gemmini_core,
-    row_traffic,
-    served_from,
+    gemmini_document,
+    mapping_of,
     work_of,
 )
 from tilewright_evidence.court.rows import read_rows
@@ -33,7 +41,7 @@ def convolutions(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def test_calls_are_those_that_the_set_counts(rows: list[dict[str, Any]]) -> None:
-    """The tiles of the reading are as many as the program issued."""
+    """Calls are as many as the program issued."""
     for row in convolutions(rows):
         assert sum(call.count for call in calls_of(work_of(row))) == row["accelerator_calls"], row["id"]
 
@@ -41,7 +49,7 @@ def test_calls_are_those_that_the_set_counts(rows: list[dict[str, Any]]) -> None
 def test_the_array_does_all_multiply_accumulates(rows: list[dict[str, Any]]) -> None:
     """Blocks of channels cover what was executed: array cycles times multipliers are at least its operations."""
     for row in convolutions(rows):
-        cycles = sum(call.count * call.bound_cycles[0] for call in calls_of(work_of(row)))
+        cycles = sum(call.count * call.array_cycles for call in calls_of(work_of(row)))
         assert cycles == row["array_bound_cycles"], row["id"]
         assert cycles * row["array"] ** 2 >= row["executed_macs"]
 
@@ -54,30 +62,78 @@ def test_no_measurement_is_below_the_bound() -> None:
         assert case.estimate >= 0.999 * case.bound or case.part.startswith("D4 matmul")
 
 
-@pytest.mark.parametrize(
-    ("total", "tile", "beats", "lines"),
-    [(64, 64, 4, 1), (36, 36, 3.5, 36 / 64), (512, 16, 1, 1), (720, 64, 50.5 / 12, 20.25 / 12)],
-)
-def test_rows_are_fetched_in_aligned_requests(total: int, tile: int, beats: float, lines: float) -> None:
-    """A row of 64 bytes is one request of 4 beats; one of 36 bytes begins anywhere and takes more than its 3 beats."""
-    found = row_traffic(total, tile, 64)
-    assert (found.beats, found.lines) == pytest.approx((beats, lines))
+def test_mappings_cover_what_was_executed(rows: list[dict[str, Any]]) -> None:
+    """The loops of a mapping multiply to the layer; channels are rounded up to whole passes over the array."""
+    for row in rows:
+        work = work_of(row)
+        mapping = mapping_of(work)
+        found = dict.fromkeys(DIMENSIONS, 1)
+        for name, size in (*mapping.order, *(loop for _, loops in mapping.unrolling for loop in loops)):
+            found[name] *= size
+        assert found == mapping.layer.size_of, row["id"]
+        for name in DIMENSIONS:
+            assert work.size[name] <= found[name] < work.size[name] + work.array * work.counts[name], row["id"]
+        calls = 1
+        for _, size in mapping.order[dict(mapping.boundaries)["I"][0] :]:
+            calls *= size
+        assert calls == sum(call.count for call in calls_of(work)), row["id"]
 
 
-def test_a_load_comes_from_where_it_was_left() -> None:
-    """Two iterations of a loop that does not concern the weights: the second finds them in L2, LLC or DRAM."""
-    relevant = frozenset("K")
-    for footprint, llc, dram in ((1000, 0, 0), (10**6, 0.5, 0), (10**7, 0, 0.5)):
-        served = served_from(relevant, [("OX", 2)], [footprint], 0)
-        assert (served.llc, served.dram) == (llc, dram)
+def test_evaluate_gives_the_same_numbers_to_the_bit(tmp_path: Path) -> None:
+    """The command with one hardware file of each array, a workload file and a file of points."""
+    parts: dict[str, list[Any]] = {}
+    for one in prepare(FILES):
+        parts.setdefault("default" if one.is_default else one.part, []).append(one)
+    chosen = [one for own in parts.values() for one in own[:2]]
+    assert {one.work.array for one in chosen} == {4, 8, 16, 64}
+    for one in chosen:
+        hardware, workload = tmp_path / f"{one.work.array}.yaml", tmp_path / "workload.yaml"
+        hardware.write_text(yaml.safe_dump(gemmini_document(one.work.array), sort_keys=False))
+        layer = one.mapping.layer
+        entry = {
+            "id": 0,
+            "name": layer.name,
+            "operator_type": "Conv",
+            "equation": EQUATION,
+            "dimension_relations": [f"ix={one.work.stride[0]}*ox+1*fx", f"iy={one.work.stride[1]}*oy+1*fy"],
+            "loop_dims": list(DIMENSIONS),
+            "loop_sizes": [layer.size_of[name] for name in DIMENSIONS],
+            "pr_loop_dims": ["IX", "IY"],
+            "pr_loop_sizes": list(one.work.inputs),
+            "operand_precision": {"W": 8, "I": 8, "O": 32, "O_final": 8},
+            "operand_source": {"I": 0, "W": 0},
+        }
+        workload.write_text(yaml.safe_dump([entry], sort_keys=False))
+        (record,) = evaluate(
+            hardware=str(hardware), workload=str(workload), points=[one.mapping.point()], model="corrected"
+        )
+        assert record.latency_cycles == one.case(GEMMINI.values()).estimate, one.row["id"]
+        assert sum(record.latency_breakdown_cycles[name] for name in WAITING_TERMS) >= 0
 
 
-def test_the_cost_model_has_the_weights_wait_for_the_array() -> None:
-    """A block of weights takes as many cycles as the array has rows, also where fewer pixels use it."""
-    few = array_cycles(16, (1, 64, 64, 1, 4, 3, 3), 1)
-    assert few == pytest.approx(16 * 4 * 4 * 9, rel=0.03)
-    assert array_cycles(16, (1, 64, 64, 4, 16, 3, 3), 1) == 64 * 4 * 4 * 9
+def test_the_file_of_16_is_the_one_that_is_shipped() -> None:
+    """Other arrays are derived from it; each line of a key names its source."""
+    assert gemmini_document(16) == yaml.safe_load(HARDWARE.read_text())
     assert gemmini_core(4).operational_array.size_of == {"D1": 4, "D2": 4}
+    core = gemmini_core(64)
+    assert len(waiting_keys(core)) == len(WAITING) == 11
+    assert (
+        dict(core.operational_array.figures)["command_latency_cycles"]
+        == 4 * dict(gemmini_core(16).operational_array.figures)["command_latency_cycles"]
+    )
+    assert not gemmini_core(16, alone=True).waits
+    keys = {one.key for one in WAITING} | {"command_dimensions", "row_dimensions"}
+    lines = [line.strip() for line in HARDWARE.read_text().splitlines()]
+    sourced = [line for line in lines if line.split(":")[0] in keys or "request_latency_cycles" in line]
+    assert len(sourced) == len(keys) + 2
+    assert all(re.search(r"# [GLCFA]: ", line) for line in sourced), sourced
+
+
+def test_no_array_but_that_of_16_is_fitted() -> None:
+    """The arrays of 4, 8, 32 and 64 are therefore left out of every fit, and so are matrix products."""
+    fitted = [one for one in prepare(FILES) if one.is_fitted]
+    assert fitted
+    assert {(one.work.array, one.row["kind"]) for one in fitted} == {(16, "conv")}
 
 
 def test_the_default_tiling_is_a_case_of_its_own() -> None:

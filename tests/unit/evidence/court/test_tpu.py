@@ -1,14 +1,32 @@
-"""The TPU in the court: what rows hold decides bound and estimate."""
+"""The TPU in the court: what rows hold decides bound and estimate, and `evaluate` gives the estimates of products."""
 
+import re
+from math import prod
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from tilewright import evaluate
+from tilewright.cost.waiting import WAITING_TERMS, waiting_keys
 from tilewright_evidence.court.case import DATA, set_files
-from tilewright_evidence.court.tpu import DEVICE, TPU, prepare, tpu
+from tilewright_evidence.court.tpu import DEVICE, ON_CHIP, TPU, UP_DOWN, prepare, tpu
+from tilewright_evidence.court.tpu_mapping import (
+    COMMAND_LATENCY,
+    DIMENSIONS,
+    EQUATION,
+    HARDWARE,
+    REQUEST_LATENCY,
+    clock_mhz,
+    mapping_of,
+    tpu_core,
+    tpu_document,
+)
 
-IDEAL = {DEVICE: {"matrix_efficiency": 1.0, "memory_efficiency": 1.0}}
+IDEAL = {DEVICE: {COMMAND_LATENCY: 1e-6, REQUEST_LATENCY: 1.0}}
 HEAD = "op,m,n,k,contents,time_ns"
 ATTENTION_HEAD = "phase,batch,new_tokens,cached_tokens,p50_ns,flops,kv_bytes"
+FILES = set_files(DATA / TPU.name, TPU.patterns)
 
 
 def case_of(tmp_path: Any, line: str, kind: str = "matmul") -> Any:
@@ -21,22 +39,41 @@ def case_of(tmp_path: Any, line: str, kind: str = "matmul") -> Any:
 
 @pytest.mark.parametrize(
     ("contents", "weights", "bound_weights"),
-    [("own", 1, 1), ("up+down", 2, 2), ("weights on chip", 0, 0), ("q or q+k+v", 1, 1)],
+    [("own", 1, 1), ("up+down", 2, 2), ("gate+up", 2, 2), ("weights on chip", 0, 0), ("q or q+k+v", 1, 1)],
 )
 def test_what_a_row_holds_is_what_is_moved(tmp_path: Any, contents: str, weights: int, bound_weights: int) -> None:
-    """Eight tokens, 4096 x 4096 weights of two bytes: moved once, twice, or not at all."""
-    found = case_of(tmp_path, f"x,8,4096,4096,{contents},1e9")
-    read = 1e9 * 2 * 4096 * 4096 / tpu().hbm_bytes_per_s
-    others = max(1, weights) * 1e9 * 8 * 4 * 4096 / tpu().hbm_bytes_per_s
-    computing = 2e9 * 8 * 4096**2 / tpu().flops_per_s
-    assert found.estimate == pytest.approx(max(weights * read + others, computing))
+    """Eight tokens, 4096 x 14336 weights of two bytes: moved once, twice, or not at all."""
+    found = case_of(tmp_path, f"x,8,4096,14336,{contents},1e9")
+    read = 1e9 * 2 * 4096 * 14336 / tpu().hbm_bytes_per_s
+    others = max(1, weights) * 1e9 * 8 * 2 * (4096 + 14336) / tpu().hbm_bytes_per_s
+    if weights:
+        # Beside HBM, only the first tile of weights goes through the vector memory while nothing else moves.
+        assert weights * read + others <= found.estimate <= weights * (read + 300) + others
+    else:
+        assert found.estimate < read / 2
     assert found.bound == pytest.approx(bound_weights * read) or weights == 0
 
 
-def test_tokens_are_padded(tmp_path: Any) -> None:
-    """4,097 tokens compute as long as 4,104."""
-    seconds = [case_of(tmp_path, f"x,{m},4096,4096,own,1e9").estimate for m in (4097, 4104)]
-    assert seconds[0] == pytest.approx(seconds[1])
+def test_tokens_are_padded() -> None:
+    """4,097 tokens occupy the array as long as 4,104: commands of eight tokens, with a time of their own each."""
+    passes = 4096 // 256 * 4096 // 512
+    for latency in (0.01, 1.5):
+        core = tpu_core(((COMMAND_LATENCY, latency),))
+        for tokens in (4097, 4100, 4104):
+            parts = mapping_of(tokens, 4096, 4096).parts(core)
+            busy = parts["ideal"] + parts["spatial_stall"] + parts["temporal_stall"] + parts["command_waiting"]
+            assert busy == pytest.approx(passes * 4104 / 8 * (8 + latency), abs=2)
+
+
+def test_the_array_starts_when_all_inputs_are_on_chip() -> None:
+    """The time of a large product is that of its inputs over HBM, and of the commands: down is slower than up."""
+    core = tpu_core()
+    down, up = mapping_of(1536, 4096, 14336), mapping_of(1536, 14336, 4096)
+    waits = {name: mapping.parts(core)["onloading"] for name, mapping in (("down", down), ("up", up))}
+    for name, inputs in (("down", 14336), ("up", 4096)):
+        loading = 2 * 1536 * inputs / tpu().hbm_bytes_per_s * clock_mhz() * 1e6
+        assert loading < waits[name] < loading + 2000
+    assert sum(down.parts(core).values()) > sum(up.parts(core).values())
 
 
 def test_an_impossible_row_is_explained(tmp_path: Any) -> None:
@@ -55,5 +92,82 @@ def test_attention_moves_expanded_keys_and_scores(tmp_path: Any) -> None:
 
 def test_samples_hold_all_kinds_of_rows() -> None:
     """So that each is tried without the full set."""
-    parts = {one.case(TPU.values()).part for one in prepare(set_files(DATA / TPU.name, TPU.patterns))}
+    parts = {one.case(TPU.values()).part for one in prepare(FILES)}
     assert {"products", "q or q+k+v", "weights on chip", "attention, decode", "attention, prefill"} <= parts
+
+
+@pytest.mark.parametrize("sizes", [(1, 4096, 4096), (7, 128256, 4096), (2048, 4096, 14336), (5, 100, 300), (3, 300, 9)])
+def test_mappings_cover_the_product(sizes: tuple[int, int, int]) -> None:
+    """Loops multiply to the sizes of the layer, which are those of the product, rounded up to whole passes."""
+    mapping = mapping_of(*sizes)
+    found = dict.fromkeys(DIMENSIONS, 1)
+    lanes = 1
+    for name, size in (*mapping.order, *(loop for _, loops in mapping.unrolling for loop in loops)):
+        found[name] *= size
+    for _, loops in mapping.unrolling:
+        lanes *= prod(size for _, size in loops)
+    assert found == mapping.layer.size_of
+    assert lanes <= 2 * 256 * 256
+    assert found["B"] == sizes[0]
+    for name, size in zip(("K", "C"), sizes[1:], strict=True):
+        assert size <= found[name] <= size * 1.02 + 1
+
+
+def test_evaluate_gives_the_same_numbers_to_the_bit(tmp_path: Path) -> None:
+    """The command with the hardware file, a workload file and a file of points; rows of two products are their sum."""
+    kinds: dict[str, list[Any]] = {}
+    for one in prepare(FILES):
+        if "contents" in one.row:
+            kinds.setdefault(one.row["contents"], []).append(one)
+    assert {UP_DOWN, ON_CHIP, "own", "q or q+k+v"} <= set(kinds)
+    for contents, rows in kinds.items():
+        hardware, workload = tmp_path / "hardware.yaml", tmp_path / "workload.yaml"
+        document = tpu_document(weights_on_chip=contents == ON_CHIP)
+        hardware.write_text(yaml.safe_dump(document, sort_keys=False))
+        for one in (rows[0], rows[-1]):
+            cycles, alone = 0.0, 0.0
+            for mapping in one.mappings:
+                entry = {
+                    "id": 0,
+                    "name": mapping.layer.name,
+                    "operator_type": "MatMul",
+                    "equation": EQUATION,
+                    "loop_dims": list(DIMENSIONS),
+                    "loop_sizes": [mapping.layer.size_of[name] for name in DIMENSIONS],
+                    "operand_precision": {"W": 16, "I": 16, "O": 32, "O_final": 16},
+                    "operand_source": {"I": 0, "W": 0},
+                }
+                workload.write_text(yaml.safe_dump([entry], sort_keys=False))
+                (record,) = evaluate(
+                    hardware=str(hardware), workload=str(workload), points=[mapping.point()], model="corrected"
+                )
+                cycles += record.latency_cycles
+                alone += record.latency_cycles - sum(record.latency_breakdown_cycles[name] for name in WAITING_TERMS)
+            case = one.case(TPU.values())
+            assert (1e3 * cycles / clock_mhz(), 1e3 * alone / clock_mhz()) == (case.estimate, case.alone), one.row
+
+
+def test_each_line_of_a_key_names_its_source() -> None:
+    """The keys of waiting, the clock, the array and HBM; the file without values is the one that is shipped."""
+    assert tpu_document() == yaml.safe_load(HARDWARE.read_text())
+    assert tpu().flops_per_s == pytest.approx(9.18e14, rel=1e-8)
+    assert tpu().hbm_bytes_per_s == 1.638e12
+    assert not tpu_core(alone=True).waits
+    keys = {*waiting_keys(tpu_core()), "command_dimensions", "clock_frequency"}
+    lines = [line.strip() for line in HARDWARE.read_text().splitlines() if not line.startswith("#")]
+    sourced = [line for line in lines if line.split(":")[0] in keys]
+    assert len(sourced) == len(keys)
+    assert all(re.search(r"# ([SJDFA], )*[SJDFA]: ", line) for line in sourced), sourced
+
+
+def test_shares_are_those_of_the_keys() -> None:
+    """Large products reach the shares of peak and bandwidth that attention is predicted with."""
+    values = TPU.values()[DEVICE]
+    core = tpu_core(tuple(sorted(values.items())))
+    parts = mapping_of(8192, 4096, 4096).parts(core)
+    busy = parts["ideal"] + parts["spatial_stall"] + parts["temporal_stall"] + parts["command_waiting"]
+    peak = 2 * 8192 * 4096 * 4096 / tpu().flops_per_s * clock_mhz() * 1e6
+    assert peak / busy == pytest.approx(tpu().matrix_share(values), rel=1e-3)
+    moving = sum(mapping_of(1, 14336, 4096).parts(core).values()) / clock_mhz() / 1e6
+    moved = 2 * (14336 * 4096 + 14336 + 4096) / tpu().hbm_bytes_per_s
+    assert moved / moving == pytest.approx(tpu().memory_share(values), rel=1e-3)

@@ -1,0 +1,296 @@
+"""Conversion of the rows of the set `gemmini-rtl` into layers, mappings and hardware files of tilewright, and lower
+bounds of the cycles of the rows.
+
+The layer and the mapping of a row describe what Gemmini's driver runs for the mapping that the set gives. The rules
+come from the source code of the generator and of the driver (gemmini-dosa 67ca2f9, gemmini-rocc-tests 959b23f:
+LoopConv.scala, ExecuteController.scala):
+
+* The loops over DRAM run on the host. Each innermost iteration is a call, whose loops run in a fixed order.
+* A call spreads the channels of its tile over the array. If the tile has more channels than the array, the call takes
+  several passes, which share the channels evenly.
+* For kernels of even size, the driver computes one more row and one more column of the output. The tiles of matrix
+  products are multiples of the size of the array.
+* Partial sums stay in the accumulators until the last step of the reduction.
+
+The cost model evaluates the mapping on the hardware file `gemmini_16.yaml`, which has the times of calls, commands and
+requests. For arrays of other sizes, `gemmini_document` derives a file from `gemmini_16.yaml`.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from typing import Any
+
+import yaml
+from tilewright.hardware.core import Core
+from tilewright.hardware.yaml_reader import read_accelerator
+from tilewright.workload.layer import Layer, parse_equation, parse_relation
+
+from tilewright_evidence.court.case import DATA
+from tilewright_evidence.court.mapped_layer import MappedLayer, YamlTable, without_keys
+
+HARDWARE = DATA / "hardware" / "gemmini_16.yaml"
+DRAWN_ARRAY = 16
+"""Number of rows and number of columns of the array in `gemmini_16.yaml`. The hardware files for other arrays are
+derived from this file.
+"""
+BUS_BYTES = 16
+"""Number of bytes of one beat of the DMA."""
+EQUATION = "O[b][k][oy][ox]+=W[k][c][fy][fx]*I[b][c][iy][ix]"
+DIMENSIONS = ("B", "K", "C", "OY", "OX", "FY", "FX")
+HARDWARE_ORDER = ("OX", "OY", "B", "C", "FX", "FY", "K")
+"""Loops within a tile, inner to outer."""
+REUSING_WEIGHTS = ("OX", "OY", "B")
+"""Loops whose iterations all use the same weights."""
+REDUCTIONS = ("C", "FX", "FY")
+SUM_BITS = 32
+"""Bits of a partial sum."""
+COMMAND_LATENCY, CALL, LLC, DRAM = "command_latency_cycles", "call_cycles", "llc_latency_cycles", "dram_latency_cycles"
+"""Names of the numbers of the hardware file that are fitted to measurements."""
+
+
+@cache
+def written_document() -> YamlTable:
+    """Content of `gemmini_16.yaml`, the hardware file of Gemmini with 16 x 16 multipliers."""
+    document: YamlTable = yaml.safe_load(HARDWARE.read_text())
+    return document
+
+
+def accumulator_bits(array: int) -> int:
+    """Capacity in bits of the accumulators of one column, in an array of `array` x `array` multipliers. All columns
+    together have the same capacity for every size of the array.
+    """
+    return int(written_document()["memories"]["accumulator"]["size"]) * DRAWN_ARRAY // array
+
+
+def written_values() -> dict[str, float]:
+    """Values that the hardware file has for the fitted numbers, by name of the number."""
+    document = written_document()
+    dram = document["memories"]["dram"]
+    return {
+        COMMAND_LATENCY: document["operational_array"]["command_latency_cycles"],
+        CALL: document["call_cycles"],
+        LLC: dram["caches"][1]["request_latency_cycles"],
+        DRAM: dram["request_latency_cycles"],
+    }
+
+
+def gemmini_document(array: int, values: Mapping[str, float] | None = None) -> YamlTable:
+    """Hardware file of Gemmini with `array` x `array` multipliers.
+
+    A row of the scratchpad and a row of the accumulators have `array` elements. A command computes at most `array`
+    pixels, and its latency is proportional to `array`. `values` has new values for the fitted numbers of the file, by
+    name of the number. Without `values`, the file keeps the values of `gemmini_16.yaml`.
+    """
+    document = deepcopy(written_document())
+    chosen = written_values() | dict(values or {})
+    document["name"] = f"gemmini_{array}"
+    document["call_cycles"] = chosen[CALL]
+    unit, memories = document["operational_array"], document["memories"]
+    unit["sizes"] = [array, array]
+    unit["command_iterations"] = array
+    unit["command_latency_cycles"] = chosen[COMMAND_LATENCY] * array / DRAWN_ARRAY
+    memories["accumulator"]["size"] = accumulator_bits(array)
+    for port in memories["scratchpad"]["ports"]:
+        port["bandwidth_max"] = 8 * array
+    memories["dram"]["request_latency_cycles"] = chosen[DRAM]
+    memories["dram"]["caches"][1]["request_latency_cycles"] = chosen[LLC]
+    return document
+
+
+@cache
+def gemmini_core(array: int, values: tuple[tuple[str, float], ...] = (), alone: bool = False) -> Core:
+    """Core of Gemmini with `array` x `array` multipliers. `values` are pairs (name, value) that replace fitted numbers
+    of the hardware file. If `alone` is true, the file is used without the keys of calls, commands and requests
+    (`without_keys`).
+    """
+    document = gemmini_document(array, dict(values))
+    return read_accelerator(without_keys(document) if alone else document).cores[0]
+
+
+@dataclass(frozen=True)
+class GemminiWork:
+    """Layer as it was run in the measurement. It can differ from the description in the row of the set."""
+
+    array: int
+    size: Mapping[str, int]
+    """Size of each loop dimension. OX and OY are the sizes of the output that the measured run computed."""
+    tile: Mapping[str, int]
+    order: tuple[str, ...]
+    """Dimensions of the loops over the tiles, inner to outer. These loops run on the host."""
+    stride: tuple[int, int]
+    pad: int
+    inputs: tuple[int, int]
+    """Size of the input without padding, as (columns, rows)."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of tiles along each dimension."""
+        return {name: -(-self.size[name] // self.tile[name]) for name in DIMENSIONS}
+
+
+def work_of(row: Mapping[str, Any]) -> GemminiWork:
+    """Layer as Gemmini ran it in the measurement of a row."""
+    layer, array, tile = row["layer"], row["array"], dict(row["tile"])
+    size = {name: layer[name] for name in DIMENSIONS}
+    size["OX"], size["OY"] = row["executed_output"]
+    if row["kind"] == "matmul":
+        for name in ("OX", "K", "C"):
+            tile[name] = max(array, tile[name] // array * array)
+    tile = tile_within(tile, size)
+    loops: list[Any] = next((memory["temporal"] for memory in row["mapping"] if memory["memory"] == "dram"), [])
+    written = list(dict.fromkeys(name for name, _ in loops))
+    order = (*written, *(name for name in DIMENSIONS if name not in written))
+    stride = (layer["stride_x"], layer["stride_y"])
+    return GemminiWork(array, size, tile, order, stride, layer["pad"], (layer["IX"], layer["IY"]))
+
+
+def tile_within(tile: Mapping[str, int], size: Mapping[str, int]) -> dict[str, int]:
+    """Tile sizes, limited to the sizes of the layer."""
+    return {name: min(tile[name], size[name]) for name in DIMENSIONS}
+
+
+def mapping_of(work: "GemminiWork") -> MappedLayer:
+    """Mapping that runs a layer with equal tiles.
+
+    The mapping has as many tiles along each dimension as the measured run. If the tiles of the run are not equal, the
+    mapping makes them equal, and rounds their size up. The channels of a tile are spread evenly over the passes that
+    the array needs, and are rounded up to fill all passes. The driver never moves partial sums to DRAM. The mapping
+    moves them only if the accumulators have no room for them.
+    """
+    passes, lanes, counts = {}, {}, work.counts
+    for name in DIMENSIONS:
+        tile = -(-work.size[name] // counts[name])
+        passes[name], lanes[name] = tile, 1
+        if name in ("K", "C"):
+            passes[name] = -(-tile // work.array)
+            lanes[name] = -(-tile // passes[name])
+    inner = [(name, passes[name]) for name in HARDWARE_ORDER if passes[name] > 1]
+    outer = [(name, counts[name]) for name in work.order if counts[name] > 1]
+    last = max((place for place, (name, _) in enumerate(outer, 1) if name in REDUCTIONS), default=0)
+    sums = prod(count for name, count in (*inner, *outer[:last]) if name not in REDUCTIONS)
+    if sums * SUM_BITS > accumulator_bits(work.array):
+        last = 0
+    weights = next((place for place, (name, _) in enumerate(inner) if name not in REUSING_WEIGHTS), len(inner))
+    total = len(inner) + len(outer)
+    size = {name: counts[name] * passes[name] * lanes[name] for name in DIMENSIONS}
+    sides = (("D1", "K"), ("D2", "C"))
+    return MappedLayer(
+        Layer(
+            name="layer",
+            operator_type="Conv",
+            operand_dimensions=parse_equation(EQUATION),
+            loop_sizes=tuple(size.items()),
+            relations=(
+                parse_relation(f"ix={work.stride[0]}*ox+1*fx"),
+                parse_relation(f"iy={work.stride[1]}*oy+1*fy"),
+            ),
+            precision_bits=(("W", 8), ("I", 8), ("O", 32), ("O_final", 8)),
+            data_dimension_sizes=(("IX", work.inputs[0]), ("IY", work.inputs[1])),
+            constant_operands=("W",),
+        ),
+        tuple((side, ((name, lanes[name]),)) for side, name in sides if lanes[name] > 1),
+        (*inner, *outer),
+        (("O", (len(inner) + last, total)), ("W", (weights, len(inner), total)), ("I", (len(inner), total))),
+        gemmini_core(work.array, alone=True),
+    )
+
+
+@dataclass(frozen=True)
+class Call:
+    """Number of calls whose tiles have the same sizes, and lower bounds of the cycles of one such call."""
+
+    count: int
+    array_cycles: int
+    """Lower bound of the cycles in which the array computes one call."""
+    bus_cycles: int
+    """Lower bound of the cycles in which the bus loads the inputs and weights of one call."""
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """Sizes of a tile along one axis of the image: outputs, kernel positions, and loaded input positions."""
+
+    outputs: int
+    kernel: int
+    loaded: int
+
+
+def calls_of(work: GemminiWork) -> list[Call]:
+    """Calls of a layer, grouped: calls whose tiles have the same sizes are one `Call`, with their number."""
+    columns, rows = _axis(work, 0), _axis(work, 1)
+    parts = {name: Counter(_pieces(work.size[name], work.tile[name])) for name in ("K", "C", "B")}
+    found = []
+    for x, x_count in columns.items():
+        for y, y_count in rows.items():
+            for k, k_count in parts["K"].items():
+                for c, c_count in parts["C"].items():
+                    for b, b_count in parts["B"].items():
+                        count = x_count * y_count * k_count * c_count * b_count
+                        found.append(_call(work.array, count, (x, y), (k, c, b)))
+    return found
+
+
+def _call(array: int, count: int, at: tuple[_Axis, _Axis], channels: tuple[int, int, int]) -> Call:
+    (x, y), (k, c, b) = at, channels
+    blocks = -(-k // array) * -(-c // array) * x.kernel * y.kernel
+    bus = x.kernel * y.kernel * c * -(-k // BUS_BYTES) + b * x.loaded * y.loaded * -(-c // BUS_BYTES)
+    return Call(count, blocks * b * y.outputs * x.outputs, bus)
+
+
+def _pieces(size: int, step: int) -> list[int]:
+    """Sizes of the tiles along a dimension. A smaller remainder comes last."""
+    return [step] * (size // step) + ([size % step] if size % step else [])
+
+
+def _axis(work: GemminiWork, axis: int) -> Counter[_Axis]:
+    """Number of tiles along the x axis (`axis` 0) or the y axis (`axis` 1) of the image, by the sizes of the tile
+    (`_Axis`). Input positions in the padding are not loaded, and `_Axis.loaded` does not count them.
+    """
+    output, kernel = (("OX", "FX"), ("OY", "FY"))[axis]
+    stride, inputs = work.stride[axis], work.inputs[axis]
+    found: Counter[_Axis] = Counter()
+    begins = range(0, work.size[output], work.tile[output])
+    for begin, outputs in zip(begins, _pieces(work.size[output], work.tile[output]), strict=True):
+        taps = range(0, work.size[kernel], work.tile[kernel])
+        for tap, positions in zip(taps, _pieces(work.size[kernel], work.tile[kernel]), strict=True):
+            low = begin * stride - work.pad + tap
+            high = low + (outputs - 1) * stride + positions
+            loaded = max(0, min(high, inputs) - max(low, 0))
+            # 1 x 1 kernels with stride 2 fetch every other pixel.
+            loaded = -(-loaded // stride) if work.size[kernel] == 1 and stride == 2 else loaded
+            found[_Axis(outputs, positions, min(loaded, outputs * positions))] += 1
+    return found
+
+
+def whole_layer_bounds(work: GemminiWork) -> tuple[int, int]:
+    """Lower bounds of the cycles of a matrix product for any tiling, as a pair (cycles of the array, cycles of the
+    bus).
+
+    The array computes all blocks, and the bus loads inputs and weights once.
+    """
+    size, array = work.size, work.array
+    blocks = -(-size["K"] // array) * -(-size["C"] // array)
+    pixels = size["B"] * size["OX"] * size["OY"]
+    data = pixels * size["C"] + size["K"] * size["C"]
+    return blocks * pixels, -(-data // BUS_BYTES)
+
+
+def peak_and_bus_cycles(work: GemminiWork) -> Iterator[float]:
+    """Two terms of the roofline, in cycles: first the cycles of the array if all multipliers are always busy, then the
+    cycles of the bus if it moves each tensor once, with reads and writes at the same time.
+    """
+    size = work.size
+    yield prod(size.values()) / work.array**2
+    pixels = prod(
+        min(work.inputs[axis], (size[o] - 1) * work.stride[axis] + size[f]) for axis, (o, f) in enumerate(_AXES)
+    )
+    weights = size["K"] * size["C"] * size["FX"] * size["FY"]
+    outputs = size["B"] * size["K"] * size["OX"] * size["OY"]
+    yield max(weights + size["B"] * size["C"] * pixels, outputs) / BUS_BYTES
+
+
+_AXES = (("OX", "FX"), ("OY", "FY"))

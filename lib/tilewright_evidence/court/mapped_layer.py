@@ -1,0 +1,87 @@
+"""Measured layers with their mappings, in the form that the command `evaluate` takes.
+
+A function removes the keys of calls, commands and requests from a hardware file.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tilewright.base.profile import CORRECTED
+from tilewright.cost.breakdown import latency_terms
+from tilewright.cost.latency_terms import latency_term_names
+from tilewright.cost.problem import fill
+from tilewright.cost.waiting import waiting_arrays
+from tilewright.hardware.attributes import WAITING
+from tilewright.hardware.core import Core
+from tilewright.hardware.waiting_checks import CACHES, ROWS, RUNS
+from tilewright.search.evaluate import PreparedProblem, boundaries_of, prepare, workspace_of
+from tilewright.search.options import SearchOptions
+from tilewright.workload.layer import Layer
+
+LINKS = (("O", "O"), ("W", "I2"), ("I", "I1"))
+YamlTable = dict[str, Any]
+"""Content of a hardware file."""
+
+
+def without_keys(document: YamlTable) -> YamlTable:
+    """Copy of a hardware file without the keys that describe calls, commands and requests. With this copy, the cost
+    model predicts no waiting for calls, commands or requests.
+    """
+    keys = {*(one.key for one in WAITING), CACHES, ROWS, RUNS}
+
+    def rest(table: YamlTable) -> YamlTable:
+        return {key: value for key, value in table.items() if key not in keys}
+
+    memories = {name: rest(memory) for name, memory in document["memories"].items()}
+    return {**rest(document), "operational_array": rest(document["operational_array"]), "memories": memories}
+
+
+@dataclass(frozen=True)
+class MappedLayer:
+    """Layer and mapping of a measurement, as the command `evaluate` takes them."""
+
+    layer: Layer
+    unrolling: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+    order: tuple[tuple[str, int], ...]
+    """Loop order: pairs (loop dimension, size), inner to outer."""
+    boundaries: tuple[tuple[str, tuple[int, ...]], ...]
+    """Pairs (operand, boundaries). The boundaries have one number for each memory of the operand, innermost first: the
+    number of loops in this memory and in all memories inside it.
+    """
+    bare: Core
+    """Core from a hardware file without the keys of calls, commands and requests (`without_keys`)."""
+
+    @cached_property
+    def problem(self) -> PreparedProblem:
+        """Input of the cost model for the layer and its spatial mapping, on the core `bare`. `parts` adds the times of
+        calls, commands and requests.
+        """
+        return prepare(self.layer, self.bare, LINKS, self.unrolling, SearchOptions(model=CORRECTED.name))
+
+    def parts(self, core: Core) -> dict[str, float]:
+        """Terms of the latency on `core`, in cycles, by name, as `evaluate` computes them. Raises MappingError if the
+        mapping does not fit.
+
+        `core` must not differ from `bare` except in the times of calls, commands and requests. `self.problem` does not
+        depend on these times, so it is prepared only once, although a fit evaluates each mapping for hundreds of cores.
+        """
+        fill(self.problem.arrays, waiting_arrays(self.layer, core))
+        workspace = workspace_of(self.problem, self.order, boundaries_of(self.layer, dict(self.boundaries)))
+        return dict(zip(latency_term_names(core), latency_terms(self.problem.arrays, workspace), strict=True))
+
+    @cached_property
+    def alone(self) -> float:
+        """Cycles that the cost model predicts if the hardware file has no keys of calls, commands and requests."""
+        return float(sum(self.parts(self.bare).values()))
+
+    def point(self) -> Mapping[str, Any]:
+        """Mapping as the JSON object of one line in a file of points, which the command `evaluate` reads."""
+        return {
+            "layer": self.layer.name,
+            "spatial_mapping": {side: dict(factors) for side, factors in self.unrolling},
+            "loop_order": [list(loop) for loop in self.order],
+            "memory_operand_links": dict(LINKS),
+            "level_boundaries": {operand: list(found) for operand, found in self.boundaries},
+        }
