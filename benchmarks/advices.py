@@ -1,11 +1,12 @@
-"""Advice against running the changed files: every number must be the same to the last bit.
+"""Comparison of advice with runs of the changed files: every number must be equal to the last bit.
 
     .venv/bin/python benchmarks/advices.py [--runs 60] [--jobs 2] [--seconds 3600]
 
-Each seed is a run of one of three networks on one of five accelerators under random options, with twenty random changes
-of its hardware file. What `tilewright advise` says of each is compared with `tilewright evaluate` of the exported
-mappings and with `tilewright map`, both on the file that `--write` writes. 60 runs are more than 1,000 advices. Prints
-counts and every difference; `--seed N` tries one run again. Exit code 1 where there is a difference.
+Each seed is a run of one of three networks on one of five accelerators with random options, and twenty random changes
+of its hardware file. `--write` writes the file with a change. The advice of `tilewright advise` on the change is
+compared with `tilewright evaluate` of the exported mappings and with `tilewright map`, both on this file. 60 runs give
+more than 1,000 comparisons. Prints counts and every difference; `--seed N` repeats one run. The exit code is 1 if there
+is a difference.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Attack the certificates of the exact search: random small problems, each searched through by plain brute force.
+"""Attack on the certificates of the exact search: random small problems, each solved by plain brute force.
 
     .venv/bin/python benchmarks/attack_certificates.py [--problems 20000] [--jobs 2] [--seconds 2400]
 
-Every problem is a random layer, core, spatial mapping and model profile (`tests/plain/problems.py`). For each
-allocation and objective a proven value must be the least of all mappings by a model in plain Python that shares no code
-with the package (`tests/plain`), and the mapping found must cost by that model what the package says. With `--open` the
-spatial mapping is open too, and one search over all that the package generates must find the least of all of them. With
-`--sentence` it is open as well, and what a record says must hold over every mapping that its sentence covers.
-With `--in-memory config/hardware/zigzag/aimc.yaml` every problem is a random layer on that in-memory array.
-Prints counts; each difference is saved with its seed to `benchmarks/results/`, and `--seed N` runs one problem again.
-Exit code 1 where there is a difference.
+Every problem is a random layer, core, spatial mapping and model profile (`tests/plain/problems.py`). A model in plain
+Python that shares no code with the package (`tests/plain`) costs all mappings. For each allocation and objective, a
+proven value must be the least of these costs. The cost of the found mapping must be equal in both models. With
+`--open`, the spatial mapping is open too: one search over all spatial mappings that the package generates must find the
+least cost. With `--sentence`, it is also open, and the sentence of a record must hold over every mapping that the
+sentence covers. With `--in-memory config/hardware/zigzag/aimc.yaml`, every problem is a random layer on this in-memory
+array. Prints counts. Each difference is saved with its seed to `benchmarks/results/`; `--seed N` repeats one problem.
+The exit code is 1 if there is a difference.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SEEDS_AT_ONCE = 20
 
 
 def main() -> int:
-    """Run it; 1 where there is a difference."""
+    """Run the attack. Returns 1 if there is a difference, else 0."""
     parser = parser_of(__doc__, "problem", 20000)
     parser.add_argument("--model", help="this profile instead of random ones")
     parser.add_argument("--open", action="store_true", help="all spatial mappings of a layer together")

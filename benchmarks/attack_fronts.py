@@ -1,11 +1,12 @@
-"""Attack Pareto fronts: small layers and networks by brute force, larger layers by random mappings.
+"""Attack on Pareto fronts: small layers and networks by brute force, larger layers by random mappings.
 
     .venv/bin/python benchmarks/attack_fronts.py [--networks 300] [--jobs 2] [--seconds 3600]
 
-Each seed (`tests/plain/attack_fronts.py`) makes a network of three small layers, whose fronts must equal those of all
-mappings (both profiles, greedy and free), and a larger layer, none of whose 600 random mappings may escape the points
-by more than the stated miss, at a random effort. Prints what is wrong, with its seed, and counts; `--seed N` runs one
-seed again. Exit code 1 where anything is wrong.
+Each seed (`tests/plain/attack_fronts.py`) makes a network of three small layers, and one larger layer. The fronts of
+the network must equal the fronts of all mappings (both profiles, greedy and free). The front of the larger layer is
+searched with a random effort. None of 600 random mappings of this layer may be better than the front by more than the
+stated miss. Prints each fault with its seed, and counts; `--seed N` repeats one seed. The exit code is 1 if there is a
+fault.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Attack the lower bounds of loma and salsa: random mappings of random layers, none of which may be below a bound.
+"""Attack on the lower bounds of loma and salsa: no mapping among random mappings of random layers may be below a bound.
 
     .venv/bin/python benchmarks/attack_layer_bounds.py [--layers 2000] [--jobs 2] [--seconds 3600]
 
-Each layer (`tests/plain/attack_layer_bounds.py`) is of a random kind, on a random core, under a random model profile,
-with a given spatial mapping or with generated ones, and with even or uneven boundaries. 100 random orders of its prime
-factors, or of merged ones, are costed for each spatial mapping, and compared with the bounds of each objective. Prints
-what is below a bound, with its seed, and counts; `--seed N` runs one layer again. Exit code 1 where a bound is wrong.
+Each layer (`tests/plain/attack_layer_bounds.py`) is of a random kind, on a random core, with a random model profile.
+Its spatial mapping is given or generated, and its boundaries are even or uneven. For each spatial mapping, 100 random
+orders of prime factors, or of merged factors, are costed. They are compared with the bounds of each objective. Prints
+each mapping below a bound with its seed, and counts; `--seed N` repeats one layer. The exit code is 1 if a bound is
+wrong.
 """
 
 from __future__ import annotations

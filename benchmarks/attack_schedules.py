@@ -1,13 +1,13 @@
-"""Attack the exact search over allocations: random problems, proven optimal and compared with enumeration.
+"""Attack on the exact search over allocations: random problems whose proven optimum is compared with enumeration.
 
     .venv/bin/python benchmarks/attack_schedules.py [--problems 200] [--jobs 2] [--seconds 3600]
 
 Each problem (`tests/unit/multicore/allocation/exact_attack.py`) is a random network of at most 60 computation nodes on
-a random system (streams, shared memories, pairs of cores without a path, buses) with random settings of the scheduler
-and a random objective. The search has 60 seconds; what it calls optimal must be the best of all allocations where
-there are at most 30,000 of them. Besides, allocations whose schedules are known must be no less than their relaxation
-says, and the solver must not exclude them. Prints what is wrong, with its seed, and counts; `--seed N` runs one
-problem again. Exit code 1 where anything is wrong.
+a random system, with random settings of the scheduler and a random objective. Systems can have streams, shared
+memories, pairs of cores without a path, and buses. The search has 60 seconds. If it calls an allocation optimal, and if
+there are at most 30,000 allocations, this allocation must be the best of all. In addition, the relaxation must not be
+above the cost of any allocation with a known schedule, and the solver must not exclude such an allocation. Prints each
+fault with its seed, and counts; `--seed N` repeats one problem. The exit code is 1 if there is a fault.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The search `best` beside loma, salsa and proofs, on every pair of a shipped core and network.
+"""Comparison of the search `best` with loma, salsa and proofs, on every pair of a shipped core and network.
 
     .venv/bin/python benchmarks/best_search.py [--cores tpu_like ...] [--networks resnet18 ...] [--proof-s 600]
 
-For each pair: CPU seconds and memory of the whole command `tilewright map` by each engine (model corrected, data
-locality, EDP), the printed gap of the network, the largest gap of a layer, the share of layers with a gap of at most
-1 %, and the sum of the EDPs of layers over that of the proofs, which run with `--proof-s` seconds a layer. Prints the
-table; it reports, and never fails because something is slow.
+For each pair and engine, the whole command `tilewright map` is run (model corrected, data locality, EDP). The table has
+CPU seconds and memory of the command, the printed gap of the network, the largest gap of a layer, and the share of
+layers with a gap of at most 1 %. It also has the sum of the EDPs of layers, divided by the same sum of the proofs. A
+proof has `--proof-s` seconds for each layer. Prints the table. A slow result is reported, but is no failure.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Run = dict[str, Any]
 
 
 def mapped(core: str, network: str, engine: str, options: list[str], folder: Path) -> tuple[ChildRun, Run, list[Run]]:
-    """Cost of the command, summary and layers of its run."""
+    """Triple (cost of the command, summary of its run, layers of its run)."""
     command = [sys.executable, "-m", "tilewright", "map", "--no-store", "-o", str(folder), "--model", "corrected"]
     command += ["--hardware", str(shipped("hardware", core))]
     command += ["--mapping", str(shipped("mapping", core))]
@@ -53,12 +53,12 @@ def mapped(core: str, network: str, engine: str, options: list[str], folder: Pat
 
 
 def edp_of_layers(layers: list[Run]) -> float:
-    """Sum of the EDPs of distinct layers: what each search minimises."""
+    """Sum of the EDPs of distinct layers, which each search minimises."""
     return sum(layer["edp_pj_cycles"] for layer in layers)
 
 
 def row_of(core: str, network: str, proof_s: float, folder: Path) -> Run:
-    """Figures of one pair."""
+    """Row of the table for one pair."""
     row: Run = {"core": core, "network": network}
     proof, _, proven = mapped(core, network, "exact", ["--time-budget-s", str(proof_s)], folder / "exact")
     least = edp_of_layers(proven)
@@ -75,7 +75,7 @@ def row_of(core: str, network: str, proof_s: float, folder: Path) -> Run:
 
 
 def table_of(rows: list[Run]) -> Table:
-    """Rows for people."""
+    """Table for readers."""
     titles = [
         "core",
         "network",
@@ -101,7 +101,7 @@ def table_of(rows: list[Run]) -> Table:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure all pairs and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cores", nargs="*", default=CORES)
     parser.add_argument("--networks", nargs="*", default=NETWORKS)

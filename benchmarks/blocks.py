@@ -1,11 +1,12 @@
-"""Whether `tilewright fuse` finds the best uniform blocks of matrix products on grids of cores.
+"""Check whether `tilewright fuse` finds the best uniform blocks of matrix products on grids of cores.
 
     .venv/bin/python benchmarks/blocks.py [--seconds 20] [--only 256x256x256-4x4]
 
-For each of 20 pairs of a matrix product and a grid, the program schedules all cuts into a x b parts on n cores, with
-one to four parts a core, in turn and in runs of parts, in both orders of the loops. It compares the best of them with
-the result of a search without a mapping file. `--seconds` are CPU seconds of the search, in one process. Prints a table
-in Markdown, and adds each row to `benchmarks/results/blocks.jsonl`. It reports; it never fails.
+There are 20 pairs of a matrix product and a grid. For each pair, the program schedules all cuts of the product into a x
+b parts on n cores, with one to four parts per core. Parts are assigned to cores in turn or in runs of parts, in both
+orders of the loops. The best of these schedules is compared with the result of a search without a mapping file.
+`--seconds` are CPU seconds of the search, in one process. Prints a table in Markdown, and adds each row to
+`benchmarks/results/blocks.jsonl`. The program reports results and never fails.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from tilewright.multicore.scheduling.options import ScheduleSettings  # noqa: E4
 from tilewright.pipeline.configuration.fusion_options import FusionOptions  # noqa: E402
 from tilewright.pipeline.sources import parse_accelerator, parse_workload  # noqa: E402
 from tilewright.pipeline.stages.multi.items import SystemProblem  # noqa: E402
-from tilewright.plans.answer import fused  # noqa: E402
+from tilewright.plans.call import fused  # noqa: E402
 from tilewright.plans.cores import SchedulingJudge  # noqa: E402
 from tilewright.plans.evaluate import PlanEvaluator  # noqa: E402
 from tilewright.plans.plan import LayerTiles  # noqa: E402
@@ -43,14 +44,14 @@ from tilewright.search.options import CnSearchOptions  # noqa: E402
 
 CORES = PROJECT / "config" / "hardware" / "multi" / "cores"
 PRODUCTS = ((256, 256, 256), (64, 512, 256), (512, 128, 192), (100, 300, 200), (384, 96, 768))
-"""Rows, inner size and columns."""
+"""Matrix products: number of rows, inner size, and number of columns."""
 GRIDS = ((2, 2, 256, 64), (1, 6, 256, 64), (4, 4, 64, 64), (4, 4, 256, 128))
-"""Rows and columns of the grid, KiB of each of the two memories of a core, and bits per cycle of the DRAM port."""
+"""Grids of cores: rows, columns, size in KiB of each of a core's two memories, and bits per cycle of the DRAM port."""
 Row = dict[str, Any]
 
 
 def product_file(folder: Path, sizes: tuple[int, int, int]) -> Path:
-    """ONNX file of one matrix product with constant weights."""
+    """ONNX file with one matrix product whose weights are constants."""
     rows, inner, columns = sizes
     weights = onnx.numpy_helper.from_array(np.zeros((inner, columns), np.float32), "w")
     shapes = {"a": (rows, inner), "y": (rows, columns)}
@@ -85,7 +86,7 @@ def grid_file(folder: Path, rows: int, columns: int, memory_kib: int, port_bits:
 
 
 def cuts(rows: int, columns: int, most: int) -> Iterator[tuple[TilingEntry, ...]]:
-    """Loops of all cuts into at most `most` parts, in both orders; equal parts once."""
+    """Loops of all cuts into at most `most` parts, in both orders. Equal cuts are listed only once."""
     sides = [
         sorted({math.ceil(size / math.ceil(size / wanted)) for wanted in range(1, min(size, most) + 1)})
         for size in (rows, columns)
@@ -99,7 +100,7 @@ def cuts(rows: int, columns: int, most: int) -> Iterator[tuple[TilingEntry, ...]
 
 
 def best_uniform(problem: SystemProblem) -> tuple[int, str, int]:
-    """(least latency in cycles, cut and number of cores, number of schedules) of all uniform blocks."""
+    """Triple (least latency in cycles, cut and number of cores, number of schedules) over all uniform blocks."""
     space = plan_space(problem, Fixed())
     one = space.layers[0]
     evaluator = PlanEvaluator(problem, FusionOptions().part(CnSearchOptions), ScheduleSettings(), "latency")

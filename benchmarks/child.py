@@ -1,4 +1,4 @@
-"""Run a command in its own process and say what it cost: wall time, CPU time and peak memory of that process."""
+"""Command in its own process, with the cost of this process: wall time, CPU time and peak memory."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class ChildRun:
-    """What one finished process cost."""
+    """Cost and output of a process that has ended."""
 
     wall_seconds: float
-    """From before the process starts until it has ended."""
+    """Time in seconds from before the process starts until it has ended."""
     cpu_seconds: float
-    """User and system time of the process and the children it waited for."""
+    """User and system time in seconds of the process, and of the children for which it waited."""
     peak_memory_mb: float
-    """Peak resident set of the process, in 10^6 bytes."""
+    """Peak resident memory of the process, in 10^6 bytes."""
     output: str
-    """Standard output."""
+    """Standard output of the process."""
 
 
 def run_child(command: list[str], environment: dict[str, str] | None = None, cwd: Path | None = None) -> ChildRun:
-    """Run `command` to its end. Raises RuntimeError with the end of its standard error when it fails."""
+    """Run `command` to its end. Raises RuntimeError with the end of its standard error if it fails."""
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         start = time.perf_counter()
         process = subprocess.Popen(

@@ -1,7 +1,7 @@
-"""Clones of the project with a tiny configuration, and their results byte by byte.
+"""Clones of the project with a tiny configuration, whose results are compared byte by byte.
 
-A clone has the workflow and the library of this checkout as files of its own, so that both can be edited, and the
-caches of compiled code as a link. Its configuration has two runs on one core.
+A clone has its own copies of the workflow and of the library, so that both can be edited. The caches of compiled code
+are linked. The configuration has two runs on one core.
 """
 
 import hashlib
@@ -19,7 +19,9 @@ NOT_COMPARED = (
     *("*.due", ".configuration", ".tilewright-lock*", ".running"),  # orders, marks and locks are of the machine
     *(".store/*", "*.tmp"),  # earlier results only save time; leftovers of killed writes are read by nobody
 )
-"""Files below the folder of results whose bytes may differ between two runs of the same project. Logs lie elsewhere."""
+"""Files in the folder of results whose bytes may differ between two runs of the same project. Logs are in another
+folder.
+"""
 STAGE = '''"""A reduction of this project: which mapping of a layer is kept."""
 
 from dataclasses import dataclass
@@ -63,7 +65,7 @@ MAPPING = """\
 - {name: default, spatial_mapping: {D1: ["K, 2"]}, memory_operand_links: {O: O, W: I2, I: I1}}
 - {name: nobody, spatial_mapping: {D1: ["K, 2"]}, memory_operand_links: {O: O, W: I2, I: I1}}
 """
-"""The second entry is of no layer: summaries say so."""
+"""Mapping file. No layer uses its second entry, and the summaries say this."""
 WORKLOAD = """\
 - {id: 0, name: first, operator_type: Gemm, equation: "O[b][k]+=W[k][c]*I[b][c]", loop_dims: [B, K, C],
    loop_sizes: [4, 8, 4], operand_precision: {W: 8, I: 8, O: 16, O_final: 8}, operand_source: {I: 0, W: 0}}
@@ -72,34 +74,36 @@ WRITTEN = {
     **{"config/config.yaml": CONFIG, "config/hardware/narrow.yaml": HARDWARE, "config/mapping/free.yaml": MAPPING},
     **{"config/workload/net.yaml": WORKLOAD, "config/stages/mine.py": STAGE, "config/stages/sign.py": SIGN},
 }
-"""What people write in a clone."""
+"""Files in a clone that people write."""
 
 
 def is_compared(name: str) -> bool:
-    """Whether the bytes of a file below the folder of results have to be the same after every run."""
+    """True if the bytes of a file in the folder of results must be equal after every run."""
     return not any(fnmatchcase(name, pattern) for pattern in NOT_COMPARED)
 
 
 def files_below(folder: Path) -> dict[str, Path]:
-    """All files below a folder, by their names from there, sorted."""
+    """Paths of all files below a folder, relative to the folder, sorted."""
     return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 @dataclass
 class Clone:
-    """A folder with the project, a tiny configuration and its results."""
+    """Folder with the project, a tiny configuration and the results."""
 
     root: Path
     programs: str = ""
-    """Folder of programs that are found first (`benchmarks/forked_python.py`); '' for those of this environment."""
+    """Folder of programs that are searched first (`benchmarks/forked_python.py`); '' for the programs of this
+    environment.
+    """
 
     def file(self, path: str) -> Path:
-        """A path in it."""
+        """Path in the clone."""
         return self.root / path
 
     @classmethod
     def create(cls, root: Path, programs: str = "") -> "Clone":
-        """A clone that never ran, with a library of its own."""
+        """Make a clone that has never run, with its own copy of the library."""
         root.mkdir(parents=True)
         for name in ("Snakefile", "environment.yml"):
             shutil.copy2(PROJECT / name, root)
@@ -114,14 +118,14 @@ class Clone:
         return cls(root, programs)
 
     def copy(self, root: Path) -> "Clone":
-        """The same folder elsewhere, with all ages."""
+        """Copy the clone to another folder, with the ages of all files."""
         shutil.copytree(self.root, root, symlinks=True)
         return Clone(root, self.programs)
 
     def fresh(self, root: Path, clean: "Clone") -> "Clone":
-        """A clone that says the same and never ran.
+        """Make a clone with the same input that has never run.
 
-        Bytecode comes from a clone in which nothing was ever edited, of the modules that are as they are there.
+        Bytecode of modules that are unchanged is copied from a clone in which nothing was ever edited.
         """
         shutil.copytree(clean.root, root, symlinks=True, ignore=shutil.ignore_patterns("results", "logs", ".snakemake"))
         for part in ("config", "workflow", "lib"):
@@ -138,16 +142,16 @@ class Clone:
         return Clone(root, self.programs)
 
     def command(self) -> list[str]:
-        """`make run`, without the set-up of the environment."""
+        """Command `make run`, without the set-up of the environment."""
         return ["bash", "workflow/run.sh", "config/config.yaml", "--cores", "2"]
 
     def run_plainly(self) -> subprocess.CompletedProcess[str]:
-        """All results by Snakemake alone, without the report and the summary on the terminal."""
+        """Make all results by Snakemake alone, without the report and the summary on the terminal."""
         words = ["snakemake", "--configfile", "config/config.yaml", "--cores", "2"]
         return subprocess.run(words, cwd=self.root, env=self.environment(), capture_output=True, text=True, check=False)
 
     def environment(self) -> dict[str, str]:
-        """Environment of its processes: this interpreter, its library, its caches."""
+        """Environment of the clone's processes: this interpreter, the clone's library, and its caches."""
         own = (self.programs, str(Path(sys.executable).parent), os.environ["PATH"])
         path = os.pathsep.join(filter(None, own))
         left_out = ("PYTEST", "PYTHON", "TILEWRIGHT")
@@ -156,12 +160,12 @@ class Clone:
         return {**known, **caches, "PATH": path, "PYTHONPATH": str(self.root / "lib")}
 
     def run(self, limit: str = "") -> subprocess.CompletedProcess[str]:
-        """Run it to the end; `limit` is a command of the shell before it."""
+        """Run the clone to the end. `limit` is a shell command that is executed before the run."""
         words = ["bash", "-c", f'{limit or ":"}; exec "$@"', "run", *self.command()]
         return subprocess.run(words, cwd=self.root, env=self.environment(), capture_output=True, text=True, check=False)
 
     def start(self) -> "subprocess.Popen[bytes]":
-        """Run it in a process group of its own."""
+        """Start a run of the clone in a separate process group."""
         nowhere = subprocess.DEVNULL
         return subprocess.Popen(
             self.command(),
@@ -173,12 +177,12 @@ class Clone:
         )
 
     def results(self) -> dict[str, bytes]:
-        """Bytes of every file of results that is compared, by its name below their folder."""
+        """Bytes of every result file that is compared, by path in the folder of results."""
         found = files_below(self.root / "results")
         return {name: path.read_bytes() for name, path in found.items() if is_compared(name)}
 
     def written(self) -> str:
-        """Digest of all that people write: configuration, workflow and library."""
+        """Digest of everything that people write: configuration, workflow and library."""
         digest = hashlib.blake2b()
         for part in ("config", "workflow", "lib"):
             for name, path in files_below(self.root / part).items():

@@ -1,11 +1,11 @@
-"""Time and memory of generating the graph of computation nodes (CNs): 10^3 to 10^6 CNs, and networks line by line.
+"""Time and memory of making the graph of computation nodes (CNs): 10^3 to 10^6 CNs, and networks line by line.
 
     cn_graph.py [--largest 6] [--networks FOLDER_OR_FILE ...]
 
-Synthetic networks are two 3x3 convolutions and an addition, cut into tiles of one output element; ONNX files are cut
-into lines of every layer. What is measured is the CPU time from the parsed network and the tiling to the graph in
-memory, reading of the file excluded; then from the graph to the pieces of data; each graph in a process of its own,
-with that process's peak resident memory.
+Synthetic networks are two 3x3 convolutions and an addition, cut into tiles of one output element. ONNX files are cut
+into lines of every layer. Two CPU times are measured: from the parsed network and the tiling to the graph in memory,
+and from the graph to the pieces of data. The time to read the file is not included. Each graph is made in a separate
+process, whose peak resident memory is also measured.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LAYERS_OF_RESIDUAL_BLOCK = 3
 
 
 def residual_block(side: int) -> onnx.ModelProto:
-    """Two convolutions of a square image and the sum of both results."""
+    """Network with two convolutions of a square image, and the sum of both results."""
     nodes = [
         make_node("Conv", ["x", "w0"], ["a"], pads=[1, 1, 1, 1], name="first"),
         make_node("Conv", ["a", "w1"], ["b"], pads=[1, 1, 1, 1], name="second"),
@@ -52,7 +52,7 @@ def _zeros(*shape: int) -> Any:
 
 
 def measure(source: str) -> dict[str, Any]:
-    """One graph: `source` is a number of CNs or the path of an ONNX file."""
+    """Measure one graph. `source` is a number of CNs or the path of an ONNX file."""
     if source.isdigit():
         side = round(math.sqrt(int(source) / LAYERS_OF_RESIDUAL_BLOCK))
         workload = parse_workload(residual_block(side), "corrected")
@@ -90,7 +90,7 @@ def _peak_mib() -> float:
 
 
 def main() -> None:
-    """Measure, and print a table."""
+    """Measure all graphs, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--largest", type=int, default=6, help="10 to this power is the largest number of CNs")
     parser.add_argument("--networks", nargs="*", default=[], help="ONNX files, cut line by line")

@@ -2,9 +2,10 @@
 
     .venv/bin/python benchmarks/default_map.py [--cores tpu_like ...] [--networks resnet18 ...] [--write]
 
-Each row is one call of the whole command, with kernels compiled before and without a store. The sides of the first four
-cores are given by their mapping files; the other four leave sides open. Prints a table in Markdown and what the rows
-come to; `--write` puts both into benchmarks/README.md. It reports, and never fails because something is slow.
+Each row is one call of the whole command, without a store. Kernels and bytecode are compiled before. The mapping files
+of the first four cores fix the loops along all sides of the array. Those of the other four cores leave sides open.
+Prints a table in Markdown and a summary of the rows; `--write` puts both into benchmarks/README.md. A slow result is
+reported, but is no failure.
 """
 
 from __future__ import annotations
@@ -32,35 +33,35 @@ BEGIN, END = "<!-- made by default_map.py -->", "<!-- end of default_map.py -->"
 
 @dataclass(frozen=True)
 class Row:
-    """Figures of one pair."""
+    """Measured numbers of one pair."""
 
     core: str
     network: str
     cpu_s: float
     memory_mb: float
     run_gap: float
-    """Gap of the objective of the network; 1 without a bound."""
+    """Gap of the objective of the network; 1 if there is no bound."""
     layer_gap: float
     """Largest gap of a layer."""
     layers: int
     """Number of distinct layers with a gap."""
     small: int
-    """Number of these layers with a gap of at most 1 %."""
+    """Number of layers with a gap of at most 1 %."""
 
     @property
     def cells(self) -> str:
-        """Line of the table."""
+        """Row of the table."""
         gaps = f"{self.run_gap:.2%} | {self.layer_gap:.2%} | {self.small} of {self.layers}"
         return f"| {self.core} | {self.network} | {self.cpu_s:.1f} | {self.memory_mb:.0f} | {gaps} |"
 
 
 def measured(core: str, network: str, folder: Path) -> Row:
-    """Figures of the command for one pair."""
+    """Measured numbers of the command for one pair."""
     command = [sys.executable, "-m", "tilewright", "map", "--no-store", "-o", str(folder)]
     command += ["--hardware", str(shipped("hardware", core))]
     command += ["--mapping", str(shipped("mapping", core))]
     command += ["--workload", str(CONFIG / "workload" / f"{network}.onnx")]
-    cost = run_child(command, cwd=PROJECT)
+    cost = run_child(command, {"PYTHONDONTWRITEBYTECODE": ""}, PROJECT)  # keep bytecode for the next call
     summary = read_artifact(folder / "summary.json", "tilewright/single-summary").payload
     layers = read_artifact(folder / "layers.jsonl", "tilewright/layers").payload
     gaps = [layer["search"]["gap"] for layer in layers if "gap" in layer["search"]]
@@ -70,7 +71,7 @@ def measured(core: str, network: str, folder: Path) -> Row:
 
 
 def summary_of(rows: list[Row]) -> list[str]:
-    """Sentences with the limits that the rows keep."""
+    """Sentences that sum up the rows by their limits."""
     told = []
     for title, cores in (("Given sides", GIVEN), ("Open sides", OPEN)):
         own = [row for row in rows if row.core in cores]

@@ -1,14 +1,14 @@
-"""Depth-first schedules beside DeFiNES: case study 1 of its paper, and the optimum of its whole space.
+"""Comparison of depth-first schedules with DeFiNES: case study 1 of its paper, and the optimum of the whole space.
 
     .venv/bin/python benchmarks/depth_first.py [--points FOLDER] [--no-optimum]
 
-Costs FSRCNN on the core of the case study in 108 schedules (three modes, six widths, six heights) by the rules of
-DeFiNES and by our own, and finds the best of all sizes of tiles, modes and cuts for each objective; CPU seconds of this
-process, kernels compiled. Figures of DeFiNES to compare with are the sample of the tests, and all `*.jsonl` in
-`--points`. Prints Markdown and writes `results/depth_first.json`.
+FSRCNN on the core of the case study is costed in 108 schedules (three modes, six widths, six heights), by the rules of
+DeFiNES and by our rules. For each objective, the best schedule over all tile sizes, modes and cuts is also searched.
+Times are CPU seconds of this process, with kernels compiled before. The numbers of DeFiNES are those of the sample in
+the tests, and of all `*.jsonl` files in `--points`. Prints Markdown and writes `results/depth_first.json`.
 
-Of DeFiNES there is no package, so that its times are those that its authors tell of one thread: 18 h for the 108
-schedules at lpf_limit 8, 45 min at 6 (its README; ours are at 6).
+DeFiNES has no package. Its times are therefore those that its authors state for one thread: 18 h for the 108 schedules
+at lpf_limit 8, and 45 min at lpf_limit 6 (its README). Our times are at lpf_limit 6.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ CONFIG = PROJECT / "config"
 SAMPLE = PROJECT / "tests" / "unit" / "depth_first" / "data" / "points.jsonl"
 WIDTHS, HEIGHTS = (1, 4, 16, 60, 240, 960), (1, 4, 18, 72, 270, 540)
 WHOLE = 7
-"""The last layer."""
+"""Index of the last layer."""
 PEER_SECONDS = {"18 h (lpf_limit 8)": 18 * 3600, "45 min (lpf_limit 6)": 45 * 60}
 
 
 def fresh_model(**options: Any) -> StackModel:
-    """What costs stacks, nothing of it costed yet."""
+    """Cost model of stacks that has no stored costs yet."""
     core = single_core(parse_accelerator(CONFIG / "hardware" / "zigzag" / "meta_prototype_df.yaml"))
     workload = parse_workload(CONFIG / "workload" / "fsrcnn.yaml")
     mapping = parse_mapping(CONFIG / "mapping" / "zigzag" / "meta_prototype_df.yaml")
@@ -50,7 +50,7 @@ def fresh_model(**options: Any) -> StackModel:
 
 
 def measure_points(reading: str) -> tuple[float, StackModel]:
-    """CPU seconds of the 108 schedules, and the model that has them."""
+    """Pair (CPU seconds of the 108 schedules, cost model with these costs)."""
     fresh_model(reading=reading).cost(0, WHOLE, (960, 540), "fully-cached")  # compiled kernels are loaded
     start = time.process_time()
     model = fresh_model(reading=reading)
@@ -62,7 +62,7 @@ def measure_points(reading: str) -> tuple[float, StackModel]:
 
 
 def errors(model: StackModel, files: list[Path]) -> list[dict[str, Any]]:
-    """How far each point is from that of DeFiNES."""
+    """Relative difference of each point from the same point of DeFiNES."""
     points = {}
     for file in files:
         for row in map(json.loads, file.read_text().splitlines()):
@@ -77,7 +77,7 @@ def errors(model: StackModel, files: list[Path]) -> list[dict[str, Any]]:
 
 
 def measure_optimum(objective: str) -> dict[str, Any]:
-    """The best schedule of the whole space, with its certificate."""
+    """Best schedule of the whole space, with its certificate."""
     options = TileOptions(objective=objective)
     start = time.process_time()
     found = find_optimum(fresh_model(objective=objective), DepthFirstSpace(), options, seconds=600)
@@ -95,7 +95,7 @@ def measure_optimum(objective: str) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Measure, print and write."""
+    """Measure, print the tables, and write the file."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--points", type=Path, help="Folder with *.jsonl of figures of DeFiNES.")
     parser.add_argument("--no-optimum", action="store_true", help="The 108 schedules alone.")

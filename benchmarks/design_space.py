@@ -1,8 +1,8 @@
-"""A space of designs on one network: CPU seconds a design of the whole command, beside zigzag-dse on some of them.
+"""CPU seconds per design of a space on one network, with the whole command, and with zigzag-dse on some of the designs.
 
-Part of `run_benchmarks.py`. Both read the same accelerators: the peer a hardware file of each design, in one process
-and with one call of its API for each. Both try the three best generated spatial mappings and all orders of at most six
-loops.
+This module is part of `run_benchmarks.py`. Both tools read the same accelerators. zigzag-dse reads a hardware file for
+each design, in one process, with one call of its API per design. Both tools try the three best generated spatial
+mappings, and all orders of at most six loops.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ MAPPING = [{"name": "default", "memory_operand_links": {"O": "O", "W": "I2", "I"
 
 
 def measure_designs(settings: Settings) -> dict[str, Any]:
-    """Medians of CPU seconds a design, ours under both profiles, and whether both find the same in the reference's."""
+    """CPU seconds per design: of our search with both profiles, and of zigzag-dse.
+
+    The result also has the largest relative difference between both tools, with the profile of the reference.
+    """
     from tilewright.designs.space_reader import read_space
 
     network = PROJECT / "config" / "workload" / "mobilenetv2.onnx"
@@ -75,7 +78,7 @@ def measure_designs(settings: Settings) -> dict[str, Any]:
 
 
 def rows_of(found: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Rows for the table: what, tilewright, zigzag-dse, ratio, target, how."""
+    """Rows of the table: name, tilewright, zigzag-dse, ratio, target, method."""
     theirs = statistics.median(found["reference_cpu_seconds"])
     worst = found["worst_relative_difference"]
     same = "same energy and latency" if worst < 1e-9 else f"RESULTS DIFFER by {worst:.1e} relative"
@@ -111,7 +114,7 @@ def _space(network: Path, mapping: Path, profile: str) -> dict[str, Any]:
 
 
 def _ours(file: Path, settings: Settings) -> tuple[float, pandas.DataFrame]:
-    """CPU seconds of the whole command, and its table."""
+    """Pair (CPU seconds of the whole command, table that it wrote)."""
     seconds = []
     for run in range(1 if settings.quick else settings.repeats):
         output = settings.scratch / f"{file.stem}_{run}"

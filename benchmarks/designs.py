@@ -1,11 +1,13 @@
-"""Designs of spaces against `tilewright map` of each alone: every number must be the same to the last bit.
+"""Comparison of designs of spaces with `tilewright map` of each design alone: every number must be equal to the last
+bit.
 
     .venv/bin/python benchmarks/designs.py [--designs 1000] [--jobs 2] [--seconds 3600]
 
-Each seed is a random design of one of five accelerators (sides of the array, capacities, widths of ports, unit
-energies and areas; some fit nothing, some are no accelerators) on one of three networks under random options. Compared
-are status, energy, latency, area, the terms of the energy and the parts of the latency, and why nothing fits. Prints
-counts and every difference; `--seed N` tries one design again. Exit code 1 where there is a difference.
+Each seed is a random design of one of five accelerators on one of three networks, with random options. A design changes
+sides of the array, capacities, port widths, unit energies and areas. On some designs no mapping fits, and some are not
+valid accelerators. The comparison covers status, energy, latency, area, the terms of the energy, the parts of the
+latency, and the reason why no mapping fits. Prints counts and every difference; `--seed N` repeats one design. The exit
+code is 1 if there is a difference.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ NETWORKS = ("bert_tiny", "resnet18", "mobilenetv2")
 
 @cache
 def network(name: str, model: str) -> Any:
-    """A network, read once a process."""
+    """Network, which each process reads once."""
     from tilewright.pipeline.sources import parse_workload
 
     return parse_workload(PROJECT / "config" / "workload" / f"{name}.onnx", model=model)
@@ -38,7 +40,7 @@ def network(name: str, model: str) -> Any:
 
 @cache
 def evaluator(name: str, mapping: Path | None, options: Any) -> Any:
-    """What evaluates designs on a network; it has seen other designs before, as in a space."""
+    """Evaluator of designs on a network. It has evaluated other designs before, as in a space."""
     from tilewright.designs.evaluate import NetworkEvaluator
 
     return NetworkEvaluator(network(name, options.model), mapping, options)
@@ -46,7 +48,7 @@ def evaluator(name: str, mapping: Path | None, options: Any) -> Any:
 
 @cache
 def base_of(name: str) -> dict[str, Any]:
-    """The content of a hardware file."""
+    """Content of a hardware file."""
     from tilewright.base.yamlfile import load_yaml
 
     data: dict[str, Any] = load_yaml(shipped("hardware", name)).data
@@ -54,7 +56,7 @@ def base_of(name: str) -> dict[str, Any]:
 
 
 def random_design(rng: random.Random, base: dict[str, Any]) -> dict[str, Any]:
-    """The base with some of its figures changed."""
+    """Content of a hardware file in which some numbers are changed."""
     design = copy.deepcopy(base)
     array = design["operational_array"]
     array["sizes"] = [rng.choice((size, size, 2 * size, max(1, size // 2), 3, 16)) for size in array["sizes"]]
@@ -89,7 +91,7 @@ def random_options(rng: random.Random) -> Any:
 
 
 def try_design(seed: int) -> Tally:
-    """One design both ways."""
+    """Evaluate one design in both ways, and compare the results."""
     from tilewright.base.errors import InputError
     from tilewright.designs.design_cost import DesignCost
     from tilewright.designs.results import INVALID

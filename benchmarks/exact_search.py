@@ -1,11 +1,12 @@
-"""The exact search beside loma, salsa and the peer accelforge, layer by layer.
+"""Comparison of the exact search with loma, salsa and the peer accelforge, layer by layer.
 
     .venv/bin/python benchmarks/exact_search.py [--objective energy] [--accelforge all|some|none]
 
-For each distinct layer of resnet18 and mobilenetv2, accelerator and allocation: loops, orders in the space, nodes
-visited, CPU time, value, whether it is proven, how far loma and salsa are from it, and what accelforge needs for the
-same layer on an architecture like ours (`accelforge/README.md` says what differs). Prints the table and writes it to
-`benchmarks/results/`. It reports; it never fails because something is slow.
+There is a row for each distinct layer of resnet18 and mobilenetv2, accelerator and allocation. It has the number of
+loops, of orders in the space and of visited nodes, the CPU time, the value, and whether the value is proven. It also
+has the excess of loma and salsa over this value. The last columns are the results of accelforge for the same layer, on
+an architecture like ours (`accelforge/README.md` lists the differences). Prints the table and writes it to
+`benchmarks/results/`. A slow result is reported, but is no failure.
 """
 
 from __future__ import annotations
@@ -40,26 +41,28 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Settings:
-    """How much to measure."""
+    """Extent of the measurement."""
 
     objective: str
     accelerators: tuple[str, ...]
     layers: tuple[str, ...]
-    """Names as network/layer; none means all."""
+    """Names of layers as network/layer; () for all layers."""
     time_budget_s: float
-    """Of the exact search, for each layer and allocation."""
+    """Time budget in seconds of the exact search, for each layer and allocation."""
     accelforge: str
-    """all, some (REPRESENTATIVE_LAYERS) or none."""
+    """Layers that accelforge also searches: all, some (REPRESENTATIVE_LAYERS) or none."""
     accelforge_limit_s: int
-    """CPU seconds that accelforge gets for a layer."""
+    """Largest CPU time in seconds of accelforge for one layer."""
     accelforge_memory_orders: str
-    """file: its memories are nested as in the file; all: it searches once for each other nesting too."""
+    """Memory orders of accelforge. file: its memories are nested as in the hardware file. all: it also searches once
+    for each other nesting.
+    """
     say: Callable[[str], None]
-    """Told what is being measured."""
+    """Function that is called with a text on the present measurement."""
 
 
 def measure_ours(accelerator: str, settings: Settings) -> list[Row]:
-    """Our searches over the layers of one accelerator, in a process of their own; a row for each allocation."""
+    """Results of our searches for the layers of one accelerator, in a separate process: one row for each allocation."""
     command = [sys.executable, str(HERE / "searches.py"), accelerator, "--objective", settings.objective]
     command += ["--time-budget-s", str(settings.time_budget_s), "--layers", *settings.layers]
     run = run_child(command, {"PYTHONPATH": str(PROJECT / "lib")} | ONE_THREAD, PROJECT)
@@ -72,7 +75,7 @@ def measure_ours(accelerator: str, settings: Settings) -> list[Row]:
 
 
 def row_of(accelerator: str, objective: str, layer: Row, allocation: str) -> Row:
-    """What is known of one layer under one allocation; excesses are relative to the exact search's value."""
+    """Row of one layer and allocation. Excesses are relative to the value of the exact search."""
     exact, loma, salsa = layer["exact"][allocation], layer["loma"], layer["salsa"]
     notes = exact.get("notes", {})
     row = {
@@ -104,12 +107,14 @@ def row_of(accelerator: str, objective: str, layer: Row, allocation: str) -> Row
 
 
 def excess(value: float, best: float | None) -> float | None:
-    """How much larger a value is than the best one, relative to the best."""
+    """Relative excess of a value over the best value."""
     return value / best - 1 if best else None
 
 
 def measure_accelforge(rows: list[Row], settings: Settings) -> None:
-    """Add accelforge's CPU time for the chosen layers to the rows; one process for each layer, one after another."""
+    """Add the CPU time of accelforge to the rows of the chosen layers. Each layer has a separate process; the processes
+    run one after another.
+    """
     if settings.accelforge == "none":
         return
     try:
@@ -133,7 +138,7 @@ def measure_accelforge(rows: list[Row], settings: Settings) -> None:
 
 
 def run_accelforge(python: Path, row: Row, layer: Row, settings: Settings) -> Row:
-    """accelforge on one layer; its outcome is found, timeout or failed."""
+    """Run accelforge on one layer. The outcome in the result is found, timeout or failed."""
     command = [str(python), str(PEER_RUNNER), str(PEER_RUNNER.with_name(f"{row['accelerator']}.yaml"))]
     command += ["--layer", json.dumps(layer), "--objective", row["objective"]]
     command += ["--cpu-limit-s", str(settings.accelforge_limit_s)]
@@ -146,7 +151,7 @@ def run_accelforge(python: Path, row: Row, layer: Row, settings: Settings) -> Ro
 
 
 def measure(settings: Settings) -> list[Row]:
-    """All rows, one process at a time."""
+    """Rows of all measurements. One process runs at a time."""
     rows: list[Row] = []
     for accelerator in settings.accelerators:
         settings.say(f"exact, loma and salsa: all layers on {accelerator}")
@@ -156,7 +161,7 @@ def measure(settings: Settings) -> list[Row]:
 
 
 def print_layers(rows: list[Row], console: Console) -> None:
-    """A table for each accelerator and allocation, a line for each layer."""
+    """Print a table for each accelerator and allocation, with a line for each layer."""
     headings = ["layer", "loops", "orders", "nodes", "CPU", "value", "proven", "loma 6", "salsa", "salsa x10"]
     headings += ["accelforge", "ratio"]
     for title, group in groups(rows):
@@ -175,7 +180,7 @@ def print_layers(rows: list[Row], console: Console) -> None:
 
 
 def cells(row: Row) -> list[str]:
-    """One line of the table."""
+    """Cells of one line of the table."""
     if row["failure"]:
         return [row["layer"], str(row["loops"]), row["failure"]]
     return [
@@ -195,12 +200,12 @@ def cells(row: Row) -> list[str]:
 
 
 def seconds(value: float) -> str:
-    """CPU time for people."""
+    """CPU time as text for readers."""
     return f"{value * 1e3:.1f} ms" if value < 1 else f"{value:.2f} s"
 
 
 def peer_time(row: Row) -> str:
-    """accelforge's CPU time, or why there is none."""
+    """CPU time of accelforge as text; the reason if there is no time."""
     outcome = row.get("accelforge_outcome", "")
     if outcome == "found":
         return seconds(row["accelforge_cpu_seconds"])
@@ -208,7 +213,7 @@ def peer_time(row: Row) -> str:
 
 
 def groups(rows: list[Row]) -> Iterable[tuple[str, list[Row]]]:
-    """(title, rows) for each accelerator, objective and allocation."""
+    """Pairs (title, rows), one for each accelerator, objective and allocation."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         title = f"{row['accelerator']}, {row['objective']}, {row['allocation']} allocation"
@@ -217,7 +222,7 @@ def groups(rows: list[Row]) -> Iterable[tuple[str, list[Row]]]:
 
 
 def print_summary(rows: list[Row], console: Console) -> None:
-    """Medians and maxima over the layers."""
+    """Print medians and maxima over the layers."""
     table = Table(title="exact search: median (largest) over the layers")
     headings = ["accelerator, objective, allocation", "proven", "CPU", "nodes", "loma 6", "salsa", "salsa x10"]
     for heading in [*headings, "accelforge", "ratio"]:
@@ -241,7 +246,7 @@ def print_summary(rows: list[Row], console: Console) -> None:
 
 
 def print_accelforge_troubles(rows: list[Row], console: Console) -> None:
-    """Where accelforge gave no optimum, and why."""
+    """Print the layers for which accelforge gave no optimum, with the reasons."""
     late = {(row["accelerator"], row["layer"]) for row in rows if row.get("accelforge_outcome") == "timeout"}
     if late:
         console.print(f"accelforge stopped at its limit on {len(late)} layers, with the limit as its time")
@@ -252,18 +257,18 @@ def print_accelforge_troubles(rows: list[Row], console: Console) -> None:
 
 
 def spread(rows: list[Row], name: str, show: Callable[[float], str]) -> str:
-    """Median and largest of a column, '' where no row has it."""
+    """Median and largest value of a column as text; '' if no row has a value."""
     values = [row[name] for row in rows if row.get(name) is not None]
     return f"{show(statistics.median(values))} ({show(max(values))})" if values else ""
 
 
 def default_output(objective: str) -> Path:
-    """Where the rows of one objective go."""
+    """Path of the file for the rows of one objective."""
     return HERE / "results" / f"exact-{objective}.csv"
 
 
 def write_csv(rows: list[Row], path: Path) -> None:
-    """All columns of all rows."""
+    """Write all columns of all rows to a CSV file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     names = list(dict.fromkeys(name for row in rows for name in row))
     with path.open("w", newline="") as file:
@@ -273,7 +278,7 @@ def write_csv(rows: list[Row], path: Path) -> None:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--objective", choices=tuple(OBJECTIVES), default="latency")
     parser.add_argument("--accelerators", nargs="+", choices=ACCELERATORS, default=list(ACCELERATORS))

@@ -1,11 +1,12 @@
-"""Families of random spaces against each design alone: every number must be the same to the last bit.
+"""Comparison of designs that are costed in families with each design alone: every number must be equal to the last bit.
 
     .venv/bin/python benchmarks/families.py [--spaces 500] [--jobs 2] [--seconds 3600]
 
-Each seed is a random space of one of five accelerators on one of two networks under random options: a few axes over
-sizes of memories (some fit nothing), widths of ports, unit energies, laws between them, sides of the array. All designs
-are costed by families, as complete fronts do it, and some of them alone; compared are status, reason, energy, latency
-and area. Prints counts and every difference; `--seed N` tries one space again. Exit code 1 where there is a difference.
+Each seed is a random space of one of five accelerators on one of two networks, with random options. A space has a few
+axes: memory sizes (some are too small for any mapping), port widths, unit energies, laws between them, and sides of the
+array. All designs are costed in families, as for complete fronts, and some are also costed alone. The comparison covers
+status, reason, energy, latency and area. Prints counts and every difference; `--seed N` repeats one space. The exit
+code is 1 if there is a difference.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tests.plain.tally import Tally
 
 AT_ONCE = 4
 ALONE = 10
-"""Designs of a space that are costed alone."""
+"""Number of designs of a space that are costed alone."""
 MOST_DESIGNS = 400
 BASES = ("tpu_like", "eyeriss_like", "edge_tpu_like", "cube_3d", "systolic/systolic")
 NETWORKS = ("config/workload/bert_tiny.onnx", "tests/workflow/tiny/workload/two_layers.yaml")
@@ -37,7 +38,7 @@ MODELS = (
 
 @cache
 def memories_of(name: str) -> dict[str, Any]:
-    """The memories of a hardware file by name."""
+    """Memories of a hardware file, by name."""
     from tilewright.pipeline.sources import parse_accelerator
 
     core = parse_accelerator(shipped("hardware", name)).cores[0]
@@ -45,7 +46,7 @@ def memories_of(name: str) -> dict[str, Any]:
 
 
 def random_axes(rng: random.Random, memories: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Some axes and laws."""
+    """Pair (random axes, random laws)."""
     axes: dict[str, Any] = {}
     laws: dict[str, str] = {}
     for number, name in enumerate(rng.sample(list(memories), min(len(memories), rng.choice((1, 2, 2, 3))))):
@@ -73,7 +74,7 @@ def random_axes(rng: random.Random, memories: dict[str, Any]) -> tuple[dict[str,
 
 
 def random_space(rng: random.Random) -> dict[str, Any]:
-    """A space of a few hundred designs at most."""
+    """Random space with a few hundred designs at most."""
     base = rng.choice(BASES)
     axes, laws = random_axes(rng, memories_of(base))
     return {
@@ -93,7 +94,7 @@ def random_space(rng: random.Random) -> dict[str, Any]:
 
 
 def try_space(seed: int) -> Tally:
-    """One space both ways."""
+    """Cost the designs of one space in both ways, and compare the results."""
     from tilewright.designs.families import Families
     from tilewright.designs.family_costs import make_costs
     from tilewright.designs.shard import make_rows

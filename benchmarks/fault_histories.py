@@ -1,9 +1,10 @@
-"""Random histories of a folder of results: edits and faults, then `make run` against a fresh clone, byte for byte.
+"""Random histories of a folder of results: edits and faults, then a comparison of `make run` with a fresh clone, byte
+for byte.
 
-Each history works on a copy of a tiny clone that was run once (`benchmarks/clones.py`). Its steps are edits of what
-people write and of the library, and faults: damage, kills, restored and copied results, ages that lie
-(`benchmarks/fault_steps.py`). At its end `make run` must give the bytes of a run from scratch of what the clone says
-then, or refuse in words. `benchmarks/faults.py histories` prints the counts.
+Each history works on a copy of a tiny clone that was run once (`benchmarks/clones.py`). Its steps are of two kinds
+(`benchmarks/fault_steps.py`). Edits change the files that people write, or the library. Faults are damage, kills,
+restored and copied results, and wrong ages of files. At the end, `make run` must give the same bytes as a run from
+scratch with the clone's present input, or refuse with a message. `benchmarks/faults.py histories` prints the counts.
 """
 
 import random
@@ -19,35 +20,35 @@ from benchmarks.fault_steps import EDITS, FAULTS, History, Step, edit_mapping, e
 from benchmarks.forked_python import ForkedPython
 
 LENGTH = 5
-"""Steps of a history."""
+"""Number of steps of a history."""
 FEWEST_CHANGED = 0.8
-"""Share of the histories at least that have to end with other bytes than they began."""
+"""Least share of the histories that must end with other bytes than at their beginning."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a history ended."""
+    """Outcome of a history."""
 
     seed: int
     steps: tuple[str, ...]
-    """Names of its steps; of those that found nothing to do, in brackets."""
+    """Names of the steps of the history. Steps that found nothing to do are in brackets."""
     is_changed: bool
-    """The bytes at the end are others than at the beginning."""
+    """True if the bytes at the end differ from those at the beginning."""
     refusal: str
-    """What `make run` said instead of making everything; '' if it made it."""
+    """Message of `make run` if it refused to make everything; '' if it made everything."""
     differing: tuple[str, ...]
-    """Files with other bytes than those of a fresh clone, and files beside those that it has not."""
+    """Files whose bytes differ from those of a fresh clone, and files that a fresh clone does not have."""
     cpu_s: float
-    """CPU seconds of all its processes, of its run from scratch too."""
+    """CPU seconds of all processes of the history, including its run from scratch."""
 
     @property
     def is_silent(self) -> bool:
-        """Whether something differs of which nothing is said."""
+        """True if files differ and no message says so."""
         return bool(self.differing) and not self.is_refused
 
     @property
     def is_refused(self) -> bool:
-        """Whether `make run` said plainly what it refuses."""
+        """True if `make run` said which work it refuses."""
         return bool(self.refusal) and not any(word in self.refusal for word in ("Traceback", "internal error"))
 
     def __str__(self) -> str:
@@ -60,7 +61,7 @@ class Outcome:
 
 
 class Histories:
-    """Histories of one tiny project; runs from scratch are made once for each state of what people wrote."""
+    """Histories of one tiny project. There is one run from scratch for each state of the files that people wrote."""
 
     def __init__(self, scratch: Path, forked: ForkedPython | None = None, has_foreign: bool = True) -> None:
         self.scratch, self.forked = scratch, forked
@@ -73,7 +74,7 @@ class Histories:
             self.others = self.base, self._foreign()
 
     def _foreign(self) -> Clone:
-        """A clone that says something else, after its run."""
+        """Clone with other input, after its run."""
         foreign = self.base.copy(self.scratch / "foreign")
         for edit in (edit_value, edit_mapping, edit_module):
             edit(History(foreign, (), random.Random(0), self.scratch))
@@ -81,8 +82,9 @@ class Histories:
         return foreign
 
     def run(self, seed: int, steps: Iterable[Step] = ()) -> Outcome:
-        """A history of random steps, unless some are given, then `make run`; its folder stays if that refuses, or
-        something differs."""
+        """Run a history, then `make run`. The steps are random if none are given. The folder stays if `make run`
+        refuses, or if files differ.
+        """
         cpu_s, draw = self._cpu_seconds(), random.Random(seed)
         folder = self.scratch / f"history-{seed}"
         shutil.rmtree(folder, ignore_errors=True)
@@ -107,7 +109,7 @@ class Histories:
         return replace(outcome, cpu_s=self._cpu_seconds() - cpu_s)
 
     def fresh(self, clone: Clone) -> dict[str, bytes]:
-        """Results of a run from scratch of what a clone says; none where that fails."""
+        """Results of a run from scratch with the input of a clone; {} if this run fails."""
         state = clone.written()
         if state not in self._fresh:
             root = self.scratch / "fresh"
@@ -129,7 +131,7 @@ class Histories:
 
 
 def steps_of(draw: random.Random) -> list[Step]:
-    """Steps of a random history: an edit that changes numbers and a fault at least, in any order."""
+    """Random steps of a history, in any order. They include at least one edit that changes numbers, and one fault."""
     steps = [draw.choice(EDITS), draw.choice(FAULTS)]
     steps += [draw.choice((*EDITS, *FAULTS, make_run, make_run)) for _ in range(LENGTH - len(steps))]
     draw.shuffle(steps)
@@ -137,14 +139,17 @@ def steps_of(draw: random.Random) -> list[Step]:
 
 
 def _left_over(found: dict[str, bytes], expected: dict[str, bytes]) -> list[str]:
-    """Files in a folder of a run that no run from scratch makes there: tables of earlier runs across others stay in
-    folders of their own names."""
+    """Files in a folder of a run that no run from scratch makes there. They are tables that earlier runs wrote into
+    folders of other names.
+    """
     folders = {name.rpartition("/")[0] for name in expected if name.startswith("single/")}
     return [name for name in found if name not in expected and name.rpartition("/")[0] in folders]
 
 
 def histories(count: int, first_seed: int, folder: Path) -> int:
-    """The sub-command: tells each history and the counts; how many ended with a silent difference."""
+    """Run the sub-command: print each history and the counts. Returns the number of histories that ended with a silent
+    difference.
+    """
     outcomes = []
     environment = Clone(PROJECT).environment()
     with ForkedPython(folder / "forked", environment) as forked:
@@ -157,7 +162,9 @@ def histories(count: int, first_seed: int, folder: Path) -> int:
 
 
 def told(outcomes: list[Outcome]) -> str:
-    """Counts of histories, of silent differences, of refusals, and of each kind of step that did something."""
+    """Text with the counts of histories, of silent differences, of refusals, and of each kind of step that changed
+    something.
+    """
     acted = Counter(step for outcome in outcomes for step in outcome.steps)
     changed = sum(outcome.is_changed for outcome in outcomes)
     return "\n".join(

@@ -1,6 +1,6 @@
-"""Steps of histories of a folder of results: edits of what people write, and faults.
+"""Steps of histories of a folder of results: edits of the files that people write, and faults.
 
-Each step is a function of a history; it is True where it did something, False where there was nothing to do it to.
+Each step is a function of a history. It returns True if it changed something, and False if it found nothing to change.
 """
 
 import os
@@ -16,31 +16,35 @@ from pathlib import Path
 from benchmarks.clones import PIPELINE, Clone, files_below
 
 RESULTS_PARTS = ("single", "single/mine", "hardware", "workload", "mapping", ".manifest", ".manifest/single", "batch")
-"""Folders of results that are deleted or copied by themselves."""
+"""Folders of results that are deleted or copied separately."""
 MODULE, CORRECT, WRONG = (
     *("lib/tilewright/hardware/core_reader.py",),
     *("return entry.r_cost, entry.w_cost", "return entry.w_cost, entry.r_cost"),
 )
-"""The module that is edited, and two texts of equal length: energies of reads and writes, or the other way round."""
+"""Module that is edited, and two texts of equal length. The first has the right energies of reads and writes; in the
+second, they are exchanged.
+"""
 WORDS = ("lib/tilewright/base/unused.py", "problem.message, value", "problem.message.upper(), value")
-"""Another one, and what it says of entries without effect."""
+"""Another module that is edited, and two texts: its code for notices on entries without effect, and the same code with
+capitals.
+"""
 LONGEST_RUN_S = 6.0
-"""Seconds after which most runs have ended."""
+"""Time in seconds after which most runs have ended."""
 
 
 @dataclass
 class History:
-    """One history: the clone, what its steps need to know, and what was done."""
+    """History: the clone, the data that its steps need, and the steps that were made."""
 
     clone: Clone
     others: tuple[Clone, ...]
-    """Other clones, whose results and notes may be copied; the first one is as this one was at its beginning."""
+    """Other clones whose results and records can be copied. The first one is equal to this clone at its beginning."""
     draw: random.Random
     scratch: Path
     done: list[str] = field(default_factory=list)
 
     def swap(self, path: str, *texts: str) -> bool:
-        """Replace the one of the texts that a file says by the next one."""
+        """Replace the text that a file contains by the next text of the list."""
         file = self.clone.file(path)
         found = file.read_text() if file.is_file() else ""
         for old, new in zip(texts, (*texts[1:], texts[0]), strict=True):
@@ -50,23 +54,23 @@ class History:
         return False
 
     def any_result(self) -> Path | None:
-        """A file of the results, hidden ones included, drawn by its name."""
+        """Random file of the results, drawn by its name. Hidden files are included."""
         found = files_below(self.clone.file("results"))
         paths = [path for path in found.values() if path.stat().st_size]
         return self.draw.choice(paths) if paths else None
 
     def files(self) -> list[Path]:
-        """All files of the clone but for caches."""
+        """All files of the clone except caches."""
         return [path for path in files_below(self.clone.root).values() if "__pycache__" not in path.parts]
 
 
 def hardware_file(history: History) -> Path:
-    """The hardware file, whatever its name is now."""
+    """Hardware file under its present name."""
     return min(history.clone.file("config/hardware").glob("*.yaml"))
 
 
 def edit_value(history: History) -> bool:
-    """Another energy of a read: every total moves."""
+    """Change the energy of a read, so that all totals change."""
     file = hardware_file(history)
     lines = file.read_text().splitlines(keepends=True)
     row = next(index for index, line in enumerate(lines) if "1 MiB" in line)
@@ -79,7 +83,7 @@ def edit_value(history: History) -> bool:
 
 
 def edit_option(history: History) -> bool:
-    """Another model, or limit, or number of runs that share a job."""
+    """Change the model, a limit, or the number of runs that share a job."""
     texts = [
         f"lpf_limit: {limit}\n{model}runs_per_job: {size}\n"
         for limit in (4, 5)
@@ -95,17 +99,17 @@ def edit_option(history: History) -> bool:
 
 
 def edit_mapping(history: History) -> bool:
-    """Another spatial mapping."""
+    """Change the spatial mapping."""
     return history.swap("config/mapping/free.yaml", 'D1: ["K, 2"]', 'D1: ["C, 2"]')
 
 
 def edit_module(history: History) -> bool:
-    """A source module that says something else: energies of reads and writes change places, or words of summaries."""
+    """Edit a source module: exchange the energies of reads and writes, or change the words of summaries."""
     return history.swap(*history.draw.choice([(MODULE, CORRECT, WRONG), WORDS]))
 
 
 def edit_module_unseen(history: History) -> bool:
-    """An edit of equal size and age, as `rsync -t` or an image leaves it."""
+    """Edit a file without a change of its size and age, as `rsync -t` or an image can do."""
     file = history.clone.file(MODULE)
     stat = file.stat()
     is_done = history.swap(MODULE, CORRECT, WRONG)
@@ -114,7 +118,9 @@ def edit_module_unseen(history: History) -> bool:
 
 
 def edit_stage(history: History) -> bool:
-    """A stage of the project joins the pipeline, or what it imports looks for the opposite."""
+    """Add a stage of the project to the pipeline, or edit a module that this stage imports, so that it prefers the
+    opposite.
+    """
     config = history.clone.file("config/config.yaml")
     if "pipeline" not in config.read_text():
         config.write_text(PIPELINE + config.read_text())
@@ -123,7 +129,7 @@ def edit_stage(history: History) -> bool:
 
 
 def edit_comment(history: History) -> bool:
-    """Words that say nothing to the tool, above everything else in a file."""
+    """Add a comment above everything else in a file. The comment has no effect on tilewright."""
     names = (
         "config/config.yaml",
         "config/mapping/free.yaml",
@@ -140,7 +146,7 @@ def edit_comment(history: History) -> bool:
 
 
 def rename(history: History) -> bool:
-    """A file or a run gets another name, or the one that it had before, and the configuration says so."""
+    """Rename a file or a run, or restore its former name, and change the configuration accordingly."""
     what, names = history.draw.choice(
         [
             ("hardware", ("narrow", "core")),
@@ -162,7 +168,9 @@ def rename(history: History) -> bool:
 
 
 def checkout_older(history: History) -> bool:
-    """What people write is as it was at the beginning, with the ages of then or of now."""
+    """Restore the files that people write to their state at the beginning. Their ages are the former or the present
+    ones.
+    """
     copy = history.draw.choice([shutil.copy2, shutil.copyfile])
     ignored = shutil.ignore_patterns("__pycache__")
     for part in ("config", "lib"):
@@ -176,7 +184,7 @@ def checkout_older(history: History) -> bool:
 
 
 def touch_files(history: History) -> bool:
-    """Some files are new, by their age."""
+    """Give some files a new age."""
     for path in history.files():
         if history.draw.random() < 0.2:
             os.utime(path)
@@ -184,7 +192,9 @@ def touch_files(history: History) -> bool:
 
 
 def set_clock_back(history: History) -> bool:
-    """All or half of what was made until now is of tomorrow, as it seems on a machine whose clock was set back."""
+    """Set the ages of all or half of the results to tomorrow. On a machine whose clock was set back, results look like
+    this.
+    """
     tomorrow, share = time.time() + 86_400, history.draw.choice([1.0, 0.5])
     for path in history.files():
         if history.draw.random() < share:
@@ -193,7 +203,7 @@ def set_clock_back(history: History) -> bool:
 
 
 def delete_snakemake(history: History) -> bool:
-    """What Snakemake remembers is gone."""
+    """Delete the records of Snakemake."""
     folder = history.clone.file(".snakemake")
     is_there = folder.is_dir()
     shutil.rmtree(folder, ignore_errors=True)
@@ -201,14 +211,14 @@ def delete_snakemake(history: History) -> bool:
 
 
 def restore_snakemake(history: History) -> bool:
-    """What Snakemake remembers is that of another clone."""
+    """Replace the records of Snakemake by those of another clone."""
     delete_snakemake(history)
     shutil.copytree(history.draw.choice(history.others).root / ".snakemake", history.clone.file(".snakemake"))
     return True
 
 
 def delete_results(history: History) -> bool:
-    """All results, or a folder of them, or a file."""
+    """Delete all results, a folder of results, or a file."""
     part = history.draw.choice(["", "a file", "a file", *RESULTS_PARTS])
     if part == "a file":
         file = history.any_result()
@@ -222,7 +232,7 @@ def delete_results(history: History) -> bool:
 
 
 def copy_results(history: History) -> bool:
-    """Results of another clone: all, a folder or a file, with their ages or without."""
+    """Copy results of another clone: all results, a folder or a file, with or without their ages."""
     other, copy = history.draw.choice(history.others), history.draw.choice([shutil.copy2, shutil.copyfile])
     part = history.draw.choice(["", "a file", "a file", *RESULTS_PARTS])
     source, target = other.root / "results", history.clone.file("results")
@@ -238,9 +248,9 @@ def copy_results(history: History) -> bool:
 
 
 def restore_results(history: History) -> bool:
-    """Results, all or a folder of them, come back from a backup that was made before an edit and a run.
+    """Restore all results or a folder of results from a backup that was made before an edit and a run.
 
-    They were copied, or moved aside and back, which keeps their inodes and all their times.
+    The backup was copied, or moved aside. If it was moved, the files keep their inodes and all their times.
     """
     folder = history.clone.file("results") / history.draw.choice(["", "", *RESULTS_PARTS])
     backup, is_moved = history.scratch / "backup", history.draw.random() < 0.5
@@ -257,7 +267,7 @@ def restore_results(history: History) -> bool:
 
 
 def flip_bit(history: History) -> bool:
-    """One bit of a result, with or without its age."""
+    """Change one bit of a result. The age of the file changes or stays."""
     path = history.any_result()
     if path is None:
         return False
@@ -270,14 +280,14 @@ def flip_bit(history: History) -> bool:
 
 
 def cut_file(history: History) -> bool:
-    """A result ends early."""
+    """Cut off the end of a result."""
     if path := history.any_result():
         os.truncate(path, history.draw.randrange(path.stat().st_size))
     return path is not None
 
 
 def kill_run(history: History) -> bool:
-    """kill -9 of a run and all its processes at a random moment, after an edit so that there is something to do."""
+    """Kill a run and all its processes with kill -9 at a random moment. An edit before it gives the run work."""
     edit_value(history)
     process = history.clone.start()
     time.sleep(history.draw.uniform(0.2, LONGEST_RUN_S))
@@ -289,13 +299,13 @@ def kill_run(history: History) -> bool:
 
 
 def fill_disk(history: History) -> bool:
-    """No file may grow beyond some KiB while a run makes something."""
+    """Run with a limit of some KiB on the size of every file."""
     edit_value(history)
     return history.clone.run(limit=f"ulimit -f {history.draw.choice([1, 4, 16, 64])}").returncode != 0
 
 
 def two_runs(history: History) -> bool:
-    """Two runs at once, one of which refuses or waits."""
+    """Start two runs at the same time. One of them must refuse or wait."""
     edit_value(history)
     both = [history.clone.start(), history.clone.start()]
     codes = [process.wait() for process in both]
@@ -303,7 +313,7 @@ def two_runs(history: History) -> bool:
 
 
 def edit_during_run(history: History) -> bool:
-    """An edit at a random moment of a run that is at work, and in half of the cases its undoing after the run."""
+    """Edit a file at a random moment of a run. In half of the cases, the edit is undone after the run."""
     edit_value(history)
     edit = history.draw.choice([edit_value, edit_mapping, edit_module, edit_stage, edit_option])
     before = history.scratch / "before"
@@ -323,7 +333,7 @@ def edit_during_run(history: History) -> bool:
 
 
 def make_run(history: History) -> bool:
-    """A run to its end."""
+    """Run the clone to the end."""
     return history.clone.run().returncode == 0
 
 
@@ -335,4 +345,4 @@ FAULTS: tuple[Step, ...] = (
     *(delete_results, copy_results, restore_results, flip_bit, cut_file, kill_run, fill_disk, two_runs),
     edit_during_run,
 )
-"""Steps that have to change nothing, or what is gone is made again."""
+"""Steps that must not change any number. Results that they delete must be made again."""

@@ -1,9 +1,9 @@
-"""Faults of files, and what becomes of results: flipped bits, writes that fail, and random histories.
+"""Effects of faults of files on results: flipped bits, failing writes, and random histories.
 
-`faults.py flips` makes a project of tiny runs, flips one random bit at a time in its results and in a copy of the
-caches, and asks `tilewright store verify` what it notices; then it damages all files at once, runs the project again,
-and compares all bytes. `faults.py writes` runs `map`, `explore` and `fuse` again and again: each time another one of
-their calls that write fails (full disk, error of the disk, kill), and the run after that has to leave the same bytes.
+`faults.py flips` makes a project of tiny runs. It flips one random bit at a time in the results and in a copy of the
+caches, and records whether `tilewright store verify` notices it. Then it damages all files at the same time, runs the
+project again, and compares all bytes. `faults.py writes` runs `map`, `explore` and `fuse` many times. Each time,
+another one of their writing calls fails (full disk, error of the disk, kill). The next run must leave the same bytes.
 `faults.py histories` is `benchmarks/fault_histories.py`.
 """
 
@@ -35,7 +35,7 @@ from benchmarks.fault_histories import histories  # noqa: E402
 from tests.three_layers import write_network  # noqa: E402
 
 NOT_READ_BACK = (".configuration",)
-"""Files of results in which `store verify` notices nothing: whose folder it is, which every run writes anew."""
+"""Files of results in which `store verify` notices no fault. Every run writes these files again."""
 SPACE = """\
 accelerator: ../hardware/wide.yaml
 mapping: ../mapping/free.yaml
@@ -59,7 +59,9 @@ spaces: [lanes]
 
 
 def make_project(root: Path) -> Path:
-    """A project of two runs on one core, one on two cores, and a space, which uses the library of this checkout."""
+    """Make a project with two runs on one core, one run on two cores, and a space. It uses the library of this
+    checkout.
+    """
     root.mkdir(parents=True)
     for name in ("Snakefile", "environment.yml"):
         shutil.copy2(PROJECT / name, root)
@@ -75,14 +77,14 @@ def make_project(root: Path) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """That of a process of the project."""
+    """Environment of a process of the project."""
     keep = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
     return {**keep, "PATH": path, "PYTHONPATH": str(PROJECT / "lib"), "XDG_CACHE_HOME": str(PROJECT / ".cache")}
 
 
 def make_run(root: Path) -> str:
-    """Run a project as `make run` does; what it says. Raises RuntimeError where it fails."""
+    """Run a project as `make run` does. Returns its output. Raises RuntimeError if the run fails."""
     command = ["bash", "workflow/run.sh", "config/config.yaml", "--cores", "2"]
     done = subprocess.run(command, cwd=root, env=environment(), capture_output=True, text=True)
     if done.returncode:
@@ -91,8 +93,9 @@ def make_run(root: Path) -> str:
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    """Every file of results, but for the report of Snakemake and its manifest, which have times, and what is of the
-    machine."""
+    """Bytes of every file of results. Left out are the report of Snakemake and its manifest, which contain times, and
+    files that depend on the machine.
+    """
     left_out = ("report.html", ".manifest/report.json", "*.due", "*.tilewright-lock*", "*.tmp")
     files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
     return {name: path.read_bytes() for name, path in files.items() if not _fits(name, left_out)}
@@ -103,7 +106,7 @@ def _fits(name: str, patterns: Sequence[str]) -> bool:
 
 
 def flip(path: Path, bit: int) -> bytes:
-    """Flip a bit of a file and leave its age; what it held before."""
+    """Flip a bit of a file without a change of its age. Returns the former bytes."""
     before, age = path.read_bytes(), path.stat()
     content = bytearray(before)
     content[bit // 8] ^= 1 << (bit % 8)
@@ -113,21 +116,21 @@ def flip(path: Path, bit: int) -> bytes:
 
 
 def restore(path: Path, content: bytes, age: os.stat_result) -> None:
-    """Put a file back as it was."""
+    """Write the former bytes of a file again."""
     path.write_bytes(content)
     os.utime(path, ns=(age.st_atime_ns, age.st_mtime_ns))
 
 
 @dataclass
 class Flips:
-    """What became of flipped bits."""
+    """Counts of flipped bits by outcome."""
 
     noticed: Counter[str] = field(default_factory=Counter)
     not_read_back: Counter[str] = field(default_factory=Counter)
     missed: list[str] = field(default_factory=list)
 
     def told(self) -> str:
-        """The counts by the end of names of files."""
+        """Text with the counts, by the end of the names of files."""
         kinds = sorted({*self.noticed, *self.not_read_back})
         lines = [
             f"{kind:10} {self.noticed[kind]:5} noticed {self.not_read_back[kind]:5} not read back" for kind in kinds
@@ -138,7 +141,7 @@ class Flips:
 
 
 def try_flips(results: Path, caches: Path, count: int, seed: int) -> Flips:
-    """Flip `count` random bits, one at a time, in files of all kinds alike."""
+    """Flip `count` random bits, one at a time. Files of all kinds are chosen equally often."""
     draw, found = random.Random(seed), Flips()
     kinds: dict[str, list[Path]] = {}
     for path in [*(path for path in sorted(results.rglob("*")) if path.is_file()), *cache_files(caches)]:
@@ -165,7 +168,7 @@ def try_flips(results: Path, caches: Path, count: int, seed: int) -> Flips:
 
 
 def _damaged(path: Path, results: Path, caches: Path) -> set[Path]:
-    """What is noticed where nothing but one file has changed."""
+    """Damaged files that the verification finds if only the file `path` has changed."""
     if not path.is_relative_to(results):
         return {*damaged_caches(caches)}
     beside = [other for other in path.parent.glob("*.json") if other != path]
@@ -173,12 +176,12 @@ def _damaged(path: Path, results: Path, caches: Path) -> set[Path]:
 
 
 def _kind(path: Path) -> str:
-    """The end of the name; entries of the store, manifests and reports are kinds of their own."""
+    """Kind of a file: the end of its name. Entries of the store, manifests and reports are separate kinds."""
     return next((part for part in path.parts if part in (".store", ".manifest", "report")), "") + path.suffix
 
 
 def flip_all_and_run(root: Path, seed: int) -> list[str]:
-    """Flip a bit of every file that is verified, run the project again; the files that then have other bytes."""
+    """Flip a bit of every file that is verified, and run the project again. Returns the files that then differ."""
     results, draw = root / "results", random.Random(seed)
     before = bytes_of(results)
     for path in verify_folder(results).files:
@@ -191,7 +194,7 @@ def flip_all_and_run(root: Path, seed: int) -> list[str]:
 
 
 def flips(count: int, seed: int, rounds: int, folder: Path) -> int:
-    """The sub-command: how many faults there were."""
+    """Run the sub-command. Returns the number of faults."""
     root = make_project(folder / "project")
     make_run(root)
     caches = folder / "caches"
@@ -213,7 +216,9 @@ def flips(count: int, seed: int, rounds: int, folder: Path) -> int:
 
 
 def _note_copies(caches: Path) -> None:
-    """Some files were left out of the copy, and what is noted of the caches may be of before."""
+    """Record the state of the copied caches again. The copy lacks some files, and its records can be older than its
+    files.
+    """
     from tilewright.base.noted_files import FONT_FILES, FONTS, KERNELS, NUMBA_FILES, NUMBA_FOLDER, NotedFolder
 
     NotedFolder(caches / FONTS, FONT_FILES).note()
@@ -222,10 +227,10 @@ def _note_copies(caches: Path) -> None:
 
 
 class FailingCalls:
-    """Stands for the module `os` where files are written: the call with a number fails, as it is said to."""
+    """Replacement for the module `os` in code that writes files. The call with a given number fails in a given way."""
 
     NAMES = ("fdopen", "fsync", "chmod", "replace")
-    """What makes, fills, keeps and names a file; of a stream, its writes."""
+    """Names of the functions that make, fill, sync and rename a file, and of the writes of a stream."""
 
     def __init__(self, number: int, fault: str) -> None:
         self.number, self.fault, self.count = number, fault, 0
@@ -243,7 +248,7 @@ class FailingCalls:
         return call
 
     def step(self) -> None:
-        """Count a call, and fail if it is the one."""
+        """Count a call, and fail if it is the chosen call."""
         self.count += 1
         if self.count == self.number:
             if self.fault == "kill":
@@ -253,7 +258,7 @@ class FailingCalls:
 
 
 class FailingStream:
-    """A file that is being written: half of what a failing call should write is there."""
+    """File that is being written. A failing call writes only half of its data."""
 
     def __init__(self, stream: Any, calls: FailingCalls) -> None:
         self.stream, self.calls = stream, calls
@@ -268,7 +273,7 @@ class FailingStream:
         return getattr(self.stream, name)
 
     def write(self, data: bytes) -> None:
-        """Half of the data, then all, with a call that may fail between."""
+        """Write half of the data, then all data. A call between the two can fail."""
         self.stream.write(data[: len(data) // 2])
         self.stream.flush()
         self.calls.step()
@@ -276,7 +281,7 @@ class FailingStream:
 
 
 def works_of(project: Path, folder: Path) -> dict[str, Callable[[], object]]:
-    """Verb -> a tiny run of it into a folder."""
+    """Tiny run of each verb, which writes into a folder."""
     import tilewright
 
     config = project / "config"
@@ -297,7 +302,7 @@ def works_of(project: Path, folder: Path) -> dict[str, Callable[[], object]]:
 
 
 def in_child(work: Callable[[], object], calls: FailingCalls) -> tuple[int, int]:
-    """How a process ends that does the work with failing calls, and how many calls it made."""
+    """Pair (how a process ends that does the work with a failing call, number of its calls)."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -321,7 +326,7 @@ def in_child(work: Callable[[], object], calls: FailingCalls) -> tuple[int, int]
 
 
 def try_writes(verb: str, project: Path, folder: Path, faults: Sequence[str], every: int) -> list[str]:
-    """What is wrong after one call of a verb has failed, for every call, or every so many."""
+    """Faults that remain after one call of a verb has failed. Every call is tried, or every n-th call."""
     wrong: list[str] = []
     shutil.rmtree(folder, ignore_errors=True)
     work = works_of(project, folder)[verb]
@@ -349,7 +354,7 @@ def try_writes(verb: str, project: Path, folder: Path, faults: Sequence[str], ev
 
 
 def writes(verbs: Sequence[str], faults: Sequence[str], every: int, folder: Path) -> int:
-    """The sub-command: how many faults there were."""
+    """Run the sub-command. Returns the number of faults."""
     project = make_project(folder / "project")
     wrong = [line for verb in verbs for line in try_writes(verb, project, folder / "results", faults, every)]
     print("\n".join(wrong[:20]))
@@ -357,7 +362,7 @@ def writes(verbs: Sequence[str], faults: Sequence[str], every: int, folder: Path
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is asked for; 1 if there was a fault."""
+    """Run the sub-command that the command line names. Returns 1 if there was a fault, else 0."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
     asked = verbs.add_parser("flips", help="flip bits of results and caches")

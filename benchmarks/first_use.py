@@ -1,10 +1,10 @@
-"""Count the kernel files that verbs make after `tilewright warm-up` in a fresh cache: none should be left to make.
+"""Number of kernel files that verbs make after `tilewright warm-up` in a fresh cache: it should be 0.
 
     .venv/bin/python benchmarks/first_use.py [--verb NAME ...]
 
-Every verb runs in a process of its own on small inputs of `config/` and `tests/workflow`, with one cache folder for
-all, which warm-up has filled before. Prints seconds of warm-up, and for each verb its exit code, seconds and new files.
-Exit code 1 where a verb made one.
+Every verb runs in a separate process on small inputs of `config/` and `tests/workflow`. All verbs use one cache folder,
+which warm-up has filled before. Prints the seconds of warm-up, and for each verb its exit code, seconds and new files.
+The exit code is 1 if a verb made a kernel file.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def files(folder: Path) -> set[Path]:
 
 
 def call(folder: Path, arguments: str) -> tuple[int, float, int]:
-    """Exit code, seconds and new kernel files of a call."""
+    """Triple (exit code, seconds, number of new kernel files) of a call."""
     before, start = files(folder), time.monotonic()
     command = [sys.executable, "-c", RUN, str(folder), *arguments.split()]
     code = subprocess.run(command, cwd=PROJECT, capture_output=True, check=False).returncode
@@ -54,7 +54,7 @@ def call(folder: Path, arguments: str) -> tuple[int, float, int]:
 
 
 def main() -> int:
-    """Run it; 1 where a verb made a file."""
+    """Run all verbs. Returns 1 if a verb compiled a kernel, else 0."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--verb", action="append", choices=sorted(CALLS), help="these calls only")
     chosen = parser.parse_args().verb or list(CALLS)

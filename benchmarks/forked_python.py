@@ -1,11 +1,17 @@
-"""Programs in Python that start without their imports: a server has the packages of others loaded, and forks.
+"""Python programs that start without the time for their imports: a server imports packages, and forks a child for each
+program.
 
-Histories of small projects start hundreds of processes, most of whose time are imports of packages that no history
-changes. `ForkedPython` makes a folder with programs `python` and `snakemake`. These hand their arguments, environment,
-files and limits to the server, whose child runs the program, with every module of the project imported anew. Whoever
-kills such a program kills the child: it ends when the connection to its program does.
+Histories of small projects start hundreds of processes. Most of their time is spent on imports of packages that no
+history changes. `ForkedPython` makes a folder with the programs `python` and `snakemake`. These programs pass their
+arguments, environment, files and limits to the server. A child of the server runs the program. If such a program is
+killed, its child ends, too, because the connection to the program ends.
+
+A child imports every module of tilewright anew, unless the server was given the folder of a library. The server then
+imports this library, too. A child keeps these modules only if the program would import the same files, and if no file
+of the library has changed since; edited copies of the library, and plug-ins beside the library, are imported anew.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -25,10 +31,11 @@ LOADED = (
         "docutils.parsers.rst",
         "PIL.Image",
     ),
+    *("fontTools.subset", "fontTools.ttLib", "matplotlib.backends.backend_pdf", "pydantic", "networkx", "simpleeval"),
     *("docutils.readers.standalone", "docutils.languages.en", "docutils.utils.math.math2html", "smart_open", "runpy"),
     *("snakemake.assets", "snakemake.profiles", "platformdirs", "argparse_dataclass", "graphlib", "_strptime"),
 )
-"""Packages that the server loads, those that are installed."""
+"""Packages that the server imports if they are installed."""
 PROGRAM = """\
 #!/bin/sh
 case "{words}$1" in -m*) ;; *) exec {python} "$@";; esac
@@ -36,12 +43,25 @@ exec {python} -I -S {file} {socket} {words}"$@"
 """
 
 
-class ForkedPython:
-    """The server, and the folder of its programs, while it is used as a context."""
+NAME = "tilewright"
+"""Package of the library that children keep or import anew."""
+Signature = tuple[tuple[str, int, int], ...]
+"""Path, time of the last change in ns, and size in bytes of each source file of a library, sorted by path."""
 
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+
+class ForkedPython:
+    """Server with the folder of its programs. It runs while it is used as a context.
+
+    `library` is the folder of a library whose modules the server imports; '' if children import them anew.
+    `is_painted` is False if PNG files of figures keep their size and have no dots.
+    """
+
+    def __init__(
+        self, folder: Path, environment: dict[str, str], library: Path | str = "", is_painted: bool = True
+    ) -> None:
         self.programs, self.socket = folder / "programs", folder / "server"
         self.environment = environment
+        self.asked = json.dumps({"library": str(library and Path(library).resolve()), "is_painted": is_painted})
 
     def __enter__(self) -> "ForkedPython":
         self.programs.mkdir(parents=True)
@@ -49,7 +69,7 @@ class ForkedPython:
             said = {"python": sys.executable, "file": __file__, "socket": self.socket, "words": words}
             (self.programs / name).write_text(PROGRAM.format(**said))
             (self.programs / name).chmod(0o755)
-        command = [sys.executable, __file__, "serve", str(self.socket), str(self.programs / "python")]
+        command = [sys.executable, __file__, "serve", str(self.socket), str(self.programs / "python"), self.asked]
         self.process = subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE)
         assert self.process.stdout is not None
         self.process.stdout.readline()
@@ -65,10 +85,47 @@ class ForkedPython:
         self.process.wait()
 
 
-def serve(place: str, executable: str) -> None:
-    """Load packages, then run every program that is asked for in a child, until the process that started it ends."""
+def leave_blank(canvas):  # type: ignore[no-untyped-def]
+    """Draw method of Agg canvases whose PNG files have their sizes and no dots.
+
+    The same figures are drawn as SVG files, and painting takes as long again.
+    """
+    canvas.renderer = canvas.get_renderer()
+    canvas.renderer.clear()
+    if "draw" in vars(canvas.figure):  # Matplotlib asks for a renderer in this way, for the layout of an SVG file
+        canvas.figure.draw(canvas.renderer)
+
+
+def signature(library: str) -> Signature:
+    """State of all source files of a library."""
+    found = []
+    for folder, _, files in os.walk(os.path.join(library, NAME)):
+        for path in (os.path.join(folder, file) for file in files if file.endswith(".py")):
+            known = os.stat(path)
+            found.append((path, known.st_mtime_ns, known.st_size))
+    return tuple(sorted(found))
+
+
+def _import_library(library: str) -> Signature:
+    """Import all modules of a library, except the command line and the scripts for other tools, which change modules
+    of others. Returns the state of its files before the imports."""
     import importlib
-    import json
+    import pkgutil
+
+    state = signature(library)
+    sys.path.insert(0, library)
+    package = importlib.import_module(NAME)
+    for module in pkgutil.walk_packages(package.__path__, f"{NAME}."):
+        if not module.name.endswith("__main__") and ".main_stage" not in module.name:
+            importlib.import_module(module.name)
+    sys.path.remove(library)
+    return state
+
+
+def serve(place: str, executable: str, text: str) -> None:
+    """Import packages. Then run each requested program in a child, until the process that started the server ends."""
+    import gc
+    import importlib
     import socket
 
     for name in LOADED:
@@ -76,6 +133,14 @@ def serve(place: str, executable: str) -> None:
             importlib.import_module(name)
         except ImportError:
             continue
+    server_of = json.loads(text)
+    library = server_of["library"]
+    state = _import_library(library) if library else ()
+    if not server_of["is_painted"]:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        FigureCanvasAgg.draw = leave_blank
+    gc.freeze()  # what lives as long as the process need not be visited by the garbage collector of each child
     sys.executable = executable
     server = socket.socket(socket.AF_UNIX)
     server.bind(place)
@@ -89,10 +154,10 @@ def serve(place: str, executable: str) -> None:
         except TimeoutError:
             continue
         connection.settimeout(None)
-        text, handles, _, _ = socket.recv_fds(connection, 2**20, 64)
-        if text and os.fork() == 0:
+        request, handles, _, _ = socket.recv_fds(connection, 2**20, 64)
+        if request and os.fork() == 0:
             server.close()
-            _run(connection, json.loads(text), handles)
+            _run(connection, json.loads(request), handles, library, state)
         for handle in handles:
             os.close(handle)
         connection.close()
@@ -107,8 +172,8 @@ def _forget_ended() -> None:
         return
 
 
-def _run(connection, asked, handles):  # type: ignore[no-untyped-def]
-    """The child: take over what belongs to the program, run it, tell its exit code, end."""
+def _run(connection, asked, handles, library, state):  # type: ignore[no-untyped-def]
+    """Run a program in the child: take over its arguments and files, run it, and send its exit code."""
     import atexit
     import resource
     import threading
@@ -130,7 +195,10 @@ def _run(connection, asked, handles):  # type: ignore[no-untyped-def]
     threading.Thread(target=_end_with, args=(kept,), daemon=True).start()
     code = 1
     try:
-        code = _run_module(asked["words"], os.environ.get("PYTHONPATH", ""))
+        path = os.environ.get("PYTHONPATH", "")
+        if library and not (_is_imported(library, path) and signature(library) == state):
+            _forget_library()
+        code = _run_module(asked["words"], path)
     finally:
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
@@ -140,8 +208,22 @@ def _run(connection, asked, handles):  # type: ignore[no-untyped-def]
         os._exit(code)
 
 
+def _is_imported(library: str, path: str) -> bool:
+    """True if a program in this folder with `path` as its PYTHONPATH imports the package from the library, and has no
+    other folder in which plug-ins can be."""
+    return bool(path) and os.path.realpath(path) == library and not os.path.exists(NAME)
+
+
+def _forget_library() -> None:
+    """Undo the import of a library: its modules, and the path hooks that it installed."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == NAME]:
+        del sys.modules[name]
+    kept = [hook for hook in sys.path_hooks if getattr(hook, "__module__", "").partition(".")[0] != NAME]
+    sys.path_hooks[:] = kept
+
+
 def _end_with(connection: int) -> None:
-    """End at once when the program does."""
+    """End the child when the program ends."""
     import signal
 
     os.read(connection, 1)
@@ -149,7 +231,7 @@ def _end_with(connection: int) -> None:
 
 
 def _run_module(words: list[str], path: str) -> int:
-    """`python -m MODULE WORD ...`; its exit code."""
+    """Run `python -m MODULE WORD ...`. Returns the exit code."""
     import runpy
     import traceback
 
@@ -171,10 +253,9 @@ def _run_module(words: list[str], path: str) -> int:
 
 
 def ask(place: str, words: list[str]) -> int:
-    """The program: hand everything to the server and wait; the exit code of its child."""
+    """Send all data of this program to the server, and wait. Returns the exit code of the child."""
     import _socket
     import array
-    import json
     import resource
 
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -194,5 +275,5 @@ def ask(place: str, words: list[str]) -> int:
 
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
-        serve(*sys.argv[2:4])
+        serve(*sys.argv[2:5])
     sys.exit(ask(sys.argv[1], sys.argv[2:]))

@@ -1,11 +1,13 @@
-"""CPU seconds and certificates of Pareto fronts, beside one exact search, on pairs of shipped cores and networks.
+"""CPU seconds and certificates of Pareto fronts, compared with one exact search, on pairs of shipped cores and
+networks.
 
     .venv/bin/python benchmarks/fronts.py [--cores tpu_like ...] [--networks resnet18 ...] [--write]
 
-Each row is three calls of the whole command `tilewright map`, with kernels compiled before and without a store: with
-`--temporal-mapping-search-engine exact` (at most 60 s for each layer), without options, and with `--front`. The core
-meta_prototype_df is left out by default, because its exact search takes more than ten minutes for a network. Prints a
-table in Markdown; `--write` puts it into benchmarks/README.md. It reports, and never fails because something is slow.
+Each row has three calls of the whole command `tilewright map`, with kernels compiled before and without a store. The
+first has `--temporal-mapping-search-engine exact` (at most 60 s for each layer), the second has no options, and the
+third has `--front`. The core meta_prototype_df is left out by default, because its exact search takes more than ten
+minutes for a network. Prints a table in Markdown; `--write` puts it into benchmarks/README.md. A slow result is
+reported, but is no failure.
 """
 
 from __future__ import annotations
@@ -32,14 +34,14 @@ WAYS = {"exact": ("--temporal-mapping-search-engine", "exact"), "default": (), "
 
 @dataclass(frozen=True)
 class Row:
-    """Figures of one pair."""
+    """Measured numbers of one pair."""
 
     core: str
     network: str
     cpu_s: dict[str, float]
-    """Name of a way to map -> CPU seconds of the whole command."""
+    """CPU seconds of the whole command, by name of the way to map."""
     points: int
-    """Points of the front of the network."""
+    """Number of points on the front of the network."""
     miss: float
     """Largest miss of the front of the network."""
     layer_misses: tuple[float, ...]
@@ -51,7 +53,7 @@ class Row:
 
     @property
     def cells(self) -> str:
-        """Line of the table."""
+        """Row of the table."""
         times = " | ".join(f"{self.cpu_s[way]:.1f}" for way in WAYS)
         complete, within = (sum(miss <= most for miss in self.layer_misses) for most in (2e-9, 0.01 + 1e-9))
         counts = f"{complete} | {within} of {len(self.layer_misses)} | {max(self.layer_misses):.2%}"
@@ -62,7 +64,7 @@ class Row:
 
 
 def measured(core: str, network: str, folder: Path) -> Row:
-    """Figures of the three commands for one pair."""
+    """Measured numbers of the three commands for one pair."""
     command = [sys.executable, "-m", "tilewright", "map", "--no-store", "-o", str(folder)]
     command += ["--hardware", str(shipped("hardware", core))]
     command += ["--mapping", str(shipped("mapping", core))]

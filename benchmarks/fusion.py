@@ -1,14 +1,15 @@
-"""How good the plans are that `tilewright fuse` finds, for pairs of network and system: gaps to the lower bounds, and
-what layer by layer costs.
+"""Quality of the plans that `tilewright fuse` finds for pairs of a network and a system: gaps to the lower bounds, and
+the cost of layer-by-layer schedules.
 
     .venv/bin/python benchmarks/fusion.py [--seconds 240] [--objective latency energy EDP] [--only resnet18-quad_core]
+        [--islands 4]
 
-No mapping file, no cutoffs, default options but for the time: `--seconds` are CPU seconds of the search of each pair,
-in one process, so that a machine that others use gives the same search. Gaps are to the bounds of all allocations of
-the tiles that were found, and to the bounds of every plan. Networks that are not in `config/workload` are looked for in
-the folder `--networks`, by the name of their file; pairs whose file is not there are left out, and told. Prints a table
-in Markdown, and adds each row to `benchmarks/results/fusion.jsonl` when it is found. It reports; it never fails because
-something is slow.
+The search has no mapping file, no cutoffs, and default options except the time. `--seconds` are CPU seconds of the
+search of each pair, in one process, so that a busy machine gives the same search. Gaps are given to two kinds of
+bounds: those of all allocations of the found tiles, and those of every plan. Networks that are not in `config/workload`
+are searched in the folder `--networks`, by the name of their file. Pairs without a file are left out, with a message.
+Prints a table in Markdown, and adds each row to `benchmarks/results/fusion.jsonl` when it is complete. A slow result is
+reported, but is no failure.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from tilewright.mapping.source import parse_mapping  # noqa: E402
 from tilewright.pipeline.configuration.fusion_options import FusionOptions  # noqa: E402
 from tilewright.pipeline.sources import parse_accelerator, parse_workload  # noqa: E402
 from tilewright.pipeline.stages.multi.items import SystemProblem  # noqa: E402
-from tilewright.plans.answer import Fusion, fused  # noqa: E402
+from tilewright.plans.answer import Fusion  # noqa: E402
+from tilewright.plans.call import fused  # noqa: E402
 
 SYSTEMS = PROJECT / "config" / "hardware" / "multi"
 NETWORKS = PROJECT / "config" / "workload"
@@ -50,31 +52,33 @@ PAIRS = (
     ("densenet121_dynamo", "quad_mesh"),
     ("PP-OCRv6_det_small_static", "quad_core"),
 )
-"""Network and system; networks of the project are always there."""
+"""Pairs (network, system). Networks of the project always exist."""
 Row = dict[str, Any]
 
 
 def network_file(name: str, folder: Path | None) -> Path | None:
-    """The file of a network, None if it is not there."""
+    """Path of the file of a network; None if there is no such file."""
     places = [NETWORKS / f"{name}.onnx", *([] if folder is None else sorted(folder.rglob(f"{name}.onnx")))]
     return next((place for place in places if place.is_file()), None)
 
 
-def measured(network: Path, system: str, objective: str, seconds: float, seed: int) -> Row:
-    """A search, and how good its answer is."""
+def measured(network: Path, system: str, objective: str, seconds: float, seed: int, islands: int = 1) -> Row:
+    """Row with the result of one search and its quality."""
     problem = SystemProblem(
         parse_workload(network, "corrected"),
         parse_accelerator(SYSTEMS / f"{system}.yaml"),
         parse_mapping([{"name": "default"}]),
     )
-    options = FusionOptions(objective=objective, fusion_time_budget_s=seconds, nb_plans=10**6, jobs=1, seed=seed)
+    options = FusionOptions(
+        objective=objective, fusion_cpu_budget_s=seconds, nb_plans=10**6, jobs=1, seed=seed, islands=islands
+    )
     start = time.process_time()
-    found = fused(problem, options, clock=time.process_time)
+    found = fused(problem, options)
     return row_of(found, network.stem, system, time.process_time() - start)
 
 
 def row_of(found: Fusion, network: str, system: str, cpu_seconds: float) -> Row:
-    """What is told of an answer."""
+    """Row of the table for a result."""
     document = found.document
     lbl = document["layer_by_layer"]
     return {
@@ -82,6 +86,7 @@ def row_of(found: Fusion, network: str, system: str, cpu_seconds: float) -> Row:
         "system": system,
         "objective": document["objective"],
         "seed": document["search"]["seed"],
+        "islands": document["search"]["islands"],
         "cpu_seconds": cpu_seconds,
         "plans": document["search"]["plans"],
         "segments": document["search"]["segments"],
@@ -98,7 +103,7 @@ def row_of(found: Fusion, network: str, system: str, cpu_seconds: float) -> Row:
 
 
 def table(rows: list[Row]) -> str:
-    """The rows in Markdown."""
+    """Rows as a table in Markdown."""
     columns = ("network", "system", "objective", "cycles", "µJ", "J cycles", "gaps: latency, energy, EDP")
     further = ("gaps over every plan", "layer by layer", "CPU s")
     lines = [f"| {' | '.join((*columns, *further))} |", "|---|---|---|---:|---:|---:|---|---|---:|---:|"]
@@ -116,13 +121,14 @@ def table(rows: list[Row]) -> str:
 
 
 def parse_arguments(given: list[str] | None = None) -> argparse.Namespace:
-    """The command line."""
+    """Arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=240.0, help="CPU seconds of the search of each pair")
     parser.add_argument("--objective", nargs="+", choices=("latency", "energy", "EDP"), default=["latency", "EDP"])
     parser.add_argument("--only", nargs="+", default=[], metavar="NETWORK-SYSTEM")
     parser.add_argument("--networks", type=Path, help="folder with further ONNX files")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--islands", type=int, default=1, help="islands that share the CPU seconds")
     parser.add_argument("--output", type=Path, default=PROJECT / "benchmarks" / "results" / "fusion.jsonl")
     return parser.parse_args(given)
 
@@ -140,7 +146,7 @@ def main() -> None:
             print(f"{name}: no such file; --networks names a folder", file=sys.stderr)
             continue
         for objective in arguments.objective:
-            rows.append(measured(network, system, objective, arguments.seconds, arguments.seed))
+            rows.append(measured(network, system, objective, arguments.seconds, arguments.seed, arguments.islands))
             with arguments.output.open("a") as file:
                 file.write(json.dumps(rows[-1]) + "\n")
             print(table(rows[-1:]).splitlines()[-1], flush=True)

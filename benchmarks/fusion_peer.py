@@ -1,14 +1,17 @@
-"""`tilewright fuse` beside whole runs of the pinned peer stream-dse 0.0.8, at equal CPU time.
+"""Comparison of `tilewright fuse` with whole runs of the pinned peer stream-dse 0.0.8, at equal CPU time.
 
     .venv/bin/python benchmarks/fusion_peer.py [--networks FOLDER] [--only resnet18] [--individuals 16 --generations 16]
 
-For each network, on the quad core and without activation functions: the peer's whole run, in lines, with its genetic
-algorithm; ours with as many CPU seconds as that took, nothing fixed, for EDP. Figures of two schedule models cannot be
-compared. So each allocation in the peer's hall of fame is handed over as fixed cores, cut in the same lines, and
-scheduled by our scheduler with each candidate rule, with prefetch and without: the least EDP of all these is the
-peer's. Prints a table in Markdown, and adds each row to `benchmarks/results/fusion_peer.jsonl` when it is found. The
-peer's answers are kept in `benchmarks/results/fusion_peer`; `--again` lets it run again. It reports; it never fails
-because something is slow. `README.md` says what is counted.
+Each network runs on the quad core, without activation functions. The peer makes its whole run with its genetic
+algorithm, with layers cut into lines. Our search then gets as many CPU seconds as the peer used. It has no fixed
+decisions, and the objective EDP.
+
+Costs of two schedule models cannot be compared. Each allocation in the peer's hall of fame is therefore fixed, with the
+same cut into lines, and scheduled by our scheduler: with each candidate rule, with and without prefetch. The result of
+the peer is the least EDP of these schedules. Prints a table in Markdown, and adds each row to
+`benchmarks/results/fusion_peer.jsonl` when it is complete. The peer's results are stored in
+`benchmarks/results/fusion_peer`; `--again` makes the peer run again. A slow result is reported, but is no failure.
+`README.md` describes the measurement.
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ RESULTS = HERE / "results"
 
 @dataclass(frozen=True)
 class Case:
-    """A network, and how long the peer's genetic algorithm goes on: 100 to 200 CPU seconds."""
+    """Network, with the extent of the peer's genetic algorithm, which takes 100 to 200 CPU seconds."""
 
     network: str
     individuals: int
@@ -65,7 +68,7 @@ CASES = (
 
 
 def answer_of_peer(case: Case, bare: Path, settings: argparse.Namespace) -> Row:
-    """What the peer's whole run finds: kept from before, or made now. Raises RuntimeError where it fails."""
+    """Result of the peer's whole run, stored by an earlier run or made now. Raises RuntimeError if it fails."""
     kept = RESULTS / "fusion_peer" / f"{case.network}-{case.individuals}x{case.generations}.json"
     if settings.again or not kept.exists():
         given = Settings(ensure_stream(), bare, bare, 1, (), lambda text: None)
@@ -78,14 +81,14 @@ def answer_of_peer(case: Case, bare: Path, settings: argparse.Namespace) -> Row:
 
 
 def edp(latency_cycles: float, energy_pj: float) -> float:
-    """pJ times cycles."""
+    """Energy-delay product in pJ cycles."""
     return OBJECTIVES[OBJECTIVE].value(energy_pj, latency_cycles)
 
 
 def with_fixed_cores(bare: Path, cores: dict[str, list[int]]) -> SystemProblem:
-    """The network on the system, each layer on the core that an allocation of the peer gives it.
+    """Network on the system, with each layer fixed to the core that an allocation of the peer assigns.
 
-    Raises InputError where the peer does not say it of a layer, or gives it to several cores.
+    Raises InputError if the peer assigns no core or several cores to a layer.
     """
     workload, accelerator = parse_workload(bare, "corrected"), parse_accelerator(SYSTEMS / f"{SYSTEM}.yaml")
     entries = [{"name": name, "core_allocation": given} for name, given in cores.items()]
@@ -97,7 +100,7 @@ def with_fixed_cores(bare: Path, cores: dict[str, list[int]]) -> SystemProblem:
 
 
 def plans_in_lines(space: PlanSpace) -> Iterator[Plan]:
-    """The whole network in lines, in one stack, by each candidate rule, with prefetch and without."""
+    """Plans for the whole network in lines, in one stack: one for each candidate rule, with prefetch and without."""
     one_stack = (tuple(one.node.node_id for one in space.layers),)
     tiles = tuple(
         LayerTiles((), (TilingEntry("OY", ALL_TILES),) if one.size("OY") > 1 else one.rows_within(1))
@@ -108,9 +111,8 @@ def plans_in_lines(space: PlanSpace) -> Iterator[Plan]:
 
 
 def handed_over(bare: Path, found: list[Row]) -> Row:
-    """The allocation of the peer, of those that it found, whose schedule by our scheduler has the least EDP.
-
-    Raises MappingError with a reason where none has a schedule.
+    """Allocation of the peer whose schedule by our scheduler has the least EDP. Raises MappingError with a reason if
+    none has a schedule.
     """
     best: PlanFigures | None = None
     row: Row = {}
@@ -133,7 +135,9 @@ def handed_over(bare: Path, found: list[Row]) -> Row:
 
 
 def compared(case: Case, network: Path, settings: argparse.Namespace) -> Row:
-    """Both sides on a network. Raises RuntimeError, InputError or MappingError where the peer has no answer."""
+    """Row with the results of both tools on a network. Raises RuntimeError, InputError or MappingError if the peer has
+    no result.
+    """
     with tempfile.TemporaryDirectory() as folder:
         bare = without_activations(network, Path(folder))
         of_peer = answer_of_peer(case, bare, settings)
@@ -152,7 +156,7 @@ def compared(case: Case, network: Path, settings: argparse.Namespace) -> Row:
 
 
 def table(rows: list[Row]) -> str:
-    """The rows in Markdown; EDP in joules times cycles."""
+    """Rows as a table in Markdown. EDPs are in J cycles."""
     cells = []
     for row in rows:
         peer_side, handed, ours = row["peer"], row["peer_by_our_scheduler"], row["ours"]
@@ -176,7 +180,7 @@ def table(rows: list[Row]) -> str:
 
 
 def parse_arguments(given: list[str] | None = None) -> argparse.Namespace:
-    """The command line."""
+    """Arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     names = [case.network for case in CASES]
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NETWORK")
@@ -190,7 +194,7 @@ def parse_arguments(given: list[str] | None = None) -> argparse.Namespace:
 
 
 def measure_all(arguments: argparse.Namespace) -> tuple[list[Row], dict[str, str]]:
-    """(a row for each network, network -> why it has none); networks that are not there are left out."""
+    """Pair (row for each network, reason for each network without a row). Networks without a file are left out."""
     rows: list[Row] = []
     failures: dict[str, str] = {}
     arguments.output.parent.mkdir(parents=True, exist_ok=True)

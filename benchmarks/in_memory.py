@@ -1,11 +1,12 @@
-"""What a mapping costs to evaluate on an in-memory core, beside the same core with a digital array.
+"""CPU time to evaluate a mapping on an in-memory core, compared with the same core with a digital array.
 
     .venv/bin/python benchmarks/in_memory.py [--rounds 9] [--lpf-limit 6]
 
-The two cores differ in the array alone, so both cost the same loop orders in the same memories. They take turns over
-the distinct layers of resnet18; a row is the median of the rounds of CPU time a mapping, as a mean over layers: of
-making, allocating and costing all loop orders (`orders`), and of the whole search of a layer with its record (`layer`).
-The target is a ratio of 1.2 at most; nothing fails because it is slow.
+The two cores differ only in the array, so both cost the same loop orders in the same memories. They are measured in
+turn over the distinct layers of resnet18. A row has the median over the rounds of the CPU time per mapping, which is a
+mean over layers. The row `orders` covers making, allocating and costing all loop orders. The row `layer` covers the
+whole search of a layer with its record. The target is a ratio of at most 1.2. A slow result is reported, but is no
+failure.
 """
 
 from __future__ import annotations
@@ -37,16 +38,16 @@ EXAMPLES = ("aimc", "dimc")
 MODELS = ("zigzag-3.9.1", "corrected")
 TARGET = 1.2
 Seconds = dict[str, float]
-"""CPU seconds a mapping: `orders` and `layer`."""
+"""CPU seconds per mapping: `orders` and `layer`."""
 
 
 def digital_twin(core: Core) -> Core:
-    """The same memories around an array of multipliers."""
+    """Core with the same memories around an array of multipliers."""
     return replace(core, operational_array=OperationalArray(core.operational_array.dimensions, 0.04, 0.0))
 
 
 def seconds_a_mapping(core: Core, name: str, options: SearchOptions) -> Seconds:
-    """Over all distinct layers of resnet18."""
+    """CPU seconds per mapping over all distinct layers of resnet18."""
     mapping = read_mapping(shipped("mapping", name))
     workload = read_onnx(PROJECT / "config" / "workload" / "resnet18.onnx", profile_by_name(options.model)).workload
     used = {"orders": [0.0, 0.0], "layer": [0.0, 0.0]}
@@ -67,7 +68,7 @@ def seconds_a_mapping(core: Core, name: str, options: SearchOptions) -> Seconds:
 
 
 def measure(name: str, model: str, rounds: int, lpf_limit: int) -> list[dict[str, object]]:
-    """Rows of one array under one model."""
+    """Rows of one array and one model."""
     in_memory = read_accelerator(shipped("hardware", name)).cores[0]
     cores = {"in_memory": in_memory, "digital": digital_twin(in_memory)}
     options = SearchOptions(model=model, lpf_limit=lpf_limit)
@@ -86,7 +87,7 @@ def measure(name: str, model: str, rounds: int, lpf_limit: int) -> list[dict[str
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--lpf-limit", type=int, default=6)

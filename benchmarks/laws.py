@@ -1,11 +1,11 @@
-"""Laws of physics on random accelerators and layers: what must hold of `corrected` whatever the problem.
+"""Laws of physics on random accelerators and layers: the model `corrected` must keep them for every problem.
 
     .venv/bin/python benchmarks/laws.py [--cases 100000] [--jobs 2] [--seconds 3600]
 
-Each case is a random layer, core, spatial mapping and mapping in time (`tests/plain/problems.py`); the laws are those
-of `tests/plain/laws.py`, tried under `corrected`, and with one switch off for each law that does not rest on it. Prints
-how often each was tried and every case that breaks one, with its seed; `--seed N` runs one case again. Exit code 1
-where a law is broken.
+Each case is a random layer, core, spatial mapping and temporal mapping (`tests/plain/problems.py`). The laws are those
+of `tests/plain/laws.py`. They are tried with the model `corrected`. Each law is also tried with one switch off that the
+law does not need. Prints the number of trials of each law, and every case that breaks a law, with its seed; `--seed N`
+repeats one case. The exit code is 1 if a law is broken.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The distinct layers of our two convolutional networks on two accelerators, for us and for accelforge.
+"""Distinct layers of our two convolutional networks on two accelerators, as tilewright and accelforge read them.
 
-Layers are distinct when more than the name differs. The spatial mapping is the mapping file's, capped to the layer, so
-that what is measured is the search over loop orders and memory levels alone.
+Layers are distinct if they differ in more than the name. The spatial mapping is that of the mapping file, reduced to
+the layer. The measurement therefore covers only the search over loop orders and memory levels.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CONFIG = Path(__file__).resolve().parents[1] / "config"
 WORKLOADS = ("resnet18", "mobilenetv2")
 ACCELERATORS = ("tpu_like", "eyeriss_like")
 PEER_TENSORS = {"I1": "input", "I2": "weight", "O": "output"}
-"""Memory operand -> what accelforge's architectures call it."""
+"""Names of tensors in accelforge's architectures, by memory operand."""
 REPRESENTATIVE_LAYERS = (
     "resnet18/layer1.0.conv1",
     "resnet18/layer3.0.conv1",
@@ -36,34 +36,36 @@ REPRESENTATIVE_LAYERS = (
     "mobilenetv2/stage3.1.expand",
     "mobilenetv2/stage4.1.depthwise",
 )
-"""A 3 x 3 convolution, one with stride, 1 x 1 ones with and without stride, a matrix product, a depthwise one."""
+"""Names of layers: a 3 x 3 convolution, one with stride, 1 x 1 convolutions with and without stride, a matrix product,
+and a depthwise convolution.
+"""
 
 
 @dataclass(frozen=True)
 class LayerCase:
-    """One distinct layer on one accelerator."""
+    """Distinct layer on one accelerator."""
 
     workload: str
     accelerator: str
     layer: Layer
     repeats: int
-    """How many layers of the network are like it."""
+    """Number of equal layers in the network, including this layer."""
     core: Core
     constraints: MappingConstraints
 
     @property
     def name(self) -> str:
-        """Network and the name of the first such layer."""
+        """Name of the network and of the first of the equal layers."""
         return f"{self.workload}/{self.layer.name}"
 
     def prepare(self, options: SearchOptions) -> PreparedProblem:
-        """The layer with the only spatial mapping that the mapping file allows."""
+        """Mapping problem of the layer, with the only spatial mapping that the mapping file allows."""
         (unrolling,) = spatial_candidates(self.layer, self.core, self.constraints, options.profile)
         return prepare(self.layer, self.core, self.constraints.memory_operand_links, unrolling, options)
 
 
 def layer_cases(accelerator: str, workloads: tuple[str, ...] = WORKLOADS) -> list[LayerCase]:
-    """All distinct layers of the workloads on one accelerator of `config/`, in execution order."""
+    """Distinct layers of the workloads on one accelerator of `config/`, in execution order."""
     core = read_accelerator(shipped("hardware", accelerator)).cores[0]
     mapping = read_mapping(shipped("mapping", accelerator))
     cases = []
@@ -80,14 +82,15 @@ def layer_cases(accelerator: str, workloads: tuple[str, ...] = WORKLOADS) -> lis
 
 
 def loop_count(prepared: PreparedProblem) -> int:
-    """Temporal loops when all sizes are split into prime factors."""
+    """Number of temporal loops if all sizes are split into prime factors."""
     return sum(repeats for _, repeats in loop_multiset(prepared.spatial.temporal_sizes, None, ()).loops)
 
 
 def peer_layer(case: LayerCase) -> dict[str, Any]:
-    """The layer as `accelforge/runner.py` reads it.
+    """Layer in the form that `accelforge/runner.py` reads.
 
-    Its sizes are what our search iterates: temporal times spatial factor, so padded where a factor does not divide.
+    Its sizes are those over which our search iterates: temporal factor times spatial factor. They are therefore padded
+    if a factor does not divide the size.
     """
     prepared = case.prepare(SearchOptions())
     temporal = dict(prepared.spatial.temporal_sizes)

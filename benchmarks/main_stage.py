@@ -1,10 +1,11 @@
-"""A script in the form of zigzag-dse, run as it is by tilewright and by zigzag-dse 3.9.1: figures and CPU seconds.
+"""Script in the form of zigzag-dse that tilewright and zigzag-dse 3.9.1 run unchanged: comparison of numbers and CPU
+seconds.
 
     .venv/bin/python benchmarks/main_stage.py [--lpf-limit 4] [--runs 3]
 
-The script has a stage of its own that looks at every cost model evaluation (CME). Its figures must be equal for every
-layer, to the last digit. Prints CMEs a second of both, and the CPU time of a script with built-in stages beside that of
-`tilewright map`. Exit code 1 where a figure differs.
+The script has a stage that reads every cost model evaluation (CME). The numbers of both tools must be equal for every
+layer, to the last digit. Prints CMEs per second of both tools, and the CPU time of a script with built-in stages,
+compared with `tilewright map`. The exit code is 1 if a number differs.
 """
 
 from __future__ import annotations
@@ -65,11 +66,11 @@ figures = [
 print(json.dumps({"seen": seen, "cpu_seconds": spent, "figures": figures}))
 """
 PLACES = {"above the mapper": "6", "below the mapper": "7"}
-"""Where the stage of its own stands -> its place in the list."""
+"""Positions of the user's stage in the list of stages, by description of the position."""
 
 
 def main() -> int:
-    """Run it; 1 where a figure differs."""
+    """Run the comparison. Returns 1 if a number differs, else 0."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lpf-limit", type=int, default=4)
     parser.add_argument("--runs", type=int, default=3, help="runs of which the median is taken")

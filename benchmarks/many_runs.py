@@ -1,7 +1,7 @@
-"""Many short runs by `make run`: CPU seconds from scratch and with nothing to do, and how many jobs they take.
+"""CPU seconds and jobs of `make run` with many short runs: from scratch, and again without anything to do.
 
-`python benchmarks/many_runs.py --networks 20 --cores 100` makes a project of tiny networks and cores in a folder of its
-own, runs it twice and prints a row of a table in Markdown.
+`python benchmarks/many_runs.py --networks 20 --cores 100` makes a project of tiny networks and cores in a separate
+folder. It runs the project twice and prints a row of a table in Markdown.
 """
 
 import argparse
@@ -24,7 +24,7 @@ sweeps:
 
 
 def create(folder: Path, networks: int, cores: int) -> Clone:
-    """A project with so many networks and cores, each with numbers of its own."""
+    """Make a project with the requested numbers of networks and cores. Each of them has different numbers."""
     clone = Clone.create(folder)
     for kind in ("hardware", "workload"):
         shutil.rmtree(clone.file(f"config/{kind}"))
@@ -43,13 +43,13 @@ def create(folder: Path, networks: int, cores: int) -> Clone:
 
 
 def cpu_seconds() -> float:
-    """CPU time of all processes that this one started and that have ended."""
+    """CPU time of all processes that this process started and that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def measured(clone: Clone) -> tuple[float, str]:
-    """CPU seconds of a run, and what it said at its end. Raises RuntimeError where it fails."""
+    """Pair (CPU seconds of a run, last line of its output). Raises RuntimeError if the run fails."""
     before = cpu_seconds()
     done = clone.run()
     if done.returncode:
@@ -59,7 +59,7 @@ def measured(clone: Clone) -> tuple[float, str]:
 
 
 def main() -> None:
-    """Print the row."""
+    """Measure, and print the row."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--networks", type=int, default=20)
     parser.add_argument("--cores", type=int, default=100)

@@ -1,4 +1,4 @@
-"""The three side-by-side measurements; each returns plain numbers for the table and `results/benchmarks.json`."""
+"""Three measurements of tilewright and a peer. Each returns numbers for the table and for `results/benchmarks.json`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PEAK_TARGET_MB = 600.0
 
 @dataclass(frozen=True)
 class Case:
-    """One accelerator with the mapping file to run a workload on it."""
+    """Accelerator, with the mapping file and the workload to run on it."""
 
     hardware: Path
     mapping: Path
@@ -31,18 +31,18 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Accelerator and workload."""
+        """Names of the accelerator and the workload."""
         return f"{self.workload.stem} on {self.hardware.stem}"
 
     @property
     def paths(self) -> list[str]:
-        """Arguments of the measuring scripts."""
+        """Paths as arguments of the measuring scripts."""
         return [str(self.hardware), str(self.workload), str(self.mapping)]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How much to measure."""
+    """Extent of the measurement."""
 
     reference_python: Path
     scratch: Path
@@ -52,29 +52,31 @@ class Settings:
 
 
 def ours(arguments: list[str]) -> ChildRun:
-    """Run one of our commands with this interpreter, importing the package from `lib`."""
+    """Run one of our commands with this interpreter. The package is imported from `lib`."""
     return run_child([sys.executable, *arguments], {"PYTHONPATH": str(PROJECT / "lib")}, PROJECT)
 
 
 def reference(settings: Settings, arguments: list[str]) -> ChildRun:
-    """Run the peer's measuring script with its own interpreter."""
+    """Run the measuring script of the peer with the peer's interpreter."""
     return run_child(
         [str(settings.reference_python), REFERENCE, *arguments], {"OPENBLAS_NUM_THREADS": "1"}, settings.scratch
     )
 
 
 def last_json(run: ChildRun) -> Any:
-    """The JSON object on the last line of a child's output; the peer prints other lines before."""
+    """JSON object on the last line of the output of a process. The peer prints other lines before it."""
     return json.loads(run.output.splitlines()[-1])
 
 
 def rates(measured: list[dict[str, Any]]) -> list[float]:
-    """Loop orders per CPU second of each layer."""
+    """Loop orders per CPU second, for each layer."""
     return [row["orders"] / row["cpu_seconds"] for row in measured]
 
 
 def measure_rate(case: Case, lpf_limit: int, settings: Settings) -> dict[str, Any]:
-    """Loop orders allocated and costed per second and core, over the distinct layers of the workload."""
+    """Measure the number of loop orders that are allocated and costed per second and core, over the distinct layers of
+    the workload.
+    """
     limit = ["--lpf-limit", str(lpf_limit)]
     their_run = reference(settings, ["orders", *case.paths, *limit, "--layers", "99", "--sample", str(settings.sample)])
     theirs = last_json(their_run)["measured"]
@@ -102,7 +104,9 @@ def measure_rate(case: Case, lpf_limit: int, settings: Settings) -> dict[str, An
 
 
 def measure_whole(case: Case, lpf_limit: int, settings: Settings) -> dict[str, Any]:
-    """Process start to written result, our command against the peer's API call in its own process."""
+    """Measure the time from the start of a process to the written result: our command, and the peer's API call in its
+    own process.
+    """
     output = settings.scratch / "ours"
     command = ["-m", "tilewright", "map", "--hardware", case.paths[0], "--workload", case.paths[1]]
     command += ["--preset", "zigzag", "--mapping", case.paths[2], "--lpf-limit", str(lpf_limit)]
@@ -153,7 +157,10 @@ def _whole_reference(case: Case, settings: Settings, lpf_limit: int) -> dict[str
 
 
 def _scaled_reference(case: Case, settings: Settings, lpf_limit: int) -> dict[str, Any]:
-    """Two layers measured; the rest by number of orders. A lower bound: start, parsing and writing are left out."""
+    """Time of the peer, scaled by number of orders from two measured layers.
+
+    The result is a lower bound: start, parsing and writing are not included.
+    """
     sample = ["--sample", str(settings.sample)] if settings.quick else []
     run = reference(settings, ["orders", *case.paths, "--lpf-limit", str(lpf_limit), "--layers", "2", *sample])
     result = last_json(run)
@@ -171,7 +178,7 @@ def _scaled_reference(case: Case, settings: Settings, lpf_limit: int) -> dict[st
 
 
 def measure_peak_memory(case: Case, lpf_limit: int, settings: Settings) -> dict[str, Any]:
-    """Peak resident memory of a process that maps the layer with most loop orders, imports and all."""
+    """Measure the peak resident memory of a process that maps the layer with most loop orders. Imports are included."""
     counted = last_json(reference(settings, ["orders", *case.paths, "--lpf-limit", str(lpf_limit), "--layers", "0"]))[
         "orders_of_layer"
     ]

@@ -1,12 +1,13 @@
-"""The multi-core flow beside the pinned peer stream-dse 0.0.8, part by part and as a whole, in one run.
+"""Comparison of the multi-core flow with the pinned peer stream-dse 0.0.8, part by part and as a whole, in one run.
 
     .venv/bin/python benchmarks/multi_core.py [--quick] [--only graph stages run scale]
 
-Both map resnet18 on the quad core of `config/hardware/multi/quad_core.yaml`, each in the words of its own files
-(`stream_dse/quad_core.py`), cut by the same outer loops, and without its activation functions, which the peer passes
-over: the graphs of computation nodes are then equal. Times are CPU seconds, each side in processes of its own that
-take turns; the numbers are medians. Prints tables in Markdown and writes `benchmarks/results/multi_core.json`. It
-reports; it never fails because something is slow. `README.md` says what is counted.
+Both tools map resnet18 on the quad core of `config/hardware/multi/quad_core.yaml`. Each tool reads its own files
+(`stream_dse/quad_core.py`). The outer loops are the same. Activation functions are left out, because the peer ignores
+them. The graphs of computation nodes are then equal. Times are CPU seconds. Each tool runs in separate processes, in
+turn with the other tool; the numbers are medians. Prints tables in Markdown and writes
+`benchmarks/results/multi_core.json`. A slow result is reported, but is no failure. `README.md` describes the
+measurement.
 """
 
 from __future__ import annotations
@@ -47,19 +48,19 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Cut:
-    """How both sides cut the network."""
+    """Cut of the network for both tools."""
 
     name: str
     loops: list[list[Any]] | None
-    """Outer loops of every layer; None: those that the mapping file and the stacks give each layer."""
+    """Outer loops of every layer. None: the loops that the mapping file and the stacks give each layer."""
     mapping: Path = HERE / "stream_dse" / "free_allocation.yaml"
     stack_cutoffs: tuple[int, ...] = ()
     has_activations: bool = False
-    """Whether activation functions stay in the network: they are layers of ours, the peer passes over them."""
+    """True if activation functions stay in the network. They are layers in our network; the peer ignores them."""
 
     @property
     def flags(self) -> list[str]:
-        """Flags of our measuring script."""
+        """Command-line options for our measuring script."""
         return ["--loops", json.dumps(self.loops), "--stack-cutoffs", json.dumps(self.stack_cutoffs)]
 
 
@@ -69,41 +70,48 @@ DEFAULT_RUN = Cut(
     "as in config.yaml", None, PROJECT / "config/mapping/multi/quad_core.yaml", (12, 23), has_activations=True
 )
 EQUAL_DEFAULT = Cut("as in config.yaml, equal layers", None, DEFAULT_RUN.mapping, (7, 14))
-"""The same stacks by the node ids of the network without activation functions: both sides have the same CNs."""
+"""Cut into the same stacks, by node ids of the network without activation functions. With this cut, both tools have the
+same CNs.
+"""
 CUTS = (LINES, EQUAL_DEFAULT, DEFAULT_RUN, Cut("lines in 8 parts", [["OX", 8], ["OY", "all"]]), PIXELS)
-"""From few CNs to many; the graph is measured for each."""
+"""Cuts, from few CNs to many CNs. The graph is measured for each cut."""
 SHORT_REPEATS, PROCESSES_OF_OURS = 21, 3
-"""For each process of the peer: milliseconds must be taken more often, and in more moments of the machine."""
+"""Numbers of repeats of short measurements, and of our processes for each process of the peer.
+
+Times of milliseconds must be measured more often, and at more moments.
+"""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How much to measure."""
+    """Extent of the measurement."""
 
     peer_python: Path
     workload: Path
     bare_workload: Path
-    """Without activation functions."""
+    """Path of the workload without activation functions."""
     rounds: int
-    """Processes of each side that take turns."""
+    """Number of processes of each tool. They run in turn."""
     cuts: tuple[Cut, ...]
     say: Callable[[str], None]
 
 
 def network(cut: Cut, settings: Settings) -> Path:
-    """The file that both sides read."""
+    """File of the network that both tools read."""
     return settings.workload if cut.has_activations else settings.bare_workload
 
 
 def ours(part: str, cut: Cut, settings: Settings, *arguments: str, workload: Path | None = None) -> ChildRun:
-    """One of our measuring processes."""
+    """Run one of our measuring processes. Returns its result."""
     inputs = [str(HARDWARE), str(workload or network(cut, settings)), str(cut.mapping)]
     command = [sys.executable, str(OURS), part, *inputs, *cut.flags, *arguments]
     return run_child(command, {"PYTHONPATH": str(PROJECT / "lib")} | ONE_THREAD, PROJECT)
 
 
 def peer(part: str, cut: Cut, settings: Settings, *arguments: str) -> ChildRun:
-    """One of the peer's measuring processes, in a folder of its own; cut as ours, by layer where layers differ."""
+    """Run one of the peer's measuring processes in a separate folder. The process cuts the network as our tool does. If
+    layers have different loops, it gets the loops of each layer.
+    """
     loops = cut.loops if cut.loops is not None else answer(ours("tiling", cut, settings))
     command = [str(settings.peer_python), str(PEER), part, str(network(cut, settings)), "--loops", json.dumps(loops)]
     with tempfile.TemporaryDirectory() as folder:
@@ -111,13 +119,13 @@ def peer(part: str, cut: Cut, settings: Settings, *arguments: str) -> ChildRun:
 
 
 def answer(run: ChildRun) -> Row:
-    """The JSON object on the last line of a child's output."""
+    """JSON object on the last line of the output of a process."""
     found: Row = json.loads(run.output.splitlines()[-1])
     return found
 
 
 def middle(found: list[Row], *path: str) -> float:
-    """Median over the repeats of all processes of what stands at `path`."""
+    """Median of the value at `path`, over the repeats of all processes."""
     values: list[float] = []
     for row in found:
         for key in path:
@@ -127,7 +135,7 @@ def middle(found: list[Row], *path: str) -> float:
 
 
 def compared(what: str, cut: Cut, times: tuple[float, float], sizes: dict[str, tuple[int, int]], target: int) -> Row:
-    """A row: both times and, where the two sides have different amounts of work, the ratio for each unit of it."""
+    """Row with both times. If the tools have different amounts of work, it also has the ratio for each unit of work."""
     mine, theirs = times
     ratio = theirs / mine
     return {
@@ -142,12 +150,12 @@ def compared(what: str, cut: Cut, times: tuple[float, float], sizes: dict[str, t
 
 
 def graph_sizes(mine: Row, theirs: Row) -> dict[str, tuple[int, int]]:
-    """(ours, the peer's) CNs and edges."""
+    """Numbers of CNs and edges, as (ours, the peer's)."""
     return {"CN": (mine["cns"], theirs["cns"]), "edge": (mine["edges"], theirs["edges"])}
 
 
 def measure_graphs(settings: Settings) -> list[Row]:
-    """The graph of computation nodes with its edges, for each cut."""
+    """Measure the graph of computation nodes with its edges, for each cut."""
     rows = []
     for cut in settings.cuts:
         mine, theirs = [], []
@@ -164,7 +172,7 @@ def measure_graphs(settings: Settings) -> list[Row]:
 
 
 def measure_stages(cut: Cut, rounds: int, settings: Settings) -> tuple[list[Row], Row]:
-    """(rows for cost table and schedule evaluation, what else was found)."""
+    """Pair (rows for the cost table and the evaluation of a schedule, further results)."""
     mine, theirs = [], []
     for _ in range(rounds):
         settings.say(f"stages, {cut.name}: the peer")
@@ -186,7 +194,7 @@ def measure_stages(cut: Cut, rounds: int, settings: Settings) -> tuple[list[Row]
 
 
 def measure_run(cut: Cut, individuals: int, generations: int, rounds: int, settings: Settings) -> tuple[list[Row], Row]:
-    """The whole run with equal individuals and generations, each side in a process of its own."""
+    """Measure the whole run with equal numbers of individuals and generations. Each tool runs in a separate process."""
     counts = ["--individuals", str(individuals), "--generations", str(generations)]
     settings.say(f"whole run, {cut.name}: tilewright")
     mine = [ours("run", cut, settings, *counts) for _ in range(rounds)]
@@ -206,7 +214,7 @@ def measure_run(cut: Cut, individuals: int, generations: int, rounds: int, setti
 
 
 def cpu_seconds_of_commands(cut: Cut, counts: list[str], settings: Settings) -> float:
-    """CPU time of our commands as the pipeline runs them, process starts and artifacts and all; no store."""
+    """CPU time of our commands as the pipeline runs them, including process starts and artifacts, without a store."""
     inputs = ["--hardware", str(HARDWARE), "--workload", str(settings.workload), "--mapping", str(cut.mapping)]
     with tempfile.TemporaryDirectory() as folder:
         made = ["--cns", folder, "--costs", f"{folder}/cost"]
@@ -230,7 +238,7 @@ def cpu_seconds_of_commands(cut: Cut, counts: list[str], settings: Settings) -> 
 
 
 def measure_scale(settings: Settings, largest: int) -> list[Row]:
-    """Ours alone: resnet18 on larger and larger images, cut into single pixels, from files to a schedule."""
+    """Measure our tool alone: resnet18 on images of growing size, cut into single pixels, from files to a schedule."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for power in range(3, largest + 1):
@@ -241,7 +249,7 @@ def measure_scale(settings: Settings, largest: int) -> list[Row]:
 
 
 def with_input_side(model: Path, side: int, folder: Path) -> Path:
-    """The network for a square image of another size."""
+    """Network for a square image of another size."""
     import onnx
 
     network = onnx.load(model, load_external_data=False)
@@ -256,18 +264,18 @@ def with_input_side(model: Path, side: int, folder: Path) -> Path:
 
 
 def seconds(value: float) -> str:
-    """A time for people."""
+    """Time as text for readers."""
     return f"{value * 1e3:.2f} ms" if value < 1 else f"{value:.2f} s"
 
 
 def markdown(headings: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table; the first column to the left."""
+    """Markdown table whose first column is aligned to the left."""
     lines = [headings, ["---"] + ["---:"] * (len(headings) - 1), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def comparison_table(rows: list[Row]) -> str:
-    """tilewright beside the peer."""
+    """Table that compares tilewright with the peer."""
     cells = []
     for row in rows:
         sizes = "; ".join(
@@ -291,7 +299,7 @@ def comparison_table(rows: list[Row]) -> str:
 
 
 def scale_table(rows: list[Row]) -> str:
-    """Seconds and MiB of growing graphs, and the exponents of growth from row to row."""
+    """Table with seconds and MiB of growing graphs, and with the exponents of growth from row to row."""
     steps = ("graph", "assembly", "preparation", "schedule")
     cells = []
     for before, row in zip([None, *rows], rows, strict=False):
@@ -308,7 +316,7 @@ def scale_table(rows: list[Row]) -> str:
 
 
 def parse_arguments(given: list[str] | None = None) -> argparse.Namespace:
-    """The command line."""
+    """Arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small graphs, one round, 4 individuals, 1 generation")
     parser.add_argument("--only", choices=PARTS, nargs="+", default=list(PARTS))
@@ -322,7 +330,7 @@ def parse_arguments(given: list[str] | None = None) -> argparse.Namespace:
 
 
 def main() -> None:
-    """Set the peer up when needed, measure, print, write."""
+    """Install the peer if needed. Measure, print the tables, and write the file."""
     arguments = parse_arguments()
     console = Console(width=None if sys.stdout.isatty() else 200)
     with console.status("the peer's environment (.cache/stream-venv)") as status:
@@ -334,7 +342,7 @@ def main() -> None:
 
 
 def measure_all(arguments: argparse.Namespace, say: Callable[[str], None]) -> dict[str, Any]:
-    """All requested measurements, with the peer's environment made when needed."""
+    """Results of all requested measurements. The environment of the peer is made if needed."""
     try:
         python = ensure_stream()
     except subprocess.CalledProcessError as failure:
@@ -344,14 +352,14 @@ def measure_all(arguments: argparse.Namespace, say: Callable[[str], None]) -> di
 
 
 def print_tables(found: dict[str, Any], console: Console) -> None:
-    """The comparison and the growth, in Markdown."""
+    """Print the comparison and the growth in Markdown."""
     rows = [row for part in ("graph", "stages", "run") for row in found[part]]
     for text in ([comparison_table(rows)] if rows else []) + ([scale_table(found["scale"])] if found["scale"] else []):
         console.print(text + "\n", highlight=False, markup=False, soft_wrap=True)
 
 
 def measure(arguments: argparse.Namespace, python: Path, scratch: Path, say: Callable[[str], None]) -> dict[str, Any]:
-    """All requested measurements, one process at a time."""
+    """Results of all requested measurements. One process runs at a time."""
     quick = arguments.quick
     settings = Settings(
         peer_python=python,

@@ -57,14 +57,16 @@ Costs = dict[str, tuple[CoreCostRow, ...]]
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the files say."""
+    """Content of the input files."""
 
     accelerator: MultiCoreAccelerator
     workload: Workload
     mapping: Mapping
 
     def options(self, arguments: argparse.Namespace) -> TilingOptions:
-        """Every layer cut by the given outer loops; none given: as the mapping file says, in the given stacks."""
+        """Options by which every layer is cut. If outer loops are given, they cut every layer; otherwise, the mapping
+        file and the given stacks do.
+        """
         loops = arguments.loops
         if loops is None:
             return TilingOptions(stack_cutoffs=tuple(arguments.stack_cutoffs))
@@ -72,15 +74,15 @@ class Inputs:
         return TilingOptions(cn_define_mode=1, hint_loops=tuple(loop for loop in loops if loop[0] in known))
 
     def tiling(self, options: TilingOptions) -> Tiling:
-        """How every layer is cut."""
+        """Tiling of every layer."""
         return network_tiling(self.workload, self.mapping, self.accelerator, options)
 
     def graph(self, options: TilingOptions) -> CnGraph:
-        """The graph of computation nodes of a tiling."""
+        """Graph of computation nodes of a tiling."""
         return build_cn_graph(self.workload, self.tiling(options))
 
     def costs(self, graph: CnGraph, lpf_limit: int) -> Costs:
-        """The cost table of each core file, by one thread, nothing taken from a store."""
+        """Cost table of each core file, computed by one thread without a store."""
         options = SearchOptions(lpf_limit=lpf_limit)
         given = graph, self.workload, self.mapping, self.accelerator
         needs = class_needs(graph, self.workload, cost_classes(graph, self.workload, self.mapping))
@@ -88,18 +90,20 @@ class Inputs:
         return {name: map_core(*given, name, options, threads=1, needs=needs) for name in names}
 
     def problem(self, graph: CnGraph, costs: Costs) -> AssembledProblem:
-        """Graph, costs and accelerator joined."""
+        """Allocation problem from a graph, its costs and the accelerator."""
         return scheduling_problem(self.workload, graph, self.accelerator, self.mapping, costs)
 
 
 def read_inputs(arguments: argparse.Namespace) -> Inputs:
-    """Accelerator, network and mapping file."""
+    """Accelerator, network and mapping, read from the input files."""
     accelerator, workload = parse_accelerator(arguments.hardware), parse_workload(arguments.workload, "corrected")
     return Inputs(accelerator, workload, read_mapping(arguments.mapping))
 
 
 def timed(make: Callable[..., Any], repeats: int, *copied: Any) -> tuple[Any, list[float]]:
-    """(what was made last, CPU seconds of each time); each time of new copies of `copied`, which remember nothing."""
+    """Pair (last result, CPU seconds of each repetition). Each repetition uses new copies of `copied`, which have no
+    stored results.
+    """
     seconds = []
     for _ in range(repeats):
         arguments = copy.deepcopy(copied)
@@ -123,7 +127,9 @@ def graph_facts(graph: CnGraph, seconds: list[float]) -> dict[str, Any]:
 
 
 def allocation_of(names: dict[str, int], assembled: AssembledProblem, inputs: Inputs) -> Any:
-    """[cn] the core that `names` gives its layer/group, else the only one that it may run on, else the first."""
+    """Core of each CN, as an array [cn]: the core that `names` gives to its layer/group. Otherwise, the only allowed
+    core or the first core.
+    """
     space = allocation_space(assembled.problem)
     columns = {core_id: column for column, core_id in enumerate(inputs.accelerator.core_ids)}
     cores = []
@@ -134,7 +140,7 @@ def allocation_of(names: dict[str, int], assembled: AssembledProblem, inputs: In
 
 
 def loops_by_layer(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Layer name -> (dimension, number of tiles) of its outer loops, innermost first."""
+    """Outer loops of each layer by name, as pairs (dimension, number of tiles), innermost first."""
     inputs = read_inputs(arguments)
     tiling = inputs.tiling(inputs.options(arguments))
     return {
@@ -145,7 +151,7 @@ def loops_by_layer(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def stage_by_stage(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Times of the parts, after a first time of each that is told apart."""
+    """Times of the parts. The first run of each part is reported separately."""
     inputs = read_inputs(arguments)
     first = time.process_time()
     warm_up(replace(inputs, workload=copy.deepcopy(inputs.workload)), arguments)
@@ -171,7 +177,7 @@ def stage_by_stage(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def warm_up(inputs: Inputs, arguments: argparse.Namespace) -> None:
-    """Every part once, uncut, so that compiled code is there."""
+    """Run every part once without a cut, so that the compiled code is loaded."""
     graph = inputs.graph(TilingOptions(cn_define_mode=1, hint_loops=()))
     if arguments.part != "graph":
         problem = inputs.problem(graph, inputs.costs(graph, 1)).problem
@@ -180,7 +186,7 @@ def warm_up(inputs: Inputs, arguments: argparse.Namespace) -> None:
 
 
 def cost_rows(rows: list[tuple[str, CoreCostRow]]) -> list[dict[str, Any]]:
-    """What the entries of the table say."""
+    """Numbers in the entries of the cost table."""
     return [
         {
             "class": row.cost_class,
@@ -194,7 +200,7 @@ def cost_rows(rows: list[tuple[str, CoreCostRow]]) -> list[dict[str, Any]]:
 
 
 def schedules(assembled: AssembledProblem, inputs: Inputs, arguments: argparse.Namespace) -> dict[str, Any]:
-    """One allocation, evaluated again and again as the genetic algorithm does it, and once with all events logged."""
+    """Evaluate one allocation many times as the genetic algorithm does, and once with a record of all events."""
     judge = schedule_judge(assembled.problem)
     allocation = allocation_of(arguments.allocation, assembled, inputs)
     (latency, energy), seconds = timed(lambda: judge(allocation), max(arguments.repeats, 21))
@@ -209,7 +215,7 @@ def schedules(assembled: AssembledProblem, inputs: Inputs, arguments: argparse.N
 
 
 def whole_run(arguments: argparse.Namespace) -> dict[str, Any]:
-    """From the files to the chosen schedule, its lower bound and how far it is from it."""
+    """Run everything: from the files to the chosen schedule, its lower bound and the gap between the two."""
     inputs = read_inputs(arguments)
     graph = inputs.graph(inputs.options(arguments))
     problem = inputs.problem(graph, inputs.costs(graph, arguments.lpf_limit)).problem
@@ -234,7 +240,7 @@ def whole_run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def scale(arguments: argparse.Namespace) -> dict[str, Any]:
-    """One large graph: generated, assembled, scheduled, once each; compiled code is loaded before."""
+    """Make, assemble and schedule one large graph, each once. Compiled code is loaded before."""
     inputs = read_inputs(arguments)
     warm_up(inputs, arguments)
     seconds: dict[str, float] = {}
@@ -263,12 +269,12 @@ def scale(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def peak_mib() -> float:
-    """Peak resident memory of this process."""
+    """Peak resident memory of this process, in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=("tiling", "graph", "stages", "run", "scale"))
     for name in ("hardware", "workload", "mapping"):

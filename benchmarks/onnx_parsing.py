@@ -1,10 +1,10 @@
-"""How long a large network takes to read, and how much memory: a transformer of 100 layers with a dynamic batch.
+"""Time and memory to read a large network: a transformer of 100 layers with a dynamic batch.
 
     python benchmarks/onnx_parsing.py [--layers 100] [--hidden 2048] [--length 512]
 
-The weights (10 GB of float16) are external data of a file that does not exist, as in most large ONNX files that people
-hand around. The model is written once; each step is measured in a process of its own, imports included. Targets:
-under 10 s of CPU time and under 500 MB for the whole reading.
+The weights (10 GB of float16) are external data in a file that does not exist. Large ONNX files are often passed on
+without their weights. The model is written once. Each step is measured in a separate process, including imports. The
+targets for reading are less than 10 s of CPU time and less than 500 MB.
 """
 
 import argparse
@@ -26,7 +26,7 @@ _HEADS = 16
 
 
 class _Builder:
-    """A graph that grows."""
+    """Graph to which nodes are added."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
@@ -34,12 +34,12 @@ class _Builder:
         self.weight_bytes = 0
 
     def add(self, operator: str, inputs: list[str], name: str, **attributes: object) -> str:
-        """An operator; the name of its result."""
+        """Add an operator. Returns the name of its result."""
         self.nodes.append(helper.make_node(operator, inputs, [f"{name}_output"], name=name, **attributes))
         return f"{name}_output"
 
     def weight(self, name: str, *shape: int) -> str:
-        """A weight without bytes."""
+        """Add a weight without bytes. Returns its name."""
         tensor = onnx.TensorProto(name=name, data_type=TensorProto.FLOAT16, dims=shape)
         tensor.data_location = TensorProto.EXTERNAL
         tensor.external_data.add(key="location", value="absent.bin")
@@ -49,13 +49,15 @@ class _Builder:
         return name
 
     def constant(self, name: str, value: object) -> str:
-        """A small constant."""
+        """Add a small constant. Returns its name."""
         self.initialisers.append(numpy_helper.from_array(np.asarray(value), name))
         return name
 
 
 def transformer(layers: int, hidden: int, length: int) -> tuple[onnx.ModelProto, int]:
-    """A decoder as the exporter of PyTorch writes it, reshapes by computed shapes included; bytes of its weights."""
+    """Write a decoder as the exporter of PyTorch writes it, including reshapes by computed shapes. Returns the bytes of
+    its weights.
+    """
     build = _Builder()
     zero, first = build.constant("zero", 0), build.constant("first", [0])
     data = "x"
@@ -73,7 +75,7 @@ def transformer(layers: int, hidden: int, length: int) -> tuple[onnx.ModelProto,
 
 
 def _block(build: _Builder, name: str, data: str, hidden: int, zero: str, first: str) -> str:
-    """Attention and two fully connected layers, each with a normalisation before and a sum after."""
+    """Add a block: attention and two fully connected layers, each with a normalisation before it and a sum after it."""
     split, joined = (
         build.constant(f"{name}/split", [0, _HEADS, hidden // _HEADS]),
         build.constant(f"{name}/all", [-1, hidden]),
@@ -110,7 +112,9 @@ def _block(build: _Builder, name: str, data: str, hidden: int, zero: str, first:
 
 
 def run_step(step: str, path: str) -> dict[str, float]:
-    """Does everything up to `step` and tells what the process has used by then."""
+    """Run all steps up to `step`. Returns the time and memory that the process has used until then, and the number of
+    nodes.
+    """
     from tilewright.base.profile import CORRECTED
     from tilewright.workload.onnx import read_onnx
     from tilewright.workload.onnx.loading import load_model
@@ -130,7 +134,7 @@ def run_step(step: str, path: str) -> dict[str, float]:
 
 
 def main() -> int:
-    """Prints the table; nothing fails because it is slow."""
+    """Print the table. A slow result is reported, but is no failure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--layers", type=int, default=100)
     parser.add_argument("--hidden", type=int, default=2048)

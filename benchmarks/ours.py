@@ -31,11 +31,13 @@ from tilewright.workload.onnx import read_onnx
 from tilewright.workload.yaml_reader import read_workload_yaml
 
 MINIMUM_CPU_SECONDS = 0.05
-"""A layer is mapped again and again until this much CPU time was used, so a short search is timed well."""
+"""Least CPU time in seconds of a measurement. A layer is mapped again and again until this time is used, so that short
+searches are measured well.
+"""
 
 
 def read_inputs(arguments: argparse.Namespace) -> tuple[Workload, Core, Mapping]:
-    """Workload, the only core, mapping file."""
+    """Triple (workload, the only core, mapping file)."""
     if arguments.workload.suffix == ".onnx":
         workload = read_onnx(arguments.workload, profile_by_name(SearchOptions().model)).workload
     else:
@@ -44,7 +46,7 @@ def read_inputs(arguments: argparse.Namespace) -> tuple[Workload, Core, Mapping]
 
 
 def distinct_layers(workload: Workload) -> list[Layer]:
-    """One of each set of layers that differ by name only, in execution order."""
+    """Distinct layers in execution order: one from each group of layers that differ only by name."""
     first: dict[Layer, Layer] = {}
     for node in workload.layers_in_order:
         assert node.layer is not None
@@ -53,7 +55,7 @@ def distinct_layers(workload: Workload) -> list[Layer]:
 
 
 def timed(evaluate: Callable[[], int]) -> dict[str, float]:
-    """Orders and CPU seconds of `evaluate`, repeated until MINIMUM_CPU_SECONDS are used."""
+    """Pair (number of orders, CPU seconds) of `evaluate`, which is repeated until MINIMUM_CPU_SECONDS are used."""
     orders, start = 0, time.process_time()
     while (used := time.process_time() - start) < MINIMUM_CPU_SECONDS:
         orders += evaluate()
@@ -63,7 +65,7 @@ def timed(evaluate: Callable[[], int]) -> dict[str, float]:
 def feasible_orders(
     prepared: PreparedProblem, ordering: tuple[TemporalOrderingEntry, ...], options: SearchOptions
 ) -> int:
-    """Make, cost and reduce all orders as the stages do; how many of them fit."""
+    """Number of loop orders that fit. All orders are made, costed and reduced, as in the stages of a search."""
     feasible = 0
     for batch in loma_batches(prepared, ordering, options.lpf_limit):
         costed = cost_orders(batch)
@@ -73,10 +75,10 @@ def feasible_orders(
 
 
 def measure_rate(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Per distinct layer: loop orders evaluated and the process CPU seconds it took, compilation excluded.
+    """Number of evaluated loop orders and CPU seconds for each distinct layer, without compilation.
 
-    Timed twice: the stream of orders alone (making, allocating and costing each, keeping the best), and all of
-    `map_layer` (spatial candidates, problem, stream, breakdown under two profiles, record).
+    Two times are measured. The first covers only the orders: making, allocating and costing each, and keeping the best.
+    The second covers all of `map_layer` (spatial candidates, problem, orders, breakdown with two profiles, record).
     """
     workload, core, mapping = read_inputs(arguments)
     options = SearchOptions(lpf_limit=arguments.lpf_limit)
@@ -98,7 +100,7 @@ def measure_rate(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def measure_one(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Map one layer; the caller looks at the memory of the process."""
+    """Map one layer. The calling process measures the memory."""
     workload, core, mapping = read_inputs(arguments)
     layer = next(node.layer for node in workload.layers_in_order if node.name == arguments.layer)
     assert layer is not None
@@ -108,7 +110,7 @@ def measure_one(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("rate", "one"))
     for name in ("hardware", "workload", "mapping"):

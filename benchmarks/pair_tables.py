@@ -1,4 +1,6 @@
-"""Tables of measurements on pairs of shipped cores and networks, which programs print and write into README.md."""
+"""Tables of measurements on pairs of a shipped core and a network. Programs print these tables and write them into
+README.md.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ class PairRow(Protocol):
 
     @property
     def cells(self) -> str:
-        """Line of the table."""
+        """Row of the table, as text."""
 
 
 Row = TypeVar("Row", bound=PairRow)
@@ -30,9 +32,9 @@ def measure_pairs(
     text_of: Callable[[list[Row]], str],
     marks: tuple[str, str],
 ) -> None:
-    """Measure all pairs of (cores, networks) or those that the command line names, and print the table.
+    """Measure all pairs (core, network), or the pairs that the command line names. Print the table.
 
-    With `--write`, the table replaces what stands between the two marks in README.md.
+    With `--write`, the table replaces the text between two marks in README.md.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cores", nargs="*", default=pairs[0])

@@ -1,4 +1,6 @@
-"""Networks as stream-dse 0.0.8 can read them: the same layers for both sides, in operators that both know."""
+"""Networks in a form that stream-dse 0.0.8 can read. They have the same layers for both tools, with operators that both
+tools know.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,14 @@ if TYPE_CHECKING:
     import onnx
 
 ACTIVATIONS = frozenset({"Relu", "Clip"})
-"""The peer passes over them; ours are layers."""
+"""Activation functions. The peer ignores them; in our tool they are layers."""
 
 
 def without_activations(model: Path, folder: Path) -> Path:
-    """The network with the results of its activation functions replaced by what they are functions of.
+    """Network without activation functions: the result of each function is replaced by the function's input.
 
-    A mean over the whole image becomes GlobalAveragePool and a reshape to a matrix Flatten, which the peer knows; a
-    pooling of single pixels, which does nothing, goes the way of the activation functions.
+    A mean over the whole image becomes GlobalAveragePool, and a reshape to a matrix becomes Flatten, because the peer
+    knows these operators. A pooling of single pixels, which does nothing, is removed, too.
     """
     import onnx
 
@@ -45,14 +47,14 @@ def without_activations(model: Path, folder: Path) -> Path:
 
 
 def is_single_pixel_pooling(node: onnx.NodeProto) -> bool:
-    """Whether it is a pooling with windows and strides of one pixel."""
+    """True if a node is a pooling whose windows and strides are one pixel."""
     given = {attribute.name: list(attribute.ints) for attribute in node.attribute}
     sizes = [*given.get("kernel_shape", [0]), *given.get("strides", [1])]
     return node.op_type in ("AveragePool", "MaxPool") and set(sizes) == {1}
 
 
 def shapes_of(network: onnx.ModelProto) -> dict[str, list[int]]:
-    """Tensor -> its sizes, as far as they are known."""
+    """Sizes of tensors by name, as far as they are known."""
     graph = network.graph
     known = {}
     for value in (*graph.input, *graph.value_info, *graph.output):

@@ -1,4 +1,4 @@
-"""Environments of pinned peers: made once from `requirements.txt`, and again when that changes."""
+"""Environments of pinned peers. An environment is made from `requirements.txt`, and made again if this file changes."""
 
 from __future__ import annotations
 
@@ -12,31 +12,32 @@ CACHE = Path(__file__).resolve().parents[1] / ".cache"
 
 @dataclass(frozen=True)
 class PinnedEnvironment:
-    """A virtual environment in `.cache`, of which a mark tells the requirements that it was installed from."""
+    """Virtual environment in `.cache`. A file in it records the requirements that were installed."""
 
     name: str
     requirements: Path
 
     @property
     def folder(self) -> Path:
-        """Where it is, or will be."""
+        """Folder of the environment, which may not exist yet."""
         return CACHE / self.name
 
     @property
     def python(self) -> Path:
-        """Path of its interpreter, whether or not it exists yet."""
+        """Path of the environment's interpreter, which may not exist yet."""
         return self.folder / "bin" / "python"
 
     @property
     def is_ready(self) -> bool:
-        """True when it exists and was installed from the present requirements."""
+        """True if the environment exists and has the present requirements."""
         return self.python.exists() and self._mark.exists() and self._mark.read_text().strip() == self._digest()
 
     def ensure(self, base: str, first_use: tuple[str, ...]) -> Path:
-        """Create or refresh it with the interpreter `base` when needed and return its own interpreter.
+        """Make the environment with the interpreter `base`, if needed. Returns the environment's own interpreter.
 
-        `first_use` are arguments of that interpreter that must work for the installation to count as finished. Raises
-        `subprocess.CalledProcessError` when that or pip fails, with pip's own message on standard error.
+        `first_use` are arguments of this interpreter that must work, or the installation is not complete. Raises
+        `subprocess.CalledProcessError` if they do not work or if pip fails. The message of pip is then on standard
+        error.
         """
         if self.is_ready:
             return self.python

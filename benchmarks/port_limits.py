@@ -1,11 +1,11 @@
-"""The port that limits a layer against brute force: no other port, twice as wide, may help more.
+"""Comparison of the port that limits a layer with brute force: no other port may save more if it is twice as wide.
 
     .venv/bin/python benchmarks/port_limits.py [--pairs 500] [--jobs 2] [--seconds 3600]
 
-Each seed is a random layer with a random mapping on a random core under a random model (`tests/plain/problems.py`).
-The port that `tilewright explain` names is compared with the latency of every core with one port twice as wide, by the
-plain model of `tests/plain`. Prints counts and every pair where another port helps more; `--seed N` tries one pair
-again. Exit code 1 where there is one.
+Each seed is a random layer with a random mapping on a random core, with a random model (`tests/plain/problems.py`).
+`tilewright explain` names the port that limits the layer. This port is compared with every core that has one port twice
+as wide. The latencies come from the plain model of `tests/plain`. Prints counts and every pair for which another port
+saves more; `--seed N` repeats one pair. The exit code is 1 if there is such a pair.
 """
 
 from __future__ import annotations

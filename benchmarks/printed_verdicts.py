@@ -1,12 +1,12 @@
-"""Verdicts as the command line prints them against brute force: none may be false, or contradict another one.
+"""Comparison of printed verdicts with brute force: no verdict may be false or contradict another one.
 
     .venv/bin/python benchmarks/printed_verdicts.py [--runs 300] [--jobs 2] [--seconds 3600]
 
-Each seed is a random network of one to three layers on a random core, written as the YAML files of a person, and mapped
-by `tilewright map`. All that `map`, `explain`, `advise`, `compare`, `page`, `report` and (of one seed in ten) `tokens`
-print and write of limits, gains, gaps and bounds is read back and held against the plain model of `tests/plain`. Prints
-counts, of runs where two limits tie and where no single change helps among them, and every false verdict; `--seed N`
-tries one run again. Exit code 1 where there is one.
+Each seed is a random network of one to three layers on a random core, written as YAML files and mapped by `tilewright
+map`. Verdicts are statements on limits, gains, gaps and bounds that `map`, `explain`, `advise`, `compare`, `page`,
+`report` and (for one seed in ten) `tokens` print and write. They are read from the output, and compared with the plain
+model of `tests/plain`. Prints every false verdict, and counts, including the runs in which two limits tie or no single
+change helps; `--seed N` repeats one run. The exit code is 1 if there is a false verdict.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""Replay random mappings of random affine layers element by element, and compare what the cost model counts.
+"""Replay of random mappings of random affine layers, element by element, and comparison with the counts of the cost
+model.
 
     .venv/bin/python benchmarks/replay.py [--problems 10000] [--first-seed 0] [--jobs 2] [--seconds 2400]
 
-Layers have windows on any operand, outputs among them, shared loops of windows, and lanes that do not divide them; each
-is mapped twice, allocated greedily or with random boundaries, on a core of random memories and ports. Words of every
-link, the largest transfer of each, the number of transfers and the energy of accesses are those of
-`tests/plain/replay.py`. Prints counts; `--seed N` runs one problem again. Exit code 1 where something differs.
+The layers have windows on any operand, including outputs, loops that several windows share, and lanes that do not
+divide the sizes. Each layer is mapped twice on a core of random memories and ports: with greedy allocation, and with
+random boundaries. Four results must equal those of `tests/plain/replay.py`: the words of every link, the largest
+transfer of each link, the number of transfers, and the energy of accesses. Prints counts; `--seed N` repeats one
+problem. The exit code is 1 if a result differs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Measure tilewright side by side with its pinned peers (zigzag-dse, accelforge, stream-dse), in one run.
+"""Comparison of tilewright with its pinned peers (zigzag-dse, accelforge, stream-dse), in one run.
 
     .venv/bin/python benchmarks/run_benchmarks.py [--quick]
 
-Prints tables and writes `results/benchmarks.json`. It reports; it never fails because something is slow.
+Prints tables and writes `results/benchmarks.json`. A slow result is reported, but is no failure.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ PARTS = ("rate", "whole", "memory", "explore", "exact", "multi")
 WHOLE_LIMITS = (6, 8)
 PEAK_LIMIT = 10
 EXACT_BUDGET_S = 10.0
-"""Time the exact search gets for each layer and allocation."""
+"""Time budget in seconds of the exact search, for each layer and allocation."""
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line; every default is a file of `config/`."""
+    """Arguments of the command line. Every default is a file of `config/`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="measure the peer on samples of two layers and scale")
     parser.add_argument("--hardware-dir", type=Path, default=PROJECT / "config" / "hardware" / "zigzag")
@@ -55,7 +55,9 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def find_case(arguments: argparse.Namespace, accelerator: str) -> Case:
-    """The input files of one accelerator; its mapping file has its name, else `default.yaml`."""
+    """Input files of one accelerator. The mapping file has the name of the accelerator; if there is none, it is
+    `default.yaml`.
+    """
     mapping = arguments.mapping_dir / f"{accelerator}.yaml"
     case = Case(
         hardware=(arguments.hardware_dir / f"{accelerator}.yaml").resolve(),
@@ -69,7 +71,7 @@ def find_case(arguments: argparse.Namespace, accelerator: str) -> Case:
 
 
 def measure(arguments: argparse.Namespace, settings: Settings, console: Console) -> dict[str, list[dict[str, Any]]]:
-    """All requested measurements, one after the other: nothing else of ours runs meanwhile."""
+    """Results of all requested measurements, which run one after the other."""
     cases = [find_case(arguments, name) for name in arguments.accelerators]
     results: dict[str, list[dict[str, Any]]] = {part: [] for part in PARTS}
     with console.status("") as status:
@@ -96,7 +98,9 @@ def measure(arguments: argparse.Namespace, settings: Settings, console: Console)
 
 
 def exact_settings(arguments: argparse.Namespace, say: Callable[[str], None]) -> exact_search.Settings:
-    """What `exact_search.py` measures as part of everything: one objective, all layers (`--quick`: a few)."""
+    """Extent of the measurements of `exact_search.py` in this run: one objective, and all layers (a few with
+    `--quick`).
+    """
     return exact_search.Settings(
         objective="latency",
         accelerators=exact_search.ACCELERATORS,
@@ -110,7 +114,7 @@ def exact_settings(arguments: argparse.Namespace, say: Callable[[str], None]) ->
 
 
 def rows_of(results: dict[str, list[dict[str, Any]]]) -> list[tuple[str, ...]]:
-    """Table rows: what, tilewright, zigzag-dse, ratio, target, how."""
+    """Rows of the table: name, tilewright, zigzag-dse, ratio, target, method."""
     rows: list[tuple[str, ...]] = []
     for row in results["rate"]:
         what = f"orders per second and core\n{row['case']}, lpf_limit {row['lpf_limit']}"
@@ -130,7 +134,7 @@ def rows_of(results: dict[str, list[dict[str, Any]]]) -> list[tuple[str, ...]]:
 
 
 def totals_note(row: dict[str, Any]) -> str:
-    """Whether both sides found the same network energy and latency, where both ran whole."""
+    """Note on whether both tools found equal network energy and latency, if both ran the whole network."""
     ours, theirs = row["ours"]["totals"], row["reference"]["totals"]
     if not ours or not theirs:
         return ""
@@ -139,7 +143,7 @@ def totals_note(row: dict[str, Any]) -> str:
 
 
 def print_table(results: dict[str, list[dict[str, Any]]], console: Console) -> None:
-    """Show the rows."""
+    """Print the rows."""
     if results.get("exact"):
         exact_search.print_summary(results["exact"], console)
     for found in results.get("multi", []):
@@ -159,7 +163,7 @@ def print_table(results: dict[str, list[dict[str, Any]]], console: Console) -> N
 
 
 def main() -> None:
-    """Set the peer up when needed, measure, print, write."""
+    """Install the peer if needed. Measure, print the tables, and write the file."""
     arguments = parse_arguments()
     console = Console(width=None if sys.stdout.isatty() else 180)
     with console.status("the peer's environment (.cache/reference-venv)"):

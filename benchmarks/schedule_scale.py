@@ -1,11 +1,11 @@
-"""How long the multi-core scheduler takes for 10^3 to 10^6 CNs, and how much memory.
+"""Time and memory of the multi-core scheduler for 10^3 to 10^6 CNs.
 
     .venv/bin/python benchmarks/schedule_scale.py [--nodes 1000000] [--cores 4] [--logs]
 
-The network is a fused stack of layers on a quad-core: tile i of a layer needs tiles i - 1, i and i + 1 of the layer
-before it and the weights of its layer, which all tiles share; the first layer reads constants, the last one writes
-results. Core memories hold a part of what is alive, so that tiles and weights are evicted and fetched again. Each size
-runs in a process of its own, on one core; the compiled kernel is loaded before the clock starts.
+The network is a fused stack of layers on a quad-core. Tile i of a layer needs tiles i - 1, i and i + 1 of the layer
+before it, and the weights of its layer, which all tiles share. The first layer reads constants, and the last layer
+writes results. Core memories hold only a part of the live data, so tiles and weights are evicted and fetched again.
+Each size runs in a separate process, on one core of the machine. The compiled kernel is loaded before the clock starts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ WEIGHT, INPUT = 1, 2
 
 
 def fused_stack(nodes: int, cores: int) -> tuple[SchedulingProblem, np.ndarray]:
-    """(problem, allocation) of LAYERS layers with nodes / LAYERS tiles each; layer i on core i modulo the cores."""
+    """Pair (problem, allocation) for LAYERS layers with nodes / LAYERS tiles each. Layer i runs on core i modulo the
+    number of cores.
+    """
     tiles = nodes // LAYERS
     count = tiles * LAYERS
     layer, tile = np.divmod(np.arange(count), tiles)
@@ -76,7 +78,9 @@ def fused_stack(nodes: int, cores: int) -> tuple[SchedulingProblem, np.ndarray]:
 
 
 def quad_core(cores: int) -> CoreSystem:
-    """Cores with a memory each, a bus between them, and a port to the off-chip memory that has the last number."""
+    """Cores with one memory each, a bus between them, and a port to the off-chip memory. The off-chip memory has the
+    last number.
+    """
     pairs = [(i, j) for i in range(cores + 1) for j in range(cores + 1)]
     paths = [[] if i == j else [0, 1] if cores in (i, j) else [0] for i, j in pairs]
     return CoreSystem(
@@ -129,7 +133,7 @@ def measure(nodes: int, cores: int, selection: str, record: bool) -> dict[str, o
 
 
 def main() -> None:
-    """Print a row for each size and selection."""
+    """Print a row for each size and selection rule."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, help="one size only, measured in this process")
     parser.add_argument("--cores", type=int, default=4)

@@ -1,10 +1,11 @@
-"""Our searches over the distinct layers of one accelerator; prints one JSON object. Run by `exact_search.py`.
+"""Results of our searches over the distinct layers of one accelerator, printed as one JSON object. `exact_search.py`
+runs this program.
 
     searches.py tpu_like --objective latency [--layers resnet18/fc ...] [--time-budget-s 30]
 
-For each layer: loma at its default `lpf_limit`, the exact search with both allocations, salsa with two budgets. What is
-measured is the CPU time of the process, compilation excluded, from layer, core and mapping constraints in memory to
-knowing the best mapping.
+For each layer, five searches run: loma with its default `lpf_limit`, the exact search with both allocations, and salsa
+with two budgets. The CPU time of the process is measured, without compilation. It begins with layer, core and mapping
+constraints in memory, and ends when the best mapping is known.
 """
 
 from __future__ import annotations
@@ -28,17 +29,21 @@ from tilewright.search.salsa import SalsaParameters, salsa_batches
 
 LPF_LIMIT = 6
 SALSA_SEEDS = range(5)
-"""Salsa's value is the median over these."""
+"""Seeds of salsa. The value of salsa is the median over them."""
 SALSA_LARGE_BUDGET = 10
-"""The larger budget of salsa, in multiples of the orders that loma looks at."""
+"""Larger budget of salsa, as a multiple of the number of orders that loma evaluates."""
 MINIMUM_CPU_SECONDS = 0.05
-"""A search is repeated until this much CPU time was used, so that a short one is timed well."""
+"""Least CPU time in seconds of a measurement. A search is repeated until this time is used, so that short searches are
+measured well.
+"""
 ALLOCATIONS = ("greedy", "free")
 Search = Callable[[PreparedProblem], Iterator[OrderBatch]]
 
 
 def exact_search(case: LayerCase, allocation: str, objective: str, time_budget_s: float) -> Search:
-    """Branch and bound over all orders; imported here, so that the rest can be measured without it."""
+    """Branch and bound over all orders. It is imported in this function, so that other searches can be measured without
+    it.
+    """
     from tilewright.search.exact.search import exact_batches
 
     options = ExactParameters(objective, allocation, time_budget_s)
@@ -46,18 +51,18 @@ def exact_search(case: LayerCase, allocation: str, objective: str, time_budget_s
 
 
 def loma_search(case: LayerCase) -> Search:
-    """All orders of at most LPF_LIMIT loops."""
+    """Search over all orders of at most LPF_LIMIT loops."""
     return lambda problem: loma_batches(problem, case.constraints.temporal_ordering, LPF_LIMIT)
 
 
 def salsa_search(case: LayerCase, objective: str, evaluations: int, seed: int) -> Search:
-    """One chain of simulated annealing that looks at this many orders."""
+    """Simulated annealing with one chain that evaluates the requested number of orders."""
     options = SalsaParameters(objective=objective, salsa_iteration_number=evaluations, seed=seed)
     return lambda problem: salsa_batches(problem, case.constraints.temporal_ordering, options)
 
 
 def run_search(case: LayerCase, search: Search, objective: str) -> dict[str, Any]:
-    """Value of the best mapping, orders looked at, and what the search says of itself, with the CPU time of it all."""
+    """Value of the best mapping, number of evaluated orders and further results of the search, with the CPU time."""
     runs, start = 0, time.process_time()
     while (used := time.process_time() - start) < MINIMUM_CPU_SECONDS:
         best, visited, notes = (math.inf, math.inf), 0, {}
@@ -73,12 +78,12 @@ def run_search(case: LayerCase, search: Search, objective: str) -> dict[str, Any
 
 
 def value_of(costs: tuple[float, float], objective: str) -> float:
-    """The objective from (energy, latency)."""
+    """Value of the objective, from (energy, latency)."""
     return OBJECTIVES[objective].value(*costs)
 
 
 def attempt(case: LayerCase, make_search: Callable[[], Search], objective: str) -> dict[str, Any]:
-    """`run_search`, or the reason why it could not be run."""
+    """Result of `run_search`, or the reason why the search could not run."""
     try:
         return run_search(case, make_search(), objective)
     except (ImportError, TilewrightError) as failure:
@@ -86,7 +91,7 @@ def attempt(case: LayerCase, make_search: Callable[[], Search], objective: str) 
 
 
 def measure_layer(case: LayerCase, objective: str, time_budget_s: float) -> dict[str, Any]:
-    """One layer under every search."""
+    """Results of every search for one layer."""
     loma = run_search(case, loma_search(case), objective)
     exact = {
         allocation: attempt(
@@ -115,7 +120,7 @@ def measure_layer(case: LayerCase, objective: str, time_budget_s: float) -> dict
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("accelerator", choices=ACCELERATORS)
     parser.add_argument("--objective", choices=tuple(OBJECTIVES), default="latency")

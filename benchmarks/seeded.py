@@ -1,4 +1,6 @@
-"""Random problems by seed on several processes: arguments, time, progress and counts of the scripts that try them."""
+"""Random problems by seed on several processes: arguments, time, progress and counts for the scripts that try such
+problems.
+"""
 
 from __future__ import annotations
 
@@ -22,20 +24,22 @@ os.environ.setdefault("XDG_CACHE_HOME", str(PROJECT / ".cache"))
 from tests.plain.tally import Tally  # noqa: E402
 
 PROGRESS_EVERY = 50
-"""Parts between two lines of progress."""
+"""Number of parts between two lines of progress."""
 
 
 class Part(Protocol):
-    """What some seeds have given; parts add up."""
+    """Results of some seeds. Two parts can be added up."""
 
     counts: Counter[str]
 
     def add(self, other: Self) -> None:
-        """Take in another part."""
+        """Add the results of another part."""
 
 
 def parser_of(description: str | None, noun: str, count: int) -> argparse.ArgumentParser:
-    """Arguments of a script that tries `count` of what `noun` says; `parts` reads them."""
+    """Parser of the arguments of a script that tries `count` problems. `noun` names a problem. The function `parts`
+    reads the arguments.
+    """
     parser = argparse.ArgumentParser(description=description.split("\n")[0] if description else "")
     parser.add_argument(f"--{noun}s", dest="count", type=int, default=count)
     parser.add_argument("--first-seed", type=int, default=0)
@@ -49,7 +53,7 @@ def parser_of(description: str | None, noun: str, count: int) -> argparse.Argume
 def parts(
     options: argparse.Namespace, empty: Callable[[], Any], try_seed: Callable[[int], Any], at_once: int
 ) -> Iterator[Any]:
-    """What the seeds of the options give, in their order, `at_once` together. Prints progress."""
+    """Results of the seeds that the options name, in their order, with `at_once` seeds per part. Prints progress."""
     first, last = options.first_seed, options.first_seed + options.count
     if options.seed is not None:
         first, last = options.seed, options.seed + 1
@@ -65,7 +69,7 @@ def parts(
 
 
 def _part(task: tuple[Callable[[], Part], Callable[[int], Any], range, float, str]) -> Part:
-    """Try some seeds, as far as time allows."""
+    """Results of some seeds, until the time limit."""
     empty, try_seed, seeds, deadline, noun = task
     part = empty()
     for seed in seeds:
@@ -87,7 +91,7 @@ def run(
     at_once: int,
     wrong: str = "differences",
 ) -> int:
-    """The whole of a script that tries seeds: prints what is wrong and counts; exit code 1 where anything is."""
+    """Run a script that tries seeds: print faults and counts. The exit code is 1 if there is a fault."""
     options = parser_of(description, noun, count).parse_args()
     tally = Tally()
     for part in parts(options, Tally, try_seed, at_once):
@@ -99,6 +103,6 @@ def run(
 
 
 def report(counts: Counter[str], wrong: str, wrong_count: int, options: argparse.Namespace) -> str:
-    """Counts as lines of text, those of what is wrong and the seconds last."""
+    """Counts as lines of text. Counts of faults, and then the seconds, come last."""
     lines = [*sorted(counts.items()), (wrong, wrong_count), ("seconds", round(time.time() - options.start))]
     return "\n".join(f"{name:100} {count:>12,}" for name, count in lines)

@@ -1,4 +1,4 @@
-"""Files of `config/` by name, in whichever subfolder they lie."""
+"""Files of `config/` by name, in any of its subfolders."""
 
 from pathlib import Path
 
@@ -6,7 +6,9 @@ CONFIG = Path(__file__).resolve().parents[1] / "config"
 
 
 def shipped(kind: str, name: str) -> Path:
-    """The hardware or mapping file of a shipped core; a name may begin with its subfolder, as in systolic/systolic."""
+    """Path of the hardware or mapping file of a shipped core. A name can begin with its subfolder, as in
+    systolic/systolic.
+    """
     own = CONFIG / kind / f"{name}.yaml"
     if own.is_file() or "/" in name:
         return own

@@ -1,11 +1,12 @@
-"""Designs of several cores against a whole run of each alone: every number must be the same to the last bit.
+"""Comparison of designs with several cores with a whole run of each design: every number must be equal to the last bit.
 
     .venv/bin/python benchmarks/system_designs.py [--designs 60] [--jobs 2] [--seconds 3600]
 
-Each seed is a random design of one of three accelerators (cores, how often they stand there, capacities, arrays, unit
-energies, areas, links; some fit nothing, some are no accelerators) on one of three networks under random options.
-Compared are energy, latency, area, all terms of the energy, and whether there are results at all. Prints counts, CPU
-times of both ways, and every difference; `--seed N` tries one design again. Exit code 1 where there is a difference.
+Each seed is a random design of one of three accelerators on one of three networks, with random options. A design
+changes the cores and their numbers, capacities, arrays, unit energies, areas and links. On some designs no mapping
+fits, and some are not valid accelerators. The comparison covers energy, latency, area, all terms of the energy, and
+whether there are results. Prints counts, CPU times of both ways, and every difference; `--seed N` repeats one design.
+The exit code is 1 if there is a difference.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ NETWORKS = ("bert_tiny", "resnet18", "mobilenetv2")
 
 @cache
 def network(name: str) -> Any:
-    """A network, read once a process."""
+    """Network, which each process reads once."""
     from tilewright.designs.evaluate_system import NETWORK_MODEL
     from tilewright.pipeline.sources import parse_workload
 
@@ -36,7 +37,7 @@ def network(name: str) -> Any:
 
 @cache
 def evaluator(name: str, mapping: Path | None, options: Any) -> Any:
-    """What evaluates designs on a network; it has seen other designs before, as in a space."""
+    """Evaluator of designs on a network. It has evaluated other designs before, as in a space."""
     from tilewright.designs.evaluate_system import SystemEvaluator
 
     return SystemEvaluator(network(name), mapping, options)
@@ -44,7 +45,7 @@ def evaluator(name: str, mapping: Path | None, options: Any) -> Any:
 
 @cache
 def base_of(name: str) -> Any:
-    """The content of an accelerator file and its core files."""
+    """Content of an accelerator file and its core files."""
     from tilewright.base.errors import Problems
     from tilewright.base.yamlfile import load_yaml
     from tilewright.designs.space_reader import system_base
@@ -74,7 +75,7 @@ def random_options(rng: random.Random) -> Any:
 
 
 def try_design(seed: int) -> Tally:
-    """One design both ways."""
+    """Evaluate one design in both ways, and compare the results."""
     from tilewright.base.errors import InputError
     from tilewright.designs.design_cost import DesignCost
     from tilewright.designs.results import INVALID, OK

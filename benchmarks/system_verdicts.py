@@ -1,11 +1,12 @@
-"""Verdicts about networks on several cores against brute force: none may be false, or contradict another one.
+"""Comparison of verdicts on networks on several cores with brute force: no verdict may be false or contradict another
+one.
 
     .venv/bin/python benchmarks/system_verdicts.py [--runs 200] [--jobs 2] [--seconds 3600]
 
-Each seed is a random small network on a random system of two to four cores. What `fuse`, `schedule`, `explain`,
-`advise` and the pages say of bounds and what they cover, of gaps, baselines, limits and gains is judged by
-`tests/plain/system_verdicts.py`.
-Prints counts and every false verdict; `--seed N` tries one run again. Exit code 1 where there is one.
+Each seed is a random small network on a random system of two to four cores. `fuse`, `schedule`, `explain`, `advise` and
+the pages state bounds and their extent, gaps, baselines, limits and gains. `tests/plain/system_verdicts.py` checks
+these statements. Prints counts and every false verdict; `--seed N` repeats one run. The exit code is 1 if there is a
+false verdict.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""CPU seconds of `tilewright tokens` for every published language model, on one core and on several.
+"""CPU seconds of `tilewright tokens` for every published language model, on one core and on several cores.
 
     .venv/bin/python benchmarks/tokens.py [--models llama-3.1-8b ...] [--systems quad_core] [--no-curves]
 
-Each model is a process: the prompt of 2k tokens, and one more token at 1k to 1M tokens of context (11 points; as far
-as a model has positions that it learned), the model `corrected`, nothing in a store, start and reading included; then
-the curve over 64 contexts from 1k to 1M, and
-its CPU time beside that of one point (at 32k). Prints a table, and writes results/tokens.json in this folder. The
-target is 60 s for a model, and 3 times a point for a curve.
+Each model runs in a separate process with the model profile `corrected` and without a store. The time includes start
+and reading. The process computes a prompt of 2k tokens, and one more token at 11 contexts of 1k to 1M tokens. Models
+with fewer learned positions have shorter contexts. Then the curve over 64 contexts from 1k to 1M is measured, and its
+CPU time is compared with that of one point (at 32k). Prints a table, and writes results/tokens.json in this folder. The
+targets are 60 s for a model, and a curve in at most 3 times the time of a point.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ print(json.dumps({"cpu_s": time.process_time(), "rows": told}))
 
 PROMPT, MOST = 2048, 1 << 20
 LEARNED = {"gpt2": 1024, "opt-6.7b": 2048}
-"""Tokens for which models have learned positions; the others take any number."""
+"""Number of tokens for which a model has learned positions. Models that are not listed take any number of tokens."""
 
 
 def run(model: str, system: str, contexts: Any, prompt: int = 0, key_block: int = 1024) -> dict[str, Any]:
-    """What one process says, with its CPU time."""
+    """Result of one process, with its CPU time."""
     hardware, mapping = SYSTEMS[system]
     given = json.dumps(
         [str(MODELS / f"{model}.json"), hardware, mapping, contexts, prompt, key_block, [1024, 32768, MOST]]
@@ -67,7 +67,7 @@ def run(model: str, system: str, contexts: Any, prompt: int = 0, key_block: int 
 
 
 def measured(model: str, system: str, with_curves: bool) -> dict[str, Any]:
-    """All numbers of a model on a system."""
+    """Measured numbers of a model on a system."""
     most = LEARNED.get(model, MOST)
     whole = run(model, system, f"{min(1024, most // 2)}:{most}:11", min(PROMPT, most))
     if not with_curves or "refused" in whole:
@@ -79,7 +79,7 @@ def measured(model: str, system: str, with_curves: bool) -> dict[str, Any]:
 
 
 def told(row: dict[str, Any]) -> str:
-    """The cells of a row of the table, with what misses its target."""
+    """Cells of a row of the table. Numbers that miss their target are marked."""
     if "refused" in row:
         return f"{row['refused']} | | |"
     whole = f"{row['cpu_s']:.1f}" + " (target missed)" * (row["cpu_s"] > TARGET_S)
@@ -91,7 +91,7 @@ def told(row: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure all models and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     names = sorted(file.stem for file in MODELS.glob("*.json"))
     parser.add_argument("--models", nargs="+", choices=names, default=names)

@@ -1,12 +1,13 @@
-"""Verdicts of all verbs and of the page against brute force: none may be false, or contradict another one.
+"""Comparison of verdicts of all verbs and of the page with brute force: no verdict may be false or contradict another
+one.
 
     .venv/bin/python benchmarks/verdicts.py [--runs 500] [--jobs 2] [--seconds 3600]
 
-Each seed is a random layer with a random mapping on a random core under a random model (`tests/plain/problems.py`); of
-five seeds one has a core whose ports are all equally narrow, two a matrix product with equal ports. What `explain`
-(text, JSON, figure, repr), the page, `tokens` and `advise` say limits it is held against the plain model of
-`tests/plain`. Prints counts, of runs where two limits tie and where no single change helps among them, and every false
-verdict; `--seed N` tries one run again. Exit code 1 where there is one.
+Each seed is a random layer with a random mapping on a random core, with a random model (`tests/plain/problems.py`). Of
+five seeds, one has a core whose ports are all equally narrow, and two have a matrix product with equal ports. `explain`
+(text, JSON, figure, repr), the page, `tokens` and `advise` state which part limits the layer. These statements are
+compared with the plain model of `tests/plain`. Prints every false verdict, and counts, including the runs in which two
+limits tie or no single change helps; `--seed N` repeats one run. The exit code is 1 if there is a false verdict.
 """
 
 from __future__ import annotations
