@@ -1,9 +1,12 @@
-"""Checks the README and the pages in docs/: links lead somewhere, tables are whole, and marked examples run.
+"""Checks the README and the pages in docs/: links lead to existing targets, tables are complete, and marked examples
+run.
 
-A fenced block that opens with ```bash run is executed in the project root, the blocks of a page one after another in
-the order of the page. A block below the line `<!-- output -->` is part of what the executed block before it says: its
-lines have to stand there in this order, one below the other; a line `...` stands for any others. Any other block of
-text is made by a program, between its marks, or has the line `<!-- not compared: WHY -->` above it.
+A fenced block that opens with ```bash run is executed in the project root. The blocks of a page run one after another
+in the order of the page. A block below the line `<!-- output -->` shows a part of the output of the executed block
+before it. Its lines must occur in this output in the same order, one directly below the other. A line `...` stands for
+any other lines. Any other block of text must be made by a program between its marks, or have the line `<!-- not
+compared: WHY -->` above it.
+
 Usage: python docs/check_docs.py [--run] [PAGE ...]
 """
 
@@ -23,31 +26,31 @@ ROOT = DOCS.parent
 FENCE = re.compile(r"^(?P<indent> *)(?P<marks>`{3,}|~{3,})(?P<info>.*)$")
 LINK = re.compile(r"(?<!\\)\[[^\]]*\]\((?P<target>[^()\s]+(?:\([^()]*\))?)(?:\s+\"[^\"]*\")?\)")
 DELIMITERS = re.compile(r"\|(\s*:?-+:?\s*\|)+")
-"""The line between the heading and the rows of a table."""
+"""Line between the heading and the rows of a table."""
 RUN = "bash run"
 OUTPUT = "<!-- output -->"
 EXCUSED = re.compile(r"<!-- not compared: .+ -->|<!-- .+: made by .+ -->")
-"""The line above a block of text that is not the output of an executed block."""
+"""Line above a block of text that is not the output of an executed block."""
 ANYTHING = "..."
 MINUTES_A_BLOCK = 10
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of a page."""
+    """Fenced block of a page."""
 
     line: int
-    """Line of the opening fence, from 1."""
+    """Number of the line with the opening fence, from 1."""
     info: str
     text: str
     is_output: bool = False
-    """Whether it shows what the executed block before it says."""
+    """True if the block shows output of the executed block before it."""
     is_excused: bool = False
-    """Whether the line above it says why it is not compared, or what makes it."""
+    """True if the line above the block says why the block is not compared, or which program makes it."""
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The fenced blocks of a page. Raises ValueError for one that is not closed."""
+    """Fenced blocks of a page. Raises ValueError for a block that is not closed."""
     opened: re.Match[str] | None = None
     start, content, before, above = 0, list[str](), "", ""
     for number, line in enumerate(text.splitlines(), 1):
@@ -67,7 +70,7 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def prose(text: str) -> list[str]:
-    """The lines of a page, those inside fenced blocks and inline code blanked."""
+    """Lines of a page, in which fenced blocks and inline code are replaced by blanks."""
     lines = text.splitlines()
     for block in blocks(text):
         for index in range(block.line - 1, block.line + 1 + block.text.count("\n")):
@@ -76,12 +79,12 @@ def prose(text: str) -> list[str]:
 
 
 def slug(title: str) -> str:
-    """The anchor of a heading, formed as GitHub forms it."""
+    """Anchor of a heading, in the form that GitHub gives it."""
     return re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-")
 
 
 def anchors(text: str) -> set[str]:
-    """The anchors of a page's headings, equal ones numbered."""
+    """Anchors of a page's headings. Equal anchors are numbered."""
     found: set[str] = set()
     # Headings keep their inline code, which `prose` blanks.
     for shown, line in zip(prose(text), text.splitlines(), strict=True):
@@ -93,7 +96,7 @@ def anchors(text: str) -> set[str]:
 
 
 def broken_links(page: Path) -> list[str]:
-    """One sentence for each relative link of a page that leads nowhere."""
+    """Sentences, one for each relative link of a page whose target does not exist."""
     found = []
     for number, line in enumerate(prose(page.read_text("utf-8")), 1):
         for match in LINK.finditer(line):
@@ -109,7 +112,9 @@ def broken_links(page: Path) -> list[str]:
 
 
 def broken_tables(page: Path) -> list[str]:
-    """One sentence for each table of a page that is cut in two by an empty line, or has rows of another width."""
+    """Sentences, one for each table of a page with a fault: an empty line cuts it in two, or a row has another number
+    of cells.
+    """
     found, start = [], 0
     rows = [line.replace(r"\|", "").strip() for line in [*prose(page.read_text("utf-8")), ""]]
     for number, row in enumerate(rows, 1):
@@ -130,7 +135,7 @@ def _table_problems(page: Path, start: int, rows: list[str]) -> list[str]:
 
 
 def unmarked_blocks(page: Path) -> list[str]:
-    """One sentence for each block of text that is neither compared nor marked."""
+    """Sentences, one for each block of text that is neither compared nor marked."""
     return [
         f"{page.name}:{block.line}: mark this block {OUTPUT}, or <!-- not compared: WHY -->"
         for block in blocks(page.read_text("utf-8"))
@@ -139,7 +144,7 @@ def unmarked_blocks(page: Path) -> list[str]:
 
 
 def run_blocks(page: Path) -> list[str]:
-    """Execute the marked blocks of a page; one message for each that fails."""
+    """Execute the marked blocks of a page. Returns one message for each block that fails."""
     failures, said = list[str](), ""
     with tempfile.TemporaryDirectory() as folder:
         environment = _environment(Path(folder))
@@ -153,7 +158,7 @@ def run_blocks(page: Path) -> list[str]:
 
 
 def first_missing(shown: str, said: str) -> str:
-    """The first line that is shown and does not stand in what was said, below the line before it; '' if all do."""
+    """First shown line that the output does not have below the line before it; '' if the output has all lines."""
     rest = iter([line.rstrip() for line in said.splitlines() if line.strip()])
     is_open = True
     for line in (line.rstrip() for line in shown.splitlines() if line.strip()):
@@ -167,7 +172,7 @@ def first_missing(shown: str, said: str) -> str:
 
 
 def _executed(page: Path, block: Block, environment: dict[str, str]) -> tuple[list[str], str]:
-    """What is wrong with an example, and what it says."""
+    """Pair (faults of an example, output of the example)."""
     command = ["bash", "-euo", "pipefail", "-c", block.text]
     try:
         done = subprocess.run(
@@ -182,7 +187,7 @@ def _executed(page: Path, block: Block, environment: dict[str, str]) -> tuple[li
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """`tilewright` in the examples is this checkout, run by this interpreter."""
+    """Environment in which `tilewright` in the examples is this checkout, run by this interpreter."""
     command = folder / "tilewright"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tilewright "$@"\n')
     command.chmod(0o755)
@@ -191,7 +196,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def pages() -> list[Path]:
-    """The README, and all pages in order of their names."""
+    """Paths of the README and of all pages, the pages in order of their names."""
     return [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 
 
@@ -199,7 +204,7 @@ CHECKS = (broken_links, broken_tables, unmarked_blocks)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check the pages given, or all; returns 1 if something is wrong."""
+    """Check the given pages, or all pages. Returns 1 if there is a fault, else 0."""
     parser = argparse.ArgumentParser(description="Check the documentation.")
     parser.add_argument("pages", nargs="*", type=Path)
     parser.add_argument("--run", action="store_true", help="also execute the blocks marked ```bash run")

@@ -1,7 +1,9 @@
-"""Executes the notebooks in docs/notebooks, and compares what they say with what is kept in them.
+"""Executes the notebooks in docs/notebooks, and compares their output with the output that the files contain.
 
-A cell that fails, and a text, table or number that is another one than the kept one, are problems; pictures may differ.
-Usage: python docs/check_notebooks.py [--write] [NOTEBOOK ...]. `--write` keeps what they say now.
+A cell that fails is a problem. A text, table or number that differs from the output in the file is also a problem;
+pictures may differ.
+
+Usage: python docs/check_notebooks.py [--write] [NOTEBOOK ...]. `--write` stores the new output in the files.
 """
 
 import argparse
@@ -20,16 +22,16 @@ DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 SECONDS_A_CELL = 600
 LARGEST_BYTES = 300_000
-"""Of a notebook that is kept, with its pictures."""
+"""Largest size in bytes of a notebook, with its pictures."""
 
 
 def notebooks() -> list[Path]:
-    """All notebooks, in order of their names."""
+    """Paths of all notebooks, in order of their names."""
     return sorted((DOCS / "notebooks").glob("*.ipynb"))
 
 
 def executed(path: Path) -> Any:
-    """The notebook after a fresh run in the project root. Raises CellExecutionError for a cell that fails."""
+    """Notebook after a fresh run in the project root. Raises CellExecutionError for a cell that fails."""
     from nbclient import NotebookClient
     from traitlets.config import Config
 
@@ -46,7 +48,7 @@ def executed(path: Path) -> Any:
 
 
 def said(cell: Any) -> list[tuple[str, str]]:
-    """What a cell says, as kind and text, without pictures; what is printed in pieces is one text."""
+    """Output of a cell without pictures, as pairs (kind, text). Text that is printed in several pieces is joined."""
     found: list[tuple[str, str]] = []
     for output in cell.get("outputs", ()):
         if output.output_type == "stream":
@@ -60,7 +62,9 @@ def said(cell: Any) -> list[tuple[str, str]]:
 
 
 def differences(path: Path, kept: Any, now: Any) -> Iterator[str]:
-    """One sentence for each cell that says something else than what is kept of it, with the first line that differs."""
+    """Sentences, one for each cell whose output differs from the output in the file. A sentence names the first line
+    that differs.
+    """
     for number, (before, after) in enumerate(zip(kept.cells, now.cells, strict=True), 1):
         texts = [[line for _, text in said(cell) for line in text.splitlines()] for cell in (before, after)]
         if texts[0] != texts[1]:
@@ -70,7 +74,7 @@ def differences(path: Path, kept: Any, now: Any) -> Iterator[str]:
 
 
 def check(path: Path, *, write: bool) -> list[str]:
-    """What is wrong with a notebook; with `write` what it says now is kept."""
+    """Problems of a notebook. If `write` is true, the new output is stored in the file."""
     from nbclient.exceptions import CellExecutionError  # only `make docs` installs it
 
     try:
@@ -85,7 +89,7 @@ def check(path: Path, *, write: bool) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Execute the notebooks given, or all; returns 1 if something is wrong."""
+    """Execute the given notebooks, or all notebooks. Returns 1 if there is a problem, else 0."""
     parser = argparse.ArgumentParser(description="Execute the notebooks of the documentation.")
     parser.add_argument("notebooks", nargs="*", type=Path)
     parser.add_argument("--write", action="store_true", help="keep what the notebooks say now")

@@ -23,11 +23,13 @@ TABLES: Mapping[str, Mapping[str, Table[Any]]] = {
         "links": use_tables.LINKS,
     },
 }
-"""Page -> what the rows of a table are -> its columns."""
+"""Tables that pages list: for each page, pairs (name of the rows of a table, columns of the table)."""
 
 
 def columns_table(rows: str, table: Table[Any]) -> str:
-    """Columns of a table in their order, as a table of a page; those of runs with the flows that have them."""
+    """Columns of a table in their order, as a Markdown table. For runs, the table also names the flows that have each
+    column.
+    """
     has_flow = rows == RUNS
     heading = "| column | of runs on | meaning |\n|---|---|---|\n" if has_flow else "| column | meaning |\n|---|---|\n"
     return heading + "".join(
@@ -42,7 +44,7 @@ def names_of(one: Any) -> str:
 
 
 def with_columns(text: str, page: str) -> str:
-    """Text of a page with the columns between its marks. Raises ValueError without them."""
+    """Text of a page with the columns between the page's marks. Raises ValueError if the marks are missing."""
     for rows, table in TABLES[page].items():
         text = with_part(
             text, f"<!-- columns of {rows} -->\n", f"<!-- end of columns of {rows} -->", columns_table(rows, table)

@@ -1,4 +1,4 @@
-"""Phrases that pages and docstrings do without, since a plainer one says who does what."""
+"""Phrases that pages, docstrings and messages must not use, because a plainer phrase says who does what."""
 
 import ast
 import re
@@ -14,17 +14,21 @@ WORN = {
     r"\bbelongs into\b": "belongs in",
     r"\bsaid otherwise\b": "says otherwise",
 }
-"""Pattern -> what to write instead."""
+"""Phrases to replace: pattern of the phrase, and what to write instead."""
 
 
 def pages() -> list[Path]:
-    """Those of docs/ without the notebooks, and the others that users read. The changes are a record, and stay."""
+    """Pages for users: those of docs/ without the notebooks, and those in other folders. The changelog is left out,
+    because it is a record.
+    """
     others = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "config").rglob("*.md"))]
     return [*sorted(DOCS.rglob("*.md")), *others]
 
 
 def worn_phrases(page: Path) -> list[str]:
-    """One sentence for each worn phrase of a page, also for one that a line break cuts in two."""
+    """Sentences, one for each phrase of a page that must be replaced. A phrase is found even if a line break divides
+    it.
+    """
     found = []
     text = "\n".join(prose(page.read_text("utf-8")))
     for pattern, instead in WORN.items():
@@ -54,13 +58,15 @@ NAMES_NOTHING = {
     ),
     *("above", "beside", "under", "so", "also", "only", "not", "this", "there"),
 }
-"""First words of a docstring that do not name the thing; nor does `The same`."""
+"""Words that may not begin a docstring, because they do not name the thing. `The same` is also not allowed."""
 SHAPE = re.compile(r"^\[[^\]]*\]\s+")
-"""Shape of an array, which may stand before the name; a tuple, as `(first, count)`, names its parts."""
+"""Pattern of the shape of an array. The shape may stand before the name. A tuple such as `(first, count)` names its
+parts.
+"""
 
 
 def docstrings(source: str) -> Iterator[tuple[int, str]]:
-    """(line, text) of the docstrings of classes, functions and attributes of a module."""
+    """Pairs (line, text) of the docstrings of classes, functions and attributes of a module."""
     for node in ast.walk(ast.parse(source)):
         body = getattr(node, "body", None)
         if not isinstance(body, list):
@@ -75,7 +81,7 @@ def docstrings(source: str) -> Iterator[tuple[int, str]]:
 
 
 def nameless(source: str) -> list[str]:
-    """The docstrings of a module whose first word does not name the thing, each with its line."""
+    """Docstrings of a module whose first word does not name the thing, each with its line."""
     found = []
     for line, text in docstrings(source):
         words = SHAPE.sub("", text).lower().split()
@@ -83,3 +89,39 @@ def nameless(source: str) -> list[str]:
         if first in NAMES_NOTHING or words[:2] == ["the", "same"]:
             found.append(f"{line}: {text[:60]}")
     return found
+
+
+UNCLEAR = {
+    r"\bturns? (?:the|this) order\b": "reverses the order",
+    r"\b(?:better|worse|smaller|larger|faster|slower) (?:over|for) ": "say what the other side of the comparison is",
+    r"\b(?:with|without) (?:any|the|a) [a-z ]+(?:of \{\} )?\{\} (?:is|are|has) ": "put a comma before the subject",
+    r"\bthat exists? once\b": "with one instance",
+    r"\bso that (?:it|they|no \w+) (?:is|are|cannot)\b": "so, for a consequence",
+    r"\bcannot be held\b": "say what cannot stay, and where",
+}
+"""Phrases that a reader of a message reads twice: pattern of the phrase, and what to write instead. `{}` stands for a
+value."""
+
+
+def messages(source: str) -> Iterator[tuple[int, str]]:
+    """Pairs (line, text) of the texts of a module that are not docstrings. `{}` stands for a value."""
+    tree = ast.parse(source)
+    apart = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            apart.update(id(part) for part in node.values)
+            parts = [part.value if isinstance(part, ast.Constant) else "{}" for part in node.values]
+            yield node.lineno, "".join(map(str, parts))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in apart:
+            yield node.lineno, node.value
+
+
+def unclear_messages(source: str) -> list[str]:
+    """Sentences, one for each phrase in the messages of a module that must be replaced."""
+    return [
+        f"{line}: {match[0]!r}: {instead}"
+        for line, text in sorted(messages(source))
+        for pattern, instead in UNCLEAR.items()
+        for match in re.finditer(pattern, text)
+    ]

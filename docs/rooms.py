@@ -1,6 +1,7 @@
-"""Writes the rooms of the package into the pages that list them: `python -m docs.rooms`.
+"""Writes the rooms (packages and modules with a fixed place in the order of imports) into the pages that list them.
 
-Their order is that of imports, which a test holds. What is said of a room is the first paragraph of its docstring.
+Usage: `python -m docs.rooms`. The rooms are listed in the order of imports, which a test checks. The text for a room is
+the first paragraph of its docstring.
 """
 
 import ast
@@ -17,12 +18,12 @@ BEGIN, END = "<!-- rooms -->\n", "<!-- end of rooms -->"
 
 
 def rooms() -> str:
-    """A line for each room, from the bottom up."""
+    """Lines of the list of rooms, one for each room. A room comes after all rooms that it imports."""
     return "".join(f"* `{_shown(room)}`: {_sentence(room)}\n" for room in ROOMS)
 
 
 def with_rooms(text: str) -> str:
-    """A page with the rooms between its marks. Raises ValueError without them."""
+    """Text of a page with the rooms between its marks. Raises ValueError if the marks are missing."""
     return with_part(text, BEGIN, END, rooms())
 
 

@@ -2,10 +2,11 @@
 
     .venv/bin/python tools/compare_numbers.py [--against COMMIT] [--write FILE]
 
-Runs the verbs with the code of this checkout and with the code of the commit. The text of each table is compared, and
-the content of each artifact without provenance and without digests of code. Keys that have a new name
-(`artifacts.envelope.RENAMED`) are renamed in the results of the commit. Prints the number of artifacts and of
-differences. For each artifact that differs, prints the first keys that differ. The exit code is then 1.
+Runs the verbs with the code of this checkout and with the code of the commit. Compares the text of each table, and the
+content of each artifact without provenance and without digests of code. If a key was renamed
+(`artifacts.envelope.RENAMED`), it gets its present name in the results of the commit. Prints the number of artifacts
+and of differences. For each artifact that differs, prints the first keys that differ. The exit code is 1 if an artifact
+differs.
 """
 
 from __future__ import annotations
@@ -108,7 +109,8 @@ def run_verb(checkout: Path, words: Sequence[str]) -> str:
 def numbers_at(commit: str) -> dict[str, Any]:
     """Numbers of each artifact at a commit.
 
-    The files of the commit are put into a folder of the cache. The compiled kernels are those of this checkout.
+    The files of the commit are written into a folder of the cache. Kernels are not compiled again: those of this
+    checkout are used.
     """
     sha = subprocess.run(
         ["git", "rev-parse", commit], cwd=PROJECT, capture_output=True, text=True, check=True
@@ -131,7 +133,7 @@ def numbers_at(commit: str) -> dict[str, Any]:
 
 
 def numbers_of(path: Path) -> Any:
-    """Numbers in a file, which are compared; None for figures, pages and texts for people."""
+    """Numbers in a file that are compared; None for figures, pages and texts for people."""
     if path.suffix == ".json":
         return plain(json.loads(path.read_text()))
     if path.suffix == ".jsonl":
@@ -186,7 +188,9 @@ def renamed(value: Any) -> Any:
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """Lines on differences: one for each artifact that only one version has, or whose numbers differ."""
+    """Lines on differences: one for each artifact that only one version has, and one for each artifact whose numbers
+    differ.
+    """
     for name in sorted({*before, *now}):
         if name not in before or name not in now:
             yield f"{name}: only {'now' if name in now else 'before'}"

@@ -1,9 +1,9 @@
 """Writes the type stub of the Python interface, `tilewright/__init__.pyi`: `python -m tools.type_stub`.
 
-Names of `tilewright` are imported at first use, and only classes of parameters declare the options of functions. Type
-checkers and editors therefore see neither the names nor the options; the stub has both. Functions without such options
-are re-exported. Functions with such options are written out. Each option then has its declared type, or `Literal` if
-its values are listed.
+Names of `tilewright` are imported at first use, and the options of functions are declared only by classes of
+parameters. Type checkers and editors therefore see neither the names nor the options; the stub has both. Functions
+without such options are re-exported. Functions with such options are written out. Each option then has its declared
+type, or `Literal` if its values are listed.
 """
 
 import ast
@@ -39,7 +39,7 @@ _COMMON = {
     **{name: (_ABSTRACT, name) for name in ("Iterable", "Mapping", "Sequence")},
     **{name: ("typing", name) for name in ("Any", "Literal")},
 }
-"""Names from which the types of options are built, each with its (module, name)."""
+"""Names from which the types of options are built, each with its pair (module, name)."""
 Origin = tuple[str, str]
 """Origin of a name: (module, name in this module)."""
 
@@ -62,7 +62,7 @@ def write_stub() -> Path:
 
 
 class _Names:
-    """Imports of the stub. Each name gets an alias of its own, because two modules can define the same name."""
+    """Imports of the stub. Each name gets an alias, because two modules can define the same name."""
 
     def __init__(self) -> None:
         self._alias_of: dict[Origin, str] = {}
@@ -105,7 +105,7 @@ def _definition(name: str, names: _Names) -> str:
 
 
 def _declared(function: Callable[..., Any]) -> dict[str, Parameter]:
-    """Options of a function that classes of parameters declare, each with its class."""
+    """Options of a function that a class of parameters declares, each with this class."""
     kinds = getattr(function, "parameter_kinds", ())
     return {parameter.name: parameter for kind in kinds for parameter in parameters_of(kind)}
 
@@ -151,9 +151,8 @@ def _origins(tree: ast.Module, module: str) -> dict[str, Origin]:
 
 
 def names_in(annotation: str, known: Mapping[str, Origin], names: _Names) -> str:
-    """Annotation in which names are replaced by the aliases of the stub.
-
-    `origins` has the origins of names in the module.
+    """Annotation in which names are replaced by the aliases of the stub. `origins` has the origins of the names in the
+    module.
     """
     return ast.unparse(_Renamed(known, names).visit(ast.parse(annotation, mode="eval")).body)
 
@@ -194,7 +193,7 @@ class _Renamed(ast.NodeTransformer):
 
 
 def _typed(hint: Any) -> str:
-    """Type of an option for a type checker. Limits are left out, and lists are accepted where the option is a tuple."""
+    """Type of an option for a type checker. Limits are left out. If the option is a tuple, lists are accepted, too."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         names = next((mark.names for mark in arguments[1:] if isinstance(mark, OneOf)), None)

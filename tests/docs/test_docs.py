@@ -25,6 +25,7 @@ from tilewright.workload.yaml_reader import read_workload_yaml
 
 from docs.columns import TABLES, with_columns
 from docs.rooms import WITH_ROOMS, with_rooms
+from tools.generate import AGAIN
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -199,7 +200,7 @@ def test_an_unclosed_block_is_refused():
 def test_operators_are_those_of_the_front_end():
     """The table of ONNX operators is the one that `python -m tilewright.workload.onnx.document` writes."""
     page = read("operators.md")
-    assert with_table(page) == page
+    assert with_table(page) == page, AGAIN
 
 
 def headings(text):
@@ -247,7 +248,7 @@ def test_columns_of_tables_are_documented(page):
     """Pages have the tables of columns (`python -m docs.columns`)."""
     text = read(page)
     assert all(f"<!-- columns of {rows} -->" in text for rows in TABLES[page])
-    assert text == with_columns(text, page)
+    assert text == with_columns(text, page), AGAIN
 
 
 def test_columns_of_the_comparison_are_documented():
@@ -259,7 +260,7 @@ def test_columns_of_the_comparison_are_documented():
 def test_rooms_of_the_package_are_those_of_the_code(page: Path) -> None:
     """The lists of rooms follow from the order of imports and the docstrings (`python -m docs.rooms`)."""
     assert "<!-- rooms -->" in page.read_text()
-    assert page.read_text() == with_rooms(page.read_text())
+    assert page.read_text() == with_rooms(page.read_text()), AGAIN
 
 
 def test_the_architecture_names_files_that_exist() -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from docs.check_docs import DOCS, broken_links
-from docs.plain_words import nameless, pages, worn_phrases
+from docs.plain_words import nameless, pages, unclear_messages, worn_phrases
 
 GLOSSARY = DOCS / "glossary.md"
 PACKAGE = DOCS.parent / "lib" / "tilewright"
@@ -25,6 +25,29 @@ def test_a_worn_phrase_is_found(tmp_path):
     assert [text.split(": ")[:2] for text in worn_phrases(page)] == [
         ["page.md:6", "'told'"],
         ["page.md:3", "'Nothing of this ends'"],
+    ]
+
+
+def test_no_message_has_an_unclear_phrase():
+    """Phrases that docs/plain_words.py lists for messages are in no text of the package, except docstrings."""
+    found = {str(path): unclear_messages(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
+    assert {path: phrases for path, phrases in found.items() if phrases} == {}
+
+
+def test_an_unclear_message_is_found():
+    """Phrases are found in texts with and without values, not in docstrings; a comma before the subject is enough."""
+    source = '''
+def line(second):
+    """Lines that turn the order."""
+    yield f"without any change {second} is below"
+    yield f"without any change, {second} is below"
+    yield "no plan is better over all plans"
+    return "it is excluded, so that no plan is searched"
+'''
+    assert [text.split(": ")[:2] for text in unclear_messages(source)] == [
+        ["4", "'without any change {} is '"],
+        ["6", "'better over '"],
+        ["7", "'so that no plan is'"],
     ]
 
 

@@ -6,6 +6,7 @@ from tilewright.cost.energy_terms import TermCost
 from tilewright.results.columns import ABSENT, Column
 from tilewright.workload.onnx.lowering import lowers
 from tilewright.workload.onnx.operators.elementwise import elementwise
+from tilewright.workload.onnx.resolution.custom import like_first_input
 
 DRAM = "dram"
 HOPS = 4
@@ -43,7 +44,7 @@ def share(run):
 NOC_HOP_SHARE = Column("noc_hop_share", "Share of the hops in the energy.", share, "NoC share", "%", scale=0.01)
 
 
-@lowers("SoftSwitch", domain="org.example")
+@lowers("SoftSwitch", domain="org.example", shapes=like_first_input, attributes="")
 def lower_soft_switch(op):
     """One operation for each element of the output, on the vector unit."""
     elementwise(op, op.output(), [op.input()])
