@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,27 @@ WORKFLOWS = PROJECT / "tests" / "workflow"
 os.environ.setdefault("XDG_CACHE_HOME", str(PROJECT / ".cache"))
 os.environ.setdefault("MPLCONFIGDIR", str(PROJECT / ".cache" / "matplotlib"))
 
+# The value of commands (`tilewright.__main__`). Collection and searches make many objects that live long.
+gc.set_threshold(50_000)
+
 # A busy machine is no fault of what is tested.
 settings.register_profile("tilewright", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tilewright")
+
+
+@pytest.fixture(scope="module")
+def unpainted() -> Iterator[None]:
+    """PNG files have their sizes and no dots, for tests that look at what figures say in SVG files or at other files.
+
+    The same figures are drawn as SVG files, and painting takes as long again.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    from benchmarks.forked_python import leave_blank
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FigureCanvasAgg, "draw", leave_blank)
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

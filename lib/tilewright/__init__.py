@@ -90,7 +90,9 @@ __all__ = ["__version__", *_HOME_OF]
 
 
 class _Verbs(ModuleType):
-    """Module type that keeps functions such as `tilewright.cost` when a subpackage of the same name is imported."""
+    """Module type that protects functions such as `tilewright.cost`: they stay available when a subpackage of the same
+    name is imported.
+    """
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (isinstance(value, ModuleType) and name in _HOME_OF):
@@ -109,8 +111,8 @@ def __getattr__(name: str) -> Any:
 
 @cache
 def _public(name: str) -> Any:
-    """Public object of a name. A function is wrapped: an argument of a wrong kind raises an error before the function
-    runs.
+    """Public object with a name. If the object is a function, it is wrapped: an argument of a wrong kind raises an
+    error before the function runs.
     """
     found = getattr(import_module(_HOME_OF[name]), name)
     if not isinstance(found, FunctionType):

@@ -19,6 +19,8 @@ from tilewright.cli.verb import command_of
 
 from tests.unit.cli.multi_core import CORES, GA, HARDWARE, MAPPING, cut_and_cost, inputs, write_network
 
+pytestmark = pytest.mark.usefixtures("unpainted")
+
 PROJECT = Path(__file__).resolve().parents[2]
 TINY = PROJECT / "tests" / "workflow" / "tiny"
 HARDWARE_FILE = TINY / "hardware" / "wide.yaml"

@@ -9,6 +9,8 @@ from pathlib import Path
 import tilewright
 from tilewright.base.objectives import OBJECTIVES
 
+from tests.plain.code_lines import docstring_lines
+from tools.generate import AGAIN
 from tools.type_stub import STUB, stub
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -80,9 +82,12 @@ def test_version_is_said_once() -> None:
 
 
 def test_modules_stay_small() -> None:
-    """No module of the package grows past 550 lines."""
-    sizes = {path.name: len(path.read_text().splitlines()) for path in (PROJECT / "lib" / "tilewright").rglob("*.py")}
-    assert {name: size for name, size in sizes.items() if size > 550} == {}
+    """Modules of the package have at most 510 lines of code; lines of docstrings do not count."""
+    sizes = {}
+    for path in (PROJECT / "lib" / "tilewright").rglob("*.py"):
+        text = path.read_text()
+        sizes[path.relative_to(PROJECT).as_posix()] = len(text.splitlines()) - docstring_lines(ast.parse(text))
+    assert {name: size for name, size in sizes.items() if size > 510} == {}
 
 
 def test_snakefile_stays_small() -> None:
@@ -92,7 +97,7 @@ def test_snakefile_stays_small() -> None:
 
 def test_types_are_those_of_the_code() -> None:
     """`__init__.pyi` is what `python -m tools.type_stub` writes: each option of a function with its values."""
-    assert STUB.read_text() == stub()
+    assert STUB.read_text() == stub(), AGAIN
     tree = ast.parse(stub())
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     options = {

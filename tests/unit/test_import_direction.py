@@ -37,7 +37,7 @@ LEVELS = (
 """Rooms from the bottom up; a room may import those on lower levels. `__init__` only names others."""
 LEVELS_WITHIN = {
     "base": (
-        ("harmless", "json_values", "measures", "report_files"),
+        ("harmless", "hashes", "json_values", "measures", "report_files"),
         ("bytecode", "errors", "noted_files", "operator_groups", "steps"),
         ("compiled", "registry"),
         ("dominance", "parameters", "proof", "record_pointer", "stage_table", "units", "unused", "yamlfile"),

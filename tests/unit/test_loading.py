@@ -16,6 +16,8 @@ from tilewright.loading import _BY_SCHEMA
 
 from tests.unit.cli.multi_core import GA, HARDWARE, MAPPING, cut_and_cost, inputs, write_network
 
+pytestmark = pytest.mark.usefixtures("unpainted")
+
 TINY = Path(__file__).resolve().parents[1] / "workflow" / "tiny"
 ONE_CORE: dict[str, Any] = {
     "hardware": TINY / "hardware" / "wide.yaml",
@@ -146,10 +148,13 @@ def test_every_kind_of_file_is_read_back(single: tuple[Path, Any], multi: Path, 
     assert tilewright.load(multi / "cost" / "left.jsonl")
     for file in (file for folder in (single[0], multi) for file in folder.rglob("*") if file.is_file()):
         if file.suffix in (".svg", ".png"):
-            with pytest.raises(tilewright.InputError, match=r"read back \(it is a figure or a page"):
+            with pytest.raises(tilewright.InputError, match=r"can read \(it is a figure or a page"):
                 tilewright.load(file)
         else:
             assert tilewright.load(file) is not None
+    (tmp_path / "decision.md").write_text("# Decision")
+    with pytest.raises(tilewright.InputError, match=r"can read \(it is a figure or a page"):
+        tilewright.load(tmp_path / "decision.md")
     pandas.DataFrame({"design": ["a"]}).to_parquet(tmp_path / "space.parquet")
     assert list(tilewright.load(tmp_path)["design"]) == ["a"]
 
@@ -157,7 +162,7 @@ def test_every_kind_of_file_is_read_back(single: tuple[Path, Any], multi: Path, 
 def test_the_catalogue_is_known() -> None:
     """Readers are of schemas that exist; every file of a step has an ending that is read, or is for eyes."""
     assert {f"tilewright/{name}" for name in _BY_SCHEMA} <= set(SCHEMA_VERSIONS)
-    for_eyes = {".svg", ".pdf", ".html"}
+    for_eyes = {".svg", ".pdf", ".html", ".md"}
     read = {".json", ".jsonl", ".npz", ".csv", ".parquet", ".txt", ".yaml", ".onnx"}
     assert {Path(name).suffix for step in STEPS.values() for name in step.writes if name != PAPER} <= for_eyes | read
 
@@ -187,7 +192,7 @@ def test_what_is_no_artifact_is_told(single: tuple[Path, Any], tmp_path: Path) -
     (tmp_path / "cn_graph.json").write_text("{}")
     with pytest.raises(tilewright.InputError, match="without a schedule"):
         tilewright.load(tmp_path)
-    with pytest.raises(tilewright.InputError, match="is no file that can be read back"):
+    with pytest.raises(tilewright.InputError, match=r"is not a file that tilewright\.load can read"):
         tilewright.load(TINY / "config.yaml")
 
 

@@ -11,6 +11,7 @@ from functools import cache
 import networkx
 from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES, MEASURES
 
+from tests.plain.code_lines import code_lines
 from tests.unit.test_import_direction import MODULES, PACKAGE, imports, tree_of
 
 SOURCES = {module: path.read_text("utf-8") for module, path in MODULES.items()}
@@ -39,11 +40,9 @@ LARGE_CLASSES = {
     "cli/auditing/several_cores.py SeveralCoresRun",
     "cli/config.py _Reader",
     "cli/units.py Units",
-    "tiles/depth_first/tile_loops.py TileLoops",
     "designs/space.py Space",
     "designs/space_reader.py _Reader",
     "plans/moves.py PlanMoves",
-    "plans/search.py FusionSearch",
     "peers/stream/scheduler.py _Run",
     "multicore/scheduling/check/bound_certificate.py _Exact",
     "search/exact/search.py _Layer",
@@ -52,9 +51,9 @@ LARGE_CLASSES = {
     "workload/onnx/resolution/network.py _Resolver",
     "workload/onnx/resolution/outputs.py OutputResolver",
 }
-"""Classes of more than 200 lines."""
+"""Classes of more than 190 lines of code."""
 LARGE_FUNCTIONS = {"cli/schedule.py scheduled", "search/summary.py summarize"}
-"""Functions of more than 60 lines."""
+"""Functions of more than 60 lines of code."""
 MANY_PARAMETERS = {
     "api.py run_multi_core",
     "pipeline/stages/multi/core_mapping.py map_core",
@@ -64,7 +63,7 @@ MANY_PARAMETERS = {
     "workload/onnx/operators/normalization.py _normalise",
 }
 """Functions of more than 8 parameters, but for verbs and kernels."""
-UNTYPED_TABLES = 142
+UNTYPED_TABLES = 144
 """Parameters and results of functions that are a `dict[str, Any]`."""
 ROOT_ENTRIES = 22
 """Files and folders at the top of the package."""
@@ -169,25 +168,20 @@ def test_products_of_energy_and_latency_are_seen() -> None:
         assert products_of_energy_and_latency(ast.parse(other)) == 0, other
 
 
-def lines_of(node: ast.FunctionDef | ast.ClassDef) -> int:
-    """Lines of a definition."""
-    return (node.end_lineno or node.lineno) - node.lineno + 1
-
-
 def parameters_of(node: ast.FunctionDef) -> list[ast.arg]:
     """Parameters of a function."""
     return [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
 
 
 def test_definitions_are_as_long_as_a_reader_can_hold() -> None:
-    """Classes of at most 200 lines, functions of at most 60, at most 8 parameters outside verbs and kernels."""
+    """Classes of at most 190 lines of code, functions of at most 60, at most 8 parameters outside verbs and kernels."""
     classes, functions, many = set(), set(), set()
     for file, node, _ in defined():
         name = f"{file} {node.name}"
         if isinstance(node, ast.ClassDef):
-            classes |= {name} if lines_of(node) > 200 else set()
+            classes |= {name} if code_lines(node) > 190 else set()
             continue
-        functions |= {name} if lines_of(node) > 60 else set()
+        functions |= {name} if code_lines(node) > 60 else set()
         if len(parameters_of(node)) > 8 and not file.startswith("cli/") and not file.endswith("_kernel.py"):
             many.add(name)
     assert (classes, functions, many) == (LARGE_CLASSES, LARGE_FUNCTIONS, MANY_PARAMETERS)
@@ -200,7 +194,7 @@ def test_tables_in_signatures_have_types() -> None:
         if isinstance(node, ast.FunctionDef):
             hints = [node.returns, *(one.annotation for one in parameters_of(node))]
             found += sum("dict[str, Any]" in ast.unparse(hint) for hint in hints if hint is not None)
-    assert found == UNTYPED_TABLES
+    assert found == UNTYPED_TABLES <= 150
 
 
 def test_types_need_no_cycles_of_modules() -> None:
@@ -212,4 +206,4 @@ def test_types_need_no_cycles_of_modules() -> None:
 
 def test_the_top_of_the_package_is_short() -> None:
     """Rooms and few modules."""
-    assert len([path for path in PACKAGE.iterdir() if path.name != "__pycache__"]) == ROOT_ENTRIES
+    assert len([path for path in PACKAGE.iterdir() if path.name != "__pycache__"]) == ROOT_ENTRIES <= 23
