@@ -90,7 +90,9 @@ def _nearest(path: Path) -> str:
 
 
 def _artifact(path: Path) -> Any:
-    """Content of an artifact. JSON that is not an artifact, such as a report, is returned as plain data."""
+    """Content of an artifact. A JSON file that is not an artifact, such as a report, is returned as parsed JSON (dicts,
+    lists, texts and numbers).
+    """
     if not is_artifact(path):
         return _plain_json(path)
     artifact = read_artifact(path)
@@ -171,8 +173,8 @@ _BY_SCHEMA: dict[str, Callable[[Path, Artifact], Any]] = {
     "core-costs": _costs,
     "cn-graph": _graph,
 }
-"""Reader of each schema whose content is returned as objects. For all other schemas, the payload is returned as plain
-data.
+"""Schema -> function that reads the content of an artifact as an object of this package. For a schema that is not in
+this table, the payload is returned as parsed JSON.
 """
 
 
@@ -189,9 +191,9 @@ def _columns(path: Path) -> Any:
 
 @contextmanager
 def _told_of(path: Path) -> Iterator[None]:
-    """Context in which a file of results that is not an artifact is read.
+    """Context for reading a file of results that is not an artifact.
 
-    If the file cannot be read or parsed, for example because it is cut off or has another format, InputError is raised.
+    Raises InputError if the file cannot be read or parsed, for example because it is cut off or has another format.
     """
     try:
         yield

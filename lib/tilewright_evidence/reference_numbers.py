@@ -37,8 +37,9 @@ from tilewright.workload.yaml_reader import read_workload_yaml
 TOLERANCE = 1e-9
 """Largest relative difference between our values and the reference values at which a point counts as close."""
 SUM_TOLERANCE = 1e-12
-"""Largest relative difference between a sum and the sum of the reference at which the two count as equal. The sums are
-memory shares, totals of a network, and energies, clock periods and areas of in-memory arrays.
+"""Tolerance for sums: our sum and the sum of the reference count as equal if their relative difference is at most
+SUM_TOLERANCE. The sums are memory shares, totals of a network, and energies, clock periods and areas of in-memory
+arrays.
 
 The reference adds these numbers with Python's `sum`, whose last bit differs between Python 3.11 and 3.12.
 """
@@ -266,10 +267,11 @@ def _energy_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tup
 
 def _in_memory_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """Triples (name of the value, our value, value of the reference) for the values that the reference gives only for
-    in-memory arrays: clock period, areas and cycles of an operation, and the terms of which energy, clock period and
-    areas consist.
+    in-memory arrays. These values are the clock period, the areas, the cycles of an operation, and the terms of the
+    energy, of the clock period and of the areas.
 
-    `expected` has the values of the reference. Nothing is yielded if it is empty, as for other arrays.
+    `expected` has the values of the reference. It is empty for arrays that are not in-memory arrays; the function then
+    yields nothing.
     """
     areas = {where: total(parts.values()) for where, parts in record.area_breakdown_mm2.items()}
     ours = {
@@ -423,7 +425,7 @@ def report_text(reports: Iterable[ConformanceReport]) -> str:
         "equal: bit for bit; shares of memories and totals of networks within 1e-12, because the last bit of the "
         "reference's sums depends on its Python version"
     )
-    lines.append("rejected: those of the equal points that both tools refuse at the same stage")
+    lines.append("rejected: equal points that both tools refuse at the same stage")
     lines += [f"  {row.name} {mismatch}" for row in rows for mismatch in row.mismatches[:10]]
     return terminal_lines(lines)
 

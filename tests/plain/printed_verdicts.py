@@ -433,7 +433,7 @@ class PrintedRun(Judge):
         latency, best = self.run.latency, max(self.run.singles().values())
         found = SAVING.match(line)
         if found is None:
-            is_silent = "no port that is twice as wide saves a cycle" in line
+            is_silent = "doubling the width of one port, or of several ports together, saves no cycles" in line
             self.expect(is_silent and best <= 0 and self.run.smallest(1e-9) is None, "page:", line, best)
             return
         names = found["ports"].removeprefix("together: ").split(" and ")

@@ -65,7 +65,7 @@ def test_the_exact_engine_proves_the_best(costed: Any) -> None:
     search = found.document["search"]
     assert search["proof"]["is_proven"]
     assert (search["allocation_engine"], search["proof"]["lower_bound"]) == ("exact", found.edp)
-    with pytest.raises(InputError, match="has no proofs for the schedule model stream-2023"):
+    with pytest.raises(InputError, match="the exact engine does not support the schedule model stream-2023"):
         tilewright.allocate(costed, allocation_engine="exact", schedule_model="stream-2023")
 
 

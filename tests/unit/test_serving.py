@@ -172,7 +172,7 @@ def test_a_core_without_a_clock_is_refused(capsys: pytest.CaptureFixture[str], t
             {},
             "attention with cached keys",
         ),
-        (TINY | {"model_type": "gemma2", "sliding_window": 4}, {}, "models with equal blocks"),
+        (TINY | {"model_type": "gemma2", "sliding_window": 4}, {}, "models whose blocks are all equal"),
         (MIXTURE, {"form": FLAT}, "does not support experts"),
         (TINY, {"form": FLAT, "served_model_name": "Qwen/Qwen2.5"}, "with llama in their name"),
         (TINY, {"hardware_name": "TPU-v9"}, "leaves out positional encodings"),

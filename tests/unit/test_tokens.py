@@ -277,7 +277,8 @@ def test_requests_of_the_file_are_told(tmp_path: Path, capsys: pytest.CaptureFix
     given += ["--contexts", "8", "--lpf-limit", "2", "--no-store", "--temporal-mapping-search-engine", "loma"]
     assert main([*given, "--strict"]) == 0
     said = capsys.readouterr()
-    assert "step.yaml:2 phase: phase, batch, context not used: contexts and batches come from the options" in said.err
+    told = "phase, batch, context are not used, because contexts and batches come from the options"
+    assert f"step.yaml:2 phase: {told}" in said.err
     assert "\\n" not in said.out, "no line break is written as text"
     file.write_text(file.read_text() + "key_block: 4\n")
     assert main([*given, "--strict"]) == 2

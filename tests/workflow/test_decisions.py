@@ -116,7 +116,8 @@ def test_wrong_keys_are_told(explored: Project, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(InputError) as caught:
         read("decide: edp", "paper: colum")
     told = str(caught.value)
-    assert "config.yaml:2 decide: a design cannot be chosen by this, got 'edp' (allowed: energy, latency, EDP" in told
+    wrong = "is not a measure by which a design can be chosen, got 'edp' (allowed: energy, latency, EDP"
+    assert f"config.yaml:2 decide: {wrong}" in told
     assert "config.yaml:3 paper" in told
     assert read("decide: EDP", "paper: column") == ()
     (explored.root / "config" / "config.yaml").write_text("fronts: [lanes]\ndecide: EDP\n")

@@ -252,7 +252,7 @@ CLASHES = {
     "a power with a default": (
         '"upkeep_mw", "power_mw", "Power that keeps data alive.", term="upkeep")',
         '"upkeep_mw", "power_mw", "Power that keeps data alive.", 0.5, "upkeep")',
-        "plug-in upkeep is a power, so its default must be 0, not 0.5: a power must be given in the hardware file",
+        "plug-in upkeep is a power, so its default must be 0, not 0.5: only a hardware file can give a power",
     ),
     "a key of the file": (
         'Attribute("upkeep",',

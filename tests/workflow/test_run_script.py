@@ -85,7 +85,7 @@ def test_tables_across_runs_are_made_of_what_there_is(project: Project, edit: Ed
         r"done in [\d.]+ s: \d+ jobs of 1 of 2 runs \(two_layers-narrow\); reused: \d+ jobs .*", said[-4]
     )
     assert said[-3] == "results: results/index.html, results/summary.csv, results/single/<run>/report/"
-    assert said[-2] == "what limits a run: .venv/bin/tilewright explain results/single/<run>"
+    assert said[-2] == "to see what limits a run: .venv/bin/tilewright explain results/single/<run>"
     assert re.fullmatch(r"in all \d+ min \d+ s", said[-1])
 
 

@@ -19,7 +19,7 @@ _NAMES = {
 _FORMS = {
     HARDWARE: "a table with `memories` and `operational_array`, or with `cores`",
     WORKLOAD: "a list of layers, each with `equation`, `loop_dims` and `loop_sizes`, or a table with `language_model`",
-    MAPPING: "a list of entries, each with a `name`, one of them `default`",
+    MAPPING: "a list of entries, each with a `name`; one entry has the name `default`",
     CONFIG: "a table with `runs`, `sweeps`, `spaces` or `fronts`",
     PIPELINE: "stages, or edits of the default pipeline",
     SPACE: "a table with `accelerator`, `networks` and `axes` or `designs`",
@@ -76,14 +76,14 @@ def refuse_other_kind(document: YamlDocument, expected: str) -> None:
     """Raise InputError, with one problem, if a document is not of the expected kind."""
     kind = kind_of(document.data)
     if kind not in ("", expected):
-        _refuse(document, f"seems to be {_NAMES[kind]}, {_NAMES[expected]} is needed", expected)
+        _refuse(document, f"seems to be {_NAMES[kind]}, but {_NAMES[expected]} is needed", expected)
     if expected == PIPELINE:
         return  # a pipeline has many forms
     wanted = list if _IS_LIST[expected] else dict
     if not isinstance(document.data, wanted):
-        _refuse(document, f"holds {_form_of(document.data)}, {_NAMES[expected]} is needed", expected)
+        _refuse(document, f"contains {_form_of(document.data)}, but {_NAMES[expected]} is needed", expected)
     if wanted is list and document.data and not any(isinstance(item, dict) for item in document.data):
-        _refuse(document, f"holds a list without any table of keys, {_NAMES[expected]} is needed", expected)
+        _refuse(document, f"contains a list without any table of keys, but {_NAMES[expected]} is needed", expected)
 
 
 def _refuse(document: YamlDocument, message: str, expected: str) -> None:

@@ -45,8 +45,8 @@ class NotedFolder:
         damaged, the result is only the note.
 
         A file that is not in the note, or that no longer exists, does not count as damaged. While another process can
-        write into the folder, the result is [] unless the note is damaged, because that process may have changed files
-        after they were noted.
+        write into the folder, only a damaged note is reported, because that process may have changed files after they
+        were noted.
         """
         note = self.folder / NOTE
         if note.is_file() and after_digest_line(note) is None:
@@ -65,8 +65,9 @@ class NotedFolder:
                 path.unlink()
 
     def note(self) -> None:
-        """Write the digests of all present files into the note. If two processes do this at the same time, digests that
-        one of them wrote can be lost. A file whose digest is lost is later deleted and made again.
+        """Write the digests of all present files into the note, which is the file of digests in the folder. If two
+        processes do this at the same time, digests that one of them wrote can be lost. A file whose digest is lost is
+        later deleted and made again.
         """
         lines = [self._line(path) for path in self._files()]
         if lines and frozenset(lines) != self._noted():

@@ -54,11 +54,13 @@ def _fault(name: str, entry: object) -> str:
     if reason := taken(name, BUILT_IN):
         return reason
     if not name.isidentifier() or reduction_of(name) in {stage.name for stage in STAGES}:
-        return f"has the name {name}: an identifier is needed, and {reduction_of(name)} must not be the name of a stage"
+        wanted = f"the name must be a Python identifier, and {reduction_of(name)} must not be the name of a stage"
+        return f"has the name {name}; {wanted}"
     if not isinstance(entry, Powers):
         return "is no objective: an instance of tilewright.base.objectives.Powers is needed"
     if not all(type(power) is int and 0 <= power <= MOST_POWER for power in entry) or entry == Powers():
-        return f"has the powers {tuple(entry)}: whole numbers from 0 to {MOST_POWER} are needed, not both 0"
+        wanted = f"both must be whole numbers from 0 to {MOST_POWER}, and one must be above 0"
+        return f"has the powers {tuple(entry)}; {wanted}"
     return ""
 
 

@@ -79,12 +79,12 @@ class UnmodelledTypes(NamedTuple):
 
 
 _ML = "ai.onnx.ml"
-_OF_VALUES = "the amount of work, and often the size of the result, depends on values"
+_OF_VALUES = "the amount of work, and often the size of the result, depends on the values of the input"
 _ON_TEXT = "it works on text"
-_CLASSICAL = "a classical classifier, regressor or scaler, for which there is no layer"
+_CLASSICAL = "it is a classifier, regressor or scaler of classical machine learning, which no layer can describe"
 NOT_MODELLED = (
     UnmodelledTypes(_OF_VALUES, "NonZero Unique NonMaxSuppression Multinomial", has_no_macs=True),
-    UnmodelledTypes("a layer cannot describe it as a loop nest", "Det DFT STFT MelWeightMatrix ImageDecoder"),
+    UnmodelledTypes("it is not a loop nest that a layer can describe", "Det DFT STFT MelWeightMatrix ImageDecoder"),
     UnmodelledTypes(_ON_TEXT, "StringConcat StringNormalizer StringSplit RegexFullMatch", has_no_macs=True),
     UnmodelledTypes(_ON_TEXT, "TfIdfVectorizer"),
     UnmodelledTypes(
@@ -93,7 +93,7 @@ NOT_MODELLED = (
         has_no_macs=True,
     ),
     UnmodelledTypes(
-        "it looks up values, or makes tables of them",
+        "it looks up values, or makes tables of values",
         "ArrayFeatureExtractor CastMap CategoryMapper DictVectorizer FeatureVectorizer LabelEncoder OneHotEncoder"
         " ZipMap",
         _ML,

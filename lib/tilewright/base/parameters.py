@@ -111,7 +111,9 @@ class Parameter:
 
     @property
     def forms(self) -> tuple[Any, ...]:
-        """Types that the hint allows, one for each alternative of a union, without `Annotated` and its marks."""
+        """Types that the type hint allows, without the metadata of `Annotated`. A union gives one type for each of its
+        alternatives.
+        """
         return tuple(_forms(self.hint))
 
     @property

@@ -184,13 +184,13 @@ class Schedules:
 
 
 EVERY_PLAN = (
-    "every plan: layers cut along any dimensions of their outputs into any parts and tiles, in any stacks, on any"
-    " allowed cores, with any order, prefetch, streams and detours"
+    "every plan: a plan may cut layers along any dimensions of their outputs into any parts and tiles, and combine any"
+    " stacks, allowed cores, order, prefetch, streams and detours"
 )
 """Text that names the plans for which the lower bounds of `fuse` over all tilings are valid: all cuts of the layers, on
 the cores that the mapping file allows, and all schedules of the causal model."""
-CUT_REDUCTIONS = "; reductions of sums of products are whole or cut between cores into any parts"
-GIVEN_REDUCTIONS = "; reductions are cut between cores only as the mapping file says"
+CUT_REDUCTIONS = "; a plan may also cut reductions of sums of products into any parts on several cores"
+GIVEN_REDUCTIONS = "; a plan cuts reductions between cores only as the mapping file says"
 """Texts to add to `EVERY_PLAN`: CUT_REDUCTIONS if plans can cut reductions between cores, GIVEN_REDUCTIONS if only the
 mapping file can.
 """
@@ -216,7 +216,10 @@ def if_copied_line(found: Mapping[str, Any]) -> list[str]:
     if gap == f"{found['gap_latency']:.1%}":
         return []
     cycles = f"{copied[LATENCY_CYCLES]:,} cycles"
-    line = f"over schedules that, like this one, copy data that fit a core before use: {cycles}; gap {gap} in latency"
+    line = (
+        "over the schedules that copy data into a core before use if the data fit (this schedule does so):"
+        f" {cycles}; gap {gap} in latency"
+    )
     return [f"{line}, {OF_THIS_TILING}"] if "any_plan" not in found else [line]
 
 

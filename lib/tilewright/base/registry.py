@@ -132,7 +132,7 @@ class Registry(Generic[Entry]):
     """Registry of the objects of one module. `owner` is the `__name__` of the module.
 
     `fault(name, object)` returns the reason why the object cannot be entered under the name, such as a wrong type or a
-    name in use; '' if it can.
+    name in use. The reason is '' if the object can be entered.
     """
 
     def __init__(self, owner: str, fault: Callable[[str, Any], str] = lambda name, entry: "") -> None:
@@ -183,7 +183,7 @@ def taken(name: str, known: Collection[str]) -> str:
 def lacking(entry: object, attributes: Iterable[str]) -> str:
     """Reason to refuse an object that lacks attributes of its kind; '' if it has all of them."""
     lacks = [name for name in attributes if not hasattr(entry, name)]
-    return f"has no {', '.join(lacks)}, which this kind needs" if lacks else ""
+    return f"has no {', '.join(lacks)}, which every plug-in of this kind needs" if lacks else ""
 
 
 def methods_of(protocol: type) -> tuple[str, ...]:

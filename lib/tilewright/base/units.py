@@ -52,7 +52,7 @@ ENERGY_UNITS = {
     **{"uJ": "1e6", "µJ": "1e6", "mJ": "1e9", "J": "1e12"},
 }
 BITS_OF_ENERGY = {"b": 1, "bit": 1, "B": 8, "byte": 8}
-"""Second unit of an energy per bit or byte, such as `B` in `64 pJ/B` -> number of bits in this unit."""
+"""Unit after the slash of an energy per bit or per byte, such as `B` in `64 pJ/B` -> number of bits in this unit."""
 AREA_UNITS = {"um2": "1e-6", "µm2": "1e-6", "mm2": "1"}
 """Unit of area -> factor to mm2, as text with all digits."""
 POWER_UNITS = {"pW": "1e-9", "nW": "1e-6", "uW": "1e-3", "µW": "1e-3", "mW": "1", "W": "1e3"}
@@ -80,10 +80,12 @@ def parse_size_bits(value: object) -> int:
 
 
 def parse_bandwidth_bits(value: object) -> int:
-    """Port width in bits per cycle from `64`, "8 B/cycle", "64 b/cycle". Raises FieldError unless it is a whole number
-    of bits above 0."""
+    """Port width in bits per cycle, from a number of bits such as `64` or a text such as "8 B/cycle" or "64 b/cycle".
+    Raises FieldError for a bandwidth per second, and for a width that is not a whole number of bits above 0."""
     if is_per_second(value):
-        raise FieldError("a bandwidth per second needs a clock; give bits per cycle", "512 b/cycle, 64 B/cycle")
+        raise FieldError(
+            "a bandwidth per second needs a clock frequency; give bits per cycle", "512 b/cycle, 64 B/cycle"
+        )
     return _whole(_quantity(value, BANDWIDTH_UNITS, "bits per cycle", "512 b/cycle, 64 B/cycle"), "bits per cycle")
 
 

@@ -52,7 +52,7 @@ from tilewright.base.units import (
 Item = TypeVar("Item")
 TABLE_MARK, LIST_MARK, VALUE_MARK = "[table]", "[list]", "[value]"
 """Tags for the form of a value. Some fields take a table or a list of tables (TABLE_MARK, LIST_MARK). Others take a
-table or a plain value (TABLE_MARK, VALUE_MARK)."""
+table or a single value (TABLE_MARK, VALUE_MARK)."""
 _MARKS = ("[key]", TABLE_MARK, LIST_MARK, VALUE_MARK)
 """Names that pydantic inserts into the location of an error although they are no keys of the file."""
 _MESSAGES = {
@@ -289,7 +289,7 @@ def table_or_list(value: Any) -> str:
 
 
 def table_or_value(value: Any) -> str:
-    """Tag of a value for pydantic, where a field takes a table or a plain value: TABLE_MARK for a table, VALUE_MARK for
+    """Tag of a value for pydantic, if a field takes a table or a single value: TABLE_MARK for a table, VALUE_MARK for
     any other value.
     """
     return TABLE_MARK if isinstance(value, dict) else VALUE_MARK

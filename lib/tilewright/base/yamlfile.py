@@ -171,7 +171,7 @@ def _syntax_problem(error: yaml.YAMLError, file: str) -> Problem:
     what = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
     context = getattr(error, "context", None) or ""
     if "scanning an alias" in context:
-        what = 'a bare * starts a YAML alias; write "*" in quotes'
+        what = 'a * without quotes starts a YAML alias; write "*" in quotes'
     elif "single document" in context:
         what = "contains more than one YAML document; remove the '---' line"
     elif context:
@@ -229,7 +229,7 @@ class _NodeReader:
         if not silent:
             first = self.lines.get(path, 0)
             self.repeated.append(path)
-            message = f"the key is given twice; the last one counts (first on line {first})"
+            message = f"the key is given twice; only the last value counts (the first is on line {first})"
             self.notices.append(Unused(Problem(message, self.file, line, ".".join(map(str, path)))))
             if len(self.notices) > _MOST_REPEATED_KEYS:
                 raise InputError([Problem(f"more than {_MOST_REPEATED_KEYS} keys are given twice", self.file, line)])

@@ -113,11 +113,11 @@ def _show(found: "Advices", output: Path | None, write: tuple[int, Path] | None,
     A change sets one number of the hardware file, or one spatial mapping of the mapping file. The numbers are widths of
     ports, sizes of memories, sides of the array, and energies. The gain is computed for the mappings of the run, and
     for newly searched mappings. A change of a spatial mapping removes a loop, or replaces the loop by another one. A
-    second list has the hardware that can be removed without loss.
+    second list has the numbers that can be reduced without more energy or latency.
 
     --write writes the changed file: give the number of the change in the list. On several cores, widths of links are
-    changed too; the gain is computed for the tiles of the run, and for the allocation of the run with new cost tables.
-    In this case, --write writes the changed file of the accelerator or of a core.
+    changed too. The gain is then computed for the tiles and the allocation of the run, with new cost tables, and for a
+    new search. --write then writes the changed file of the accelerator or of a core.
 
     Example: tilewright advise results/single/resnet18-tpu_like --write 1 wider.yaml
     """,
@@ -148,14 +148,18 @@ def advise(
         bool, Help("Also change spatial mappings of the mapping file, with a new search for each change.")
     ] = True,
     pairs: Annotated[
-        bool, Help("Also try every two changes together (sizes, widths, array sides), with the same mappings.")
+        bool,
+        Help("Also try each pair of changes of sizes, widths and array sides together, with the mappings of the run."),
     ] = False,
     together: Annotated[
-        str, Help("Try only the changes with these keys, all at the same time: KEY or KEY,KEY.", metavar="KEYS")
+        str,
+        Help(
+            "Make only the changes with these keys, all together. The table of changes has their keys.", metavar="KEYS"
+        ),
     ] = "",
     paper: Annotated[PaperWidth | None, Paper(("output",))] = None,
 ) -> "Advices":
-    """Effects of changes of a run, the best change first, and the hardware that can be removed without loss.
+    """Effects of changes of a run, the best change first, and the numbers that can be reduced without loss.
 
     Each change sets one number of the hardware file. Its effect is computed for the mappings of the run and, with
     `search`, for newly searched mappings. With `mapping_changes`, spatial mappings of the mapping file are changed too,

@@ -231,7 +231,7 @@ def stages_of_search(
     of_run = {**search.as_dict(), **settings.as_dict()}
     stages = read_slice("allocate", InterCoreMapping, pipeline, search.part(CnSearchOptions), of_run)
     if stages.exports and exports is None:
-        raise InputError([Problem("a stage of the pipeline writes files, so this option is needed", path="-o")])
+        raise InputError([Problem("is needed, because a stage of the pipeline writes files", path="-o")])
     return stages
 
 
@@ -253,6 +253,6 @@ def _proof_text(proof: JsonObject) -> str:
     if proof["is_proven"]:
         return f"proven to be the best over {ALLOWED_ALLOCATIONS}: {proof['rule']}"
     return (
-        f"not proven to be the best: over {ALLOWED_ALLOCATIONS}, no other allocation is more than {proof['gap']:.1%}"
-        " better"
+        f"not proven to be the best: the best of {ALLOWED_ALLOCATIONS} can be at most {proof['gap']:.1%} better than"
+        " this one"
     )

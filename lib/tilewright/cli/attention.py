@@ -82,8 +82,8 @@ def _show(made: "tuple[_Found, list[Path]]", as_json: bool) -> None:
 @verb(
     """Find the best way to run each attention of a language model on one core: fused in tiles, or layer by layer.    In
     a fused attention, the scores of a tile of queries and keys are used before the next tile begins, so that the
-    scores never leave the chip. The search covers all tile sizes, both loop orders and all memories. The best result is
-    proven.
+    scores never leave the chip. The search covers all tile sizes, both loop orders and all memories. The command proves
+    that its result is the best, unless the time limit ends the search.
 
     Example: tilewright attention --hardware config/hardware/zigzag/tpu_like_vector.yaml --mapping
     config/mapping/zigzag/tpu_like_vector.yaml --workload config/workload/qwen2.5_0.5b_decode.yaml --objective energy
@@ -104,7 +104,8 @@ def attention(
         Help("Context lengths in tokens: a list (1k,4k) or first:last:how-many; k means 1,024.", type=str),
     ] = (),
     memory_sizes: Annotated[
-        str, Help("Sizes to try for one memory, which does not change otherwise: sram_2MB='64 KiB,256 KiB,2 MiB'.")
+        str,
+        Help("Sizes to try for one memory: sram_2MB='64 KiB,256 KiB,2 MiB'. Its ports and energies stay the same."),
     ] = "",
     tile_queries: Annotated[
         Sequence[int],
@@ -126,11 +127,16 @@ def attention(
         Limits(least=1),
         Help("Number of key heads in a tile, over all requests. Repeat the option to try several."),
     ] = (),
-    order: Annotated[Sequence[str], OneOf(ORDERS), Help("Outer loop of the tiles; default: try both.")] = ORDERS,
+    order: Annotated[
+        Sequence[str], OneOf(ORDERS), Help("Outer loop over the tiles; by default, both are tried.")
+    ] = ORDERS,
     time_budget_s: Annotated[
         float,
         Limits(least=0),
-        Help("Time limit in seconds for one attention. At the limit, the best result so far is used, with its gap."),
+        Help(
+            "Time limit in seconds for one attention. At the limit, the best result so far is used, with its gap to the"
+            " lower bound."
+        ),
     ] = TIME_BUDGET_S,
     search: Named[LayerOptions],
     output: Annotated[FilePath | None, Help(f"Folder for {ATTENTION} and {ATTENTION_TABLE}.")] = None,

@@ -88,7 +88,8 @@ class Audit:
             told = _joined([_several(counts[kind], kind, PLURALS[kind]) for kind in PLURALS if counts[kind]])
             is_one = len(self.left_out) == 1
             ended = "ended" if all(left.is_sure for left in self.left_out) else "ended, or may have ended,"
-            yield f"{told} whose search a time budget {ended} {'is' if is_one else 'are'} left out"
+            are, their = ("is", "its") if is_one else ("are", "their")
+            yield f"{told} {are} left out, because a time budget {ended} {their} search"
         if self.not_audited:
             yield f"{_several(len(self.not_audited), 'folder or file', 'folders or files')} cannot be made again"
         if self.notes:
@@ -171,7 +172,7 @@ def _audited(
         reasons = [Problem(f"cannot be made again: {one.reason}", one.place) for one in refused]
         reasons += [Problem(f"cannot be made again: {left.reason}", str(left.item)) for left in left_out[:MOST_TOLD]]
         raise InputError(
-            reasons or [Problem(f"has no results to be made again: it {said_of_folder(folder)}", str(folder))]
+            reasons or [Problem(f"has no results that can be made again: it {said_of_folder(folder)}", str(folder))]
         )
     chosen = drawn(items, part, seed, folder)
     made = _made_again(found, chosen, refused, show_progress)
@@ -193,8 +194,8 @@ def _show(found: Audit, verbose: bool, as_json: bool) -> int:
 
 @verb(
     """Recompute a random share of the layers, computation nodes and designs in FOLDER, and compare them bit by bit.
-    FOLDER is a folder that a verb wrote, or a folder with such folders in it. The command first verifies all files. It
-    writes nothing to FOLDER and does not reuse stored results. It prints a sentence that sums up the audit. The exit
+    FOLDER is a folder that tilewright wrote, or a folder with such folders in it. The command first verifies all files.
+    It writes nothing to FOLDER and does not reuse stored results. It prints a sentence that sums up the audit. The exit
     code is 1 if a value differs.
 
     Example: tilewright audit results --share 1% --seed 7

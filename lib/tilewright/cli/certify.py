@@ -55,10 +55,10 @@ def _show(verdict: "CertificateVerdict", as_json: bool) -> int:
 @verb(
     """Check the certificate that `tilewright front` wrote to FOLDER.
 
-    The command counts all designs of the space, recomputes their areas, and checks the dominance of all designs. It
+    The command counts all designs of the space, recomputes their areas, and checks which designs are dominated. It
     recomputes the costs of each design on the fronts, and of a sample of the other designs, one by one as `tilewright
-    map` does. With --all it also recomputes the costs of all families of designs. The exit code is 1 if the certificate
-    is wrong.
+    map` does. With --all it also recomputes the costs of all other designs, family by family as `tilewright front`
+    does. The exit code is 1 if the certificate is wrong.
 
     Example: tilewright check-front results/front/edge_sram
     """,
@@ -71,8 +71,8 @@ def check_front(
     sample: Annotated[
         int, Limits(least=0), Help("Number of designs outside the fronts whose costs are recomputed.")
     ] = SAMPLE,
-    seed: Annotated[int, Limits(least=0), Help("Seed of the random choice of these designs.")] = 0,
-    everything: Annotated[bool, Help("Recompute the costs of all families of designs.", flag="--all")] = False,
+    seed: Annotated[int, Limits(least=0), Help("Seed of the random choice of designs for --sample.")] = 0,
+    everything: Annotated[bool, Help("Recompute the costs of all designs.", flag="--all")] = False,
     jobs: int = 1,
 ) -> "JsonObject":
     """Check the certificate in a folder. Returns counts of the checked parts, and the errors found as `problems`.
@@ -93,7 +93,7 @@ def verdict_text(verdict: "CertificateVerdict") -> str:
     if verdict.families:
         checked.append(f"costs of all {verdict.families:,} families recomputed")
     elif not verdict.problems:
-        checked.append("costs of all other designs taken from the certificate (--all recomputes them)")
+        checked.append("not recomputed: the costs of all other designs (--all recomputes them)")
     result = [f"WRONG: {problem.message}: {problem.value}".rstrip(": ") for problem in verdict.problems]
     return terminal_lines([*checked, *(result or ["no error found: the checked parts of the certificate are true"])])
 

@@ -71,7 +71,8 @@ def _show(checks: "list[Check]", output: Path | None, verbose: bool, as_json: bo
 
 
 @verb(
-    """Verify physical invariants of the results in the folder RUN. A failed check is a bug in tilewright: exit code 1.
+    """Verify physical invariants of the results in the folder RUN. If a check fails, tilewright has a bug, and the
+    exit code is 1.
 
     RUN was written by `map`, `fuse` or `schedule`. It can also be a folder with a certificate of `depth-first
     --optimum` or `attention`; then give --hardware, --workload and --mapping.

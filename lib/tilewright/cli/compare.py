@@ -136,10 +136,10 @@ def _show(compared: "RunComparison", output: Path | None, as_json: bool) -> None
     names a design of the space whose results are in FOLDER. The differences add up to the difference of the totals. If
     options of the runs differ, the report names them. Runs of different networks cannot be compared.
 
-    The report ends with the smallest change of one number (energy, clock, off-chip bandwidth) that would turn the
-    order. --search-again also searches the mappings of both runs again for such a change, with the options of the
-    runs; this takes some ten searches of each run. --batches searches both runs again with other batches. --sizes
-    changes sizes of on-chip memories, with --search-again also with new searches.
+    The report ends with the smallest change of one number (energy, clock, off-chip bandwidth) that would reverse the
+    order of the runs. For such a change, --search-again also searches new mappings of both runs, with the options of
+    the runs; most changes need three to ten searches of each run. --batches searches both runs again with other batch
+    sizes. --sizes tries other sizes of on-chip memories; with --search-again, it also searches new mappings.
 
     Example: tilewright compare results/single/resnet18-tpu_like results/single/resnet18-eyeriss_like -o differences
     """,
@@ -152,10 +152,15 @@ def compare(
     output: Annotated[FilePath | None, Help(f"Folder for {STEM}.csv, .json, .svg and .png.")] = None,
     network: Annotated[str, Help("Network to compare, for designs of a space with several networks.")] = "",
     search_again: Annotated[
-        bool, Help("Also search new mappings of both runs on one core for each change that would reverse the order.")
+        bool,
+        Help("For each change that would reverse the order, also search new mappings. Both runs must be on one core."),
     ] = False,
     batches: Annotated[
-        Sequence[int], Help("Batches for which both runs on one core are searched again: 2,4,8.", type=str)
+        Sequence[int],
+        Help(
+            "Batches for which mappings of both runs are searched again: 2,4,8. Both runs must be on one core.",
+            type=str,
+        ),
     ] = (),
     sizes: Annotated[
         bool, Help("Also find the smallest change of the size of an on-chip memory that would reverse the order.")

@@ -164,7 +164,9 @@ class _Reader:
             return ""
         if given not in DECISIONS:
             allowed, nearest = ", ".join(DECISIONS), nearest_name(str(given), DECISIONS)
-            self._note("a design cannot be chosen by this", (DECIDE,), repr(given)[:40], allowed, nearest)
+            self._note(
+                "is not a measure by which a design can be chosen", (DECIDE,), repr(given)[:40], allowed, nearest
+            )
             return ""
         if not config.get(SPACES):
             self._tell((DECIDE,), f"has no effect without {SPACES}", config.get("strict") is True)
@@ -347,7 +349,7 @@ class _Reader:
             if parameter.name not in searched and is_said:
                 self._note("cannot be set for a run with fusion: search", (*path, parameter.name))
         if values.get("pipeline") is not None:
-            self._note("a pipeline can only be given for runs with fusion: given", (*path, "pipeline"))
+            self._note("cannot be set for a run with fusion: search; use fusion: given", (*path, "pipeline"))
 
     def _made(
         self, kind: type[Parameters], values: Mapping[str, Any], path: tuple[str, ...], entry: Mapping[str, Any]

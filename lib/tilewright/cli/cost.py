@@ -72,9 +72,10 @@ def _show(
         return
     able = sum(row.can_run for row in rows)
     streaming = sum(bool(row.streams) for row in rows)
+    stream = "streams" if streaming == 1 else "stream"
     echo(
         f"{graph.network} on {core}: {able} of {len(rows)} classes of computation nodes can run"
-        + (f", {streaming} of them stream operands from the off-chip memory" if streaming else "")
+        + (f", {streaming} of them {stream} operands from the off-chip memory" if streaming else "")
     )
     if verbose or not output:
         from tilewright.results.multi import cn_tables as tables
@@ -85,7 +86,8 @@ def _show(
 
 
 @verb(
-    """Compute the costs of every class of computation nodes on one core of an accelerator.
+    """Compute the costs of all computation nodes of a network on one core of an accelerator. Nodes that have equal
+    costs form a class, and the costs are computed once for each class.
 
     Example: tilewright cost --hardware config/hardware/multi/quad_core.yaml --core k16_c16 --cns out --workload
     config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml -o out/cost/k16_c16.jsonl

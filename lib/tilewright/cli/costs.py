@@ -50,8 +50,8 @@ def _show(rows: list[JsonObject], names: Sequence[str], hardware: FilePath | Non
 @verb(
     """List the library of costs, or explain the entries NAMES.
 
-    The explanation of an entry gives its source. The name sram, register_file or auto_cost_extraction, with --size and
-    --width, derives the costs of a memory step by step.
+    The explanation of an entry gives its source. For a memory, give the name sram, register_file or
+    auto_cost_extraction, with --size and --width: the command derives the costs of the memory step by step.
 
     Example: tilewright cost-library sram --size "48 KiB" --width 64 --node-nm 28 --cells lstp
     """,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tilewright.base.artifacts.files import FilePath, write_atomically
 from tilewright.base.artifacts.folder_lock import holding
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem, count_of
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
 from tilewright.base.objectives import OBJECTIVES as OBJECTIVES_OF_SEARCH
 from tilewright.base.parameters import OneOf
@@ -101,9 +101,10 @@ def _show(found: Decided, as_json: bool) -> None:
 def decide(
     folder: Annotated[FilePath, ARGUMENT],
     objective: Annotated[str, OneOf(DECISIONS), Help("Measure that the choice minimises.")] = "EDP",
-    advice: Annotated[bool, Help("Also run the choice, and try changes and pairs of changes of its hardware.")] = True,
+    advice: Annotated[bool, Help("Also run the chosen design, and try changes and pairs of changes of it.")] = True,
     bounds: Annotated[
-        bool, Help("Also search mappings of the choice and the runner-up with lower bounds. This takes longer.")
+        bool,
+        Help("Also compute lower bounds for the chosen and the second-best design, with new searches of mappings."),
     ] = False,
     space: Annotated[FilePath | None, Help("File of the space, if the folder does not name it.")] = None,
     jobs: int = 1,
@@ -154,7 +155,8 @@ def _answer(space: "Space", path: Path, folder: Path) -> "Answer":
         message = f"no results are up to date: run `tilewright explore {path} -o {folder}` again"
         raise InputError([Problem(message, str(folder))])
     if missing:
-        echo_notices([f"{exploration.missing:,} designs are not evaluated, or their results are out of date"])
+        designs = count_of(exploration.missing, "design")
+        echo_notices([f"no up-to-date results for {designs}: run `tilewright explore {path} -o {folder}` again"])
     return answer_of(exploration)
 
 

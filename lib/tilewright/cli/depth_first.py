@@ -111,17 +111,24 @@ def depth_first(
         int | Sequence[int], Help("Height of a tile of the output; repeat to evaluate several heights.")
     ] = (),
     overlap_mode: Annotated[
-        str | Sequence[str], Help(f"Mode: {', '.join(MODES)}; repeat to give several; default: all three.")
+        str | Sequence[str],
+        Help(f"Mode for shared data: {', '.join(MODES)}; repeat to try several; by default, all are tried."),
     ] = (),
     cut: Annotated[str | Sequence[str], Help("Layer after which a stack ends; repeat to end several stacks.")] = (),
     optimum: Annotated[
         bool,
-        Help("Find the best schedule, with a proof. All cuts are tried, and all sizes and modes unless you give them."),
+        Help(
+            "Find the best schedule, with a proof. The search tries all cuts of the chain into stacks. It also tries"
+            " all tile sizes and modes, unless other options set them."
+        ),
     ] = False,
     time_budget_s: Annotated[
         float,
         Limits(least=0),
-        Help("Time limit of --optimum in seconds. At the limit, the best schedule so far is used, with its gap."),
+        Help(
+            "Time limit of --optimum in seconds. At the limit, the best schedule so far is used, with its gap to the"
+            " lower bound."
+        ),
     ] = TIME_BUDGET_S,
     search: Named[TileOptions],
     output: Annotated[FilePath | None, Help(f"Folder for {DEPTH_FIRST} and {DEPTH_FIRST_TABLE}.")] = None,

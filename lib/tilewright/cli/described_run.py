@@ -41,7 +41,9 @@ WRITTEN = Path("config")
 OF_DESIGN = "hardware.yaml"
 """Name of the hardware file of a design of a space. The file is beside the folders of the runs of the design."""
 _PLAIN_WORDS = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*\b", re.ASCII)
-"""Pattern of the words of a name that every YAML style without escapes writes unchanged and on one line."""
+"""Pattern of words of ASCII letters, digits and underscores in a name. YAML writes such a word unchanged and on one
+line, unless it uses escapes.
+"""
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,10 @@ class DescribedRun:
 
     def network(self, core: Core, options: NetworkOptions) -> Path | None:
         """Workload of the run, which ran on `core`: an artifact that the pipeline wrote beside the run, or a file of
-        the user with the name of the network; None if neither is found. If both exist, the result is the artifact if
-        `options` are the defaults, otherwise the file.
+        the user with the name of the network; None if neither is found.
+
+        If both exist, `options` decide. With the default options, the result is the artifact. With other options, the
+        result is the file of the user.
         """
         from tilewright.workload.source import read_parsed
 
@@ -123,8 +127,9 @@ class DescribedRun:
         self, beside: Callable[[], Path | None], digest_of: Callable[[Path], str], options: NetworkOptions
     ) -> Path | None:
         """Network artifact beside the run, or file of the user with the name of the network; None if neither is found.
-        If both exist, the result is the artifact if `options` are the defaults. Otherwise, the result is the file,
-        because options apply only to a file of the user.
+
+        If both exist, `options` decide. With the default options, the result is the artifact. With other options, the
+        result is the file of the user, because options apply only to such a file.
         """
         named = partial(self._first, WORKLOAD, self._named_networks(), digest_of)
         first, then = (beside, named) if options == NetworkOptions() else (named, beside)
@@ -242,9 +247,9 @@ def _may_name(path: Path, name: str) -> bool:
     file that cannot be read gives True.
 
     This check saves time: it takes microseconds, while parsing a hardware file to compute its digest takes 20 ms or
-    more. A file with the name contains every plain word of the name unchanged, unless it has YAML escapes. Only the
-    words are searched, because YAML can write the characters between them differently: it doubles quotes, and folds
-    spaces into line breaks.
+    more. The check searches the file for the words of `name` (`_PLAIN_WORDS`). A file that contains the name has each
+    of these words unchanged, unless it has YAML escapes. The characters between the words are not searched, because
+    YAML can write them differently: it doubles quotes, and folds spaces into line breaks.
     """
     words = _PLAIN_WORDS.findall(name)
     if not words:

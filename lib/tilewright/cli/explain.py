@@ -64,9 +64,9 @@ def _show(found: "Bottlenecks", output: Path | None, only: Part, as_json: bool) 
     is the cause. The limiting port of a layer is the port for which twice the width would save most cycles, with the
     same mapping.
 
-    The command looks for the input files of the run in `config`, in the working folder and, if `make run` made the run,
-    beside RUN. If they are elsewhere, give their paths. For a run on several cores, the report shows when each core
-    computes and waits, and the core, link or memory that would save most cycles if it were doubled.
+    The command looks for the input files of the run in RUN, beside RUN, in `config` and in the working folder. If they
+    are elsewhere, give their paths. For a run on several cores, the report shows when each core computes and waits, and
+    the core, link or memory that would save most cycles if it were doubled.
 
     Example: tilewright explain results/single/resnet18-tpu_like --layer conv1
     """,
@@ -252,7 +252,7 @@ def _of_several_cores(folder: Path) -> "Bottlenecks":
     run = scheduled_run(folder)
     view = ScheduleView(run.artifact)
     cores = cores_report(view, run.core_costs, run.summary, _node_ids(folder))
-    unknown = "" if cores else "schedules of this model do not record the causes of waiting"
+    unknown = "" if cores else "the schedule model of this run does not record why cores wait"
     found = bottlenecks_of(ledger_of_run(folder.name, run), unknown=unknown)
     return replace(found, chain=latency_chain(view), cores=cores)
 

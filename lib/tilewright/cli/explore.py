@@ -112,8 +112,9 @@ def _show(found: Explored, output: FilePath | None, as_json: bool) -> None:
     """Evaluate every design of the file SPACE on the networks of this file, and mark the designs on the Pareto front.
 
     The costs of a design are bit by bit equal to the costs by `tilewright map` or, for several cores, by `tilewright
-    schedule`. Shards that are up to date are not evaluated again, so a search that was interrupted continues with the
-    other shards. If a design is not a valid accelerator, or if a layer has no mapping on it, the table has the reason.
+    schedule`. Designs are evaluated in groups, called shards. Shards that are up to date are not evaluated again, so a
+    search that was interrupted continues with the other shards. If a design is not a valid accelerator, or if a layer
+    has no mapping on it, the table has the reason.
 
     Example: tilewright explore config/space/edge_sram.yaml -o results/space/edge_sram --jobs 2
     """,
@@ -170,7 +171,7 @@ def _unused(space: "Space", jobs: int, shard: int | None, gather: bool, show: st
     if shard is not None:
         return []
     with_jobs = gather and jobs != 1
-    options = [unused_option("jobs", "has no effect with gather, which makes no shard", jobs)] if with_jobs else []
+    options = [unused_option("jobs", "has no effect with gather, which evaluates no shard", jobs)] if with_jobs else []
     return [*options, *unused_of_networks(space)]
 
 
@@ -238,7 +239,7 @@ def _check_shard(space: "Space", output: Path | None, shard: int | None, gather:
 
     problems = []
     if (shard is not None or gather) and output is None:
-        problems.append(Problem("the option is needed to make or gather shards", path="-o"))
+        problems.append(Problem("is needed to make or gather shards", path="-o"))
     if shard is not None and gather:
         problems.append(Problem("these options cannot be combined", path="--shard, --gather"))
     count = len(shards_of(space))
@@ -256,7 +257,7 @@ def shown_design(space: "Space", output: Path | None, name: str) -> list[Path]:
     from tilewright.cli.shown_design import run_design
 
     if output is None:
-        raise InputError([Problem("the option is needed to make the run of a design", path="-o")])
+        raise InputError([Problem("is needed to make the run of a design", path="-o")])
     names = {space.design_name(index): index for index in range(len(space))}
     if name not in names:
         raise InputError(
@@ -285,7 +286,7 @@ def _told_before(space: "Space", output: Path | None) -> str:
     from tilewright.designs.parts import ShardDigests, shards_of
 
     allowed, number = space.count_allowed(), len(shards_of(space))
-    left = "" if allowed == len(space) else f", of which {allowed:,} meet the constraints before evaluation"
+    left = "" if allowed == len(space) else f", of which {allowed:,} meet the constraints checked before evaluation"
     networks = ", ".join(network.name for network in space.networks)
     missing = number if output is None else len(shard_states(space, ShardDigests(space), output).missing)
     designs = f"{count_of(len(space), 'design')} on {networks}{left}"

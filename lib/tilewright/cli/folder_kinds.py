@@ -45,7 +45,7 @@ KINDS = (
         (LAYERS,), f"layers without {SUMMARY}", "`tilewright map` writes both; `tilewright compare` reads the layers"
     ),
     FolderKind(
-        (SUMMARY,), f"{SUMMARY} without its layers or its schedule", "the verb that wrote this file writes both"
+        (SUMMARY,), f"{SUMMARY} without its layers or its schedule", "run the command that wrote this file again"
     ),
     FolderKind(
         (f"{SPACE}.parquet", "shards"),

@@ -86,9 +86,11 @@ def front(
     output: Annotated[FilePath, Help("Folder for costs, certificate, tables and the page.")],
     jobs: int = 1,
     part: Annotated[
-        int | None, Limits(least=0), Help("Number of the only part whose costs are computed, for jobs of a cluster.")
+        int | None,
+        Limits(least=0),
+        Help("Number of one part of the space: compute only its costs, as a job of a cluster."),
     ] = None,
-    gather: Annotated[bool, Help("Compute no costs; find the fronts from the existing parts.")] = False,
+    gather: Annotated[bool, Help("Compute no costs; find the fronts from the costs in the folder.")] = False,
     strict: bool = False,
     paper: Annotated[PaperWidth | None, Paper()] = None,
 ) -> "pandas.DataFrame":

@@ -46,9 +46,9 @@ START_HELP = (
     f"Folder or {FUSION} of an earlier search. Its plan is tried first, so the result is not worse than this plan."
 )
 PART_HELP = (
-    f"Part to make of a search with islands, for jobs of a cluster: first `{OPENING}`, then each round of each island"
-    f" (ROUND.ISLAND, such as 2.1), then `{ANSWER}`. The parts keep their states in the folder `{ISLANDS}` of the"
-    " output."
+    "Name of one part of a search with islands: make only this part, as a job of a cluster. The first part is"
+    f" `{OPENING}`. Then each round of each island is a part (ROUND.ISLAND, such as 2.1). The last part is `{ANSWER}`."
+    f" The parts keep their states in the folder `{ISLANDS}` of the output."
 )
 _MOST_CUTS_SHOWN, _MOST_RELOADS_SHOWN = 8, 3
 
@@ -142,7 +142,7 @@ def _show(
         search = found.found
         echo_text(
             f"part {part} of the search: tried {count_of(len(search.tried), 'plan')}, and"
-            f" {count_of(search.segments, 'segment')} of the network as separate networks;"
+            f" {count_of(search.segments, 'segment')} of the network as separate networks, in"
             f" {count_of(search.evaluations, 'schedule')}; the best plan so far: {found.latency_cycles:,} cycles,"
             f" {energy_text(found.energy_pj)}\n"
         )
@@ -174,9 +174,7 @@ def fuse(
     hardware: Annotated["AcceleratorSource", SYSTEM_FILE],
     mapping: Annotated[
         "MappingSource | None",
-        Help(
-            "Mapping file or artifact. The search keeps the values that its entries set; default: no values are fixed."
-        ),
+        Help("Mapping file or artifact. The search keeps the values that the file sets; default: no values are set."),
     ] = None,
     *,
     options: Named[FusionOptions],
@@ -192,10 +190,14 @@ def fuse(
     Options are given by name. The search keeps the cores, stacks and schedule settings that `mapping` or an option
     fixes, and chooses all others. `start` is the folder or the file of an earlier result. The plan in this earlier
     result is evaluated with the inputs of this call, and the new result is never worse than this plan. `output` is the
-    folder that the command writes; with `run`, the schedule is written too. With `part`, only this part of a search
-    with islands is made; the result has the best plan of the part, and the numbers of plans and schedules that the part
-    evaluated. With `strict`, work without costs and input without effect are errors. Raises InputError with all errors
-    of the input files and options, and MappingError if no plan has a schedule.
+    folder for the files of the result. If `run` is true, the files of the schedule are also written.
+
+    `part` is for a search with islands (searches with different seeds that exchange plans). If `part` names one part of
+    this search, such as round 1 of island 2, only this part runs. The result then has the best plan of the part, and
+    the numbers of plans and schedules that the part evaluated.
+
+    If `strict` is true, work without costs and input without effect are errors. Raises InputError with all errors of
+    the input files and options, and MappingError if no plan has a schedule.
     """
     return _fused(workload, hardware, mapping, options, start, output, run, part, network_options, strict)[0]
 
@@ -206,14 +208,14 @@ def _over_budget(found: "Fusion", seconds: float, cpu_seconds: float) -> list[st
     """
     options = found.options
     limits = (
-        (seconds, "s of a time budget", options.fusion_time_budget_s),
-        (cpu_seconds, "CPU s of a CPU budget", options.fusion_cpu_budget_s),
+        (seconds, "s, more than the time budget", options.fusion_time_budget_s),
+        (cpu_seconds, "CPU s, more than the CPU budget", options.fusion_cpu_budget_s),
     )
     over = [(used, name, most) for used, name, most in limits if most is not None and used > most + TOLERATED_S]
     with_schedule = [one for one in found.found.tried if one.figures is not None]
     why = "a search always finishes one plan, with its schedule, bounds, check and files"
     if len(with_schedule) > 1:
-        why = "the time for bounds, check and files was estimated from the first plan; the best plan needed more"
+        why = "the time for bounds, check and files was estimated from the first plan; the best plan needed more time"
     return [f"note: the call took {used:.0f} {name} of {most:g} s: {why}" for used, name, most in over]
 
 
@@ -269,7 +271,10 @@ def write_fusion(folder: Path, given: "Descriptions", found: "Fusion", run: bool
 
 
 def _write_run(folder: Path, mapping: Path, given: "Descriptions", found: "Fusion") -> None:
-    """Write the files of the schedule of the plan, with the functions of the verbs `cns`, `cost` and `schedule`."""
+    """Schedule the best plan, and write the files of this schedule into `folder`. The functions of the commands `cns`,
+    `cost` and `schedule` do this work. `mapping` is the path of the plan's mapping file. Raises AssertionError if the
+    latency or the energy differs from the result of the search.
+    """
     from tilewright.cli.cns import cns
     from tilewright.cli.cost import cost
     from tilewright.cli.schedule import schedule
@@ -302,8 +307,8 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
         *power_lines(document),
         *range_lines(document),
         f"lower bounds over {covered_by(bound)}: {bound[LATENCY_CYCLES]:,} cycles, {energy_text(bound[ENERGY_PJ])};"
-        f" gaps to these bounds: {document['gap_latency']:.1%} in latency, {document['gap_energy']:.1%} in energy,"
-        f" {document['gap_edp']:.1%} in EDP, of this tiling",
+        f" gaps of this tiling to these bounds: {document['gap_latency']:.1%} in latency, {document['gap_energy']:.1%}"
+        f" in energy, {document['gap_edp']:.1%} in EDP",
         *if_copied_line(document),
         *_any_plan_lines(document),
         f"evaluated: {count_of(search['plans'], 'plan')} and {count_of(search['segments'], 'part')} of the network,"
@@ -339,7 +344,7 @@ def _any_plan_lines(found: Mapping[str, Any]) -> list[str]:
     return [
         f"no plan of any tiling takes less than {bound[LATENCY_CYCLES]:,} cycles or {energy_text(bound[ENERGY_PJ])};"
         f" gaps to these bounds: {bound['gap_latency']:.1%} in latency, {bound['gap_energy']:.1%} in energy,"
-        f" {bound['gap_edp']:.1%} in EDP, over {bound['covers']}",
+        f" {bound['gap_edp']:.1%} in EDP; the bounds hold for {bound['covers']}",
         f"the bound of the latency over every plan is the largest of: {terms}",
     ]
 

@@ -47,12 +47,10 @@ def part_problems(part: str | None, options: FusionOptions, has_output: bool) ->
             Problem("no such part", path="part", value=part, allowed=allowed, nearest=nearest_name(part, names))
         )
     if not has_output:
-        problems.append(
-            Problem("with --part, this option is needed: its folder keeps the states of the parts", path="-o")
-        )
+        problems.append(Problem("is needed with --part, because its folder keeps the states of the parts", path="-o"))
     for name in ("fusion_time_budget_s", "fusion_cpu_budget_s"):
         if getattr(options, name) is not None:
-            message = "with --part, only nb_plans and nb_schedules can limit the search: its parts run in several calls"
+            message = "cannot limit a search with --part, which takes several calls; use nb_plans or nb_schedules"
             problems.append(Problem(message, path=name, value=f"{getattr(options, name):g}", allowed="none"))
     return problems
 

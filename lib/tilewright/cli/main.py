@@ -58,11 +58,11 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "attention": (
             "tilewright.cli.attention",
-            "Run attention of a language model on one core, fused if that is better.",
+            "Find the best way to run attention on one core: fused, or layer by layer.",
         ),
     },
     "Several cores": {
-        "fuse": ("tilewright.cli.fuse", "Find the best cuts and fused stacks of a network, and a core for each part."),
+        "fuse": ("tilewright.cli.fuse", "Find the best tiles and fused stacks of a network, and a core for each part."),
         "split": ("tilewright.cli.split", "Split layers whose weights are too large for the memories of the cores."),
         "cns": ("tilewright.cli.cns", "Cut a network into computation nodes for several cores."),
         "cost": ("tilewright.cli.cost", "Compute the cost of all computation nodes on one of several cores."),
@@ -108,12 +108,15 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "tilewright.cli.translate",
             "Turn a script for zigzag-dse or Stream into a command and a configuration.",
         ),
-        "conformance": ("tilewright_evidence.conformance", "Compare results with those of the reference tool."),
+        "conformance": ("tilewright_evidence.conformance", "Compare results with those of zigzag-dse."),
         "compare-chips": (
             "tilewright_evidence.validation",
-            "Compare both models with published measurements of chips.",
+            "Compare predictions with published measurements of chips.",
         ),
-        "accuracy": ("tilewright_evidence.court.verb", "Compare predictions with measurements of other groups."),
+        "accuracy": (
+            "tilewright_evidence.court.verb",
+            "Compare predictions with measurements of other research groups.",
+        ),
     },
     "Upkeep": {
         "store": ("tilewright.cli.store", "Manage stored results and artifacts."),

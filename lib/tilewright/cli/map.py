@@ -210,7 +210,7 @@ def _mapped(
     chosen = (replace(options, values={"preset": ZIGZAG, **options.values}) if is_given(pipeline) else options)()
     stages = pipeline_of(pipeline, chosen, given.workload)
     if stages.exports and exports is None:
-        raise InputError([Problem("a stage of the pipeline writes files, so this option is needed", path="-o")])
+        raise InputError([Problem("is needed, because a stage of the pipeline writes files", path="-o")])
     files, repeated = written_files(written)
     given = replace(given, written=files)
     problem: NetworkProblem = next(stages.parsers().run(given))
@@ -257,7 +257,7 @@ def _energy_notices(summary: JsonObject, objective: str) -> list[Unused]:
     if summary[ENERGY_PJ] or not OBJECTIVES[objective].energy:
         return []
     why = "does not compare mappings, because the hardware file gives no energies and all mappings have the value 0"
-    return [unused_option("objective", f"{why}; the option `--objective latency` does", objective)]
+    return [unused_option("objective", f"{why}; use `--objective latency` to compare them", objective)]
 
 
 def _check_choice(chosen: MapOptions, problem: "NetworkProblem", has_pipeline: bool) -> None:

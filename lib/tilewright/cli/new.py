@@ -38,13 +38,13 @@ def new(
     node_nm: Annotated[float, Limits(above=0), Help("Technology node in nm.")] = 28.0,
     cells: Annotated[str, OneOf(tuple(sorted(CELLS))), Help("Type of the cells of the SRAM.")] = "hp",
     dram: Annotated[str, OneOf(dram_types), Help("Type of the DRAM.")] = "lpddr4",
-    dram_bandwidth: Annotated[str, Help("Bandwidth of the DRAM, per second or in bits a cycle.")] = "12.8 GB/s",
+    dram_bandwidth: Annotated[str, Help("Bandwidth of the DRAM, per second or in bits per cycle.")] = "12.8 GB/s",
     clock: Annotated[str, Help("Frequency of the clock.")] = "800 MHz",
     networks: Annotated[
         Sequence[str],
         Help(
-            "Network of the configuration, as ONNX or YAML file; without it, no configuration. The option can be given"
-            " several times.",
+            "Network of the configuration, as ONNX or YAML file. Without this option, no configuration is written. The"
+            " option can be given several times.",
             flag="--network",
         ),
     ] = (),

@@ -240,7 +240,8 @@ def configuration_text(hardware: Path, mapping: Path, networks: Sequence[str]) -
     """Configuration that maps each network on the accelerator."""
     listed = ", ".join(map(_text, networks))
     return f"""\
-# What `make run CONFIG=...` computes; config/README.md explains every key. Paths begin in the working folder.
+# What `make run CONFIG=...` computes; config/README.md explains every key. Paths are relative to the working
+# folder.
 sweeps:
   networks:
     workload: [{listed}]

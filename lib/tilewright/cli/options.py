@@ -64,7 +64,7 @@ def network_options(function: Function) -> Callable[..., Any]:
         "Branch to take for an If operator whose condition is only known at run time. The name * means all such If"
         " operators. The option can be given several times."
     )
-    precision = "Bits of floating-point ONNX tensors: an assumption of 8 bits, or the bits of the file."
+    precision = "Bits of floating-point ONNX tensors: 8 bits (assumed), or the bits of the file (file)."
     bits = (
         "Bits of weights (constants), activations (inputs and final outputs, O_final) and partial (partial sums, O)"
         " of an ONNX network. `Conv.weights=4` sets the bits for one operator type or one operator. The option can be"

@@ -7,7 +7,7 @@ from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.digests import input_digest
 from tilewright.base.artifacts.envelope import provenance, write_document
 from tilewright.base.artifacts.files import YAML_SUFFIXES, FilePath
-from tilewright.base.errors import Problem, Problems
+from tilewright.base.errors import Problem, Problems, count_of
 from tilewright.base.json_values import JsonObject
 from tilewright.base.profile import CORRECTED, ModelChoice
 from tilewright.base.unused import refuse_unused, to_tell
@@ -64,7 +64,7 @@ def _show(read: "tuple[Workload, Coverage]", output: Path | None, verbose: bool,
     run=_parsed,
     show=_show,
     order="file output coverage table graph name strict",
-    strict="an operator of the network that computes has no cost model",
+    strict="an operator of the network computes but has no cost model",
 )
 @network_keywords
 def read_workload_file(
@@ -153,7 +153,11 @@ def _refuse(coverage: "Coverage", notices: list[str], file: Path) -> None:
     """Raise InputError for operator types that compute but have no cost model, and for unused input."""
     told = Problems()
     told.found += [
-        Problem(f"{row.node_count} operators of this type have no cost model", str(file), path=row.operator_type)
+        Problem(
+            f"no cost model for {count_of(row.node_count, 'operator')} of this type",
+            str(file),
+            path=row.operator_type,
+        )
         for row in coverage.unsupported
     ]
     told.attempt(refuse_unused, notices)

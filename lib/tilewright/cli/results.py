@@ -54,11 +54,13 @@ def results(
     spaces: Annotated[
         bool,
         Help(
-            "Print only the design spaces that are not finished: file, folder and width of a paper, with tabs between."
+            "Print only the unfinished design spaces, one per line: the file, the folder, and the width of figures for"
+            " a paper, with tabs between."
         ),
     ] = False,
     report: Annotated[
-        bool, Help("Print only the path of the order (job description) of the report, if the report is out of date.")
+        bool,
+        Help("If the report is out of date, print only the path of the file that describes the job of the report."),
     ] = False,
     left_out: Annotated[
         FilePath | None, Help("With --report: file with the unfinished runs, as --output writes it.")

@@ -108,8 +108,8 @@ def input_digests(
 
 
 def slice_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --pipeline, whose value is the complete pipeline of a run. A verb runs only its slice: the stages of the
-    pipeline that belong to the verb.
+    """Add the option --pipeline to a verb. The value of the option is the complete pipeline of a run. The verb runs
+    only its slice: the stages of the pipeline that belong to this verb.
     """
     text = (
         "Stages of the pipeline for several cores: a YAML or JSON file, or JSON text. It has a list of stages or a list"

@@ -382,4 +382,4 @@ def _other_settings(chosen_for: Document | None, settings: ScheduleSettings) -> 
     """Notice that the allocation was searched with other schedule settings. [] if the settings are equal."""
     stated = settings.stated()
     names = [name for name, value in stated.items() if (chosen_for or stated).get(name) != value]
-    return [f"the allocation was searched for schedules with other values of {', '.join(names)}"] if names else []
+    return [f"the allocation was found for a schedule with other values of {', '.join(names)}"] if names else []

@@ -82,7 +82,7 @@ def serving(
     options: SearchOptions | None = None,
     *,
     search: Named[SearchOptions],
-    max_tokens: Annotated[int, Limits(least=1), Help("Largest number of new tokens of a step.")] = MAX_TOKENS,
+    max_tokens: Annotated[int, Limits(least=1), Help("Largest number of new tokens in a step.")] = MAX_TOKENS,
     max_requests: Annotated[int, Limits(least=1), Help("Largest number of requests in a batch.")] = MAX_REQUESTS,
     max_context: Annotated[
         int | None,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.artifacts.files import FilePath, writing
-from tilewright.base.errors import ArtifactError, InputError
+from tilewright.base.errors import ArtifactError, InputError, count_of
 from tilewright.base.harmless import ended_lines, terminal_lines
 from tilewright.base.steps import MULTI, SINGLE, SUMMARY
 from tilewright.cli.options import echo_json, echo_notices
@@ -164,5 +164,5 @@ def _configured(config: Path, left_out: list[str]) -> list[Path]:
     places += [plan.results / MULTI / run.name for run in plan.multi_runs if not run.base]
     finished = [place for place in places if place.name not in left_out and (place / SUMMARY).is_file()]
     if places and not finished and not left_out:
-        raise ArtifactError(f"none of the {len(places)} runs of {config} is finished")
+        raise ArtifactError(f"{config} has {count_of(len(places), 'run')}, but no finished run")
     return finished

@@ -19,11 +19,12 @@ Dispatch = Callable[[list[str]], int]
 
 
 def make_together(due: Path, dispatch: Dispatch, interrupted: int) -> int:
-    """Make the unit that the order file `due` describes. First make those units it needs that are not up to date.
+    """Make the unit that the order file `due` describes. Before this, make each unit that it needs and that is not up
+    to date.
 
-    If a needed unit fails, the units that depend on it, which include the unit of `due`, are not made, but all others
-    are. Returns 0, or the exit code of the first unit that failed. After Ctrl-C, no further unit is made, and
-    `interrupted` is returned.
+    If a needed unit fails, the function leaves out the units that depend on the failed unit, including the unit of
+    `due`. It still makes the other needed units. It then returns the exit code of the first unit that failed. If no
+    unit fails, it returns 0. After Ctrl-C, it makes no further unit and returns `interrupted`.
     """
     order = read_order(due)
     failed: dict[str, int] = {}

@@ -248,8 +248,10 @@ def _options_of_cores(options: Given[TokenOptions]) -> CnSearchOptions:
     known = {parameter.name for parameter in parameters_of(CnSearchOptions)}
     others = [name for name, value in options.values.items() if name not in known and value not in (False, "false")]
     if others:
-        message = "has no effect on several cores, because each layer begins and ends in the off-chip memory"
-        raise InputError([Problem(message, path=name) for name in others])
+        why = "because each layer begins and ends in the off-chip memory"
+        reasons = {"bounds": "because no bounds are computed there"}
+        found = [Problem(f"has no effect on several cores, {reasons.get(name, why)}", path=name) for name in others]
+        raise InputError(found)
     values = {name: value for name, value in options.values.items() if name in known}
     kind: Any = type(options)
     chosen: CnSearchOptions = kind(CnSearchOptions, values)()
@@ -281,7 +283,8 @@ def _note_requests(document: "YamlDocument", notices: list[str]) -> None:
     problems = Problems(document)
     written = [key for key in ("phase", "batch", "tokens", "context", "requests") if key in document.data]
     if written:
-        told = f"{', '.join(written)} not used: contexts and batches come from the options"
+        are = "is" if len(written) == 1 else "are"
+        told = f"{', '.join(written)} {are} not used, because contexts and batches come from the options"
         problems.notice((written[0],), told)
     if document.data.get("key_block") is not None:
         problems.unused(

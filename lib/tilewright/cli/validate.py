@@ -59,8 +59,8 @@ def _show(checked: _Checked, strict: bool, as_json: bool) -> None:
 @verb(
     """Check hardware, workload, mapping and configuration FILES, design spaces, and artifacts.
 
-    If FILES has one mapping file and one hardware file, one workload, or both, the command also checks the mapping
-    against them. It reports entries, loops and units of the array that are not used.
+    If FILES has one mapping file, and also one hardware file or one workload or both, the command also checks the
+    mapping against them. It reports entries, loops and units of the array that are not used.
 
     Example: tilewright validate config/hardware/*.yaml config/mapping/*.yaml
     """,
@@ -103,8 +103,8 @@ def validate_file(file: Path, kind: str | None = None, strict: bool = False) -> 
 def _together(checked: _Checked) -> Problems | None:
     """Problems and notices of a mapping file that are found by checking it against a hardware file and a workload.
 
-    The check needs one mapping file, and one hardware file, one workload, or both. A file with problems, or a kind of
-    which there are several files, is not used. Returns None if the check is not possible.
+    The check needs one mapping file. It also needs one hardware file or one workload, or both. A file with problems is
+    not used. If there are several files of a kind, none of them is used. Returns None if the check is not possible.
     """
     files: dict[str, list[Path]] = {"mapping": [], "hardware": [], "workload": []}
     for path, told, found, _ in checked:

@@ -89,8 +89,9 @@ class Paper(NamedTuple):
 
 
 class OptionOf(NamedTuple):
-    """Annotation of an argument whose option is declared in the class of parameters `kind`. Only the default of the
-    option is that of the argument: `model: Annotated[str, OptionOf(ModelChoice)] = "corrected"`.
+    """Annotation of an argument whose option is declared in the class of parameters `kind`. The option has the default
+    of the argument; everything else about the option comes from `kind`. Example: `model: Annotated[str,
+    OptionOf(ModelChoice)] = "corrected"`.
     """
 
     kind: type[Parameters]
@@ -224,7 +225,7 @@ def verb(
 def _for_paper(signature: inspect.Signature, told: Mapping[str, Any]) -> Iterator[None]:
     """Context in which all figures and tables are made for a paper, if the option --paper of the verb is given.
 
-    Raises InputError for an unknown width, and if no file is written.
+    Raises InputError if the width is unknown, or if --paper is given although no file is written.
     """
     marks = _marks(signature.parameters["paper"].annotation, Paper) if "paper" in signature.parameters else []
     if not marks:

@@ -136,7 +136,7 @@ def results_line(results: Path) -> str:
 def explain_line(results: Path) -> list[str]:
     """Line with the command that shows the bottlenecks of a run; [] if there are no runs."""
     flows = [flow for flow in (SINGLE, MULTI) if (results / flow).is_dir()]
-    return [f"what limits a run: .venv/bin/tilewright explain {results / flows[0]}/<run>"] if flows else []
+    return [f"to see what limits a run: .venv/bin/tilewright explain {results / flows[0]}/<run>"] if flows else []
 
 
 def failure_lines(jobs: Sequence[EndedJob]) -> list[str]:
@@ -152,7 +152,8 @@ def failure_lines(jobs: Sequence[EndedJob]) -> list[str]:
         for log in job.logs or ("",):
             for line in log_lines(log) or [f"{job.name} failed without a message in its log: was it killed?"]:
                 said.setdefault(line, f"{log}:{line}" if log else line)
-    rest = [f"{_count(waiting, 'job')} did not run, because failed jobs make their inputs"] if waiting else []
+    which = "a job that it needs" if waiting == 1 else "jobs that they need"
+    rest = [f"{_count(waiting, 'job')} did not run, because {which} failed"] if waiting else []
     return ["Why jobs failed:", *said.values(), *rest]
 
 

@@ -213,4 +213,4 @@ def verify(problem: Problem | np.void, ws: Workspace | np.void) -> None:
         if not math.isclose(total, expected, rel_tol=ROUNDING, abs_tol=1e-12):
             violations.append(f"sum of {name}")
     if violations:
-        raise InvariantError(f"impossible {', '.join(violations)} in the cost of a mapping")
+        raise InvariantError(f"the cost of a mapping contradicts itself: wrong {', '.join(violations)}")

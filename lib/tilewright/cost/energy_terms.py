@@ -206,7 +206,7 @@ def energy_term_names(core: Core) -> tuple[str, ...]:
     """
     found = (*array_model(core.operational_array).terms, ACCESSES, *further_energy_terms(core))
     if twice := sorted({name for name in found if found.count(name) > 1}):
-        message = "is the name of two energy terms of the core"
+        message = "two energy terms of this core have the same name"
         raise InputError([Problem(message, core.name, value=name) for name in twice])
     return found
 

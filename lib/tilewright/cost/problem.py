@@ -161,7 +161,9 @@ def fill(record: np.record, values: FieldValues) -> None:
         field = record[name]
         if isinstance(value, np.ndarray):
             if any(size > room for size, room in zip(value.shape, field.shape, strict=True)):
-                raise MappingError(f"the problem is too large: {name} has {value.shape}, room is {field.shape}")
+                raise MappingError(
+                    f"the problem is too large: {name} has the shape {value.shape}; at most {field.shape} is possible"
+                )
             field[tuple(slice(size) for size in value.shape)] = value
         else:
             record[name] = value

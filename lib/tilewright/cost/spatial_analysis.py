@@ -73,7 +73,7 @@ def spatial_analysis(
                 if a + 1 < len(levels):
                     boost[variant, o, a] = round(math.prod(relevant[a:]) / math.prod(relevant[a + 1 :]))
         if len(array_units) > 1:
-            raise MappingError(f"operands disagree on the number of active array elements: {sorted(array_units)}")
+            raise MappingError(f"the operands give different numbers of active array elements: {sorted(array_units)}")
     if profile.whole_tiles:
         boost[0] = boost[1]  # lanes are counted as integers; the average transfer follows from the factors
     return Lanes(units, boost)

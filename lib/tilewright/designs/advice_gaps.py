@@ -24,8 +24,8 @@ MOST_BOUNDED = 3
 that help most, because one bound takes as long as a new search.
 """
 NOT_KNOWN = (
-    "how far the mappings are from the best is not known, because the run has no lower bounds"
-    " (`tilewright map --bounds`)"
+    "the gap between the mappings of the run and the best mappings is not known, because the run has no lower bounds"
+    " (`tilewright map --bounds` computes them)"
 )
 
 
@@ -75,11 +75,14 @@ def gap_notes(run: BoundedRun, advices: Advices) -> list[str]:
     told = f"with the best mappings, the {goal} of the run could be at most {own.gap:.2%} smaller"
     bounds = list(_bounds_of_changes(run, advices))
     if bounds:
-        which = "the change" if advices.is_named else f"change no. {', '.join(str(number) for number, _ in bounds)}"
-        told += f", and after a new search with {which} at most {max(bound.gap for _, bound in bounds):.2%} smaller"
+        which = "the change" if advices.is_named else f"change no. {' or '.join(str(number) for number, _ in bounds)}"
+        told += (
+            f"; with {which}, the {goal} that a new search finds could be at most"
+            f" {max(bound.gap for _, bound in bounds):.2%} smaller"
+        )
         sure = [number for number, bound in bounds if bound.value < own.lower_bound]
         if sure:
-            saves = "the change" if advices.is_named else f"change no. {', '.join(map(str, sure))}"
+            saves = "the change" if advices.is_named else f"change no. {' or '.join(map(str, sure))}"
             told += (
                 f"; with {saves}, the {goal} is below the lower bound of the run, so no mapping on the unchanged"
                 " hardware reaches it"
@@ -89,8 +92,9 @@ def gap_notes(run: BoundedRun, advices: Advices) -> list[str]:
 
 
 def _bounds_of_changes(run: BoundedRun, advices: Advices) -> Iterator[tuple[int, Bounded]]:
-    """Pairs (number of a change, `Bounded` with the objective after a new search and a lower bound of it). There are at
-    most MOST_BOUNDED pairs, for the changes of the hardware file that help most.
+    """Pairs (number of a change, `Bounded`). `Bounded` has the objective that a new search finds after the change, and
+    a lower bound of this objective. Only the changes of the hardware file that help most have a pair, and there are at
+    most MOST_BOUNDED pairs.
     """
     rows = list(enumerate(advices.found, 1)) if advices.is_named else advices.helpful
     # A changed mapping file can open all spatial mappings, whose bounds take much longer than those of a hardware file.

@@ -41,8 +41,9 @@ def advice_text(advices: Advices) -> str:
             )
     if advices.search_gain:
         parts.append(
-            f"note: on the unchanged hardware, {_found(advices)} that these searches found change {goal} by"
-            f" {_change(advices.search_gain)}: this gain comes from the search and is not counted for any change\n"
+            f"note: on the unchanged hardware, {_found(advices)} of the new searches change {goal} by"
+            f" {_change(advices.search_gain)}: this saving comes from the search, so it is not counted for any change"
+            " of the hardware\n"
         )
     changes = [one.change for _, one in (*helpful[:MOST_ROWS], *spare)]
     if advices.pairs is not None and advices.pairs.best is not None:
@@ -94,6 +95,20 @@ def pair_words(advices: Advices, pair: Together) -> str:
     return f"save {share(advices.gain(pair.outcome) or 0.0)} of {advices.objective}; alone they save {told}"
 
 
+TIE = "Two limits are about equally tight"
+"""Text that says that a change of only one of two limits helps little."""
+OF_CHANGES = "the sum of the savings of its two changes"
+"""Saving with which the saving of a pair is compared."""
+
+
+def best_of_pairs(extent: str) -> str:
+    """Sentence on the pairs that compete with the best pair. `extent` says how many pairs were tried."""
+    return (
+        f"Of {extent}, this pair saves most. A pair counts only if it saves at least {LEAST_GAIN:.1%} more than"
+        f" {OF_CHANGES}."
+    )
+
+
 def is_tie(advices: Advices, pair: Together) -> bool:
     """True if two limits of the run are about equally tight, so that a change of only one of them helps little. This is
     the case if the savings of the two changes alone add up to at most half of the saving of the pair.
@@ -117,14 +132,13 @@ def _pair_lines(advices: Advices) -> list[str]:
     held = " ".join(advices.same_words.split())
     if pairs.best is None:
         text = (
-            f"Of {extent_of_pairs(pairs)}, none saves {LEAST_GAIN:.1%} of {advices.objective} more than its changes"
-            f" alone ({held})."
+            f"Of {extent_of_pairs(pairs)}, no pair saves {LEAST_GAIN:.1%} of {advices.objective} more than {OF_CHANGES}"
+            f" ({held})."
         )
     else:
         text = (
-            f"{'Two limits tie: together' if is_tie(advices, pairs.best) else 'Together'}, {pairs.best.change.words}"
-            f" {pair_words(advices, pairs.best)} ({held}). Of {extent_of_pairs(pairs)}, this pair saves most, among"
-            f" those that save at least {LEAST_GAIN:.1%} more than their changes alone."
+            f"{f'{TIE}: together' if is_tie(advices, pairs.best) else 'Together'}, {pairs.best.change.words}"
+            f" {pair_words(advices, pairs.best)} ({held}). {best_of_pairs(extent_of_pairs(pairs))}"
         )
     return [ended_lines([text])]
 
@@ -204,11 +218,13 @@ def assumptions_of(changes: Sequence[FileChange]) -> list[str]:
     }
     found = []
     if any(change.is_sourced for change in changes):
-        found.append("energies and area of a memory with `cost` follow its size and the widths of its ports")
+        found.append("energies and area of a memory with the key `cost` follow its size and the widths of its ports")
     if any(change.is_per_bit and change.kind == BANDWIDTH for change in changes):
         found.append("energies of a memory with an energy per bit follow the widths of its ports")
     if BANDWIDTH in kinds:
-        found.append("a port with a changed width is counted with the old energy per word: r_cost and w_cost stay")
+        found.append(
+            "a port with a changed width is counted with the old energy per word: r_cost and w_cost do not change"
+        )
     if SIZE in kinds:
         found.append("a memory with a changed size is counted with the old energies and the old area")
     if SPATIAL in kinds:

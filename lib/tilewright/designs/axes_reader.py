@@ -34,7 +34,7 @@ def geometric(first: float, last: float, factor: float) -> tuple[int | float, ..
     if factor <= 1:
         raise FieldError("factor must be greater than 1")
     if first <= 0:
-        raise FieldError("a range by factors must begin above 0")
+        raise FieldError("a range with `factor` must begin above 0")
     return _range(first, last, factor=_exact(factor))
 
 
@@ -126,7 +126,7 @@ def read_sheet(path: Path) -> Sheet:
             problems += _value_problems(file, name, lines, texts, columns[name])
     designs = list(zip(*columns.values(), strict=True))
     if columns:
-        problems += _repetitions(file, lines, designs, "the same values as on line {line}")
+        problems += _repetitions(file, lines, designs, "repeats the values on line {line}: remove one of the two lines")
     if problems:
         raise InputError(sorted(problems, key=lambda problem: problem.line))
     names = tuple(row[heading.index(NAME_COLUMN)] for row in rows) if NAME_COLUMN in heading else ()
@@ -197,7 +197,7 @@ def _name_problems(file: str, lines: Sequence[int], names: Sequence[str]) -> Ite
     for line, name in zip(lines, names, strict=True):
         if not re.fullmatch(NAME_PATTERN, name):
             yield Problem("not a name", file, line, NAME_COLUMN, shown(name), "letters, digits, _ . + -")
-    yield from _repetitions(file, lines, names, "the same name as on line {line}", NAME_COLUMN)
+    yield from _repetitions(file, lines, names, "repeats the name on line {line}", NAME_COLUMN)
 
 
 def _repetitions(
@@ -277,7 +277,8 @@ class AxesReader:
 
     def check_name(self, path: KeyPath, name: str) -> None:
         """Report a problem if a name cannot be the name of an axis or a law."""
-        message = "is already the name of a column in tables of designs" if is_column(name) else name_problem(name)
+        taken = "is already the name of a column in tables of designs: choose another name"
+        message = taken if is_column(name) else name_problem(name)
         if message:
             self.problems.at(path, message, name)
 
@@ -379,7 +380,7 @@ class AxesReader:
     # design sheets ----------------------------------------------------------------------------------------------------
 
     def _is_of_sheet(self, name: str, entry: AxisEntry, sheet: Sheet) -> bool:
-        self._refuse(("axes", name), entry, ("values", *_RANGE), "values are in the design sheet")
+        self._refuse(("axes", name), entry, ("values", *_RANGE), "must be removed: the design sheet has the values")
         if name not in sheet.columns:
             message = f"the design sheet {sheet.file} has no such column"
             self.problems.at(("axes", name), message, nearest=nearest_name(name, sheet.columns))
@@ -405,7 +406,7 @@ class AxesReader:
     def _is_path(self, column: str, axes: Sequence[str], sheet: Sheet) -> bool:
         if "." not in column:
             allowed, nearest = ", ".join(axes), nearest_name(column, axes)
-            told = Problem("neither an axis nor a dotted path", sheet.file, 1, column, "", allowed, nearest)
+            told = Problem("must be the name of an axis, or a dotted path", sheet.file, 1, column, "", allowed, nearest)
             self.problems.found.append(told)
         return "." in column
 

@@ -139,8 +139,8 @@ def _weak_sentence(front: Front, weak: WeakAxis) -> str:
     """Sentence on an axis that hardly changes any design."""
     changes = ", ".join(f"{front.measures[measure].words} by at most {change:.2%}" for measure, change in weak.changes)
     return (
-        f"Axis {weak.axis} hardly matters: among designs that differ only in this axis"
-        f" ({count_of(weak.groups, 'group')} compared), it changes {changes}."
+        f"Axis {weak.axis} has little effect: between designs that differ only in this axis"
+        f" ({count_of(weak.groups, 'group')} of designs compared), it changes {changes}."
     )
 
 

@@ -19,8 +19,8 @@ def batch_turns(
     batches: Sequence[int],
     jobs: int = 1,
 ) -> tuple[BatchTurn, ...]:
-    """Order of two runs with other batches: one `BatchTurn` for each `OrderTurn` in `turns`. It has, for each batch,
-    the difference of the runs in the measure of the `OrderTurn`.
+    """Comparison of two runs with other batches: one `BatchTurn` for each `OrderTurn` in `turns`. A `BatchTurn` has,
+    for each batch, the difference of the runs in the measure of the `OrderTurn`.
 
     Both runs are searched again for each batch, each with its own options. `networks` has the network file of each run.
     The number of `jobs` does not change the result. Raises InputError if the batch of a network cannot be changed, and

@@ -153,8 +153,8 @@ class _Rows:
         """Values by which a front compares designs, as an array of shape (rows, objectives).
 
         If the clocks of compared designs are all known and differ, latencies are in seconds and EDPs in pJ s.
-        Otherwise, latencies are in cycles and EDPs in pJ cycles. The area is left out if it is known for no design that
-        has results.
+        Otherwise, latencies are in cycles and EDPs in pJ cycles. The area is included only if it is an objective of the
+        space, and if it is known for at least one design that has results.
         """
         count = len(self.space.networks)
         networks = [front] if front < count else range(count)
@@ -211,7 +211,9 @@ def _check_columns(faults: _Faults, table: pandas.DataFrame, space: Space) -> bo
         or (np.diff(index) <= 0).any()
         or (len(index) and not 0 <= index[0] <= index[-1] < len(space))
     ):
-        faults.add("the indexes of designs are not ascending, or are no indexes of the space")
+        faults.add(
+            "the indexes of designs are not in ascending order, or the space has no design with one of these indexes"
+        )
         return False
     for number in range(len(space.networks)):
         status = table[f"status_{number}"]
@@ -304,7 +306,7 @@ def _check_dominance(faults: _Faults, rows: _Rows) -> None:
             ("a design is not compared although it has results", (claims == _NOT_COMPARED) & has_results & ~is_unmet),
             ("a design is on the front although it does not meet a constraint", (claims == _ON_FRONT) & is_unmet),
             (
-                "the space has no design with the index of the dominating design",
+                "the certificate names a dominating design that is not in the space",
                 (claims < _NOT_COMPARED) | (claims >= len(rows.space)),
             ),
         ):

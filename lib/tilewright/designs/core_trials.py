@@ -95,9 +95,10 @@ class ExplainedRun:
         return {index: with_levels(mapping, core) for index, mapping in self._mappings.items()}
 
     def held(self, core: Core) -> Outcome:
-        """Costs of the run's mappings on a core with other memory sizes. Each loop stays in its memory.
+        """Costs of the run's mappings on `core`, whose memories have other sizes than those of the run. The assignment
+        of loops to memories does not change.
 
-        Raises MappingError if a mapping does not fit, or if the cost model moves a loop to another memory.
+        Raises MappingError if a mapping does not fit `core`, or if the cost model would move a loop to another memory.
         """
         one_each = {index: mapping.on(core) for index, mapping in self._fixed.items()}
         for index, mapping in self._fixed.items():

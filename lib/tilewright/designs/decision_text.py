@@ -183,12 +183,13 @@ def _prices(decision: Decision, commands: Commands) -> Iterator[Statement]:
         words = _words(decision, price.measure)
         again = (commands.explore(),)
         if not price.excess:
-            yield Statement(PRICE, f"Nothing in {words}: no compared design has less.", again)
+            yield Statement(PRICE, f"No compared design has less {words} than {decision.choice.name}.", again)
             continue
         chosen, least = (_value(decision, price.measure, one) for one in (decision.choice, price.best))
         yield Statement(
             PRICE,
-            f"{share(price.excess)} more {words} than {price.best.name}, which has the least: {chosen}, not {least}.",
+            f"{decision.choice.name} has {share(price.excess)} more {words} than {price.best.name}, the design with the"
+            f" least {words}: {chosen} instead of {least}.",
             again,
         )
 
@@ -197,17 +198,17 @@ def _runner_up(decision: Decision, commands: Commands) -> Statement:
     runner, words = decision.runner_up, decision.measure.words
     if runner is None:
         name = decision.choice.name
-        text = f"There is none: {name} is the only compared design, so there was nothing to choose between."
+        text = f"There is no runner-up, because {name} is the only compared design."
         return Statement(RUNNER_UP, text, (commands.explore(),))
     again = commands.compare(decision.choice.name, runner.design.name)
     if runner.equal:
         same, name = f"the same {words} as {decision.choice.name}", runner.design.name
         equal = f"{name} has {same}" if runner.equal == 1 else f"{runner.equal:,} others have {same}, among them {name}"
-        text = f"{equal}. The other measures and then the order of the space decided."
+        text = f"{equal}. {decision.choice.name} was chosen by the other measures, then by the order of the space."
         return Statement(RUNNER_UP, text, again)
     text = (
-        f"{runner.design.name} ({runner.design.values}) has {share(runner.excess)} more {words}:"
-        f" {_value(decision, decision.objective, runner.design)}. {_close(decision)}"
+        f"{runner.design.name} ({runner.design.values}) has {share(runner.excess)} more {words} than"
+        f" {decision.choice.name}: {_value(decision, decision.objective, runner.design)}. {_close(decision)}"
     )
     return Statement(RUNNER_UP, text, again)
 
@@ -229,8 +230,8 @@ def _odds(decision: Decision, commands: Commands) -> Iterator[Statement]:
         yield Statement(CERTAINTY, text)
     elif odds is None:
         text = (
-            "It is not known how sure the choice is under the uncertainty of costs, because no cost of this space has a"
-            " range (docs/costs.md, Ranges)."
+            "How much uncertain costs affect the choice is not known, because no cost of this space has a range"
+            " (docs/costs.md, Ranges)."
         )
         yield Statement(CERTAINTY, text)
     else:
@@ -251,7 +252,10 @@ def _turning(decision: Decision, commands: Commands) -> Iterator[Statement]:
     for end in decision.ends:
         yield Statement(TURN, end_sentence(decision.front, (end,)), (commands.explore(),))
     if not decision.ends:
-        text = f"No axis ends where the {decision.measure.words} is least and still falling."
+        text = (
+            "No axis seems to end too early: on no axis does the smallest or largest value give clearly less"
+            f" {decision.measure.words} than all other values."
+        )
         yield Statement(TURN, text, (commands.explore(),))
     for price in decision.prices:
         yield from _trade(decision, price, commands)
@@ -262,7 +266,7 @@ def _barred(decision: Decision, commands: Commands) -> Iterator[Statement]:
         barred, words = decision.barred, decision.measure.words
         text = (
             f"{barred.name} has {share(barred.saving)} less {words} than {decision.choice.name}, but does not meet"
-            f" {barred.unmet}. No other design that only constraints on results exclude has less {words}."
+            f" {barred.unmet}. Of the designs that only constraints on results exclude, it has the least {words}."
         )
         yield Statement(TURN, text, commands.compare(decision.choice.name, barred.name))
 
@@ -299,7 +303,8 @@ def _trade(decision: Decision, price: Price, commands: Commands) -> Iterator[Sta
     loss = f"{share(price.loss)} more {goal}" if price.loss else f"the same {goal}"
     of = count_of(price.count, "design")
     text = (
-        f"If {words} matters more: {price.nearest.name} has {share(price.saving)} less {words} and {loss}. Of {of} with"
-        f" at least {LEAST_GAIN:.1%} less {words}, none has less {goal}."
+        f"If {words} matters more: {price.nearest.name} has {share(price.saving)} less {words} and {loss} than"
+        f" {decision.choice.name}. Of {of} with at least {LEAST_GAIN:.1%} less {words}, {price.nearest.name} has the"
+        f" least {goal}."
     )
     yield Statement(TURN, text, commands.compare(decision.choice.name, price.nearest.name))

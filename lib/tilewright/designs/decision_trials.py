@@ -7,7 +7,16 @@ from pathlib import Path
 from tilewright.base.errors import KeyPath
 from tilewright.base.proof import gap_to
 from tilewright.designs.advice import LEAST_GAIN, Advices
-from tilewright.designs.advice_text import assumptions_of, extent_of_pairs, is_tie, pair_words, share
+from tilewright.designs.advice_text import (
+    OF_CHANGES,
+    TIE,
+    assumptions_of,
+    best_of_pairs,
+    extent_of_pairs,
+    is_tie,
+    pair_words,
+    share,
+)
 from tilewright.designs.changes import FileChange
 from tilewright.designs.core_trials import OUTERMOST
 from tilewright.designs.decision import Decision
@@ -55,8 +64,9 @@ class NextChanges:
 def next_changes(space: Space, run: TrialEngine, changes: Sequence[FileChange], jobs: int = 1) -> NextChanges:
     """Changes to try next on a run.
 
-    Changes of numbers that the space does not vary are tried with the mappings of the run. Only the best single change
-    and the best set of changes are also tried with a new search, if the run allows one.
+    Only changes of numbers that the space does not vary are tried. A first trial keeps the choices of the run, such as
+    its mappings. For the best single change and for the best set of changes, a second trial makes a new search, if the
+    run allows one.
     """
     varied = _varied(space)
     free = [one for one in changes if not any(_overlap(path, own) for path, _ in one.system_settings for own in varied)]
@@ -113,11 +123,9 @@ def _single_statement(decision: Decision, run: Path, found: NextChanges) -> Stat
 def _set_statement(run: Path, found: NextChanges) -> Statement:
     advices, pairs, chosen = found.advices, found.advices.pairs, found.set
     assert pairs is not None
-    extent = f"{extent_of_pairs(pairs)}, among the numbers that the space does not vary"
+    extent = f"{extent_of_pairs(pairs)} (only numbers that the space does not vary)"
     if chosen is None:
-        text = (
-            f"{run.name}: of {extent}, none saves {LEAST_GAIN:.1%} of {advices.objective} more than its changes alone."
-        )
+        text = f"{run.name}: of {extent}, no pair saves {LEAST_GAIN:.1%} of {advices.objective} more than {OF_CHANGES}."
         return Statement(NEXT, text)
     if advices.together is not None:
         gain = share(advices.gain(chosen.same) or 0.0)
@@ -128,16 +136,15 @@ def _set_statement(run: Path, found: NextChanges) -> Statement:
     else:
         assert pairs.best is not None
         text = (
-            f"{run.name}: {'two limits tie; ' if is_tie(advices, pairs.best) else ''}together, {chosen.change.words}"
-            f" {pair_words(advices, pairs.best)}, with the {_held(advices)}. {_after_search(advices, chosen)} Of"
-            f" {extent}, this pair saves most, among those that save at least {LEAST_GAIN:.1%} more than their changes"
-            f" alone."
+            f"{run.name}: {f'{TIE.lower()}; ' if is_tie(advices, pairs.best) else ''}together, {chosen.change.words}"
+            f" {pair_words(advices, pairs.best)}, with the {_held(advices)}. {_after_search(advices, chosen)}"
+            f" {best_of_pairs(extent)}"
         )
     return Statement(NEXT, text + _assumed(advices, chosen), (_again(run, chosen),))
 
 
 def _held(advices: Advices) -> str:
-    """Words for the choices of the run that a trial without a new search keeps, such as `same mappings`."""
+    """Words that say what a trial without a new search keeps from the run, such as `same mappings`."""
     return " ".join(advices.same_words.split())
 
 
@@ -228,8 +235,9 @@ def search_statements(decision: Decision, space: Space, commands: Commands, obje
 
 
 def unbounded_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:
-    """Statement that other mappings could reverse the order of the two best designs, for a decision without a search
-    with bounds.
+    """Statement that better mappings could reverse the order of the two best designs, and that this was not examined.
+    It is for decisions that were made without a search with bounds. There is no statement if the decision does not
+    depend on mappings, or if there is no second-best design.
     """
     if decision.depends_on_mappings and decision.runner_up is not None:
         text = "It was not examined whether better mappings reverse the order of the choice and the runner-up."

@@ -72,8 +72,8 @@ def _clock_mhz(row: Mapping[Any, Any]) -> float | None:
 
 
 def _assumed(folder: Path) -> str:
-    """Assumptions behind the numbers in the table of the front. Each row of this table repeats them. '' if there is no
-    table, or if it has no rows.
+    """Assumptions behind the numbers in the table of the Pareto front, which is a file in `folder`. Every row of this
+    table has the same assumptions. '' if there is no table, or if it has no rows.
     """
     path = folder / f"{FRONT_STEM}.parquet"
     found = read_parquet(path, [ASSUMES])[ASSUMES].tolist() if path.is_file() else []

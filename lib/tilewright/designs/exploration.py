@@ -39,7 +39,7 @@ class Exploration:
     missing: int = 0
     """Number of designs without rows because they are not evaluated yet, or because their results are out of date."""
     settled: int = 0
-    """Number of designs without rows because a certificate shows that they are on no front."""
+    """Number of designs that have no rows, because a certificate proves that no Pareto front contains them."""
     axis_values: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """Values of each axis in the space file, including the values of excluded designs."""
     notices: tuple[str, ...] = ()
@@ -84,7 +84,9 @@ class Exploration:
         return self.table if self.others is None else self.others
 
     def compared_count(self, network: str) -> int:
-        """Number of designs that have results and meet all constraints, on one network or on all of them."""
+        """Number of designs that have results and meet all constraints on one network. If `network` is ALL_NETWORKS, a
+        design counts only if this is true on all networks.
+        """
         rows = self.outcomes
         if network != ALL_NETWORKS:
             rows = rows[rows["network"] == network]

@@ -54,7 +54,7 @@ def assumptions(space: Space) -> tuple[str, ...]:
         f"For each layer: the {search}",
         *fixed_unit_lines(space),
         _kept(options),
-        "Layers run one after another; a network is the sum of its layers.",
+        "Layers run one after another; the costs of a network are the sums of the costs of its layers.",
     )
 
 
@@ -64,7 +64,8 @@ def _how(options: CoreSearchOptions) -> str:
         "loma": f"all orders of {loops_of_loma(options.lpf_limit)}",
         "salsa": f"simulated annealing, {options.salsa_restarts} x {options.salsa_iteration_number} steps",
         "exact": f"the exact search, {options.allocation} allocation",
-        "best": f"loma, salsa, the exact search to a gap of {options.largest_gap:.2%}, {options.allocation} allocation",
+        "best": f"loma, then salsa, then the exact search until the gap to the lower bound is at most"
+        f" {options.largest_gap:.2%}; {options.allocation} allocation",
     }[engine]
     return f"{engine} finds ({how})"
 
@@ -84,10 +85,10 @@ def _of_systems(options: SystemOptions) -> tuple[str, str]:
         "as the mapping file says" if options.cn_define_mode is None else f"by cn_define_mode {options.cn_define_mode}"
     )
     return (
-        f"Layers are cut into computation nodes {cut}, stacks: {options.mode}.",
-        f"The allocation to cores is the one with the least {options.objective}, by the {options.schedule_model}"
-        f" schedule, among {options.planned_evaluations:,} that a genetic algorithm tries, or among all if there are"
-        " few.",
+        f"Layers are cut into computation nodes {cut}; the mode of stacks is {options.mode}.",
+        f"Of {options.planned_evaluations:,} allocations to cores that a genetic algorithm tries (or of all, if there"
+        f" are few), the one with the least {options.objective} under the schedule model {options.schedule_model} is"
+        " used.",
     )
 
 
@@ -95,12 +96,12 @@ def _of_plans(options: FusedSystemOptions) -> tuple[str, str]:
     most = options.nb_schedules
     limit = f"{options.nb_plans:,} plans" + ("" if most is None else f" or {most:,} schedules")
     return (
-        "For each design, stacks, tiles, parts, cores and schedule options are those with the least"
-        f" {options.objective} that a search finds (seed {options.seed}). The search ends after {limit}; its last plan"
-        " can exceed the limit.",
-        f"A block of {count_of(options.search_block, 'design')} is searched in the order of the lower bounds of"
-        f" {options.objective}. Each search starts from the plan of the nearest design that was searched before in the"
-        " block, if there is one.",
+        f"For each design, a search (seed {options.seed}) chooses the stacks of layers, tiles, parts of layers, cores"
+        f" and schedule options with the least {options.objective}. The search ends after {limit}; the last plan of the"
+        " search can exceed the limit.",
+        f"The designs of a block of {count_of(options.search_block, 'design')} are searched one after another, in"
+        f" ascending order of their lower bounds of {options.objective}. Each search starts from the plan of the"
+        " nearest design that was already searched in the block, if there is one.",
     )
 
 
@@ -131,8 +132,8 @@ def working(
 
 
 def _made_of(source: SpaceSource, maker: Maker[Task, Result]) -> Callable[[Task], Result]:
-    """Function that runs one task, made by `maker` for a space. The space is read from its source, because this process
-    does not have it yet.
+    """Function that runs one task. `maker` makes this function for the space of `source`. The space is read from
+    `source`, because this process does not have the space yet.
     """
     return maker(read_space(source))
 
@@ -277,7 +278,8 @@ def _constraints_in_cycles(space: Space, clocks: Clocks) -> Iterator[str]:
     """
     texts = [one.expression.text for one in space.constraints_after if {*IN_TIME} & {*one.expression.names}]
     if texts and clocks is Clocks.DIFFER:
-        yield f"Constraints on cycles hold at every clock, and are not converted to time: {'; '.join(texts)}."
+        told = "; ".join(texts)
+        yield f"Constraints on cycles limit cycles, not time, although the clocks of designs differ: {told}."
 
 
 def _unmet(space: Space, table: pandas.DataFrame) -> Iterator[str]:

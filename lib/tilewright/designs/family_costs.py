@@ -69,7 +69,7 @@ class FamilyCoster:
         found = [members_of(self.space, self.families[number], self._reader) for number in numbers]
         filled = [members for members in found if len(members.indexes)]
         for members in filled:
-            assert members.variants is not None, "names of memories and ports tell them apart"
+            assert members.variants is not None, "memories of a core and ports of a memory have distinct names"
         prices = iter(self.pricer.prices(filled) if filled else [])
         return joined([self._table(one, next(prices) if len(one.indexes) else {}) for one in found], self.space)
 

@@ -177,7 +177,7 @@ def _two_measures(front: Front) -> tuple[str, str]:
 
 
 def _front_lines(front: Front, drawn: int, listed: int) -> list[str]:
-    lines = [f"{front_line(front)}; filled: on the front; line: the front by only these two objectives"]
+    lines = [f"{front_line(front)}; filled: on the front; line: the front for the two drawn measures alone"]
     if AREA_MM2 in front.objectives[2:]:
         lines[0] += "; size: area"
     if len(front.compared) < len(front.rows):
@@ -187,7 +187,7 @@ def _front_lines(front: Front, drawn: int, listed: int) -> list[str]:
             f"drawn: {drawn:,} of {len(front.rows):,} designs: the front and a random sample of the other designs"
         )
     if listed < len(front.members):
-        lines.append(f"numbered: {listed} of the {len(front.members):,} designs on the front, evenly spread")
+        lines.append(f"numbered: {listed} of the {len(front.members):,} designs on the front, at equal steps along it")
     return [*lines, *filter(None, [front.note])]
 
 

@@ -29,13 +29,13 @@ def fixed_unit_lines(space: Space) -> tuple[str, ...]:
         return ()
     used = ", ".join(f"{count_of(units, 'unit')} along {side}" for side, units in sorted(most.items()))
     registers = (
-        ", although registers beside these units count as memory when the memory of data between layers is chosen"
+        ", although the registers of these units count when the memory for data between layers is chosen"
         if _keeps_data(space)
         else ""
     )
     return (
-        f"The array varies, but the mapping file fixes loops along it: in every design, entries with such loops use at"
-        f" most {used}. Further units of a larger array never compute for the layers of these entries{registers}.",
+        f"The array varies, but the mapping file fixes loops along its sides: in every design, layers with these loops"
+        f" use at most {used}. The other units of a larger array never compute for these layers{registers}.",
     )
 
 

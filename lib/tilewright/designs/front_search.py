@@ -11,7 +11,7 @@ import numpy as np
 import pandas
 
 from tilewright.base.artifacts.files import make_folder
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem, count_of
 from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
 from tilewright.designs.certificate import (
     ON_FRONT,
@@ -91,7 +91,8 @@ def front_of_folder(
     missing = missing_parts(space, digests, folder)
     if missing:
         names = ", ".join(str(part.number) for part in missing[:10]) + (", ..." if len(missing) > 10 else "")
-        raise InputError([Problem(f"{len(missing)} parts are missing or out of date: {names}", str(folder / COSTS))])
+        message = f"missing or out of date: {count_of(len(missing), 'part')} of the space, no. {names}"
+        raise InputError([Problem(message, str(folder / COSTS))])
     parts = []
     for part in parts_of(space):
         table, said = read_stamped(folder / COSTS / part.file_name, COSTS_SCHEMA)
@@ -178,7 +179,7 @@ def _check_areas(points: DesignPoints) -> None:
     unknown = int((np.isnan(points.area_mm2) & points.is_ok.any(axis=1)).sum())
     if unknown and AREA_MM2 in points.objectives:
         message = (
-            f"{unknown:,} designs have no area, because the area of one of their parts is not given: "
+            f"the area of {count_of(unknown, 'design')} is not known, because the area of a component is not given: "
             "designs cannot be compared by area"
         )
         raise InputError([Problem(message, points.space.file, path="objectives", value=AREA_MM2)])
@@ -187,8 +188,8 @@ def _check_areas(points: DesignPoints) -> None:
 def _exploration(space: Space, points: DesignPoints, content: ShardContent, certificate: Certificate) -> Exploration:
     """Exploration of the designs on a front, with all results of each design on each network."""
     told = (
-        f"The fronts are complete: all {len(points.index):,} designs were costed. The certificate has the costs of"
-        " each design, and a design that dominates it."
+        f"The fronts are complete: the costs of all {len(points.index):,} designs were computed. The certificate has"
+        " the costs of each design, and for each design off a front a design that dominates it."
     )
     exploration = exploration_of(space, content, points.clocks)
     return replace(
@@ -209,7 +210,7 @@ def _check_rows(points: DesignPoints, rows: Sequence[Row]) -> None:
         if row["status"] == OK:
             known = points.energy_pj[place, network], points.latency_cycles[place, network]
             assert known == (row[ENERGY_PJ], row[LATENCY_CYCLES]), (
-                f"{row['design']} has other costs if it is costed individually than with its family"
+                f"{row['design']}: the costs computed for this design alone differ from those computed for its family"
             )
             seconds = latency_s(row[LATENCY_CYCLES], points.clock_period_ns[place])
             assert seconds == row.get(LATENCY_S, seconds) or seconds != seconds, f"{row['design']} has another clock"

@@ -103,7 +103,8 @@ class _Candidate:
 
 
 class FusedBlocks:
-    """Searches for the plans of all designs of a space, block by block. Only the results of the latest block are kept.
+    """Searches for the plans of all designs of a space. The space is divided into blocks of consecutive designs, and
+    one block is searched at a time. Only the results of the latest block are kept.
 
     Designs that a constraint excludes before evaluation have no results.
     """
@@ -160,10 +161,11 @@ class FusedBlocks:
         return made
 
     def _search(self, candidates: Sequence[_Candidate]) -> None:
-        """Search a plan for each design of a block and each network.
+        """Search for a plan for each design of a block and each network.
 
-        Designs are searched in ascending order of the sum of their lower bounds; designs with equal sums, in the order
-        of their indexes. A design is not searched if the results of an earlier design dominate its lower bounds.
+        Designs are searched in ascending order of the sum of their lower bounds. If two designs have equal sums, the
+        design with the smaller index comes first. A design is not searched if the results of an earlier design dominate
+        its lower bounds.
         """
         searched: list[_Candidate] = []
         for one in sorted(candidates, key=lambda one: (self._bound_sum(one), one.design.index)):
@@ -182,7 +184,7 @@ class FusedBlocks:
         )
 
     def _search_plan(self, one: _Candidate, name: str, call: PlanCall, searched: Sequence[_Candidate]) -> None:
-        """Search a plan of the design `one` for the network `name`.
+        """Search for a plan of the design `one` for the network `name`.
 
         The search starts from the plan of the nearest design in `searched` that has a plan for this network. If there
         is no such design, the search has no start plan.
@@ -203,9 +205,10 @@ class FusedBlocks:
         """True if the results of the design `other` dominate the lower bounds of the design `one`, on each network for
         which `one` has bounds.
 
-        On each of these networks, `other` must meet all constraints, must not be above the bounds in energy, latency in
-        cycles, latency in seconds and EDP, must not have a larger area, and must be better in at least one objective of
-        the space. All measures are compared, because a later comparison can use other objectives.
+        On each of these networks, `other` must meet all constraints. Its energy, latency in cycles, latency in seconds
+        and EDP must not be above the bounds of `one`. Its area must not be larger than that of `one`, and it must be
+        better in at least one objective of the space. All measures are compared, because a later comparison can use
+        other objectives.
         """
         if not one.bounds or not _is_known_alike(one, other):
             return False
@@ -271,7 +274,8 @@ def _dropped(one: _Candidate, better: _Candidate, name: str) -> DesignCost:
     bound, cost = one.bounds[name], better.costs[name]
     has_area = one.area_mm2 == one.area_mm2
     reason = (
-        f"dropped by its bound: every plan takes at least {bound.latency_cycles:,} cycles and"
+        f"not searched, because no plan can be better than {better.name}: every plan takes at least"
+        f" {bound.latency_cycles:,} cycles and"
         f" {ENERGY.text(bound.energy_pj)} {ENERGY.unit}; {better.name} takes {cost.latency_cycles:,} cycles and"
         f" {ENERGY.text(cost.energy_pj)} {ENERGY.unit}{', on no larger area' if has_area else ''}"
     )

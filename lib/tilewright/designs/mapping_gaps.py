@@ -29,8 +29,8 @@ from tilewright.workload.source import parse_workload
 MOST_BOUNDED = 3
 """Largest number of designs on the front for which lower bounds are computed.
 
-The bounds of one design take as long as the evaluation of some twenty designs, because evaluated designs share most of
-their work.
+The bounds of one design take as long as the evaluation of about twenty designs. The reason is that the evaluations of
+several designs share most of their work.
 """
 
 
@@ -86,7 +86,9 @@ def bound_of_layers(placed: Sequence[tuple[LayerRecord, int]], objective: str, v
 
 
 def _placed(evaluator: NetworkEvaluator, accelerator: Accelerator, objective: str) -> Iterator[tuple[LayerRecord, int]]:
-    """Pairs (record of the best mapping with its bound, number of equal layers), in execution order."""
+    """Pairs (record of a layer, number of layers that are equal to it), in execution order. The record has the best
+    mapping of the layer, and the lower bound of the objective if the search computes this bound.
+    """
     search = Rest(evaluator.search, Control())
     known: dict[tuple[str, Core], LayerRecord] = {}
     for problem, repeats in evaluator.layer_problems(accelerator):
@@ -104,13 +106,13 @@ def _sentence(space: Space, designs: int, members: int, gaps: list[float]) -> st
     """
     options = space.options
     which = (
-        f"{designs} of the {count_of(members, 'design')} on the front, evenly spread"
+        f"{designs} of the {count_of(members, 'design')} on the front, at equal steps along it"
         if designs < members
         else f"the {count_of(members, 'design')} on the front"
     )
     pairs = f" ({len(gaps)} pairs of a design and a network)" if len(space.networks) > 1 else ""
     return (
-        f"Mappings of {which}{pairs}: with other temporal mappings, and spatial mappings among those that were"
-        f" searched, the {options.objective} of each network could fall by at most {max(gaps):.1%}; the median of the"
-        f" limits of all networks is {statistics.median(gaps):.1%}."
+        f"Gaps of the mappings of {which}{pairs}: with the spatial mappings that were searched and any temporal"
+        f" mappings, the {options.objective} of a network could be at most {max(gaps):.1%} smaller (largest gap); the"
+        f" median of the gaps is {statistics.median(gaps):.1%}."
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas
 
-from tilewright.base.errors import KeyPath
+from tilewright.base.errors import KeyPath, count_of
 from tilewright.base.measures import LATENCY_CYCLES
 from tilewright.base.units import FieldError, parse_size_bits
 from tilewright.designs.results import OK
@@ -41,10 +41,10 @@ def slower_with_more_memory(space: Space, table: pandas.DataFrame) -> Iterator[s
         worse = ratios[ratios > 1]
         if len(worse):
             yield (
-                f"Axis {axis} sets sizes of memories. Among {len(ratios):,} pairs of designs with neighbouring values"
-                f" of {axis} and otherwise equal values, the design with the larger value takes more cycles in"
-                f" {len(worse):,}, by up to {worse.max() - 1:.2%}. This increase does not measure the benefit of the"
-                f" memory: {_reason(space)}."
+                f"Axis {axis} sets sizes of memories. Of {count_of(len(ratios), 'pair')} of designs with neighbouring"
+                f" values of {axis} and equal values of all other axes, the design with the larger value takes more"
+                f" cycles in {count_of(len(worse), 'pair')}, by up to {worse.max() - 1:.2%}. This increase does not"
+                f" show that the larger memory is worse: {_reason(space)}."
             )
 
 

@@ -76,7 +76,7 @@ def check_space(space: Space) -> None:
     if the search engine does not evaluate all loop orders.
     """
     if space.is_of_systems:
-        message = "complete fronts need costs by families, which are not available for designs with several cores"
+        message = "complete fronts are not available for designs with several cores; use `tilewright explore`"
         raise InputError([Problem(message, space.file, path="accelerator")])
     engine = space.options.temporal_mapping_search_engine
     if engine != ENGINE:

@@ -64,9 +64,9 @@ def gap_sentences(network: str, members: pandas.DataFrame) -> Iterator[str]:
         shares = members[gap].tolist()
         parts.append(f"{words} {statistics.median(shares):.1%} (median) and {max(shares):.1%} (largest)")
     yield (
-        f"Plans of {count_of(len(members), 'design')} on the front of {network}: the best plan can be below the found"
-        f" plan by at most these shares, by the lower bounds over every plan: {'; '.join(parts)}. Columns"
-        f" {', '.join(PLAN_GAPS)} have the gaps of each design."
+        f"Gaps between the plans of {count_of(len(members), 'design')} on the front of {network} and the lower bounds"
+        f" over every plan: {'; '.join(parts)}. The best plan of a design can be better than the found plan by at most"
+        f" these shares. Columns {', '.join(PLAN_GAPS)} have the gaps of each design."
     )
 
 
@@ -78,6 +78,7 @@ def dropped_sentences(table: pandas.DataFrame) -> Iterator[str]:
         are = "is" if count == 1 else "are"
         yield (
             f"{count_of(count, 'design')} of {table['index'].nunique():,} {are} not searched: the results of another"
-            " design dominate the lower bounds over every plan, so the fronts stay the same. Only the other designs"
-            " count for numbers of compared designs, second best designs, effects of axes, and probabilities."
+            " design dominate the lower bounds over every plan, so the fronts stay the same. Numbers of compared"
+            " designs, second best designs, effects of axes, and probabilities cover only the designs that were"
+            " searched."
         )

@@ -118,7 +118,7 @@ def option_of_other_kind(kind: type[SpaceOptions], name: str) -> str:
     if kind is SearchOptions:
         return "is only for an accelerator with several cores, but the base has one core"
     if SearchOptions in owners:
-        return "no such setting for designs with several cores"
+        return "is only for an accelerator with one core, but the base has several cores"
     if kind is SystemOptions:
         return f"is only for designs whose fusion is searched: add `{FUSION}: search`"
     return f"is only for designs whose fusion is not searched: remove this key, or the key `{FUSION}`"
@@ -323,7 +323,8 @@ class Space:
         return self._outline(positions, self._law_outcomes(positions))
 
     def design_name(self, index: int) -> str:
-        """Name of a design: its name in the design sheet. Without such a name, the name of the space and the index.
+        """Name of a design: its name in the design sheet. If the sheet gives no name, the result consists of the name
+        of the space and the index.
 
         Raises IndexError if there is no such design.
         """
@@ -361,7 +362,7 @@ class Space:
     def size_text(self) -> str:
         """Text with the number of designs, which is shown before evaluation."""
         allowed, networks = self.count_allowed(), count_of(len(self.networks), "network")
-        left = "" if allowed == len(self) else f", of which {allowed:,} meet the constraints before evaluation"
+        left = "" if allowed == len(self) else f", of which {allowed:,} meet the constraints checked before evaluation"
         return f"{count_of(len(self), 'design')}{left}, on {networks}"
 
     def first_allowed(self) -> int | None:

@@ -477,7 +477,7 @@ class _Reader:
         of_base.attempt(accelerator_of, replace(document, data=space.base))
         for problem in of_base.found:
             if problem.value:
-                told = replace(problem, message=f"{problem.message}; not used, because the space sets another value")
+                told = replace(problem, message=f"{problem.message}; no effect, because the space sets another value")
                 self.problems.notices.append(Unused(self._of_base(told)))
 
     def _check_core_names(self, mapping: Mapping, accelerator: Accelerator, file: str) -> None:
@@ -496,8 +496,8 @@ class _Reader:
         if setter is not None:
             where = self.document.dotted(setter.place)
             message = (
-                "fixes the factors of spatial mappings, so a larger array has unused units;"
-                f" {where} can set larger arrays; without spatial_mapping, the search fills each array"
+                f"fixes the factors of spatial mappings, but {where} can set larger arrays, of which the mappings then"
+                " leave units unused; without spatial_mapping in the mapping file, the search fills each array"
             )
             self.problems.notice(("mapping",), message)
 

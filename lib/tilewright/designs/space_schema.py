@@ -162,15 +162,15 @@ def _only(name: str) -> str:
     owners = tuple(kind for kind in KINDS if name in {one.name for one in parameters_of(kind)})
     return {
         (SearchOptions,): " Only with one core.",
-        (SystemOptions,): " Only with several cores, without searched fusion.",
-        (FusedSystemOptions,): " Only with several cores and searched fusion.",
+        (SystemOptions,): " Only with several cores, if fusion is not searched.",
+        (FusedSystemOptions,): " Only with several cores, if fusion is searched.",
         (SystemOptions, FusedSystemOptions): " Only with several cores.",
     }.get(owners, "")
 
 
 def space_schema() -> JsonObject:
     """JSON Schema of the space file."""
-    schema = json_schema(SpaceFile, "tilewright design space", "Accelerators to explore, for some networks.")
+    schema = json_schema(SpaceFile, "tilewright design space", "Accelerators to explore, on one or more networks.")
     options: dict[str, Any] = {}
     for kind in KINDS:
         for one in parameters_of(kind):

@@ -95,7 +95,9 @@ def _front(answer: Answer) -> str:
         measures = [measure.text(row[key]) for key, measure in front.measures.items()]
         table.add_row(row["design"], values, terms, *measures, *_range_cells(row))
     more = (
-        f"{MOST_ROWS} of the {len(members):,} designs on the front, evenly spread\n" if len(members) > MOST_ROWS else ""
+        f"{MOST_ROWS} of the {len(members):,} designs on the front, at equal steps along it\n"
+        if len(members) > MOST_ROWS
+        else ""
     )
     notes = ended_lines(line for line in (front.note, odds_line(front)) if line)
     return ended_lines([front_line(front)]) + render(table) + more + notes
@@ -109,7 +111,7 @@ def odds_line(front: Front) -> str:
     rows = front.rows
     if LEAST_ENERGY not in rows:
         return ""
-    told = f"within the ranges of costs ({SAMPLES:,} samples, in which a cost law has the same factor for all designs)"
+    told = f"{SAMPLES:,} samples of costs within their ranges (in a sample, a cost law has one factor for all designs)"
     if FRONT_PROBABILITY not in rows:
         return (
             "the probability that a design is on the front, if costs vary within their ranges, is not known: only"
@@ -117,11 +119,11 @@ def odds_line(front: Front) -> str:
         )
     off = rows[~rows[ON_FRONT] & (rows[FRONT_PROBABILITY] > 0)]
     if off.empty:
-        return f"{told}: no design that is off the front at nominal costs is on the front of a sample"
+        return f"{told}: in all samples, the front has only designs that are also on the front at nominal costs"
     first = off.sort_values([FRONT_PROBABILITY, "index"], ascending=[False, True], kind="stable").iloc[0]
     verb = "are" if len(off) > 1 else "is"
-    others = f"{count_of(len(off), 'design')} off the front at nominal costs {verb} on the front of some samples"
-    return f"{told}: {others}, {first['design']} in {first[FRONT_PROBABILITY]:.1%}"
+    others = f"{count_of(len(off), 'design')} off the front at nominal costs {verb} on the front in some samples"
+    return f"{told}: {others}; {first['design']} is on the front in {first[FRONT_PROBABILITY]:.1%} of the samples"
 
 
 def _range_headings(front: Front) -> Iterator[str]:

@@ -23,7 +23,10 @@ from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.text_edits import with_values
 from tilewright.search.progress import Advance
 
-OTHER_SEARCH = "a new search on the unchanged hardware gives other costs than the run; gains are relative to the run"
+OTHER_SEARCH = (
+    "a new search on the unchanged hardware gives other costs than the run; savings are relative to the costs of the"
+    " run"
+)
 Found = tuple[Outcome, Held | None]
 """Pair (costs after a new search, result of evaluating the found mappings or allocation on the unchanged hardware).
 

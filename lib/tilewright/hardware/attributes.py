@@ -44,7 +44,7 @@ LEAKAGE = Attribute(
     "memory",
     "leakage_mw",
     "power_mw",
-    "Static power of one instance, in mW (or `20 uW`): what it draws in each cycle, used or not.",
+    "Static power of one instance, in mW (or `20 uW`). The instance draws this power in every cycle, busy or idle.",
     term="leakage",
 )
 UNIT_LEAKAGE = Attribute(
@@ -52,7 +52,7 @@ UNIT_LEAKAGE = Attribute(
     "array",
     "unit_leakage_mw",
     "power_mw",
-    "Static power of one unit, in mW (or `3 nW`).",
+    "Static power of one unit of the array, in mW (or `3 nW`).",
     term="leakage",
 )
 CALL_CYCLES = Attribute(
@@ -60,8 +60,8 @@ CALL_CYCLES = Attribute(
     "core",
     "call_cycles",
     "number",
-    "Cycles in which the host issues one call. A call computes the loops that every operand keeps below its outermost"
-    " memory. It loads its inputs anew.",
+    "Cycles that the host needs to issue one call. A call computes the loops that every operand keeps below its"
+    " outermost memory. Each call loads the inputs of these loops anew.",
 )
 CALLS_IN_FLIGHT = Attribute(
     "calls_in_flight", "core", "calls_in_flight", "count", "Number of calls that the core works on at the same time."
@@ -82,15 +82,15 @@ LEAST_COMMAND = Attribute(
     "array",
     "least_command_cycles",
     "number",
-    "Least cycles for which a command occupies the array. Needs `command_iterations`.",
+    "Smallest number of cycles for which a command occupies the array. Needs `command_iterations`.",
 )
 COMMAND_LATENCY = Attribute(
     "command_latency_cycles",
     "array",
     "command_latency_cycles",
     "number",
-    "Cycles from the issue of a command to its end, beside the cycles for which it occupies the array: filling and"
-    " draining the array, and queues. Needs `commands_in_flight`.",
+    "Cycles from the issue of a command to its end, without the cycles for which the command occupies the array. These"
+    " cycles include queues, and the filling and draining of the array. Needs `commands_in_flight`.",
 )
 COMMANDS_IN_FLIGHT = Attribute(
     "commands_in_flight",
@@ -118,7 +118,8 @@ BURST = Attribute(
     "memory",
     "burst_bits",
     "size_bits",
-    "Size of a request, in bits (or `64 B`). Requests begin at a multiple of it. Needs `request_latency_cycles`.",
+    "Size of a request, in bits (or `64 B`). Each request begins at a multiple of this size. Needs"
+    " `request_latency_cycles`.",
 )
 PAGE = Attribute(
     "page",
@@ -132,7 +133,7 @@ PAGE_CYCLES = Attribute(
     "memory",
     "page_cycles",
     "number",
-    "Cycles in which the first request of a page holds up all other requests. Needs `page`.",
+    "Cycles for which the first request to a page delays all other requests. Needs `page`.",
 )
 WAITING = (
     *CALL_KEYS,
@@ -155,9 +156,7 @@ def _fault(name: str, entry: object) -> str:
     if entry.term and entry.quantity != "power_mw":
         return f"belongs to the energy term {entry.term!r}, which needs a power, not {entry.quantity}"
     if entry.term and entry.default:
-        return (
-            f"is a power, so its default must be 0, not {entry.default:g}: a power must be given in the hardware file"
-        )
+        return f"is a power, so its default must be 0, not {entry.default:g}: only a hardware file can give a power"
     return ""
 
 

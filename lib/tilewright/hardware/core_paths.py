@@ -23,16 +23,15 @@ T = TypeVar("T")
 
 
 def find_core_file(name: str, folder: Path) -> Path | None:
-    """Path of the core file that `name` means in an accelerator file in `folder`; None if there is none.
+    """Path of the core file that `name` means in an accelerator file in `folder`; None if there is no such file. The
+    search begins in `folder`.
 
-    The folder of the accelerator file is searched first.
+    If `name` has folders and does not begin with `./`, the path `name` is then resolved from the working folder, and
+    from each folder above `folder`.
 
-    If `name` has folders, it is then resolved from the working folder, and from each folder above the accelerator file.
-    A name that begins with `./` is not.
-
-    If `name` has no folders, the folder `cores` beside the accelerator file is searched next. Then come those folders
-    above the accelerator file that have `hardware` in their name or are called `inputs`, with their subfolders. A file
-    in them counts only if a folder in its path has `hardware` in its name.
+    If `name` has no folders, the folder `cores` in `folder` is searched next. After this, the search goes through
+    `folder` and all folders above it whose name contains `hardware` or is `inputs`, with their subfolders. A file found
+    in this last step counts only if some folder in its path has `hardware` in its name.
     """
     given = Path(name)
     near = [folder / given]

@@ -181,7 +181,7 @@ def areas_without_unit(document: YamlDocument, entry: HardwareFile) -> list[str]
     """
     problems = Problems(document)
     if area_unit(entry) == NO_UNIT and core_area(core_of(entry)).lacks_unit:
-        said = "areas have no unit, so they are not compared; if they are in mm2, write `area_unit: mm2`"
+        said = "the areas have no unit, so designs are not compared by area; if they are in mm2, write `area_unit: mm2`"
         problems.notice(_first_area(document), said)
     return problems.notices
 
@@ -204,7 +204,9 @@ def clock_notes(core: Core, period_ns: float | None) -> Iterator[tuple[KeyPath, 
     """
     if period_ns is None:
         if power_mw := static_power_mw(core):
-            said = f"static power of the library of costs, {power_mw:.4g} mW, is left out, because there is no clock"
+            said = (
+                f"the static power from the library of costs, {power_mw:.4g} mW, is left out: no file gives the clock"
+            )
             yield (CLOCK_KEY,), said
         return
     shortest_ns = array_model(core.operational_array).clock_period_ns(core.operational_array) or 0.0
@@ -234,10 +236,11 @@ def core_of(entry: HardwareFile) -> Core:
 
 
 def area_unit(entry: HardwareFile) -> str:
-    """Unit of a core's areas: the unit that the file gives, else MM2 if this can be concluded, else NO_UNIT.
+    """Unit of a core's areas. If the file names the unit, the result is this unit. Otherwise, the result is MM2 or
+    NO_UNIT (unknown unit).
 
-    The unit is MM2 if some area is written with a unit, or if there are no areas. The unit is also MM2 for an in-memory
-    array, because the reference adds the areas of the file to areas of its array model, which are in mm2.
+    The result is MM2 if some area is written with a unit, or if no area is above 0. The result is also MM2 for an
+    in-memory array, because the reference adds the areas of the file to areas of its array model, which are in mm2.
     """
     if entry.area_unit is not None:
         return entry.area_unit
@@ -247,8 +250,8 @@ def area_unit(entry: HardwareFile) -> str:
 
 
 def _areas(entry: HardwareFile) -> list[WrittenArea]:
-    """Areas that the file gives. Areas from the library of costs are left out: they are in mm2, but do not show which
-    unit the plain numbers of the file have."""
+    """Areas that the file gives. Areas from the library of costs are left out. They are in mm2, but do not show the
+    unit of the areas that the file gives as numbers without a unit."""
     own = [memory.area for memory in entry.memories.values() if not is_from_library(memory)]
     written = [entry.operational_array.unit_area, *own]
     return [area for area in written if area is not None]

@@ -109,19 +109,20 @@ class InMemory(NamedTuple):
             told = f"the outputs on {own.word_line} need {needed} rows of inputs"
             return f"{told}, but {own.bit_line} has {own.rows}"
         if own.cell_bits > own.weight_bits:
-            return f"cells of {own.cell_bits} bits for weights of {own.weight_bits} bits {_UNKNOWN}"
+            return f"{_UNKNOWN}: cells of {own.cell_bits} bits for weights of {own.weight_bits} bits; {_REPAIRED}"
         slid = _unshared(own, work)
         if slid and len(work.lanes.get(own.bit_line, {})) == 1:
             loops = f"loops {', '.join(slid)} unrolled over {own.word_line} with one loop unrolled over {own.bit_line}"
-            return f"{loops} {_UNKNOWN}"
+            return f"{_UNKNOWN}: {loops}; {_REPAIRED}"
         alone = [name for name, window in work.input_loops.items() if window is None]
         if slid and alone:
-            told = f"loops {', '.join(slid)} unrolled over {own.word_line} with equal weights over {', '.join(alone)}"
-            return f"{told} {_UNKNOWN}"
+            loops = f"loops {', '.join(slid)} unrolled over {own.word_line} with equal weights over {', '.join(alone)}"
+            return f"{_UNKNOWN}: {loops}; {_REPAIRED}"
         return ""
 
 
-_UNKNOWN = "have no energy in this model (fault B14): use zigzag-3.9.1+complete_in_memory_model or corrected"
+_UNKNOWN = "this model profile cannot compute the energy (fault B14)"
+_REPAIRED = "use the profile zigzag-3.9.1+complete_in_memory_model or corrected"
 ANALOG = InMemory(True, _ANALOG_TERMS)
 DIGITAL = InMemory(False, _DIGITAL_TERMS)
 

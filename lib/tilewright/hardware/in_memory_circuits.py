@@ -36,8 +36,8 @@ MULTIPLIER_NS = _NAND_NS
 
 
 def converter_area_mm2(bits: float) -> float:
-    """Area in mm2 of an analog-to-digital converter. A comparator of one bit has no area in this model (section
-    "Converters").
+    """Area in mm2 of an analog-to-digital converter. A comparator of one bit has no area in this model
+    (docs/model.md#converters).
     """
     return 0.0 if bits <= 1 else 10 ** (-0.0369 * bits + 1.206) * 2**bits * 1e-6
 
@@ -61,7 +61,7 @@ def precharging_energy_pj(cell_bits: int, weight_bits: int) -> float:
     """Energy in pJ of charging the lines to read one weight of a cell that holds several weights; 0 for a cell with one
     weight.
 
-    The weights of a cell are read one after another, on separate lines (section "Cells").
+    The weights of a cell are read one after another, on separate lines (docs/model.md#cells).
     """
     depth = cell_bits // weight_bits
     return 0.0 if depth <= 1 else (LINE_PJ + LINE_PJ * depth) * weight_bits
@@ -69,7 +69,7 @@ def precharging_energy_pj(cell_bits: int, weight_bits: int) -> float:
 
 @dataclass(frozen=True)
 class InMemoryArray:
-    """Dimensions, precisions and adder widths of an in-memory array (section "Array")."""
+    """Dimensions, precisions and adder widths of an in-memory array (docs/model.md#array)."""
 
     analog: bool
     columns: int
@@ -131,8 +131,8 @@ class InMemoryArray:
 
     @property
     def place_value_bits(self) -> float:
-        """Width in bits of each of the `place_value_inputs` values: the output of a converter in analog arrays, the sum
-        of an adder tree in digital arrays.
+        """Width in bits of each of the `place_value_inputs` values. In analog arrays, the value is the output of a
+        converter. In digital arrays, the value is the sum of an adder tree.
         """
         return self.converter_bits if self.analog else self.weight_bits + self.tree_depth
 
@@ -161,7 +161,7 @@ class InMemoryArray:
 
     @cached_property
     def areas_mm2(self) -> dict[str, float]:
-        """Areas of the circuits in mm2, by component, without the cells (section "Area")."""
+        """Areas of the circuits in mm2, by component, without the cells (docs/model.md#area)."""
         lanes, weight_bits = self.columns * self.banks, self.weight_bits
         multipliers = MULTIPLIER_MM2 * weight_bits * (1 if self.analog else self.serial_bits)
         accumulated = self.accumulator_bits * lanes
@@ -176,8 +176,8 @@ class InMemoryArray:
 
     @cached_property
     def delays_ns(self) -> dict[str, float]:
-        """Delay in ns of each component on the critical path of a clock cycle, by component (section "Clock
-        period").
+        """Delay in ns of each component on the critical path of a clock cycle, by component
+        (docs/model.md#clock-period).
         """
         return {
             "cells": 0.0,
@@ -209,11 +209,11 @@ class InMemoryArray:
         return INPUT_TO_CARRY_NS + (self.accumulator_bits - arriving - 1) * CARRY_TO_CARRY_NS
 
     def tree_energy_pj(self, used_rows: float) -> float:
-        """Energy in pJ of the adder tree of a column, if products arrive on `used_rows` rows of the column (section
-        "Adder trees").
+        """Energy in pJ of the adder tree of a column, if products arrive on `used_rows` rows of the column
+        (docs/model.md#adder-trees).
 
-        Subtrees without products do not switch. An adder with products on only one of its inputs passes them on, and
-        counts as half active.
+        Subtrees without products do not switch. If products arrive on only one input of an adder, the adder passes them
+        on and counts as half active.
         """
         if used_rows >= self.rows:
             return self.tree_adders * ADDER_PJ

@@ -56,7 +56,7 @@ def check_library_cost(
         problems.at(("cost",), message, allowed="one of the two")
     elif given:
         for name in given:
-            problems.unused((name,), f"has no effect beside {key}, which replaces this number, as in ZigZag")
+            problems.unused((name,), f"has no effect, because {key} replaces this number, as in ZigZag")
     if memory.cost is not None and not _is_complete(problems.within("cost"), memory.cost):
         return
     if any(problems.has(name) for name in ("size", "ports", "cost", "mem_type")) or not whole(memory.ports):
@@ -79,8 +79,8 @@ def check_library_cost(
 
 
 def _beyond_the_part(memory: MemoryEntry, clock_mhz: float) -> list[str]:
-    """List with a text which says that a DRAM moves more data per second than one DRAM part of its type can. [] if one
-    part is enough, or if the bandwidth of a part is not known.
+    """Text which says that a DRAM moves more data per second than one DRAM part of its type can, in a list with one
+    entry. The list is empty if one part is enough, or if the bandwidth of a part is not known.
     """
     part = entries().get(memory.cost.type or "") if memory.cost is not None else None
     if part is None or part.bandwidth_gbyte_s is None:
@@ -93,13 +93,13 @@ def _beyond_the_part(memory: MemoryEntry, clock_mhz: float) -> list[str]:
     conditions = part.conditions.partition(";")[0]
     return [
         f"{bits:,} bits per cycle at {clock_mhz:g} MHz are {gbyte_s:,.4g} GB/s; one {part.what} gives"
-        f" {part.bandwidth_gbyte_s:g} GB/s ({conditions}), so that {math.ceil(parts - ROUNDING):,} parts are needed"
+        f" {part.bandwidth_gbyte_s:g} GB/s ({conditions}), so the memory needs {math.ceil(parts - ROUNDING):,} of them"
     ]
 
 
 def _is_complete(problems: Problems, cost: CostEntry) -> bool:
-    """True if `cost` has the key that its `from` requires, no key that this `from` does not allow, and no problem so
-    far. Missing and excess keys are reported as problems.
+    """True if `cost` has the key that its `from` requires, only keys that this `from` allows, and no problem so far.
+    Missing and excess keys are reported as problems.
     """
     law = getattr(cost, "from")
     if law is None:

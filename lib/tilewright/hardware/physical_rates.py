@@ -139,7 +139,7 @@ def _bits_per_cycle(value: Any, problems: Problems, path: KeyPath, clock: "_Cloc
     if clock.frequency_mhz is None:
         if not clock.is_missed:
             clock.is_missed = True
-            allowed = f"{CLOCK_KEY}, as 1 GHz, in the file, or bits per cycle, as 64 b/cycle"
+            allowed = f"{CLOCK_KEY} in the file, such as 1 GHz, or a bandwidth in bits per cycle, such as 64 b/cycle"
             problems.at(path, "bandwidths per second need the frequency of the clock", value, allowed)
         return _STANDS_IN
     exact = rate / (type(rate)(clock.frequency_mhz) * _HERTZ_A_MEGAHERTZ)
@@ -149,7 +149,7 @@ def _bits_per_cycle(value: Any, problems: Problems, path: KeyPath, clock: "_Cloc
         problems.at(path, message, value, "at least one bit per cycle")
         return _STANDS_IN
     if exact != bits:
-        said = f"{value} at {clock.frequency_mhz:g} MHz are {float(exact):.6g} bits per cycle, counted as {bits}"
+        said = f"{value} at {clock.frequency_mhz:g} MHz are {float(exact):.6g} bits per cycle, rounded down to {bits}"
         problems.notice(path, said)
     return bits
 
@@ -182,9 +182,9 @@ def _energies(
                 yield key, 0.0
         elif value not in (None, 0, 0.0) and depends - {other_kind}:
             message = (
-                "is an energy per word, but the width of a word depends on the clock: a port has a bandwidth per second"
+                "is an energy per word, but a port has a bandwidth per second: the width of a word depends on the clock"
             )
-            problems.at((key,), message, value, "an energy per bit, as 8 pJ/b")
+            problems.at((key,), message, value, "an energy per bit, such as 8 pJ/b")
 
 
 def _link_in_cycles(
@@ -201,9 +201,11 @@ def _link_in_cycles(
         return {}
     own = {_ENERGY_OF_A_CYCLE, "energy_per_bit"} & link.keys()
     if (link if own else default or {}).get(_ENERGY_OF_A_CYCLE) not in (None, 0, 0.0):
-        message = "is an energy per busy cycle, but the bandwidth is per second, so this energy depends on the clock"
+        message = (
+            "is an energy per busy cycle, but the bandwidth is per second: the energy of a bit depends on the clock"
+        )
         place = problems if own or default is None else Problems(problems.places)
         if place is not problems:
             place.found, place.notices = problems.found, problems.notices
-        place.at((_ENERGY_OF_A_CYCLE,), message, allowed="energy_per_bit, as 80 fJ")
+        place.at((_ENERGY_OF_A_CYCLE,), message, allowed="energy_per_bit, such as 80 fJ")
     return {_BANDWIDTH: bits}

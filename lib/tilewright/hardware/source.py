@@ -56,6 +56,7 @@ def read_accelerator_artifact(path: FilePath) -> Accelerator:
         if artifact.schema == ACCELERATOR:
             return decode(Accelerator, artifact.payload)
     except ValueError as error:
-        raise ArtifactError([Problem(f"artifact does not fit this version: {error}", str(path))]) from error
+        message = f"this version of tilewright cannot read the artifact: {error}"
+        raise ArtifactError([Problem(message, str(path))]) from error
     allowed = ", ".join((ACCELERATOR, MULTI_CORE, CORE))
     raise ArtifactError([Problem("wrong kind of artifact", str(path), value=artifact.schema, allowed=allowed)])

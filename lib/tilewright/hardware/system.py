@@ -352,7 +352,7 @@ def _area(amount: float, missing: str, bare: list[str]) -> Area:
     if bare:
         cores = ", ".join(filter(None, bare))
         said = f" for {cores}" if cores else f" ({float(amount):.6g})"
-        return Area(None, f"{WITHOUT_UNIT}{said}: not compared; if it is in mm2, write area_unit: mm2")
+        return Area(None, f"{WITHOUT_UNIT}{said}, so it is not compared; if it is in mm2, write area_unit: mm2")
     return Area(float(amount), "")
 
 

@@ -51,7 +51,7 @@ def check_ids(problems: Problems, document: YamlDocument, entry: SystemFile, ids
         if names_offchip_file and "offchip_core_id" in entry.model_fields_set:
             problems.at(("offchip_core_id",), "offchip_core is given too; give only one of the two keys")
     if entry.cores and ids.known == (ids.offchip,) and not names_offchip_file:
-        problems.at(("cores",), "no core is left besides the off-chip core")
+        problems.at(("cores",), "the file has no core besides the off-chip core")
 
 
 def _check_roles(problems: Problems, entry: ConnectivityFile, ids: CoreIds) -> None:
@@ -182,7 +182,9 @@ def check_graph(problems: Problems, document: YamlDocument, entry: GraphFile, id
             problems.at(("graph", key), f"is {special[core_id]} too", core_id)
         special.setdefault(core_id, key)
         if core_id in (entry.core_counts or {}) and core_id != ids.offchip:
-            problems.at(("core_counts", core_id), f"is {key}: a graph has only one such core", core_id)
+            problems.at(
+                ("core_counts", core_id), f"is the core that {key} names, and a graph has only one such core", core_id
+            )
     if graph.type is not None:
         _check_sizes(problems, graph, [core_id for core_id in ids.known if core_id not in special], is_known)
 
@@ -254,12 +256,14 @@ def note_unmodelled(problems: Problems, entry: ConnectivityFile, links: tuple[Li
         rates = [_rate(key, rate, links) for key, rate in list(entry.bandwidth.items())[:_MOST_LISTED]]
         more = len(entry.bandwidth) - len(rates)
         listed = "; ".join(rates) + (f"; and {more} more" if more else "")
-        problems.unused(("bandwidth",), f"not modelled; transfers use the width of links: {listed}")
+        problems.unused(
+            ("bandwidth",), f"not modelled: only the bandwidths of links limit transfers; the file gives {listed}"
+        )
     notes = {
         "technology_node": "not used: energies and areas are those of the core files",
-        "memory_aliases": "not used: each core keeps its own memory and area; core_memory_sharing merges memories",
-        "kernel_library": "not used: it is for cores of types aie2, which have no memory hierarchy",
-        "reconfiguration": "not used: it is for cores of types aie2, which have no memory hierarchy",
+        "memory_aliases": "not used: each core has its own memory and area; to merge memories, use core_memory_sharing",
+        "kernel_library": "not used: this key is for cores of the types aie2.*, which tilewright does not model",
+        "reconfiguration": "not used: this key is for cores of the types aie2.*, which tilewright does not model",
     }
     for key, text in notes.items():
         if getattr(entry, key):
@@ -354,7 +358,7 @@ def _group_of_cores(
     earlier = {core_id for other in groups for core_id in other}
     for core_id in sorted(earlier.intersection(found)):
         message = "the core is also in another group"
-        problems.at(path, message, core_id, "one group per core, or groups of memories, such as [0.out, 1.in]")
+        problems.at(path, message, core_id, "each core in one group only, or groups of memories, such as [0.out, 1.in]")
     return tuple(sorted(ids.with_copies(found)))
 
 
@@ -368,7 +372,9 @@ def _check_group(problems: Problems, path: KeyPath, group: dict[int, Core]) -> l
     shared = shared_memory_names(cores)
     if not shared:
         names = "; ".join(f"core {key}: {', '.join(_top_names(core))}" for key, core in group.items())
-        problems.at(path, f"these cores have no top memories of equal name to share ({names})")
+        problems.at(
+            path, f"these cores cannot share a memory, because no top memory has the same name in all of them ({names})"
+        )
         return shared
     first = {memory.name: memory for memory, _ in top_memories(cores[0])}
     for core_id, core in list(group.items())[1:]:
@@ -386,7 +392,9 @@ def _check_group(problems: Problems, path: KeyPath, group: dict[int, Core]) -> l
             if memory.name not in shared
         ]
         if private:
-            problems.notice(path, f"core {core_id} keeps {', '.join(private)} to itself; {', '.join(shared)} is shared")
+            problems.notice(
+                path, f"core {core_id} shares only {', '.join(shared)}, and does not share {', '.join(private)}"
+            )
     return shared
 
 
@@ -411,9 +419,9 @@ def _group_of_memories(
             problems.at(path, "the off-chip core cannot share its memory", memory_text(place))
         elif core_id in seen:
             allowed = "one memory of each core"
-            problems.at(path, "another memory of the core is listed too", memory_text(place), allowed)
+            problems.at(path, "the group lists another memory of this core too", memory_text(place), allowed)
         elif place in owner:
-            problems.at(path, f"the memory is shared by {owner[place]} already", memory_text(place))
+            problems.at(path, f"{owner[place]} already shares this memory", memory_text(place))
         elif core_id in cores:
             top = {memory.name: memory for memory, _ in top_memories(cores[core_id])}
             if name not in top:

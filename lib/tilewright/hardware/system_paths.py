@@ -224,9 +224,7 @@ def check_paths(problems: Problems, accelerator: MultiCoreAccelerator, place: Ke
     unused = [link.name for index, link in enumerate(accelerator.links) if index not in used]
     if unused and not lost:
         more = f" and {len(unused) - _MOST_LISTED} more" if len(unused) > _MOST_LISTED else ""
-        problems.notice(
-            place, f"no path takes {', '.join(unused[:_MOST_LISTED])}{more}, because other links are faster"
-        )
+        problems.notice(place, f"no path uses {', '.join(unused[:_MOST_LISTED])}{more}, because other links are faster")
 
 
 def _in_place(accelerator: MultiCoreAccelerator) -> set[Pair]:

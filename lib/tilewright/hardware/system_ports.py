@@ -41,10 +41,10 @@ def read_ports(
     if not entry.offchip_ports:
         return ()
     if ids.offchip is None:
-        problems.at((KEY,), "there is no off-chip core whose ports these could be", WRITTEN, "offchip_core: FILE")
+        problems.at((KEY,), "needs an off-chip core, but the file has none", WRITTEN, "offchip_core: FILE")
     if any(ids.offchip in connection.core_ids for connection in connections):
-        message = "an entry of core_connectivity names the off-chip core too, and would be one more port"
-        problems.at((KEY,), message, WRITTEN, f"links of the off-chip core in core_connectivity, or {KEY}")
+        message = "an entry of core_connectivity also names the off-chip core; this entry would make one more port"
+        problems.at((KEY,), message, WRITTEN, f"either links of the off-chip core in core_connectivity, or {KEY}")
     found = []
     for index, port in each(entry.offchip_ports):
         path: KeyPath = (KEY, index, "cores")

@@ -140,7 +140,11 @@ def _finished(
     if bandwidth is None and file.bandwidth is None and problems.has("bandwidth"):
         return None
     if bandwidth is None:
-        place.at((), "has no bandwidth, and the file has no default for it", allowed="bandwidth: 64 here or at the top")
+        place.at(
+            (),
+            "has no bandwidth, and the file has no default for it",
+            allowed="bandwidth: 64, in this entry or at the top of the file",
+        )
         return None
     has_cost = own.unit_energy_cost is not None or own.energy_per_bit is not None
     cost = default_cost(own if has_cost else file)
@@ -167,7 +171,7 @@ def _check_pairs(
     first, second = connection.core_ids
     pairs = ((first, second),) if connection.directed else all_pairs(connection.core_ids)
     if (first, second) in sharing:
-        problems.at((), "these cores share memory, so no link joins them", list(connection.core_ids))
+        problems.at((), "these cores share memory, so no link can join them", list(connection.core_ids))
     for pair in pairs:
         if pair in joined:
             message = f"core {pair[0]} has a link to core {pair[1]} already, in entry {joined[pair]}"
@@ -179,9 +183,9 @@ def _check_pairs(
 def read_clock(problems: Problems, entry: SystemFile, cores: Mapping[KeyPath, Core]) -> float:
     """Clock frequency in MHz that the accelerator file or a core file gives; 0 if no file gives it.
 
-    Cores with different clocks are reported as problems, and so is static power without a clock. Static power from the
-    library of costs is no problem: without a clock, it is left out. `cores` maps the path of a core in the accelerator
-    file to the core; it holds only the cores that could be read.
+    Problems are reported for cores with different clocks, and for static power that a core file gives if there is no
+    clock. Static power from the library of costs is not reported: if there is no clock, this power is left out. `cores`
+    maps the path of a core in the accelerator file to the core. Only cores that could be read are in `cores`.
     """
     clock = entry.clock_frequency or max((core.clock_frequency_mhz for core in cores.values()), default=0.0)
     for place, core in cores.items():

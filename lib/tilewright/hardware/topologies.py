@@ -7,6 +7,7 @@ theirs in `ENTERED`. All other code finds a topology by its name.
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
 
+from tilewright.base.errors import count_of
 from tilewright.base.registry import Registry, lacking, methods_of, taken
 
 Pair = tuple[int, int]
@@ -92,14 +93,20 @@ class Mesh(NamedTuple):
     @property
     def links(self) -> str:
         """Links between the cores, in a few words."""
-        return "the two ends of each row and column are linked too" if self.wraps else "links between neighbours"
+        return (
+            "links between neighbours, and between the two ends of each row and column"
+            if self.wraps
+            else "links between neighbours"
+        )
 
     def fault(self, sizes: Sizes, core_count: int) -> SizeFault | None:
         """Fault if the number of rows times the number of columns is not the number of cores; else None."""
         rows, columns = sizes[ROWS], sizes[COLUMNS]
         if rows * columns == core_count:
             return None
-        message = f"{rows} rows of {columns} cores do not match the {core_count} cores that have no other role"
+        grid = f"{count_of(rows, 'row')} of {count_of(columns, 'core')}"
+        cores = "core that has" if core_count == 1 else "cores that have"
+        message = f"{grid} cannot hold exactly the {core_count:,} {cores} no other role"
         return SizeFault(ROWS, message, f"{ROWS} times {COLUMNS} is {core_count}")
 
     def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:

@@ -73,7 +73,7 @@ def _shape_problems(document: YamlDocument) -> Iterator[Problem]:
 
     data = document.data
     if not isinstance(data, dict):
-        yield problem("must be a table of base and vary")
+        yield problem("must be a table with the keys base and vary")
         return
     for key in data:
         if key not in KEYS:
@@ -81,17 +81,24 @@ def _shape_problems(document: YamlDocument) -> Iterator[Problem]:
     if not isinstance(data.get("base"), str):
         yield problem("must be the path of a hardware file, relative to the folder of this file", "base")
     if not isinstance(data.get("vary"), dict) or not data["vary"]:
-        yield problem("must be a table that gives the choices of each varied property", "vary")
+        yield problem("must be a table of properties, each with a table of its choices", "vary")
         return
     for what, choices in data["vary"].items():
         if not isinstance(choices, dict) or not choices:
-            yield problem("must be a table that gives the values that each choice sets", "vary", str(what))
+            yield problem(
+                "must be a table of choices, each with a table of the values that this choice sets", "vary", str(what)
+            )
             continue
         for name, values in choices.items():
             if not re.fullmatch(CHOICE_PATTERN, str(name)):
                 yield problem("not a name: letters, digits, _ . +", "vary", str(what), str(name))
             if not isinstance(values, dict):
-                yield problem("must be a table of values by path in the hardware file", "vary", str(what), str(name))
+                yield problem(
+                    "must be a table: each key is a path in the hardware file, with the new value at this path",
+                    "vary",
+                    str(what),
+                    str(name),
+                )
 
 
 def _combinations(data: dict[str, Any]) -> Iterator[tuple[tuple[str, Any], ...]]:

@@ -76,7 +76,8 @@ def check_waiting(problems: Problems, entry: HardwareFile, *, only_stores: bool 
         _check_page(place, memory)
         _check_caches(place, memory)
         if _given(memory, REQUEST_LATENCY.key) and (above := _above(name, memories)):
-            message = f"has no effect here, because only requests to the outermost memory take time; {above} is above"
+            why = f"only requests to the outermost memory take time, and {above} is above this memory"
+            message = f"has no effect here, because {why}"
             place.at((REQUEST_LATENCY.key,), message, WRITTEN, LEAVE_OUT)
     _check_one_memory(problems, memories)
 
@@ -104,7 +105,7 @@ def _refuse_all(problems: Problems, entry: HardwareFile, memories: Mapping[str, 
     for place, table in tables:
         for key in (*(one.key for one in WAITING), RUNS, CACHES, ROWS):
             if _given(table, key):
-                message = "has no effect here, because no layer runs on a core that only stores"
+                message = "has no effect here, because no layer runs on a core that only stores data"
                 place.at((key,), message, WRITTEN, LEAVE_OUT)
 
 
@@ -143,13 +144,14 @@ def _check_caches(problems: Problems, memory: MemoryEntry) -> None:
             problems.at((CACHES, place, "size"), message, second.size, f"more than {first.size} bits")
         low, high = first.request_latency_cycles, second.request_latency_cycles
         if low is not None and high is not None and high < low:
-            message = f"must not be below that of the cache before it ({low:g} cycles)"
+            message = f"must not be below the latency of the cache before it ({low:g} cycles)"
             problems.at((CACHES, place, REQUEST_LATENCY.key), message, high, f"{low:g} or more")
     most = getattr(memory, REQUEST_LATENCY.key, None)
     for place, cache in each(caches):
         latency = cache.request_latency_cycles
         if most and latency is not None and latency > most:
-            message = f"is above `{REQUEST_LATENCY.key}` of the memory ({most:g} cycles), which no cache can be"
+            own = f"is above `{REQUEST_LATENCY.key}` of the memory ({most:g} cycles)"
+            message = f"{own}, but no cache can be slower than its memory"
             problems.at((CACHES, place, REQUEST_LATENCY.key), message, latency, f"at most {most:g}")
 
 

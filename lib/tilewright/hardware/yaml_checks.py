@@ -63,12 +63,14 @@ def _check_kind(problems: Problems, array: ArrayEntry) -> None:
             ("adc_resolution",), "a digital in-memory array has no converters", WRITTEN, "0, or leave the key out"
         )
     if array.imc_type == "analog" and not array.adc_resolution and not problems.has("adc_resolution"):
-        problems.notice(("adc_resolution",), "not given, or 0: converters of the analog array cost nothing")
+        problems.notice(
+            ("adc_resolution",), "missing or 0, so the analog-to-digital converters of the array cost nothing"
+        )
 
 
 def _check_precisions(problems: Problems, array: ArrayEntry) -> None:
     if array.input_precision is None and not problems.has("input_precision"):
-        told = "required key is missing: the widths for which the in-memory array is built"
+        told = "required key is missing: the numbers of bits of an activation and of a weight"
         problems.at(("input_precision",), told, allowed="[activation bits, weight bits]")
     if array.bit_serial_precision is None and not problems.has("bit_serial_precision"):
         told = "required key is missing: the number of input bits that arrive at a time"
@@ -97,13 +99,15 @@ def _check_sides(problems: Problems, array: ArrayEntry) -> None:
     index = names.index(sorted(names)[1]) if len(names) > 1 else 0
     rows = array.sizes[index]
     if rows is not None and not _is_power_of_two(rows):
-        told = f"adder trees of a digital in-memory array need a power of two along {names[index]}, its bit lines"
+        told = (
+            f"adder trees of a digital in-memory array need a power of two as the size of {names[index]}, its bit lines"
+        )
         problems.at(("sizes", index), told, rows, _POWERS_OF_TWO)
 
 
 def _check_cells(problems: Problems, array: ArrayEntry, memories: Mapping[str, MemoryEntry | None]) -> None:
     if CELLS not in memories:
-        told = f"an in-memory array needs the memory '{CELLS}', which holds I2 at each crossing of lines"
+        told = f"an in-memory array needs the memory '{CELLS}', which holds the weights (I2) in the array"
         problems.at((), told, nearest=nearest_name(CELLS, list(memories)))
         return
     cells = memories[CELLS]
@@ -236,13 +240,13 @@ def _check_exclusive_dataflows(problems: Problems, entry: HardwareFile, use: str
     if not entry.exclusive_dataflows:
         return
     if not entry.dataflows and not problems.has("dataflows"):
-        message = "needs `dataflows`, which are missing: give the dataflows of the array, or leave this key out"
+        message = "needs `dataflows`, but the file has none: give the dataflows of the array, or leave this key out"
         problems.at((EXCLUSIVE,), message, WRITTEN, "false")
     elif use == ALONE:
-        said = "has an effect only in runs of several cores; on one core the mapping file decides"
+        said = "has an effect only in runs of several cores; on one core, the mapping file gives the spatial mapping"
         problems.notice((EXCLUSIVE,), said)
     elif use == STORE:
-        problems.notice((EXCLUSIVE,), "not used: no layer runs on a core that only stores")
+        problems.notice((EXCLUSIVE,), "not used: no layer runs on a core that only stores data")
 
 
 def _check_size(problems: Problems, loops: list[tuple[str, int]], size: int | None) -> None:
@@ -345,7 +349,7 @@ def _note_unmodelled_keys(problems: Problems, entry: HardwareFile) -> None:
         theirs = f"; Stream takes {accumulator} for partial sums of convolutions and matrix products"
         problems.unused(("operand_precision",), f"not used: {ours}{theirs if accumulator else ''}")
     if entry.banks is not None:
-        problems.unused(("banks",), "not used: no access waits for a bank")
+        problems.unused(("banks",), "not used: in the model, no access waits for a bank")
 
 
 def _check_array(problems: Problems, array: ArrayEntry) -> None:
@@ -416,7 +420,9 @@ def _check_allocation(problems: Problems, port: PortEntry, held: list[str], owne
             problems.at(place, f"a {port.type} port cannot carry this direction", pair[1], allowed)
         owner = str(port.name)
         if owners.get(pair, owner) != owner:
-            problems.unused(place, f"'{', '.join(pair)}' is taken over from port {owners[pair]}, which comes earlier")
+            problems.unused(
+                place, f"port {owners[pair]} also lists '{', '.join(pair)}'; only this later port carries the pair"
+            )
         owners[pair] = owner
 
 

@@ -41,7 +41,7 @@ def check_hardware_file(document: YamlDocument, notices: list[str]) -> None:
     Notices are added to `notices`.
     """
     if only_stores(document):
-        notices.append(f"{document.file} type: a core that only stores, for use in an accelerator of several cores")
+        notices.append(f"{document.file} type: a core that only stores data, for an accelerator of several cores")
         core_entry(document, notices, STORE)
     elif "cores" in table(document.data):
         accelerator_of(document, notices)

@@ -42,7 +42,7 @@ _ARRAY_DIMENSION = re.compile(r"D[0-9]{1,2}")
 def parse_allocation(text: str) -> tuple[str, str]:
     """Pair (memory operand, direction) from "I1, tl". Raises FieldError."""
     match = _ALLOCATION.fullmatch(text)
-    allowed = f"'<operand>, <direction>' with {'/'.join(MEMORY_OPERANDS)} and {'/'.join(DIRECTIONS)}, as 'I1, tl'"
+    allowed = f"'<operand>, <direction>' with {'/'.join(MEMORY_OPERANDS)} and {'/'.join(DIRECTIONS)}, such as 'I1, tl'"
     if match is None:
         raise FieldError("must be an operand and a direction", allowed)
     operand, direction = match.groups()
@@ -57,7 +57,7 @@ def parse_unrolling(text: str) -> tuple[str, int]:
     """Pair (loop dimension in upper case, factor) from "K, 32". Raises FieldError."""
     match = _UNROLLING.fullmatch(text)
     if match is None:
-        raise FieldError("must be a loop dimension and a factor", "'<DIMENSION>, <factor>', as 'K, 32'")
+        raise FieldError("must be a loop dimension and a factor", "'<DIMENSION>, <factor>', such as 'K, 32'")
     if int(match[2]) == 0:
         raise FieldError("a spatial factor must be at least 1")
     return match[1].upper(), int(match[2])
@@ -74,8 +74,8 @@ def check_operator_type(text: str) -> str:
     """`text` itself if it is an ONNX operator type or the name of a group of operators. Otherwise raises FieldError."""
     if text in GROUPS or text in KNOWN_TYPES:
         return text
-    allowed = f"an ONNX operator type, as MaxPool, or one of {', '.join(GROUPS)}; operators of plug-ins: vector or all"
-    raise FieldError("is neither an operator type nor a group of them", allowed, _nearest_type(text))
+    allowed = f"an ONNX operator type, such as MaxPool, or one of {', '.join(GROUPS)}; plug-in operators: vector or all"
+    raise FieldError("is neither an operator type nor a group of operator types", allowed, _nearest_type(text))
 
 
 def _nearest_type(text: str) -> str:

@@ -190,7 +190,8 @@ def plain_json(value: Any) -> Any:
 def no_counterpart(stage: Any) -> Problem:
     """Problem that a user's stage has no counterpart in a pipeline of tilewright."""
     message = (
-        "a stage in this form cannot be used in a pipeline of tilewright; docs/stages.md shows how to write a stage"
+        "this stage is written for a script, so a pipeline of tilewright cannot use it; docs/stages.md shows how to"
+        " write a stage for a pipeline"
     )
     return Problem(message, shown_path(file_of(stage)), line_of(stage), name_of(stage))
 
@@ -299,7 +300,9 @@ def remarks_on(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[str]:
         if any(spelling in keywords for spelling in keyword.spellings):
             found.append(f"{words.spelling_of(keywords, keyword.name)}: here {keyword.says}")
     if "plot_hof" in keywords:
-        found.append("plot_hof: here the Pareto front is in allocation.json and in the report of the run")
+        found.append(
+            "plot_hof: here the run writes the Pareto front to allocation.json, and its report draws the front"
+        )
     if any(our_name(stage) and stage.ours in WATCHERS for stage in stages):
         found.append("files that stages save are in the folder exports/ of the run")
     return found

@@ -47,7 +47,7 @@ def _names() -> Iterator[tuple[str, str]]:
 
 
 def _class(name: str, ours: str) -> type[BuiltIn]:
-    doc = f"{ours} of tilewright, as a stage of a script."
+    doc = f"Class with which a script uses the stage {ours} of tilewright."
     return type(
         name, (BuiltIn,), {"ours": ours, "needs_none_after": ours in ENDS, "__doc__": doc, "__module__": __name__}
     )

@@ -92,7 +92,7 @@ KEYWORDS = (
     Keyword("split_onnx_model_path", ("LayerSplitting",), (), "split_onnx_model_path"),
     Keyword(
         *(COST_TABLES, ("IntraCoreMapping",), ("node_hw_performances_path",)),
-        says="--store; cost tables are artifacts of a run",
+        says="--store; in addition, each run writes its cost tables as files",
     ),
     Keyword("nb_ga_individuals", ("InterCoreMapping",), (), "nb_ga_individuals"),
     Keyword("nb_ga_generations", ("InterCoreMapping",), (), "nb_ga_generations"),
@@ -108,10 +108,10 @@ KEYWORDS = (
 """
 
 NO_COUNTERPART = {
-    "enable_weight_diagonal_mapping": "spatial mappings along a diagonal are not generated",
-    "enable_speedup": "orders are costed in batches in any case",
+    "enable_weight_diagonal_mapping": "tilewright generates no spatial mappings along a diagonal",
+    "enable_speedup": "tilewright always computes the costs of loop orders in batches",
     "nb_multiprocessing_threads": "searches use threads: --jobs",
-    "visualize_node_hw_performances_path": "tilewright report draws what cores cost",
+    "visualize_node_hw_performances_path": "tilewright report draws the costs of the cores",
 }
 """Text on what tilewright does instead, for each keyword without a counterpart."""
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem, count_of
 from tilewright.base.profile import REFERENCE
 from tilewright.main_stage.names import Fixed, LayerDim, LayerOperand, MemoryOperand, OADimension, Shown
 from tilewright.mapping.constraints import TemporalOrderingEntry, Unrolling
@@ -319,7 +319,7 @@ class TemporalMapping(Shown):
         counts = dict(zip(operands, problem.arrays.level_count.tolist(), strict=False))
         wrong = [
             Problem(
-                f"operand {name} has lists of loops for {len(levels.get(name, ()))} memory levels",
+                f"operand {name} has lists of loops for {count_of(len(levels.get(name, ())), 'memory level')}",
                 path="temporal_mapping",
                 allowed=str(counts[name]),
             )

@@ -53,7 +53,7 @@ class Fixed(dict[str, Any]):
     """Read-only table. A change raises TypeError, because it would have no effect on the run."""
 
     def _refuse(self, *_: object, **__: object) -> Any:
-        raise TypeError("this table cannot be changed, because a change would have no effect")
+        raise TypeError("this table cannot be changed, because a change would have no effect on the run")
 
     __setitem__ = __delitem__ = update = pop = popitem = clear = setdefault = __ior__ = _refuse
 

@@ -55,8 +55,8 @@ def layer_of(item: Any, keywords: Mapping[str, Any]) -> LayerNode:
 
 def pairs_of(found: Any, stages: tuple[Stage, ...], layer: LayerNode, attached: Attached) -> Iterator[Pair]:
     """Pairs (CME, further information) of `found`, which is one result for a layer. If a user's stage yielded the
-    result, these are the pairs of the user's stage. Otherwise, there is one pair for each mapping in the result that
-    fits.
+    result, the function yields the pairs of this stage. Otherwise, it yields one pair for each mapping of the result
+    that fits the memories.
 
     If `found` is a list of results, only one pair is yielded: (list of the pairs of these results, None).
     """
@@ -389,8 +389,9 @@ def _total(found: MappedWorkload, network: Network) -> Pair:
             counted.setdefault(name, cme)
     if others:
         logger.warning(
-            "SumStage: %s of layers were left out of the sum, because each layer counts only once. Put a reduction"
-            " between WorkloadStage and the generators to choose the mapping of each layer",
+            "SumStage: %s of layers were left out of the sum, because each layer counts only once. To choose the"
+            " mapping of each layer, put a stage such as MinimalLatencyStage between WorkloadStage and the stages that"
+            " generate mappings",
             count_of(others, "mapping"),
         )
     total = CumulativeCME(list(counted.values()))

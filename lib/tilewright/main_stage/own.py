@@ -175,15 +175,19 @@ class OwnStage(Stage):
             stage = self.maker(list(self.below), **keywords)
             results = stage.run()
             if not hasattr(results, "__iter__"):
-                raise self.fault(f"run returned {results!r}; it must yield pairs of a CME and further information")
+                raise self.fault(
+                    f"run returned {results!r}; it must yield pairs (CostModelEvaluation, further information)"
+                )
             for pair in results:
                 if not isinstance(pair, tuple) or len(pair) != 2:
-                    raise self.fault(f"run yielded {pair!r}; it must yield pairs of a CME and further information")
+                    raise self.fault(
+                        f"run yielded {pair!r}; it must yield pairs (CostModelEvaluation, further information)"
+                    )
                 count += 1
                 yield pair
         except NotHandedOnError as error:
             (problem,) = error.problems
-            message = f"{problem.path} is {problem.message}"
+            message = f"{problem.path} {problem.message}"
             raise InputError([replace(self.problem(message), allowed=problem.allowed)]) from error
         except TilewrightError:
             raise

@@ -57,8 +57,8 @@ class _Module(ModuleType):
 HELPERS: dict[str, Any] = {"pickle_deepcopy": copy.deepcopy}
 """Replacements for functions of zigzag-dse and Stream that scripts use in addition to stages."""
 MODULES = ("ReduceStages", "SaveStage", "MainInputParserStages", "RunOptStages", "ModelParserStage")
-"""Names of those modules of zigzag-dse and Stream that `is_module_name` cannot recognise by another rule: they are not
-in lower case, and are not names of `tilewright.main_stage`.
+"""Names of modules of zigzag-dse and Stream that `is_module_name` recognises only by this list. The names are not in
+lower case, and `tilewright.main_stage` has no such names.
 """
 
 
@@ -129,7 +129,7 @@ def stages_of(script: Path, arguments: Sequence[str] = ()) -> MainStage:
         return found.stage
     finally:
         MainStage.run = original  # type: ignore[method-assign]
-    message = "the script ends without a call of run() of a MainStage"
+    message = "the script ended, but it never called run() of a MainStage"
     raise InputError([Problem(message, str(script))])
 
 

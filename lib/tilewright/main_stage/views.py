@@ -163,7 +163,7 @@ def network_problem_of(keywords: Mapping[str, Any]) -> Any:
     if isinstance(item, SystemProblem | CnProblem | CostedCnProblem):
         given = item if isinstance(item, SystemProblem) else item.descriptions
         if not isinstance(hardware, System) or hardware._accelerator is not given.accelerator:
-            message = "with several cores, the accelerator can be changed only above AcceleratorParserStage"
+            message = "with several cores, only a stage before AcceleratorParserStage can change the accelerator"
             raise InputError([Problem(message, path=words.ACCELERATOR)])
         return item
     core = core_of(hardware)
@@ -172,7 +172,10 @@ def network_problem_of(keywords: Mapping[str, Any]) -> Any:
     if core == item.core:
         return item
     if item.memory_reach:
-        message = "the accelerator was changed below SearchUnusedMemoryStage; change it above this stage"
+        message = (
+            "a stage after SearchUnusedMemoryStage changed the accelerator; change it in a stage before"
+            " SearchUnusedMemoryStage"
+        )
         raise InputError([Problem(message, path=words.ACCELERATOR)])
     return replace(item, accelerator=Described(core.name, (core,)))
 
@@ -183,7 +186,7 @@ def layer_problem_of(keywords: Mapping[str, Any]) -> LayerProblem:
     """
     layer, core = keywords.get(LAYER), core_of(words.given(keywords, words.ACCELERATOR))
     if not isinstance(layer, LayerNode):
-        raise missing(LAYER, "a layer that WorkloadStage hands on")
+        raise missing(LAYER, "a layer from WorkloadStage")
     if core is None:
         raise missing(words.ACCELERATOR, "an accelerator that AcceleratorParserStage has read")
     return layer.problem_on(core)
@@ -206,7 +209,7 @@ def temporal_problem_of(keywords: Mapping[str, Any], parameters: Mapping[str, An
     elif isinstance(spatial, Mapping):
         unrolling = unrolling_of(spatial)
     else:
-        raise missing(SPATIAL, "a spatial mapping that a stage above hands on, or a SpatialMapping")
+        raise missing(SPATIAL, "a spatial mapping from an earlier stage, or a SpatialMapping")
     problem = layer_problem_of(keywords)
     candidate = SpatialCandidate.of(problem, unrolling)
     return converted(candidate, parameters)
@@ -229,7 +232,7 @@ def order_batch_of(keywords: Mapping[str, Any], parameters: Mapping[str, Any]) -
     """
     temporal = keywords.get(TEMPORAL)
     if not isinstance(temporal, TemporalMapping):
-        raise missing(TEMPORAL, "a temporal mapping that a stage above hands on, or a TemporalMapping")
+        raise missing(TEMPORAL, "a temporal mapping from an earlier stage, or a TemporalMapping")
     problem = temporal_problem_of(keywords, parameters)
     source = temporal.source()
     if source is not None and source[0].problem is problem:
@@ -250,7 +253,7 @@ def missing(name: str, allowed: str) -> NotHandedOnError:
 
     `allowed` describes suitable values.
     """
-    return NotHandedOnError([Problem("not passed on to the next stage", path=name, allowed=allowed)])
+    return NotHandedOnError([Problem("was not passed on to the next stage", path=name, allowed=allowed)])
 
 
 def spatial_of(problem: TemporalProblem) -> SpatialMapping:

@@ -44,8 +44,8 @@ def refusal(constraints: MappingConstraints, layer: Layer, core: Core) -> str:
         return ""
     asked = _text(tuple((name, _lanes(layer, loops)) for name, loops in constraints.spatial_mapping))
     does = "; or ".join(_text(dataflow) for dataflow in core.dataflows)
-    said = f"the spatial mapping of the mapping file, {asked}, is not one of the exclusive dataflows"
-    return f"{said} of core {core.name}: {does}"
+    said = f"the mapping file asks for the spatial mapping {asked}, but core {core.name} can use only"
+    return f"{said} its exclusive dataflows: {does}"
 
 
 def has_no_dataflow(layer: Layer, core: Core) -> bool:

@@ -519,7 +519,8 @@ def find_memory_reach(
 def _check_memories(workload: Workload, core: Core, mapping: Mapping) -> None:
     held = {operand for memory in core.memories for operand in memory.operands}
     missing = [
-        f"core '{core.name}' has no memory for operand {operand} ({memory_operand}) of layer '{node.name}'"
+        f"core '{core.name}' has no memory for operand {operand} (memory operand {memory_operand}) of layer"
+        f" '{node.name}'"
         for node in workload.layers_in_order
         if node.layer is not None
         for operand, memory_operand in mapping.constraints_for(node.layer).memory_operand_links

@@ -74,8 +74,8 @@ def remove_unused_memories(core: Core, layer: Layer, links: Links, reach: Memory
 
 
 def operands_left(core: Core, layer: Layer, links: Links, reach: MemoryReach) -> tuple[tuple[str, ...], ...]:
-    """Memory operands that each memory of the core still holds if no operand of the layer uses a memory above its
-    topmost memory in `reach` (one tuple for each memory).
+    """Memory operands that still use the memory if each operand of the layer uses memories only up to its topmost
+    memory in `reach` (one tuple for each memory). Operands that the layer does not have are left out.
     """
     roles = layer_roles(layer, links)
     limits = {roles.activation: reach.activation}
@@ -105,9 +105,9 @@ def _with_operands(memory: Memory, operands: tuple[str, ...], reserved_bits: int
 
 
 def core_for(layer: Layer, core: Core, constraints: MappingConstraints) -> Core:
-    """Core reduced to the parts that a layer can use, if the mapping file limits the topmost memories of the layer's
-    operands; else the core itself. Raises MappingError if a limit does not fit the core or the layer, for example if
-    the core has no memory of this name.
+    """Core reduced to the parts that a layer can use. If the mapping file does not limit the topmost memories of the
+    layer's operands, the result is the unchanged core. Raises MappingError if a limit does not fit the core or the
+    layer, for example if the core has no memory of this name.
     """
     given = constraints.memory_reach
     if given is None:

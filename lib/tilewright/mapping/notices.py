@@ -93,7 +93,9 @@ def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, s
     problems = Problems(hardware_document(source, core))
     for (role, bits), names in hit.items():
         where = f"{count_of(len(names), 'layer')}: {some_of(names)}"
-        told = f"energy and cycles are computed for {role} of {most[role]} bits, but {role} have {bits} (in {where})"
+        told = (
+            f"energy and cycles are computed for {role} of {most[role]} bits, but {role} have {bits} bits (in {where})"
+        )
         problems.notice(("operational_array", "input_precision"), told)
     return problems.notices
 
@@ -105,11 +107,12 @@ def note_idle_units(problems: Problems, mapping: Mapping, core: Core, workload: 
     `problems` belongs to the document of the mapping. If a network is given, only the entries that apply to its layers
     are considered.
     """
-    whose = "no entry of this file" if workload is None else f"no entry that layers of {workload.name} have"
+    whose = "no entry of this file" if workload is None else f"no entry for the layers of {workload.name}"
     for side, place, lanes in _idle_sides(mapping, core, _places(mapping, workload)):
         units = core.operational_array.size_of[side]
         message = (
-            f"{whose} takes more than {lanes} of the {units} units of {side} of {core.name}: the other units never work"
+            f"{whose} uses more than {lanes} of the {units} units of {side} of core {core.name}: the other"
+            " units never work"
         )
         problems.notice((place, "spatial_mapping", side), message)
 

@@ -294,7 +294,7 @@ def _generate(
     if not chosen:
         raise MappingError(
             f"no spatial mapping of layer '{layer.name}' over {', '.join(open_dimensions)} is valid: "
-            "the given unrolling leaves no room, or a port is narrower than one element"
+            "the given spatial factors leave no room for further factors, or a port is narrower than one element"
         )
     return chosen
 
@@ -367,7 +367,7 @@ def cuts_by_array(layer: Layer, core: Core, constraints: MappingConstraints) -> 
             asked = math.prod(factor for _, factor in factors)
             yield (
                 name,
-                f"takes {asked} lanes, and the array of {core.name} has {array[name]} here: "
+                f"asks for {asked} lanes, but the array of {core.name} has only {array[name]} on this side: "
                 "the remaining lanes are cut",
             )
 
@@ -395,7 +395,7 @@ def cuts_on_core(layer: Layer, core: Core, constraints: MappingConstraints, prof
     smaller = [name for name in before if after[name] != before[name]]
     memories = _overfull(before, layer, core, constraints, profile)
     for name in smaller:
-        yield name, f"lanes are cut until {some_of(memories)} {_has(memories)} room for them"
+        yield name, f"lanes are cut until {some_of(memories)} {_has(memories)} room for the data of the other lanes"
 
 
 def _usable(layer: Layer, factors: Sequence[tuple[str, int]]) -> dict[str, int]:
@@ -413,8 +413,9 @@ def _cuts_by_ports(layer: Layer, core: Core, constraints: MappingConstraints, pr
                     moved = count_of(ceiling.elements, "element")
                     yield (
                         name,
-                        f"{dimension} is cut to {ceiling.elements}: a port of {ceiling.memory} moves {moved} of"
-                        f" {ceiling.operand} a cycle",
+                        f"{dimension} is cut to {count_of(ceiling.elements, 'lane')}: a port of"
+                        f" {ceiling.memory} moves only"
+                        f" {moved} of {ceiling.operand} per cycle",
                     )
 
 
@@ -432,7 +433,7 @@ def cuts_to_layer(layer: Layer, core: Core, constraints: MappingConstraints) -> 
         if len(sides) > 1 and asked > size:
             yield (
                 list(sides)[-1],
-                f"{' and '.join(sides)} together take {asked} lanes of {dimension}, but the layer has only {size}:"
+                f"{' and '.join(sides)} together ask for {asked} lanes of {dimension}, but the layer has only {size}:"
                 " the remaining lanes are cut",
             )
 
@@ -453,7 +454,8 @@ def _left_out(
             if factor > 1 and dimension not in draft[name]:
                 yield (
                     name,
-                    f"{dimension} is left out: all array dimensions together take more lanes of it than its size",
+                    f"{dimension} is left out: together, the array dimensions ask for more lanes of {dimension}"
+                    " than its size",
                 )
 
 

@@ -106,11 +106,11 @@ class SpatialSpace:
                     yield SpatialChoice(unrolling, passes_of(self.layer, unrolling), rest)
 
     def table(self) -> SpatialTable | None:
-        """Table of the distinct mappings of the space, in a deterministic order. Factors are reduced until the data fit
-        the innermost memories; only factors that the mapping file gives are not reduced.
+        """Table of the distinct mappings of the space, in a deterministic order. Factors that the mapping file gives do
+        not change. All other factors are reduced until the data fit the innermost memories.
 
-        The result is None if the space has more than MOST_IN_TABLE mappings, or if the profile does not keep given
-        factors. Raises the errors of `__iter__`.
+        The result is None if the space has more than MOST_IN_TABLE mappings, or if `keep_given_unrolling` of the
+        profile is false. Raises the errors of `__iter__`.
         """
         if not self.profile.keep_given_unrolling:
             return None
@@ -270,13 +270,14 @@ def _lanes(factors: "Iterator[tuple[str, int]] | _Factors") -> int:
 
 
 def _most_lanes_first(options: Sequence[Sequence[_Factors]]) -> Iterator[tuple[int, tuple[_Factors, ...]]]:
-    """Combinations in descending order of the number of lanes, as pairs (number of lanes, tuple with one option for
-    each array dimension). In `options`, the options of each array dimension must be in descending order of lanes.
+    """Combinations of options in descending order of the number of lanes, as pairs (number of lanes, tuple with one
+    option for each array dimension). In `options`, the options of each array dimension must be in descending order of
+    lanes.
 
-    The search begins with the combination of all first options. Any other combination has exactly one predecessor,
-    which differs on one array dimension: the last one on which the combination does not have the first option. There,
-    the predecessor has the option before. Each combination is therefore reached one time, after all combinations with
-    more lanes.
+    The search begins with the combination of all first options. Every other combination is reached from exactly one
+    other combination, which differs from it on one array dimension. This is the last array dimension that does not have
+    its first option; its option is replaced by the option before it in `options`. The search therefore yields each
+    combination once, after all combinations with more lanes.
     """
     lanes = [[_lanes(option) for option in choices] for choices in options]
 

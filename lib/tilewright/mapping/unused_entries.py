@@ -108,7 +108,9 @@ def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload
         if id(entry) in used or is_cut or entry.part_of_entry or is_for_any_network(entry.name):
             continue
         if id(entry) in selected:
-            problems.unused((index, "name"), "has no effect: other entries come first for all layers that it selects")
+            problems.unused(
+                (index, "name"), "has no effect: other entries have priority for all layers that this entry selects"
+            )
         elif entry.name not in names:
             near = "" if any(sign in entry.name for sign in "*?[") else _nearest(entry.name, workload)
             problems.unused((index, "name"), f"selects no layer of {workload.name}", nearest=near)
@@ -140,7 +142,7 @@ def _note_loops(problems: Problems, entry: MappingConstraints, layers: list[Laye
     for path, dimension in named_loops(entry):
         if dimension not in known and is_usual_loop(dimension):  # all other dimensions are reported as problems
             near = nearest_name(dimension, list(known))
-            problems.unused(path, f"no layer of this entry has {dimension}", nearest=near)
+            problems.unused(path, f"no layer that this entry selects has the loop dimension {dimension}", nearest=near)
 
 
 def _note_odd_loops(problems: Problems, entry: MappingConstraints, workload: Workload, layers: list[Layer]) -> None:

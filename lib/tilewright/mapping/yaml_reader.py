@@ -25,8 +25,9 @@ from tilewright.mapping.yaml_schema import LinksEntry, MappingEntry, MappingFile
 _NEWEST_DIALECT = ("kernel", "layers", "fused_groups")
 """Keys of mapping files of Stream after 2025. Such files have another structure and cannot be read."""
 _NOT_READ = (
-    "mapping files of stream-dse 2.x (layers, fused_groups, kernel) are not read: write a list of entries, each with a "
-    "`name`, one of them `default`"
+    "tilewright cannot read mapping files of stream-dse 2.x (layers, fused_groups, kernel): write a list of"
+    " entries, each "
+    "with a `name`; one entry must have the name `default`"
 )
 
 
@@ -91,7 +92,7 @@ def _check_cores(problems: Problems, entry: MappingEntry) -> None:
     elif not entry.core_allocation and not problems.has("core_allocation"):
         problems.at(("core_allocation_is_fixed",), "needs a core_allocation")
     if entry.reduction is not None and entry.reduction.shape == RING and entry.reduction.core is not None:
-        told = "has no place in a ring, in which each core adds one share of the outputs"
+        told = "cannot be given for a ring, because each core of a ring adds one share of the outputs"
         problems.at(("reduction", "core"), told, entry.reduction.core, f"shape: {ONE_CORE} or {TREE}, or no core")
     problems.repeated(("layer_dimension_names",), entry.layer_dimension_names or (), "this name is given twice")
 

@@ -55,7 +55,7 @@ def parse_intra_core_entry(text: str) -> TilingEntry:
     """
     entry = parse_tiling_entry(text)
     if entry.tiles == WILDCARD:
-        raise FieldError("only tiles between cores can be left open", "`OY, 4`, `OY, all`")
+        raise FieldError("`*` is possible only in inter_core_tiling", "`OY, 4`, `OY, all`")
     return entry
 
 

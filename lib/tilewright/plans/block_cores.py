@@ -30,17 +30,19 @@ def block_shapes(plan: Plan, space: AllocationSpace) -> dict[int, Shape]:
 def block_starts(
     space: AllocationSpace, shapes: dict[int, Shape], every_count: bool, start: PartCores | None = None
 ) -> Iterator[PartCores]:
-    """Allocations in which the layers in `shapes` are spread over `n` cores, for several values of `n`, the largest
-    first. A layer runs on its `n` fastest cores, or on fewer cores if it has fewer blocks or fewer allowed cores. For
-    each `n`, there is one allocation for each arrangement of the blocks (`arrangements`). No allocation occurs twice.
+    """Allocations that spread the layers in `shapes` over `n` cores, for several values of `n`, the largest value
+    first. A layer runs on its `n` fastest cores. If it has fewer than `n` blocks or fewer than `n` allowed cores, it
+    runs on fewer cores. For each `n`, there is one allocation for each arrangement of the blocks (`arrangements`). No
+    allocation occurs twice.
 
-    Each layer in `shapes` with several blocks gives values of `n`: the largest number of cores that the layer can use
-    and, for k = 1 to MOST_BLOCKS_A_CORE, the smallest number of cores with which no core runs more than k of its
-    blocks. With `every_count`, each layer gives all numbers of cores with which no core runs more than
-    MOST_BLOCKS_A_CORE of its blocks.
+    The values of `n` come from the layers in `shapes` that have several blocks. One value of a layer is the largest
+    number of cores that the layer can use. There is one more value for each k from 1 to MOST_BLOCKS_A_CORE: the
+    smallest number of cores with which no core runs more than k blocks of the layer. If `every_count` is true, the
+    values of a layer are instead all numbers of cores with which no core runs more than MOST_BLOCKS_A_CORE blocks of
+    the layer.
 
-    The parts of layers outside `shapes` keep their cores in `start`, or run on their first allowed core if `start` is
-    None. The same holds for a part that is not allowed on its new core.
+    A part of a layer outside `shapes` keeps its core in `start`. If `start` is None, the part runs on its first allowed
+    core. If a part of a layer in `shapes` is not allowed on its new core, the same two rules give its core.
     """
     members: dict[int, list[int]] = {layer: [] for layer in shapes}
     for part, (layer, _) in enumerate(space.parts):

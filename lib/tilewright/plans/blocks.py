@@ -272,9 +272,9 @@ class _Estimate:
         return all(sum(bits[name] for name in held) <= room for room, held in self.machine.rooms)
 
     def _copied_bits(self, sizes: tuple[int, ...], counts: tuple[int, ...], cores: int, each: int) -> float:
-        """Number of input bits that all cores read in total. Data that several blocks of one core need count once for
-        this core. If the off-chip data are sent over a bus or by multicast (`is_heard`), data that several cores need
-        also count only once.
+        """Number of input bits that all cores read in total. If several blocks of one core need the same data, these
+        data count once for this core. If a bus or multicast sends the off-chip data (`is_heard`), data that several
+        cores need also count only once.
         """
         if self.machine.is_heard:
             return float(sum(bits for name, bits in self.bits(self.sizes).items() if name != OUTPUT))

@@ -79,7 +79,7 @@ class TimeLimit:
     """Limit of the seconds that a call uses: elapsed time or CPU time."""
 
     reason: str
-    """Reason that a search reports for its end if this limit ends it."""
+    """Reason that is reported for the end of a search if this limit ended the search."""
     budget_s: float
     elapsed: Callable[[], float]
     """Function that returns the seconds since the call began."""

@@ -89,11 +89,11 @@ class SchedulingJudge:
 
 
 def starts(space: AllocationSpace, known: LayerCores | None, thorough: bool) -> Iterator[PartCores]:
-    """Initial allocations of a search.
+    """Initial allocations of a search. Warm starts are initial allocations that do not depend on an earlier plan.
 
-    If `known` (the cores of a similar plan) is given, the first three allocations are made from it, and a warm start
-    follows. Otherwise, the first SPREAD_STARTS warm starts are used. With `thorough`, all warm starts are used in both
-    cases.
+    If `known` (the cores of a similar plan) is given, the first three allocations are made from it, and the fourth is a
+    warm start. If `known` is None, the first SPREAD_STARTS warm starts are used. With `thorough`, all warm starts are
+    used in both cases.
     """
     spread = [space.part_cores(genome) for genome in warm_starts(space)]
     if known is not None:
@@ -135,8 +135,8 @@ def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None
 
 
 def recut_parts(space: AllocationSpace, known: LayerCores | None) -> tuple[int, ...]:
-    """Positions in `space.parts` of the parts that have several allowed cores and belong to a layer whose number of
-    parts differs from that in `known`, the cores of an earlier plan. () if `known` is None.
+    """Positions in `space.parts` of the parts that meet two conditions: the part has several allowed cores, and its
+    layer now has another number of parts than in `known` (the cores of an earlier plan). () if `known` is None.
     """
     if known is None:
         return ()
@@ -162,8 +162,8 @@ class CutParts:
     """Properties of the parts of one plan that the search for cores uses."""
 
     recut: Sequence[int]
-    """Indices of the parts that have several allowed cores and belong to a layer whose number of parts differs from
-    that in the earlier plan. The earlier plan is the one whose cores are the start of the search.
+    """Indices of the parts that meet two conditions: the part has several allowed cores, and its layer now has another
+    number of parts than in the earlier plan. The earlier plan is the one whose cores are the start of the search.
     """
     shapes: Mapping[int, Shape]
     """Number of parts along each loop that is split between cores, for each layer, by position of the layer."""

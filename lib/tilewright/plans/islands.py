@@ -96,8 +96,9 @@ class IslandRound:
     number: int
 
     def begin(self, trials: Trials, moves: PlanMoves) -> None:
-        """Fill new `trials` and `moves` with the results before this round: the best plans of this island and the best
-        plan of the sending island, and the gains and costs of each kind of step.
+        """Fill new `trials` and `moves` with the results from before this round. `trials` gets the best plans of this
+        island, or those of the opening in the first round. It also gets the best plan of the sending island. `moves`
+        gets the gains and the costs of each kind of random step.
         """
         base = self.own or self.opening
         trials.lbl = base.layer_by_layer
@@ -114,9 +115,12 @@ class IslandRound:
 
 
 def merge(trials: Trials, opening: IslandState, islands: Sequence[IslandState]) -> None:
-    """Put the plans of the opening and of all islands into `trials`: first the opening, then round after round, and
-    within a round island after island. If several of the best plans are equally good, the plan of the opening is the
-    best, or else that of the first island.
+    """Put the plans of the opening and of all islands into `trials`. The opening is the first part of the search, which
+    uses no random numbers. The plans of the opening come first. The plans of the islands follow, round after round, and
+    within a round island after island.
+
+    If several plans are equally good, and no plan is better, the plan of the opening is the best plan. If none of these
+    plans is from the opening, the plan of the first island is the best plan.
     """
     most = max((len(state.rounds) for state in islands), default=0)
     rows = [*opening.rounds[0]]

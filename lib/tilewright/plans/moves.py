@@ -148,11 +148,10 @@ class PlanMoves:
 
     def _other_parts(self, parent: PlanOutcome) -> Plan | None:
         """Plan in which one layer is cut into another number of parts for different cores, along channels, rows or
-        columns. In some steps, drawn at random, all layers equal to this layer are cut in the same way. None if no
-        layer can get parts.
+        columns. In some steps, drawn at random, all layers equal to this layer are cut in the same way.
 
-        In other random steps, one of the PART_RULES is drawn instead, and it cuts several consecutive layers into
-        parts.
+        In other steps, also drawn at random, several consecutive layers are cut into parts by one of the PART_RULES. In
+        all steps without such a rule, the result is None if no layer can get parts.
         """
         plan = parent.plan
         if self.draw.random() < 0.3:

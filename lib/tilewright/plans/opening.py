@@ -36,10 +36,10 @@ evaluated as a plan of the whole network.
 COMPOSED_TRIES = 120
 """Number of allocations that are tried for each composition. Later plans start from the best of these allocations."""
 BLOCK_ROUNDS = ((1.1, 0.9), (math.inf, 0.5))
-"""Limits of the rounds of cuts into blocks, for a network of one layer: a pair for each round. The first number is the
-limit for the estimated latency of a cut, as a multiple of the latency of the best plan; it applies only if the
-objective is the latency. The second number is the largest share of the remaining seconds and schedules that the round
-may use.
+"""Limits for a network of one layer. Cuts of this layer into blocks are tried in several rounds, and each round has a
+pair of limits. The first number is the limit for the estimated latency of a cut, as a multiple of the latency of the
+best plan; it applies only if the objective is the latency. The second number is the largest share of the remaining
+seconds and schedules that the round may use.
 """
 BLOCK_COUNT_SHARE = 0.5
 """Largest share of the remaining number of plans that one round of cuts into blocks may evaluate. The same share limits
@@ -157,7 +157,7 @@ class Opening:
     def _refine(self, found: Sequence[tuple[PlanOutcome, Blocks]], is_past: IsPast) -> None:
         """Evaluate the best cuts into blocks on every number of cores, and with both orders of the loops. The best
         LEAST_REFINED cuts come first; they are limited only by the number of remaining plans. The other cuts follow
-        until `is_past` returns True, with at most half of the plans that then remain.
+        until `is_past` returns True. They use at most half of the plans that remain after the best cuts.
         """
         ordered = sorted(found, key=lambda pair: self.trials.rank(pair[0]))
         least = REFINED_WITHIN * self.trials.rank(ordered[0][0])[0] if ordered else 0.0

@@ -131,8 +131,9 @@ class FusionSearch:
             merge(self.trials, opening, [state for state in states if state is not None])
 
     def _trials_of(self, made: IslandRound, before: int) -> Trials:
-        """Trials of one round of an island, without any plan yet. Their budget is the share of this round in the budget
-        that the opening left. `before` is the number of plans that the search evaluated before this round.
+        """Trials of one round of an island, without any plan yet. The opening (the first part of the search) leaves a
+        budget, of which the trials get the share of this round. `before` is the number of plans that the search
+        evaluated before this round.
         """
         count = self.options.islands
         part = made.number * count + made.island

@@ -33,9 +33,9 @@ HEADS = ("G", "H")
 """Names of the channel dimensions along which parts of a layer read different inputs, and not only different weights.
 """
 MANY_CORES = 8
-"""Least number of cores with which the search also cuts the layers of a network into blocks, if the network has several
-layers. It is compared with the number of cores that can run a layer, for the layer with most such cores. With fewer
-cores, computing the costs of more parts takes more time than blocks save.
+"""Least number of cores with which the search also cuts the layers of a network of several layers into blocks. At least
+one layer must be able to run on so many cores. If there are fewer cores, computing the costs of more parts takes more
+time than blocks save.
 """
 SELECTIONS = ("latency", "memory")
 ALL_ROWS = 1 << 30
@@ -123,8 +123,11 @@ class LayerSpace:
 
     @cached_property
     def part_counts(self) -> tuple[int, ...]:
-        """Numbers of parts along channels to try, in rising order: one, two, the number of cores times powers of two,
-        and each number of parts that gives parts that fill an array.
+        """Numbers of parts along channels to try, in rising order:
+
+        * one and two
+        * the number of cores times powers of two
+        * each number of parts with which every part except the last uses all units of an array
         """
         if self.between is not None or not self.channels:
             return (1,)
@@ -244,9 +247,13 @@ class LayerSpace:
         return self.tiles(self.parts_for(rule), tiles)
 
     def parts_for(self, rule: PartRule) -> int:
-        """Number of parts that a rule gives. If the rule does not spread work, it is the smallest number for which the
-        weights of a part fit into the share of a weight memory that the rule allows. If the rule spreads work, the
-        number can be larger: it leaves the fewest array units and cores idle.
+        """Number of parts that a rule gives, from the numbers in `part_counts`. A number is large enough if the weights
+        of a part then fit into the share of a weight memory that the rule allows. If no number is large enough, the
+        result is the largest number.
+
+        If the rule does not spread work, the result is the smallest number that is large enough. If the rule spreads
+        work, the result can be larger, up to a limit: it is the number with which the parts occupy the fewest array
+        units, where idle units and idle cores also count (`_taken_units`).
         """
         fewest = 1
         if self.weight_bits and self.weight_room_bits:

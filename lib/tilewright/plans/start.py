@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.base.artifacts.envelope import read_artifact
-from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.errors import InputError, Problem, Problems, count_of
 from tilewright.base.json_values import JsonObject
 from tilewright.base.steps import FUSION
 from tilewright.hardware.system import MultiCoreAccelerator
@@ -81,9 +81,15 @@ def _decisions(plan: Plan, space: PlanSpace) -> list[tuple[str, object, object]]
 
 def _other_layers(mine: Sequence[str], its: Sequence[str]) -> str:
     if len(mine) != len(its):
-        return f"is the plan of a network with {len(its)} layers, but this network has {len(mine)}"
+        return (
+            f"is the plan of a network with {count_of(len(its), 'layer')}, but this network has"
+            f" {count_of(len(mine), 'layer')}"
+        )
     place = next(place for place, (one, other) in enumerate(zip(mine, its, strict=True)) if one != other)
-    return f"is the plan of another network: layer {place} is {its[place]!r} there, but {mine[place]!r} here"
+    return (
+        f"is the plan of another network: layer {place} is {its[place]!r} in the plan, but {mine[place]!r} in"
+        " this network"
+    )
 
 
 def _tiles(one: LayerSpace, row: Mapping[str, Any], file: str, problems: Problems) -> LayerTiles:

@@ -334,16 +334,16 @@ def _lines(uses: ArrayUses, latency_cycles: float) -> list[str]:
     full = ", ".join(f"{name} {share_text(share, 1.0)}" for name, share in uses.shares.items())
     lines = [f"{WORKING_SHARES}: {full}"]
     lines += [
-        f"the mapping file never asks for more than {lanes} of the {uses.units[side]} units of {side}:"
+        f"the loops of the mapping file use at most {lanes} of the {uses.units[side]} units along {side}:"
         " the other units never work"
         for side, lanes in uses.never_full.items()
     ]
     by_file = uses.by_mapping_file_cycles
     if by_file >= LEAST_SHARE * latency_cycles:
         share = share_text(by_file, latency_cycles)
-        lines.append(f"the best generated spatial mappings would not have {by_file:,.0f} of these cycles ({share});")
+        lines.append(f"the best generated spatial mappings would avoid {by_file:,.0f} of these cycles ({share});")
         lines.append(
-            "the mapping file fixes other ones: `tilewright advise` computes the effect of fixing fewer or other loops"
+            "the mapping file fixes other spatial mappings: `tilewright advise` computes the effect of changing them"
         )
     return lines
 

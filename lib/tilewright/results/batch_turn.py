@@ -29,9 +29,9 @@ class BatchTurn:
     batch: int
     """Present batch: the batch of the network files of the two runs."""
     differences: tuple[tuple[int, float], ...]
-    """Pairs (batch, difference), in ascending order of the batches, with the present batch. The run `first` is the
-    first run. The difference is the value of the second run minus the value of the first run, as a share of the value
-    of the first run.
+    """Pairs (batch, difference) for the present batch and all searched batches, in ascending order of the batches. The
+    difference is the value of the other run minus the value of the run `first`, as a share of the value of the run
+    `first`.
     """
 
     def is_turned(self, batch: int) -> bool:
@@ -91,10 +91,10 @@ def _line(one: BatchTurn) -> str:
         return f"{said} with the present batch of {one.batch:,}, {second} is already {_below(at[one.batch])} {first}"
     if one.turned is None or one.before is None:
         near = min(one.tried, key=lambda batch: (at[batch], batch))
-        nearest = f"{second} comes nearest with {near:,}, {_above(at[near])} {first}"
+        nearest = f"{second} comes nearest with a batch of {near:,}, which is {_above(at[near])} {first}"
         if at[near] >= at[one.batch] - NEGLIGIBLE:
-            present = f"with the present batch of {one.batch:,}, it is {_above(at[one.batch])} {first}"
-            nearest = f"none of them brings {second} nearer to {first}; {present}"
+            present = f"with the present batch of {one.batch:,}, {second} is {_above(at[one.batch])} {first}"
+            nearest = f"none of these batches brings {second} nearer to {first}; {present}"
         return f"{said} none of the batches tried ({_listed(one.tried)}) reverses the order; {nearest}"
     text = f"{said} with a batch of {one.turned:,}, {second} is {_below(at[one.turned])} {first}"
     present = ", the present batch" if one.before == one.batch else ""

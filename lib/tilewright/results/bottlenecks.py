@@ -116,8 +116,8 @@ class Bottlenecks:
     """Digests of the inputs from which limits and roofline were computed; {} if there are no limits."""
 
     def total(self, quantity: str, layer: str = "") -> float:
-        """Sum of the parts of a quantity (ENERGY in pJ, or LATENCY in cycles) of the layer named `layer`; if `layer` is
-        '', of all layers in this object.
+        """Sum of the parts of a quantity (ENERGY in pJ, or LATENCY in cycles). The parts are those of the layer named
+        `layer`, or of all layers in this object if `layer` is ''.
         """
         if not layer:
             total: float = getattr(self.run, quantity)
@@ -174,16 +174,17 @@ class Bottlenecks:
         return tuple(dict.fromkeys(one.layer for one in self.shares if one.layer))
 
     def causes(self, layer: str = "") -> Verdict:
-        """Verdict that names the cause with most cycles, of one layer or of all layers. Causes are distinguished as in
-        tables and charts (`cause_words`): by term of the latency and, for stalls, by the port for which the array
-        waits.
+        """Verdict that names the cause with the most cycles. The verdict is on the layer named `layer`, or on all
+        layers if `layer` is ''. Causes are distinguished as in tables and charts (`cause_words`): by the term of the
+        latency and, for stalls, by the port for which the array waits.
         """
         causes = self.added(LATENCY, cause_words, layer)
         return Verdict.of("cycles by cause", "cycles", self.total(LATENCY, layer), causes)
 
     def kinds(self, layer: str = "") -> Verdict:
-        """Verdict that names the kind of cause (ARRAY, IDLE_UNITS, MOVING_DATA or WAITING) with most cycles, of one
-        layer or of all layers. MOVING_DATA is the sum of all data movement.
+        """Verdict that names the kind of cause with the most cycles. The kinds are ARRAY, IDLE_UNITS, MOVING_DATA and
+        WAITING. MOVING_DATA is the sum of all data movement. The verdict is on the layer named `layer`, or on all
+        layers if `layer` is ''.
         """
         causes = self.added(LATENCY, lambda one: CAUSE_OF_TERM.get(one.term, MOVING_DATA), layer)
         return Verdict.of("cycles by kind", "cycles", self.total(LATENCY, layer), causes)

@@ -94,8 +94,8 @@ def _memory_bars(found: Bottlenecks) -> list[Bar]:
 
 
 def _merged(bars: Sequence[Bar]) -> list[Bar]:
-    """Largest bars, and one bar with the sum of all others, together MOST_BARS bars. If there are at most MOST_BARS
-    bars, the result is `bars`. `bars` must be sorted, the largest first.
+    """Largest bars, and one bar with the sum of all other bars: MOST_BARS bars in total. If there are at most MOST_BARS
+    bars, the result is `bars`. `bars` must be sorted, the largest bar first.
     """
     if len(bars) <= MOST_BARS:
         return list(bars)

@@ -201,7 +201,7 @@ def _layers(found: Bottlenecks) -> str:
         if any(len(one) > 1 for one in order)
         else []
     )
-    lines += [f"{rest} shorter layers are in the tables"] if rest else []
+    lines += [f"not shown: {count_of(rest, 'shorter layer')} (`-o FOLDER` writes all)"] if rest else []
     return render(table) + ended_lines(lines, "  ")
 
 

@@ -43,8 +43,9 @@ def order_notice(a: RunPoint, b: RunPoint) -> str:
             " below this bound"
         )
     return (
-        f"{said}; mappings of {more} that the search did not find could reverse this order: over the mappings that the"
-        f" lower bound of {more} covers, {more} could be up to {share_text(found - bound, found)} smaller"
+        f"{said}; mappings of {more} that the search did not find could reverse this order: with mappings that the"
+        f" lower bound of {more} covers, the {objective} of {more} could be up to {share_text(found - bound, found)}"
+        " smaller"
     )
 
 
@@ -67,7 +68,7 @@ def _bound(run: RunPoint, in_time: bool) -> float | None:
 
 
 def _scale(run: RunPoint, in_time: bool) -> float:
-    """Factor for the value of an objective that turns its latency from cycles into seconds. It is 1 if `in_time` is
+    """Factor that converts the latency in the value of an objective from cycles into seconds. It is 1 if `in_time` is
     false, or if the clock frequency of the run is not known.
     """
     if not in_time or run.clock_frequency_mhz is None:

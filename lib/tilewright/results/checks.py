@@ -147,10 +147,10 @@ CORE_CHECKS: tuple[tuple[str, str, CoreCheck], ...] = (
     ),
     (
         "energy_follows_accesses",
-        "energy of memories is words times cost per word; of MACs, MACs times cost per MAC",
+        "energy of memories is words times cost per word, and energy of MACs is MACs times cost per MAC",
         _energies,
     ),
-    ("double_buffers_fit", "memories that must double-buffer hold two tiles", _double_buffers),
+    ("double_buffers_fit", "memories that must double-buffer have room for two tiles", _double_buffers),
 )
 
 
@@ -360,7 +360,7 @@ RECORD_CHECKS: tuple[tuple[str, str, RecordCheck], ...] = (
     ("breakdowns_sum_to_totals", "energy and latency are the sums of their parts", _breakdowns),
     (
         "cycles_follow_loops",
-        "ideal and spatial-stall cycles are those of the passes, the temporal stall is that of the worst port",
+        "ideal and spatial-stall cycles follow from the passes, and the temporal stall follows from the worst port",
         _cycles,
     ),
     (

@@ -34,7 +34,7 @@ def front_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         return
     front = front_of(stated)
     run = FrontEnd(summary[ENERGY_PJ], summary[LATENCY_CYCLES])
-    yield f"{price_line(replace(front.ends, chosen=run))}, on the Pareto front that was found"
+    yield f"on the Pareto front that was found, {price_line(replace(front.ends, chosen=run))}"
     knee, place = front.ends.chosen, stated["point_of_run"]
     yield (
         f"Pareto front of the network: {count_of(len(front.points), 'point')}, the knee at"
@@ -46,11 +46,14 @@ def front_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         yield "the bounds of the layers give no limit on the distance of the complete front from these points"
         return
     if front.is_complete:
-        yield "this front is complete: a point is at least as good in both measures as any mapping the searches cover"
+        yield (
+            "this front is complete: for each mapping that the searches cover, a point of the front is at least as good"
+            " in both measures"
+        )
         return
     yield (
-        "compared with any mappings that the bounds of the layers cover, some point of this front has"
-        f" at most {miss:.2%} more energy and at most {miss:.2%} more cycles"
+        "for any mappings that the bounds of the layers cover, some point of this front has"
+        f" at most {miss:.2%} more energy and at most {miss:.2%} more cycles than these mappings"
     )
 
 

@@ -37,7 +37,7 @@ def loop_nest_text(record: LayerRecord, name: str = "") -> str:
     lines = [*_title(record, name), "", _line(temporal_title, widths), rule]
     lines += [_line(row, widths) for row in temporal] or ["(none: one pass)"]
     lines += ["", _line(spatial_title, widths), rule]
-    lines += [_line(row, widths) for row in spatial] or ["(none: one array element at a time)"]
+    lines += [_line(row, widths) for row in spatial] or ["(none: only one unit of the array works)"]
     lines += [body] if body.strip() else []
     return ended_lines(line.rstrip() for line in lines)
 

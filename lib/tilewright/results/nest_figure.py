@@ -273,7 +273,7 @@ def _draw_title(canvas: Canvas, record: LayerRecord, name: str) -> None:
         str(layer.equation),
         ", ".join(f"{dimension} {size}" for dimension, size in layer.loop_sizes.items()),
         f"{cost}; MAC utilization {record.mac_utilization['with_offloading']:.1%}; bars: how full a memory is,"
-        " dark: with this operand",
+        " dark: the part with this operand",
     )
 
 

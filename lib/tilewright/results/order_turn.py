@@ -31,9 +31,9 @@ MAC_ENERGY, MEMORY_ENERGY, CLOCK, BANDWIDTH = "energy of a MAC", "energy of memo
 NEGLIGIBLE = 1e-9
 """Relative difference below which two numbers count as equal."""
 HELD = (
-    "the factors above hold for unchanged mappings, and only a changed bandwidth changes cycles; searching mappings"
-    " again can move the factors (`tilewright compare --search-again`); another batch (`--batches 2,4,8`) or another"
-    " size of a memory (`--sizes`) can also reverse the order"
+    "the factors above are for unchanged mappings, and only a changed bandwidth changes cycles; a new search of the"
+    " mappings can give other factors (`tilewright compare --search-again`); another batch (`--batches 2,4,8`) or"
+    " another size of a memory (`--sizes`) can also reverse the order"
 )
 
 
@@ -240,7 +240,7 @@ def _not_considered(measure: str, has_costs: bool, lacks_bandwidths: bool) -> st
     energies = [] if has_costs or measure == "latency" else ["energies without a range"]
     bandwidths = ["bandwidths"] if lacks_bandwidths and measure != "energy" else []
     found = [*energies, *bandwidths]
-    return f"{' and '.join(found)} are not known here, and not considered" if found else ""
+    return f"{' and '.join(found)} are not considered, because they are not known here" if found else ""
 
 
 def _size_of_change(turn: Turn) -> tuple[float, bool]:
@@ -500,7 +500,9 @@ def _bandwidth_text(one: OrderTurn) -> str:
     if not one.has_bandwidths:
         return ""
     if one.bandwidth is None:
-        return f"; no bandwidth of an off-chip memory, changed by up to {LARGEST_FACTOR:g} times, reverses the order"
+        return (
+            f"; no change of the bandwidth of an off-chip memory by up to {LARGEST_FACTOR:g} times reverses the order"
+        )
     return f"; {NAMES[1 - one.first]} would also be first with {change_text(one.bandwidth)}"
 
 

@@ -60,7 +60,7 @@ class PaperTable:
     `rows`.
     """
     notes: tuple[str, ...] = ()
-    """Sentences below the table, such as the order of the rows and the assumptions of the numbers."""
+    """Sentences below the table, for example on the order of the rows or on the assumptions behind the numbers."""
 
     @classmethod
     def of(cls, table: "pandas.DataFrame", notes: Sequence[str] = ()) -> "PaperTable":
@@ -113,8 +113,8 @@ class PaperTable:
         lines = self._tabular(layout)
         if is_scaled:
             lines = [_SCALED, *lines, "}"]
-            needed = f"% needs more than {inches:g} inches: place it in table*, or leave out columns; else it is scaled"
-            lines.insert(0, f"{needed} (package graphicx)")
+            needed = f"% needs more than {inches:g} inches: place it in table*, or leave out columns; otherwise LaTeX"
+            lines.insert(0, f"{needed} scales it down (package graphicx)")
         if layout.is_taller_than_page(self.rows):
             lines.insert(0, f"% {len(self.rows)} rows are taller than a page: leave out rows")
         if layout.size.command:

@@ -108,8 +108,8 @@ class ComparableRuns:
             return ""
         more = f" and {len(cores) - 2} more" if len(cores) > 2 else ""
         return (
-            f"exploit_data_locality is off, but with it {', '.join(cores[:2])}{more} would keep data between layers:"
-            " the comparison does not show this benefit of a larger memory"
+            "exploit_data_locality is off, so the comparison does not show one benefit of a larger memory: with this"
+            f" option, {', '.join(cores[:2])}{more} would keep data between layers below the top memory"
         )
 
     @property
@@ -119,8 +119,8 @@ class ComparableRuns:
 
     @property
     def unlike(self) -> tuple[UnlikeCause, ...]:
-        """Causes why the numbers of the runs cannot all hold in one physical world, such as different energies of the
-        same memory.
+        """Causes why a ranking of the runs can mislead, such as different energies of the same memory; () if there are
+        none.
         """
         return unlike_causes(self.candidates)
 

@@ -68,7 +68,7 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     counts = f"{proof['proven']} of {proof['of']} distinct layers"
     covers = covered_texts(proof)
     scope = covers[0] if covers else "all loop orders of the spatial mappings that were tried"
-    scope = f"different mappings for different layers ({len(covers)} sets)" if len(covers) > 1 else scope
+    scope = f"different mappings for different layers ({len(covers)} kinds, listed below)" if len(covers) > 1 else scope
     gap = f"largest gap {proof['largest_gap']:.2%} of the {summary['objective']} of a layer"
     yield f"optimal mapping proven for {counts}, {gap}; the proofs cover {scope}"
     for what in covers if len(covers) > 1 else ():
@@ -79,7 +79,7 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     quick = [engine for engine in proof.get("engines", ()) if engine in QUICK_BOUNDS]
     if quick and proof["proven"] < proof["of"]:
         yield (
-            f"the search engine {' and '.join(quick)} computes these bounds with little effort, so the true gap can be"
+            f"these bounds of the engine {' and '.join(quick)} are computed with little effort, so the true gap can be"
             " smaller; the search engine `best` raises the bounds, and looks for better mappings"
         )
     if least := proof.get("least_value"):

@@ -15,7 +15,7 @@ LedgerOf = Callable[[RunPoint], RunLedger | None]
 best runs in a measure are read.
 """
 COVERS = (
-    "best and second: only these two runs are considered, so a change can also make a third run the first; mappings"
+    "best and second: only these two runs are considered, but with a change, a third run can become the first; mappings"
     " and their cycles stay the same; bandwidths, sizes of memories and batches are not considered. For two runs on one"
     " core, `tilewright compare A B` with the folders of A and B also names bandwidths; --search-again finds the change"
     " by new searches, --sizes considers sizes of memories, and --batches 2,4,8 searches with other batches"
@@ -48,7 +48,8 @@ def _lines(group: ComparableRuns, ledger_of: LedgerOf) -> Iterator[str]:
         pair = ledger_of(best), ledger_of(second)
         names = f"best (A: {best.run}) and second (B: {second.run})"
         if pair[0] is None or pair[1] is None:
-            yield f"{names}: {measure}: not known what would reverse the order, because the records cannot be read"
+            unknown = "it is not known what would reverse the order, because the records cannot be read"
+            yield f"{names}: {measure}: {unknown}"
             continue
         by_time = all(point.latency_s for point in (best, second))
         for one in order_turns(pair[0], pair[1]):

@@ -90,7 +90,7 @@ _RATES = (
     Column("latency_s", "Latency in seconds.", _if_given("latency_s"), "time", "s", is_cost=True),
     Column("power_w", "Mean power, including static power.", _if_given("power_w"), "power", "W", is_cost=True),
     Column("static_power_w", "Static power, which is drawn all the time.", _if_given("static_power_w")),
-    Column("tops", "10¹² operations per second; a MAC counts as two.", _if_given("tops")),
+    Column("tops", "10¹² operations per second; a MAC counts as two operations.", _if_given("tops")),
     Column("tops_per_w", "10¹² operations per second and watt.", _if_given("tops_per_w"), "TOP/s/W"),
     Column("tops_per_mm2", "10¹² operations per second and mm².", _if_given("tops_per_mm2")),
 )
@@ -120,7 +120,7 @@ BUILT_IN: tuple[RunColumn, ...] = (
     ),
     Column(
         "operation_count",
-        "Number of other operations that have costs.",
+        "Number of operations other than multiply-accumulates that have costs.",
         _either(_given("operation_count"), _coverage("operation_count")),
     ),
     Column(ENERGY_PJ, "Energy of the network.", _given(ENERGY_PJ), "energy", "µJ", 1e6, is_cost=True),
@@ -138,7 +138,11 @@ BUILT_IN: tuple[RunColumn, ...] = (
         lambda summary: moved_pj(terms_of_summary(summary["energy"])),
         flow=MULTI,
     ),
-    Columns("<term>_energy_pj", "Terms of the energy on one core; further terms of a schedule.", _terms),
+    Columns(
+        "<term>_energy_pj",
+        "Terms of the energy. For a run on several cores, only terms besides the energy on cores and of moved data.",
+        _terms,
+    ),
     Columns("<part>_cycles", "Parts of the latency.", _latency_parts, flow=SINGLE),
     Column("mac_utilization", "Ideal cycles divided by the latency.", _array_use, "array use", "%", 0.01, flow=SINGLE),
     Column(AREA_MM2, "Area of the chip; empty if not known.", _given(AREA_MM2), "area", "mm²", is_cost=True),
@@ -178,7 +182,7 @@ BUILT_IN: tuple[RunColumn, ...] = (
     ),
     Column(
         "costed_operation_share",
-        "Share of the other operations that have costs; empty if not known.",
+        "Share of the operations other than multiply-accumulates that have costs; empty if not known.",
         _coverage("operation_share"),
         "costed other operations",
         "%",
@@ -186,7 +190,7 @@ BUILT_IN: tuple[RunColumn, ...] = (
     ),
     Column(
         "layers_differing_over_5_percent",
-        "Number of layers whose energy or latency under the corrected model differs by more than 5 %.",
+        "Number of layers whose energy or latency changes by more than 5 % under the corrected model.",
         lambda summary: len(summary["layers_differing_over_5_percent"]),
         flow=SINGLE,
     ),
@@ -207,16 +211,16 @@ BUILT_IN: tuple[RunColumn, ...] = (
     Columns(
         "proven_problems, largest_gap, objective_lower_bound, objective_gap, proof_covers",
         "Number of layers with a proof, and the largest gap of the other layers; lower bound of the objective of the"
-        " network, in the units of the objective, and the gap to this bound; the mappings over which the proofs hold.",
+        " network, in the units of the objective, and the gap to this bound; the mappings that the proofs cover.",
         run_proof,
         flow=SINGLE,
     ),
     Columns(
         "front_points, front_largest_miss, front_knee_energy_pj, front_knee_latency_cycles, front_least_energy_pj,"
         " front_least_energy_latency_cycles, front_least_latency_cycles, front_least_latency_energy_pj",
-        "Pareto front of the network, only with `front`: number of points; the largest share by which a mapping can be"
-        " better than each point in both measures (empty if not bounded); energy and latency of the knee and of both"
-        " ends.",
+        "Pareto front of the network, only with the option `front`: number of points; the largest share by which a"
+        " mapping can be better than each point in both measures (empty if not bounded); energy and latency of the"
+        " knee, of the point with the least energy, and of the point with the least latency.",
         front_columns,
         flow=SINGLE,
     ),
@@ -227,7 +231,12 @@ BUILT_IN: tuple[RunColumn, ...] = (
         _bound(LATENCY_CYCLES),
         flow=MULTI,
     ),
-    Column("lower_bound_energy_pj", "Lower bound of the energy of these schedules.", _bound(ENERGY_PJ), flow=MULTI),
+    Column(
+        "lower_bound_energy_pj",
+        "Lower bound of the energy over all schedules with the tiles of the run.",
+        _bound(ENERGY_PJ),
+        flow=MULTI,
+    ),
     Column(
         "gap_latency",
         "Share of the latency that is above `lower_bound_latency_cycles`.",
@@ -239,7 +248,8 @@ BUILT_IN: tuple[RunColumn, ...] = (
     ),
     Column(
         "gap_latency_if_copied",
-        "Share of the latency above the bound over schedules in which data that fit a core are copied before use.",
+        "Share of the latency that is above the lower bound over schedules that copy data into a core before use if the"
+        " data fit.",
         lambda summary: summary.get("gap_latency_if_copied"),
         flow=MULTI,
     ),

@@ -52,8 +52,8 @@ class RunPoint:
     bits: str = ""
     """Precision of the operands in bits, as text; '' if unknown."""
     free_work: str = ""
-    """Amount of work of the network without costs, as text, such as `5 MACs and 7 other operations`; '' if all
-    operators have costs.
+    """Amount of work of the operators that have no costs in this run, as text, such as `5 MACs and 7 other operations`;
+    '' if all operators have costs.
     """
     costs: HardwareCosts | None = None
     """Costs of the parts of the core; None if they are unknown, as for runs on several cores."""

@@ -38,7 +38,7 @@ def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Itera
     for reason in dict.fromkeys(row["reason"] for row in rows):
         told = [_row_text(row) for row in rows if row["reason"] == reason]
         more = f", and {len(told) - shown} more operator types" if len(told) > shown else ""
-        yield f"free of cost, because {_WHY.get(reason, reason)}: {', '.join(told[:shown])}{more}"
+        yield f"operators free of cost, because {_WHY.get(reason, reason)}: {', '.join(told[:shown])}{more}"
     if summary["passed_through"]:
         listed = ", ".join(f"{count} {operator}" for operator, count in summary["passed_through"].items())
         yield f"operators that only move data, at no cost: {listed}"
@@ -52,18 +52,18 @@ _WHY = {"not modelled": "the model has no layers for them", "not run by the core
 
 
 def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Line on layers for which the stages returned several mappings, of which only the best one is counted; no line if
-    there are no such layers. The line names the stage that would return only the best mapping if it were right below
-    the stage `Workload`.
+    """Line on layers for which the stages returned several mappings; no line if there are no such layers. Only the best
+    mapping of such a layer is counted. The line names a stage that would return only the best mapping if it were right
+    below the stage `Workload`.
     """
     if found := summary.get("alternatives"):
         objective = summary["objective"]
         reduction = reduction_of(objective) if objective in OBJECTIVES else objective
         others, layers = count_of(found["mappings"], "further mapping"), count_of(found["distinct_layers"], "layer")
         yield (
-            f"{others} of {layers} reached Workload and {'is' if found['mappings'] == 1 else 'are'} not counted,"
-            f" because only the best mapping of each layer by {objective} is counted; {reduction} right below Workload"
-            " would return only this mapping"
+            f"{others} of {layers} reached the stage Workload and {'is' if found['mappings'] == 1 else 'are'} not"
+            f" counted, because only the best mapping of each layer by {objective} is counted; the stage {reduction}"
+            " right below Workload would return only the best mapping"
         )
 
 
@@ -136,7 +136,7 @@ def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     tops += [f"{summary[key]:.4g} TOP/s/{unit}" for key, unit in TOPS_PER.items() if summary[key] is not None]
     yield (
         f"at {summary['clock_frequency_mhz']:g} MHz: {summary['latency_s']:.4g} s, {summary['power_w']:.4g} W,"
-        f" {', '.join(tops)} (two operations a multiply-accumulate)"
+        f" {', '.join(tops)} (a multiply-accumulate counts as two operations)"
     )
     if summary["static_power_w"]:
         yield f"static power: {summary['static_power_w']:.4g} W, drawn all the time"
@@ -181,7 +181,9 @@ def setting_of(summary: Mapping[str, Any]) -> str:
 
 
 def setting_text(summary: Mapping[str, Any]) -> str:
-    """Text on the location of data between layers, with the number of layers whose data stay below the top memory."""
+    """Text that says where a run keeps the data that layers pass to each other. If the option `exploit_data_locality`
+    is on, the text also has the number of layers whose data stay below the top memory.
+    """
     locality = summary.get("data_locality")
     if locality is None or not locality["exploited"]:
         return setting_of(summary)
@@ -197,13 +199,13 @@ def locality_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         return
     below, layers = locality["layers_below_top"], locality["layers"]
     if locality["exploited"] and not below:
-        yield "exploit_data_locality changed nothing: every operand of every layer still ends at the top memory"
+        yield "exploit_data_locality changed nothing: every operand of every layer still uses the top memory"
     elif locality["exploited"]:
         yield f"data between layers: {below} of {layers} layers keep data below the top memory"
     elif below:
         yield (
-            "data between layers: every layer begins and ends in the top memory;"
-            f" exploit_data_locality would keep data below it in {below} of {layers} layers"
+            "data between layers: every layer reads its inputs from the top memory and writes its outputs to the top"
+            f" memory; exploit_data_locality would keep data below the top memory in {below} of {layers} layers"
         )
 
 
@@ -218,7 +220,7 @@ def assumption(summaries: Sequence[Mapping[str, Any]]) -> str:
     if not summaries:
         return ""
     texts = {
-        TOP_MEMORY: "every layer begins and ends in the top memory",
+        TOP_MEMORY: "every layer reads its inputs from the top memory and writes its outputs to the top memory",
         KEPT: "data between two layers stay in a memory below the top memory if such a memory has room",
         NOT_SAID: "",
     }
@@ -236,7 +238,7 @@ STALE: an input has changed since the result was made.
 """
 _MEANING = {
     FAILED: "failed",
-    STALE: "stale: not made again; the result in its folder was made before a change",
+    STALE: "stale: not made again; the result in its folder was made before an input changed",
 }
 
 

@@ -294,7 +294,7 @@ def _misfit_line(orders: Sequence[SizeOrder], is_searched: bool) -> Iterator[str
     texts = [f"{memory.text(bits)} of {memory.words}: {reason}" for memory, bits, reason in found]
     if texts:
         again = ", searched again" if is_searched else ""
-        yield f"sizes{again}: no size beyond these was tried: {'; '.join(texts)}"
+        yield f"sizes{again}: no sizes beyond the following ones were tried: {'; '.join(texts)}"
 
 
 def _line(one: SizeOrder) -> str:

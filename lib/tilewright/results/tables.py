@@ -34,7 +34,7 @@ MULTI = (
     ),
     ("of this run", "latency of the baseline divided by the latency of the run"),
 )
-COSTED = "shares of the MACs and of the other operations of the network that have costs; all others count as free"
+COSTED = "shares of the MACs and of the other operations that have costs; operations without costs count as free"
 UNKNOWN = "; ?: not known, because the model has no layers for these operations"
 STALLS = ("stalls and loading", "shares of the latency of the layer")
 WIDTH = 110
@@ -99,7 +99,11 @@ LAYERS: Table[PlacedLayer] = (
         lambda placed: placed.repeats,
     ),
     _of_record("mac_count", "Number of multiply-accumulates.", lambda record: record.layer.mac_count),
-    _of_record("operation_count", "Number of other operations.", lambda record: record.layer.operation_count),
+    _of_record(
+        "operation_count",
+        "Number of operations other than multiply-accumulates.",
+        lambda record: record.layer.operation_count,
+    ),
     _of_record(ENERGY_PJ, "Energy.", lambda record: record.energy_pj),
     _of_record(LATENCY_CYCLES, "Latency.", lambda record: record.latency_cycles),
     _of_record(EDP_PJ_CYCLES, "Energy times latency.", lambda record: record.edp_pj_cycles),
@@ -107,8 +111,8 @@ LAYERS: Table[PlacedLayer] = (
     Columns("<part>_cycles", "Parts of the latency.", _latency_columns),
     Columns(
         "mac_utilization_<up to>",
-        "Use of the array: ideal cycles divided by the latency up to a part (`spatial`, `with_stalls`,"
-        " `with_onloading`, `with_offloading`).",
+        "Use of the array: ideal cycles divided by the latency, counted up to the part in the name of the column"
+        " (`spatial`, `with_stalls`, `with_onloading`, `with_offloading`).",
         _use_columns,
     ),
     _of_record(
@@ -128,8 +132,8 @@ LAYERS: Table[PlacedLayer] = (
     _of_record("evaluations", "Number of mappings whose costs were computed.", lambda record: record.evaluations),
     Columns(
         "proven, gap, proof_covers",
-        "True if the mapping is proven to be the best over the mappings that the proof covers; gap to the bound over"
-        " these mappings; these mappings in words. Only for searches with bounds.",
+        "True if the mapping is proven to be the best of the mappings that the proof covers; gap to the lower bound"
+        " over these mappings; these mappings in words. Only for searches with bounds.",
         lambda placed: layer_proof(placed.record.search),
     ),
 )

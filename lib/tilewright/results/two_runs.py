@@ -330,8 +330,9 @@ def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
         read_in_two_ways = all(run.workload_digest and run.model for run in runs)
         yield (
             "some layers are in one run only: the models read the network in different ways, or one run has only a part"
+            " of the network"
             if read_in_two_ways
-            else "only the equal names suggest that both runs have the same network"
+            else "the networks of both runs have the same name, but whether the networks are the same is not known"
         )
     if warning := _group(*runs).warning:
         yield warning

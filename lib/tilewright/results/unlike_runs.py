@@ -91,7 +91,7 @@ def _mac_energy(runs: Sequence[RunPoint]) -> str:
     values = _by_value(runs, energy)
     if len(values) < 2:
         return ""
-    same = "the bits of operands differ, but not the energy of a MAC"
+    same = "the energy of a MAC is the same, although the bits of operands differ"
     return f"{'the energy of a MAC differs' if len(energies) > 1 else same}: {_listed(values)}"
 
 
@@ -134,7 +134,7 @@ def _bits_text(part: MemoryPart) -> str:
 
 def _free_work(runs: Sequence[RunPoint]) -> str:
     values = _by_value(runs, lambda run: run.free_work)
-    return f"free of cost, because they have no cost model: {_listed(values)}" if values else ""
+    return f"free of cost, because there is no cost model for this work: {_listed(values)}" if values else ""
 
 
 def _free_energy(runs: Sequence[RunPoint]) -> str:
@@ -142,7 +142,7 @@ def _free_energy(runs: Sequence[RunPoint]) -> str:
         return ", ".join(_without_energy(run.costs)) if run.costs else ""
 
     values = _by_value(runs, parts)
-    return f"without energy in the hardware file: {_listed(values)}" if values else ""
+    return f"the hardware file gives no energy for these operations: {_listed(values)}" if values else ""
 
 
 def _without_energy(costs: HardwareCosts) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilewright.base.errors import MappingError
+from tilewright.base.errors import MappingError, count_of
 from tilewright.base.profile import CORRECTED
 from tilewright.cost.breakdown import breakdown, verify
 from tilewright.cost.problem import Problem, build_problem
@@ -205,12 +205,11 @@ def full_record(
 
 
 def with_reach(record: LayerRecord, core: Core, own: Core, layer: Layer, links: Links) -> LayerRecord:
-    """Record of a layer that was mapped on `own`, a version of the whole core `core`, completed with the difference
-    between the two cores.
+    """Record of a layer, completed with the difference between two cores: the whole core `core`, and the version `own`
+    of it on which the layer was mapped.
 
-    If they differ only in limits on the topmost memory of each operand, and in room in memories that data of other
-    layers take, the record has the limits and the taken room in `memory_reach`. For any other difference,
-    `core_is_changed` is true.
+    The field `memory_reach` describes two differences: limits on the topmost memory of each operand, and room in
+    memories that data of other layers take. If the cores differ in anything else, `core_is_changed` is true instead.
     """
     reach = reach_of_core(core, own, layer, links)
     if reach is None:
@@ -356,13 +355,14 @@ def boundary_array(prepared: PreparedProblem, boundaries: Boundaries) -> np.ndar
     counts = prepared.arrays.level_count[: len(operands)].tolist()
     if len(boundaries) != len(operands):
         raise MappingError(
-            f"level boundaries are needed for operands {', '.join(operands)}, but {len(boundaries)} lists are given"
+            f"level boundaries are needed for operands {', '.join(operands)}, but"
+            f" {count_of(len(boundaries), 'list')} given"
         )
     result = np.zeros((len(operands), max(counts)), np.int64)
     for o, (operand, given, count) in enumerate(zip(operands, boundaries, counts, strict=True)):
         if len(given) != count or not all(isinstance(bound, int | np.integer) for bound in given):
             raise MappingError(
-                f"operand {operand} has {count} memory levels, but its level boundaries are {list(given)}"
+                f"operand {operand} has {count_of(count, 'memory level')}, but its level boundaries are {list(given)}"
             )
         result[o, :count] = given
     return result
@@ -397,17 +397,19 @@ def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bit
     needed, limit = float(bits[0]), float(bits[1])
     if outcome == NO_PORT:
         return (
-            f"operand {operand} moves data '{DIRECTIONS[int(needed)]}' at memory '{memory}', which has no port for it"
+            f"operand {operand} needs a port of memory '{memory}' for the direction '{DIRECTIONS[int(needed)]}',"
+            " but there is"
+            " no such port"
         )
     if outcome == TOO_SMALL:
         return (
             f"memory '{memory}' is too small for the spatial tile of operand {operand}: "
-            f"needs {needed:.15g} bits, has {limit:.15g}"
+            f"needs {needed:.15g} bits, has {limit:.15g} bits"
         )
     if outcome == TOO_SMALL_TOGETHER:
         return (
             f"memory '{memory}' is too small for the tiles of all its operands together: "
-            f"needs {needed:.15g} bits, has {limit:.15g}"
+            f"needs {needed:.15g} bits, has {limit:.15g} bits"
         )
     if outcome == NOT_NESTED:
         return (
@@ -421,5 +423,5 @@ def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bit
         )
     return (
         f"memory '{memory}' is the topmost of operand {operand} and cannot hold the whole operand: "
-        f"needs at least {needed:.15g} bits, has {limit:.15g}"
+        f"needs at least {needed:.15g} bits, has {limit:.15g} bits"
     )

@@ -120,8 +120,8 @@ class BoundedFront:
 
     @property
     def ends(self) -> FrontEnds:
-        """Both ends of the front with their lower bounds. The knee takes the place of the mapping that a search chooses
-        (`FrontEnds.chosen`).
+        """Both ends of the front, with their lower bounds. `FrontEnds.chosen` is the knee of the front, in place of a
+        mapping that a search chose for an objective.
         """
         last, first, knee = self.points[-1], self.points[0], self.points[self.knee]
         return FrontEnds(
@@ -239,12 +239,13 @@ def network_front(layers: Sequence[tuple[BoundedFront, int]]) -> BoundedFront:
 
 
 def _choice(steps: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]], place: int) -> tuple[int, ...]:
-    """Index of the point of each layer in the front of this layer, for one point of the network. The point of the
-    network has the number `place` among the sums over all layers.
+    """Indexes of the points of the layers whose sum is one point of the network. Each index is a position in the front
+    of a layer. `place` is the position of the point of the network in the last list of sums (see below).
 
-    The fronts of the layers are added one after another, which gives a list of sums after each layer. `steps` has two
-    arrays [sum] for each layer: the index of the previous sum to which the layer was added, and the index of the point
-    of the layer that was added.
+    The fronts of the layers are added one after another. After each layer, there is a list of sums. `steps` has two
+    arrays for each layer, with one entry for each sum in the list after this layer. An entry of the first array is the
+    position of the previous sum, to which the layer was added. An entry of the second array is the index of the added
+    point of the layer.
     """
     found = []
     for before, own in reversed(steps):
@@ -265,10 +266,11 @@ def _weights(fronts: Sequence[BoundedFront]) -> Values:
 
 
 def _thinned(energy: Values, latency: Values, share: float, most: int) -> tuple[list[int], float]:
-    """Pair (indexes of at most `most` kept points, largest distance (miss) of a dropped point from the kept points).
+    """Pair (indexes of the kept points, largest miss). The miss of a dropped point is its distance from the kept points
+    (`unmatched`). At most `most` points are kept, including both ends of the front and the point of least EDP.
 
-    For each dropped point, some kept point has less energy and at most the fraction `share` more cycles. `share` grows
-    until at most `most` points remain. Both ends and the point of least EDP are kept.
+    For each dropped point, some kept point has less energy, and its latency is larger by at most the fraction `share`.
+    This function doubles `share` until at most `most` points remain.
     """
     always = {0, int(np.argmin(energy_delay_product(energy, latency))), len(energy) - 1}
     while True:

@@ -30,8 +30,8 @@ RECORDS = (STREAM_DTYPE, BLOCK_DTYPE)
 FEW_ORDERS = 1000
 """Largest number of orders that are cached as a list for all layers with the same loops."""
 VISITS_PER_ROW = 64
-"""Largest number of orders that are visited for each order that a batch has room for. After VISITS_PER_ROW *
-BATCH_ORDERS visits, a batch is returned even if it is not full."""
+"""Largest number of visited orders for each row of a batch. A batch has BATCH_ORDERS rows, one for each order that it
+can take. After VISITS_PER_ROW * BATCH_ORDERS visited orders, a batch is returned even if it is not full."""
 
 
 def loma_batches(
@@ -148,8 +148,9 @@ def layer_ordering(
 ) -> tuple[TemporalOrderingEntry, ...]:
     """Entries of an ordering that apply to the layer.
 
-    If no iterations remain after the spatial mapping, the reference has one loop of size 1, over the first dimension.
-    An ordering matches this loop if its only entry is the first dimension without a size. The result is then ().
+    One case is special. If no iterations remain after the spatial mapping, the reference still has one loop of size 1,
+    over the first dimension. If the only entry of the ordering is this dimension without a size, the entry matches this
+    loop, and the result is ().
     """
     entries = applicable_ordering(ordering, prepared.layer)
     nothing_left = not prepared.spatial.temporal_sizes

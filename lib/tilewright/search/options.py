@@ -243,7 +243,7 @@ class CoreSearchOptions(SalsaParameters, BestParameters, LomaParameters, Boundar
         if self.allocation != "free":
             return
         if "temporal_mapping_search_engine" not in wrong and self.of_bounds is None:
-            message = "only with temporal_mapping_search_engine exact or best"
+            message = "is possible only with temporal_mapping_search_engine exact or best"
             yield Problem(message, path="allocation", value=repr(self.allocation), allowed="greedy")
         if self.temporal_mapping_type == "even":
             message, value = "free gives each operand its own level boundaries, which even mappings forbid", "'even'"
@@ -328,7 +328,7 @@ class MapOptions(SearchOptions):
         yield from super().conflicts(wrong)
         names = [name for name in self.choice if name not in wrong]
         for name in names[1:]:
-            message = f"{names[0]} and {name} each choose a point of the front: give one of them"
+            message = f"{names[0]} and {name} each choose a point of the front: give only one of them"
             yield Problem(message, path=name, value=str(self.choice[name]))
         for name in names[:1]:
             if "temporal_mapping_search_engine" not in wrong and self.temporal_mapping_search_engine != "best":

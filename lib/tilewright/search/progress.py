@@ -89,7 +89,7 @@ def compilation_text(kernels: Path | None) -> str:
     what = "compiling the numeric functions of this version: a minute of processor time or more"
     if kernels is None:
         return f"{what}; every run compiles them again, because no folder for compiled functions can be written"
-    return "" if any(kernels.glob("*.o")) else f"{what}, only in the first run of each verb"
+    return "" if any(kernels.glob("*.o")) else f"{what}, only in the first run of each command"
 
 
 def _log_lines(total_orders: int | None, title: str, unit: str) -> Advance:

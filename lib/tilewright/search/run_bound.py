@@ -25,8 +25,8 @@ slopes make the bound tighter. The bound is valid with any number of slopes.
 
 @dataclass(frozen=True)
 class FrontEnd:
-    """Mapping at one end of the Pareto front of energy and latency of a layer. For a network, the sum over its
-    layers."""
+    """Energy and latency of the mapping at one end of the Pareto front of a layer. For a network, these values are sums
+    over its layers."""
 
     energy_pj: float
     latency_cycles: float
@@ -54,8 +54,9 @@ class FrontEnds:
     """Mapping that the search chose for the objective. It can be compared with the mappings at both ends."""
 
     def plus(self, other: "FrontEnds", count: int) -> "FrontEnds":
-        """Ends of a network to which a layer is added that runs `count` times. `other` has the ends of the layer. The
-        energies, latencies and bounds of the layer are added `count` times to those of the network.
+        """Ends of the Pareto front of a network after one more layer is added. The layer runs `count` times, and
+        `other` has the ends of its front. The energies, latencies and bounds of the layer are added `count` times to
+        those of the network.
         """
         return FrontEnds(
             self.energy.plus(other.energy, count),
@@ -97,8 +98,11 @@ def run_bound(layers: Sequence[LayerBounds], powers: Powers) -> float:
 
 
 def _bound_of_edp(layers: Sequence[LayerBounds]) -> float:
-    """Lower bound in pJ cycles of the EDP of a network: the least product of energy and latency over the polygon around
-    the sum of the layers' convex sets (see the module).
+    """Lower bound in pJ cycles of the EDP of a network.
+
+    The least energy, the least latency and the least EDP of a layer leave a convex set of possible points (energy,
+    latency). A polygon bounds the sum of the sets of all layers. The result is the least product of energy and latency
+    over this polygon.
     """
     counts = np.array([layer.count for layer in layers], float)
     energy = np.array([layer.energy_pj for layer in layers], float)
@@ -114,8 +118,9 @@ def _bound_of_edp(layers: Sequence[LayerBounds]) -> float:
 
 
 def _slopes(energy: np.ndarray, highest: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Slopes in pJ per cycle of the supporting lines, as a geometric series: from half the flattest slope to twice the
-    steepest slope that the curve of any layer has.
+    """Slopes, in pJ per cycle, of lines around the convex set of possible points (energy, latency) of a network. On a
+    line, energy + slope x latency is constant. The slopes are a geometric series. It begins at half the flattest slope
+    that the curve of any layer has, and it ends at twice the steepest slope.
 
     The arguments have one number per layer. The curve of a layer has the points whose EDP is `value` and whose energy
     is between `energy` and `highest`.

@@ -161,8 +161,9 @@ def bound_of_run(placed: Sequence[tuple[LayerRecord, int]], powers: Powers, valu
 
 
 def _ends_of_run(placed: Sequence[tuple[LayerRecord, int]]) -> JsonObject:
-    """Ends of the Pareto front of the network. Each end is the sum of the corresponding ends of all layers, with their
-    repeats. {} if the ends of some layer are not known.
+    """Ends of the Pareto front of the network: the mappings of least energy, and the mappings of least latency. The
+    values at each end are sums over all layers, and each layer counts as often as it runs. The result is {} if the ends
+    of the front are not known for every layer.
     """
     if not placed or not all(record.search.get("ends") for record, _ in placed):
         return {}

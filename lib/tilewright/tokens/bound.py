@@ -19,16 +19,17 @@ COMPUTE = "compute"
 NOTABLE_GAIN = 0.1
 """Least share of a step's time that a part must save with twice its width, to be the bound of the step."""
 LEGEND = (
-    "the port that saves most time with twice its width, with the saved share of the time."
-    f"\n    If no port saves {NOTABLE_GAIN:.0%}: the smallest set of ports that does."
-    "\n    If no set does: the kind of cycles that takes most of the time, with its share: compute (all units of the"
+    "the port that saves most time if its width is doubled, and the share of the time that this saves."
+    f"\n    If no port saves {NOTABLE_GAIN:.0%}: the smallest set of ports that together save {NOTABLE_GAIN:.0%}."
+    "\n    If no set does: the kind of cycles that takes most of the time, and its share: compute (all units of the"
     " array work), spatial stall (units without work), moving data."
 )
 
 LEGEND_OF_SEVERAL = (
-    "the memory, or the links, that saves most time with twice the width, with the saved share of the time."
-    f"\n    If none saves {NOTABLE_GAIN:.0%}: the smallest set of memories and links that does."
-    "\n    If no set does: compute, because even all memories and links together save less."
+    "the memory, or the links, that saves most time if its width is doubled, and the share of the time that this saves."
+    f"\n    If none saves {NOTABLE_GAIN:.0%}: the smallest set of memories and links that together save"
+    f" {NOTABLE_GAIN:.0%}."
+    "\n    If no set does: compute, because even all memories and links together save less than that."
 )
 
 

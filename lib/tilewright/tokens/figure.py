@@ -47,7 +47,7 @@ def token_figure(found: TokenCosts) -> Figure:
             number_axis(axis.yaxis, scale=scale)
             axis.grid(visible=True, which="major", alpha=0.3)
         axes[0].legend(title="batch", fontsize="small")
-        title = f"{found.model} on {found.core}; hollow: does not fit into {found.memory}"
+        title = f"{found.model} on {found.core}; hollow points do not fit into {found.memory}"
         figure.suptitle(title)
         figure.note(title, (), lambda: found.table)
     return figure

@@ -66,7 +66,8 @@ class LayerFigures:
     options: SearchOptions
     control: Control
     with_limits: bool = True
-    """True if the latency is also computed with each port alone twice as wide, and each memory alone twice as large."""
+    """True if latencies with larger parts are also computed: for each port, the latency if only this port is twice as
+    wide, and for each memory, the latency if only this memory is twice as large."""
     uncosted: dict[str, UncostedWork] = field(default_factory=dict)
     """Work that the core cannot run, by operator type."""
     _figures: dict[Kind, Sums | None] = field(default_factory=dict)
@@ -221,12 +222,13 @@ class LayerFigures:
         """Accept all batches, because a single core can run any batch."""
 
     def runs(self, sums: Sums, requests: int) -> list[StepRun]:
-        """List with the only run of a step, because one core has only one way to run it."""
+        """Ways to run a step. The list has one item, because a single core can run a step in only one way."""
         return [StepRun("", sums, float(sums[LATENCY]))]
 
     def limit(self, step: StepRun, workload: Workload, requests: int) -> JsonObject:
-        """Table columns on what limits a step: the bound of the step, the parts with the largest gains, and, for each
-        memory below the outermost ones, the share of the time that twice its size would save."""
+        """Table columns on what limits a step. They have the bound of the step, the port whose double width saves the
+        most time, and the memory whose double size saves the most time. They also have, for each memory below the
+        outermost ones, the share of the time that its double size saves."""
         return limit_of(self, step, workload)
 
     def notes(self, weight_bits: int) -> tuple[str, ...]:
@@ -249,7 +251,7 @@ class LayerFigures:
         """Figures of mapped layers, from the records of their mappings. The counts of MACs and operations are 0, and
         latencies with larger memories are left out.
 
-        `recorded` has the mapping of each record. It is () if latencies with wider ports are not needed.
+        `recorded` has the mapping of each record. If latencies with wider ports are not needed, `recorded` is ().
         """
         wider: list[list[float]] = [[] for _ in records]
         if recorded:
@@ -262,9 +264,9 @@ class LayerFigures:
 
 
 def limit_of(figures: LayerFigures, step: StepRun, workload: Workload) -> JsonObject:
-    """Table columns on what limits a step: the bound of the step, the parts with the largest gains, and, for each
-    memory below the outermost ones, the share of the time that twice its size would save. `workload` has the layers of
-    the step."""
+    """Table columns on what limits a step. They have the bound of the step, the port whose double width saves the most
+    time, and the memory whose double size saves the most time. They also have, for each memory below the outermost
+    ones, the share of the time that its double size saves. `workload` has the layers of the step."""
     latency = step.latency_cycles
 
     def saved(names: Iterable[object], cycles: Sums) -> dict[str, float]:
@@ -291,8 +293,9 @@ def kinds_of(record: LayerRecord) -> list[float]:
 
 
 def gap_note(gap_of: dict[Kind, float], figures: dict[Kind, Sums | None], options: SearchOptions) -> str:
-    """Note on the gaps of the layers. The gap of a layer is the largest share by which its objective could fall with
-    other temporal mappings for the spatial mappings that the search tries.
+    """Note on the gaps of the layers. The gap of a layer limits how much better its mapping could be: with other
+    temporal mappings, the objective could fall by at most this share. Only the spatial mappings that the search tries
+    are considered.
 
     `gap_of` has the known gaps. `figures` has a value for each layer, which is None if the core cannot run the layer.
     If the gap of a layer that the core runs is missing, the note says that the distance from the best mappings was not

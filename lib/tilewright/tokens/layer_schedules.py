@@ -98,7 +98,7 @@ class LayerSchedules:
     """Changed accelerators. The latency of every layer is computed on each of them."""
     _known: KnownRows = field(default_factory=dict)
     _known_of: dict[int, KnownRows] = field(default_factory=dict)
-    """Cost table rows that were computed on a changed accelerator, by index of this accelerator in `doubled`."""
+    """Index of a changed accelerator in `doubled` -> rows of the cost table that were computed for this accelerator."""
     _found: dict[LayerKey, SystemLayerCost] = field(default_factory=dict)
     _chosen: dict[LayerKey, "_Found"] = field(default_factory=dict)
     """Best schedule of each layer. If a changed accelerator is added to `doubled` later, the latency on it is computed

@@ -66,8 +66,8 @@ _OF_EXPERT |= {"down_proj": names.DOWN, "weighted": names.DOWN, "sum": names.DOW
 _AT_ONCE = 5
 """Number of steps whose layers are searched together.
 
-A larger number would not use more threads, but would take longer. The reason is that `map` compares all layers of a
-network in pairs to find data that stay on chip between layers, although layers of separate steps share no such data.
+A larger number would not use more threads and would take longer. The reason is that `map` compares all pairs of layers
+of a network to find data that stay on chip between layers. Layers of different steps share no such data.
 """
 
 

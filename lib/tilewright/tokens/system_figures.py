@@ -204,7 +204,7 @@ class SystemFigures:
         """Raise InputError if DATA is the only allowed strategy and a batch has one request, which cores cannot
         share."""
         if self.strategies == (DATA,) and min(batches) == 1:
-            message = "has one request, which data parallel cores cannot share"
+            message = "data parallel cores cannot share a batch of one request"
             raise InputError([Problem(message, path="--batches", value="1", allowed="batches of 2 or more")])
 
     def runs(self, sums: Sums, requests: int) -> list[StepRun]:

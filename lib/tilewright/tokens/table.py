@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.errors import InputError, Problem, Problems, count_of
 from tilewright.base.harmless import ended_lines
 from tilewright.base.json_values import JsonObject
 from tilewright.base.unused import UnusedRow
@@ -63,7 +63,10 @@ class TokenCurves:
         """
         problems = Problems()
         if not isinstance(self.described.step.experts, str):
-            problems.at(("experts",), "numbers of tokens of each expert are valid for one step, not for a curve")
+            problems.at(
+                ("experts",),
+                "the numbers of tokens of the experts are valid for one step, not for a curve of several steps",
+            )
         if self.chunk % self.key_block:
             problems.at(
                 ("chunk",), "must be a multiple of the key block", self.chunk, f"a multiple of {self.key_block}"
@@ -171,7 +174,9 @@ def spread(first: int, last: int, count: int, block: int) -> list[int]:
     """
     if not 1 <= first <= last or count < 1:
         raise InputError(
-            f"{count} contexts from {first} to {last}: needed are 1 <= first <= last, and 1 context or more"
+            f"cannot choose {count_of(count, 'context')} from {first} to {last}: the first must be at least 1 and"
+            " at most the last,"
+            " and the number of contexts must be at least 1"
         )
     if count == 1:
         return [last]

@@ -60,7 +60,7 @@ class BatchedNetwork:
         document = self._document
         if _is_language_model(document):
             if "requests" in document.data:
-                why = f"{_REFUSED}: its requests are given one by one"
+                why = f"{_REFUSED}, because the file lists its requests one by one"
                 raise InputError([Problem(why, *document.place_of(("requests",)))])
             return int(document.data.get("batch") or 1)
         return _batch_of_loops(self.now, document)
@@ -220,7 +220,7 @@ def _refuse_shared_symbols(model: "onnx.ModelProto", file: str) -> None:
         (others if axis else first).setdefault(symbol, f"{name}[{axis}]")
     shared = [f"{symbol} of {place} and {others[symbol]}" for symbol, place in first.items() if symbol in others]
     if shared:
-        why = f"{_REFUSED}, because a first axis of its inputs has the size of another axis, too"
+        why = f"{_REFUSED}, because the first axis of an input and another axis have the same named size"
         raise InputError([Problem(f"{why}: {some_of(shared)}", file)])
 
 
@@ -292,5 +292,5 @@ def _one_size(sizes: dict[int, str], file: str) -> int:
         return next(iter(sizes))
     if not sizes:
         raise InputError([Problem(f"{_REFUSED}, because no input of the network has an axis", file)])
-    why = f"{_REFUSED}, because the first axes of its inputs are not one batch"
+    why = f"{_REFUSED}, because the first axes of its inputs do not have one common size above 0"
     raise InputError([Problem(why, file, value=", ".join(f"{size} of {name}" for size, name in sizes.items()))])

@@ -131,8 +131,8 @@ def _common_part(axis: AxisIndex, output_axis: AxisIndex) -> tuple[int, AxisInde
     """Pair (factor, rest) that splits the index of an input axis: index = factor * (terms of the output axis) + rest.
     Returns (0, axis) if there is no such factor, or if the output axis has fewer than two loops.
 
-    Loops that form one output index together (such as rows and columns of a flattened axis) can only be bounded
-    together.
+    The split is useful if several loops form one output index, such as the rows and columns of a flattened axis. The
+    ranges of these loops can only be limited together.
     """
     wanted = {name: coefficient for name, coefficient in output_axis.terms if coefficient}
     own = dict(axis.terms)

@@ -111,8 +111,8 @@ class WorkloadNode:
 
     @property
     def network_id(self) -> int:
-        """Id of this node in the network file. If this node is a part of another node of the file, the id of that other
-        node.
+        """Id in the network file: the id of this node, or, if this node is a part of another node of the file, the id
+        of that other node.
         """
         return self.node_id if self.whole_id is None else self.whole_id
 
@@ -186,5 +186,5 @@ def refuse_folded(workload: Workload, why: str) -> None:
     """
     if workload.is_folded:
         folded = next(node for node in workload.nodes if node.repeats > 1)
-        told = f"{why}, but here a layer represents several equal layers: set `written_out: true` in the workload file"
+        told = f"{why}, but one layer of this workload stands for several: set `written_out: true` in the workload file"
         raise InputError([Problem(told, path=workload.name, value=f"{folded.repeats} x {folded.name}")])

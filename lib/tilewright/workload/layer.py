@@ -63,8 +63,8 @@ class Layer:
     constant_operands: tuple[str, ...] = ()
     """Input operands that are known before run time (weights)."""
     part_of: tuple[str, ...] = field(default=(), compare=False, repr=False, metadata=DERIVED)
-    """Operator that this layer is a part of, as (name, type). If the type has a domain, the type without the domain
-    follows. () for a layer that is a whole operator.
+    """Operator that this layer is a part of, as (name, type); () for a layer that is a whole operator. If the type has
+    a domain, there is a third entry: the type without the domain.
 
     For example, the maximum, the exponentials, the sum and the quotients of a softmax are parts of the softmax. The
     field does not change any cost.
@@ -185,7 +185,7 @@ def check_loop_dimension(text: str) -> str:
     digits.
     """
     if LOOP_DIMENSION.fullmatch(text) is None:
-        raise FieldError("is not the name of a loop dimension", "a letter, then letters and digits, as K, OX, D0")
+        raise FieldError("is not the name of a loop dimension", "a letter, then letters and digits, such as K, OX, D0")
     return text.upper()
 
 

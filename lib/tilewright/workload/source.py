@@ -109,8 +109,8 @@ def read_network(
     precision = ASSUMED if options is None else options.precision
     if notices is not None and precision != ASSUMED and not profile.model_every_operator:
         why = (
-            f"has no effect under model {model}, which ignores the element types of the file, as zigzag-dse does; "
-            "use model corrected"
+            f"has no effect with model profile {model}, which ignores the element types of the file, as zigzag-dse"
+            " does; use profile corrected"
         )
         notices.append(unused_option("precision", why, precision))
     if notices is not None:

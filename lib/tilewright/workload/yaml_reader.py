@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from tilewright.base.artifacts.digests import LANGUAGE_MODEL
-from tilewright.base.errors import WRITTEN, Problems, nearest_name
+from tilewright.base.errors import WRITTEN, Problems, count_of, nearest_name
 from tilewright.base.file_kinds import WORKLOAD, refuse_other_kind
 from tilewright.base.json_values import JsonObject
 from tilewright.base.validation import (
@@ -156,7 +156,8 @@ def _note_wide_results(problems: Problems, entries: list[LayerEntry]) -> None:
             found.setdefault((bits.O, bits.O_final), []).append(index)
     for (partial, final), indices in found.items():
         message = (
-            f"final outputs of {final} bits are wider than partial sums (O) of {partial} bits; this adds no accuracy"
+            f"final outputs of {final} bits are wider than partial sums (O) of {partial} bits; the additional bits"
+            " add no accuracy"
         )
         others = f" (in {len(indices)} layers of the file)" if len(indices) > 1 else ""
         problems.notice((indices[0], "operand_precision", "O_final"), message + others)
@@ -210,7 +211,7 @@ def _check_relations(problems: Problems, entry: LayerEntry) -> list[DimensionRel
         if relation.data_dimension in earlier:
             problems.at(place, "another sliding window declares the same dimension", relation.data_dimension)
         if relation.data_dimension in known:
-            message = "is a loop dimension too; a sliding window declares a dimension of its own"
+            message = "is a loop dimension; a sliding window must declare a new dimension"
             problems.at(place, message, relation.data_dimension)
         for dimension, _ in relation.terms:
             if known and dimension not in known:
@@ -297,7 +298,7 @@ def _check_padding(problems: Problems, entry: LayerEntry, relations: dict[str, D
         (_, first), (_, second) = terms
         count = distinct_positions((first, second), extents[0], extents[1], exact=False)
         if sum(padding) >= count:
-            message = f"padding leaves nothing of {name[0]}, which has {count} positions"
+            message = f"padding covers all of {name[0]}, which has {count_of(count, 'position')}, so no data are left"
             problems.at(("padding", index), message, WRITTEN)
 
 

@@ -18,6 +18,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from tilewright.base.errors import count_of
 from tilewright.workload.access import AxisIndex, IndexMap, Shape, TensorAccess, access_of_loops, fixed, loop
 from tilewright.workload.graph import Tensor, Workload, WorkloadNode
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, DimensionRelation, Layer
@@ -140,9 +141,10 @@ def match_axis(axis: OperandAxis, size: int, loop_name: str) -> AxisMatch:
     elif 0 < lacking <= 2 * (axis.window.length - 1):
         most = min(lacking + axis.window.step - 1, axis.window.length - 1)
         index = AxisIndex((*axis.index.terms, (loop_name, -1)), axis.index.offset)
-        text = f"{lacking} indices of padding are not given, so a window can begin up to {most} indices earlier"
+        padding, earlier = count_of(lacking, "position"), count_of(most, "position")
+        text = f"the file lacks {padding} of padding, so a window can begin up to {earlier} earlier"
         return AxisMatch(index, ((loop_name, most + 1),), text)
-    return AxisMatch(loop(loop_name), ((loop_name, size),), "the whole axis can be needed", True)
+    return AxisMatch(loop(loop_name), ((loop_name, size),), "a result can need the whole axis", True)
 
 
 RESHAPE = "Reshape"
@@ -200,8 +202,8 @@ def with_tensors(workload: Workload, notices: list[str] | None = None) -> Worklo
 
 
 def _with_maps(node: WorkloadNode, layer: Layer, reading: _Reading) -> Iterator[WorkloadNode]:
-    """Nodes of a layer: first a reshape node for each input whose producer makes it in another shape than the layer
-    reads, then the layer with its index maps.
+    """Nodes of a layer: reshape nodes for inputs, then the layer with its index maps. An input gets a reshape node if
+    its producer makes a tensor with as many elements as the layer reads but with another shape.
     """
     sources = dict(node.sources)
     output_axes = operand_axes(layer, OUTPUT)
@@ -268,7 +270,11 @@ def _access(axes: tuple[OperandAxis, ...], tensor: Tensor) -> tuple[TensorAccess
     names = [f"{tensor.name}[{axis}]" for axis in range(len(tensor.shape))]
     if len(axes) != len(tensor.shape):
         whole = access_of_loops(tensor.name, names)
-        return whole, tuple(zip(names, tensor.shape, strict=True)), ["shapes differ; the whole tensor can be needed"]
+        return (
+            whole,
+            tuple(zip(names, tensor.shape, strict=True)),
+            ["shapes differ, so a result can need the whole tensor"],
+        )
     found = [match_axis(*entry) for entry in zip(axes, tensor.shape, names, strict=True)]
     assumed: dict[str, list[str]] = {}
     for number, match in enumerate(found):

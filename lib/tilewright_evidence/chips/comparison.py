@@ -227,7 +227,7 @@ def _terms(case: CaseComparison) -> list[str]:
                 f"{case.case}, {name}: {terms.before_cycles:,} cycles until core {terms.core} begins,"
                 f" {terms.computing_cycles:,} computing, {terms.waiting_cycles:,} waiting in between,"
                 f" {terms.after_cycles:,} until the last result is off-chip;"
-                f" traffic of the busiest link {result.link_cycles:,}"
+                f" traffic of the busiest link {result.link_cycles:,} cycles"
             )
     return lines
 

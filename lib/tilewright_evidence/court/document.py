@@ -33,7 +33,7 @@ SHOWN = {
 the table, with a text of its own.
 """
 NOT_MEASURED = ("timeloop-points",)
-"""Sets whose numbers are not measurements, but results of another model."""
+"""Names of the sets of data whose values are not measurements. Another model computed these values."""
 
 
 def mark(kind: str, name: str) -> tuple[str, str]:
@@ -65,7 +65,7 @@ def summary_text(heard: Sequence[Heard]) -> str:
     }
     worst = max(parts, key=lambda key: parts[key].errors["estimate"].median)
     words = SHOWN | {worst: f"**worst** of {len(parts)} parts: {worst[0]}, {worst[1]}"}
-    rows = ["| measured by others | rows | median error | 90 % of rows below |", "|---|---:|---:|---:|"]
+    rows = ["| measured by others | rows | median error | 90 % of errors below |", "|---|---:|---:|---:|"]
     for key, text in words.items():
         errors = parts[key].errors["estimate"]
         rows.append(f"| {text} | {errors.rows:,} | {errors.median:.1%} | {errors.high:.0%} |")

@@ -85,4 +85,4 @@ def _by_cause(axes: Axes, unseen: Sequence[Case], colours: dict[str, str]) -> No
     axes.axvline(0, color=GREY, linewidth=0.7)
     axes.set_xlim(-1.05 * SHOWN_ERROR, 1.05 * SHOWN_ERROR)
     axes.set_yticks(range(len(causes)), causes)
-    axes.set_xlabel("error of the estimate, rows without a fit; bar: median")
+    axes.set_xlabel("error of the estimate for rows that were not fitted; bar: median")

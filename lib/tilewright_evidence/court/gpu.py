@@ -99,8 +99,10 @@ class Product:
 
     def seconds(self, constants: Values) -> tuple[float, str]:
         """Pair (time of the product in seconds, name of the part of the machine that limits the product). The time is
-        that of the fastest choice of tile size and split. The name is `launch` if launching and quantising together
-        take more than the share LARGEST_PART of the time. Otherwise, it is the part that takes longest: `tensor cores`,
+        that of the fastest choice of tile size and split.
+
+        The name is `launch` if the launches of kernels and the quantisation of the inputs together take more than the
+        share LARGEST_PART of the time. Otherwise, the name is that of the part that takes longest: `tensor cores`,
         `steps`, `L2` or `DRAM`.
         """
         gpu, efficiency = self.gpu, constants["memory_efficiency"]
@@ -180,7 +182,7 @@ MEANINGS = (
         1.0,
     ),
     ("memory_efficiency", "", "share of the bandwidth of DRAM and L2 that is reached", 0.4, 1.0),
-    ("step_us", "us", "least time of a step of 64 in k", 0.02, 2.0),
+    ("step_us", "us", "least time of a step of 64 elements along k", 0.02, 2.0),
 )
 FITTED = {"a100": (3.66, 0.798, 0.63, 0.819), "h100": (2.65, 0.833, 0.78, 0.471)}
 """Fitted values of the constants of each GPU, in the order of MEANINGS."""
@@ -225,8 +227,8 @@ class _Prepared:
 
     @property
     def drawn_by(self) -> str:
-        """Shape of the weights (n, k) as text. The rule of the set chooses the fitted rows by this text alone, so it
-        makes the same choice for all devices and data types.
+        """Shape (n, k) of the weights as text. This text alone decides whether constants are fitted to the row
+        (`is_fitted`). The decision is therefore the same for all devices and data types.
         """
         return _drawn_by(self.row)
 

@@ -288,13 +288,14 @@ TPU = CourtSet(
         Published(
             "SCALE-Sim 3",
             "less than 3 % (median)",
-            "operators of a TPU v4 that are not systolic; of its products it reports a strong linear correlation",
+            "operators of a TPU v4 that do not use the systolic array; for products, it reports only a strong"
+            " linear correlation",
             "arXiv 2603.22535",
         ),
         Published(
             "LLMServingSim 2.0",
             "0.95 to 0.97 % on average",
-            "serving, end to end, from tables of measured operators such as these",
+            "serving, end to end, estimated from tables of measured operators such as these",
             "arXiv 2602.23036",
         ),
     ),

@@ -84,7 +84,7 @@ def accuracy(
     data: Annotated[
         FilePath | None,
         Help(
-            f"Folder that has a folder of rows for each set. Default: {DEFAULT_DATA} if it exists, otherwise the"
+            f"Folder with one subfolder of rows for each set. Default: {DEFAULT_DATA} if it exists, otherwise the"
             " samples of the package."
         ),
     ] = None,

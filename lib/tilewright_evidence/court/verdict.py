@@ -43,12 +43,12 @@ class VerdictPart:
     fitted: int
     related: int
     """Number of rows that were not fitted, but have the same origin as a fitted row, such as the same layer on another
-    array. The errors leave these rows out, too.
+    array. The errors leave out these rows and the fitted rows.
     """
     broken: int
     """Number of rows with a measurement below the bound."""
     unexplained: int
-    """Number of rows whose measurement is below the bound without a known reason."""
+    """Number of rows whose measurement is below the bound although no reason for this is known."""
     equal: int | None
     """Number of rows whose estimate equals the value in the source in every digit; None if this is not checked."""
     errors: dict[str, Errors]

@@ -233,7 +233,7 @@ def test_an_allocation_chosen_for_other_schedules_is_told(
     arguments = ["--core-allocation", str(run / "allocation.json"), "--share-divisor", "1", "-o", str(tmp_path)]
     capsys.readouterr()
     assert main(["schedule", *inputs(network, run), *arguments]) == 0
-    told = "the allocation was searched for schedules with other values of share_divisor"
+    told = "the allocation was found for a schedule with other values of share_divisor"
     assert f"note: {told}" in capsys.readouterr().err
     assert told in payload(tmp_path / "summary.json")["notices"]
 

@@ -132,17 +132,18 @@ OTHER = (AuditDifference("energy_pj", 2.0, 1.0),)
             [LeftOut(item, "") for item in LAYERS[:3]],
             2,
             3,
-            "1 of 1,204 {} was made again: equal, bit by bit; 3 layers whose search a time budget ended are left out;"
-            " 2 folders or files cannot be made again; 3 files were made by another version of the code.",
+            "1 of 1,204 {} was made again: equal, bit by bit; 3 layers are left out, because a time budget"
+            " ended their search; 2 folders or files cannot be made again; 3 files were made by another version of the"
+            " code.",
         ),
         (
             [Made(LAYERS[0])],
             [LeftOut(DESIGNS[0], "", is_sure=False)],
             1,
             1,
-            "1 of 1,204 {} was made again: equal, bit by bit; 1 design whose search a time budget ended, or may have"
-            " ended, is left out; 1 folder or file cannot be made again; 1 file was made by another version of the"
-            " code.",
+            "1 of 1,204 {} was made again: equal, bit by bit; 1 design is left out, because a time budget"
+            " ended, or may have ended, its search; 1 folder or file cannot be made again; 1 file was made by"
+            " another version of the code.",
         ),
     ],
 )
@@ -329,12 +330,12 @@ def test_damaged_files_are_named_and_nothing_is_made(place: Path, capsys: pytest
 @pytest.mark.parametrize(
     ("file", "old", "new", "folder", "told"),
     [
-        ("wide.yaml", "r_cost: 50", "r_cost: 51", "one", "the hardware of this run was not found: no unchanged file"),
-        ("two_layers.yaml", "1, 8, 16", "1, 8, 32", "one", "the workload of this run was not found: no unchanged file"),
+        ("wide.yaml", "r_cost: 50", "r_cost: 51", "one", "the hardware of this run was not found in "),
+        ("two_layers.yaml", "1, 8, 16", "1, 8, 32", "one", "the workload of this run was not found in "),
         ("two_layers.yaml", "1, 8, 16", "1, 8, 32", "designs", "network two_layers of the space has changed since"),
         ("space.yaml", "70", "80", "designs", "the file of the space was not found: no unchanged file"),
         ("space.yaml", "70", "80", "front", "the file of the space was not found: no unchanged file"),
-        ("duo.yaml", "name: duo", "name: two", "two", "the hardware of this run was not found: no unchanged file"),
+        ("duo.yaml", "name: duo", "name: two", "two", "the hardware of this run was not found in "),
     ],
 )
 def test_changed_inputs_are_told_and_not_compared(
@@ -382,7 +383,7 @@ def test_results_that_a_time_budget_ended_are_left_out(place: Path, capsys: pyte
     said = capsys.readouterr().out
     assert f"left out  {place / 'late'}: layer first: a time budget ended its search\n" in said
     assert "1 of 1 summaries (100 %, seed 0)" in said
-    assert said.endswith("; 2 layers whose search a time budget ended are left out.\n")
+    assert said.endswith("; 2 layers are left out, because a time budget ended their search.\n")
     found = tilewright.audit(place / "proven", "100%")
     assert found["sentence"].startswith("3 of 3 layers and summaries")
     assert not found["left_out"]
@@ -407,7 +408,7 @@ def test_classes_that_a_time_budget_ended(
     monkeypatch.setattr("tilewright.cli.auditing.inputs.code_digest", lambda step: "another")
     found = tilewright.audit(run, "100%", **files)
     assert (len(found["left_out"]), len(found["made_again"])) == (2, 3)
-    assert "whose search a time budget ended, or may have ended, are left out" in found["sentence"]
+    assert "are left out, because a time budget ended, or may have ended, their search" in found["sentence"]
 
 
 def test_an_allocation_that_a_time_budget_ended(place: Path) -> None:
@@ -450,7 +451,7 @@ def test_what_no_verb_makes_again_is_named(place: Path) -> None:
     [
         (["nowhere"], "is not there"),
         (["wide.yaml"], "is a file"),
-        (["cores"], "has no results to be made again"),
+        (["cores"], "has no results that can be made again"),
         (["one", "--share", "many"], "not a valid share of the results"),
     ],
 )

@@ -107,7 +107,7 @@ def test_files_say_what_is_assumed(runs: Path, tmp_path: Path, capsys: pytest.Ca
     data = json.loads((tmp_path / "one" / "comparison.json").read_text())
     for text in (said, table["assumes"][0], " ".join(data["notes"])):
         assert "options differ: objective latency | energy" in text
-    assert "every layer begins and ends in the top memory" in said
+    assert "every layer reads its inputs from the top memory" in said
     assert data["assumes"] in said
 
 

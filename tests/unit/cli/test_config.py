@@ -380,6 +380,6 @@ def test_options_that_exclude_each_other_are_told_where_they_stand() -> None:
     runs = {"a": RUN, "b": {**RUN, "workload": "bert_tiny"}}
     said = problems_of({"allocation": "free", "preset": "zigzag", "runs": runs}).splitlines()
     assert len(said) == 1
-    assert said[0].startswith("config allocation: only with temporal_mapping_search_engine exact")
+    assert said[0].startswith("config allocation: is possible only with temporal_mapping_search_engine exact")
     exact = {"temporal_mapping_search_engine": "exact"}
     assert len(plan_of({"allocation": "free", "runs": {"a": {**RUN, **exact}}}).runs) == 1

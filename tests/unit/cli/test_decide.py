@@ -142,7 +142,7 @@ def test_spaces_without_a_choice(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(["explore", str(one), "-o", str(tmp_path / "one")]) == 0
     capsys.readouterr()
     assert main(["decide", str(tmp_path / "one")]) == 0
-    assert "is the only compared design, so there was nothing to choose between" in capsys.readouterr().out
+    assert "is the only compared design" in capsys.readouterr().out
     none = written(tmp_path, constraints=["energy_pj <= 1"])
     assert main(["explore", str(none), "-o", str(tmp_path / "none")]) == 0
     said = refused([str(tmp_path / "none")], capsys)

@@ -73,4 +73,6 @@ def test_what_is_proven_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -
     assert "proven to be the best over the allowed allocations of these tiles: " in capsys.readouterr().out
     wrong = ["--schedule-model", "stream-2023"]
     assert main(["allocate", *inputs(network, run), *EXACT, *wrong]) == 2
-    assert "allocation_engine: has no proofs for the schedule model stream-2023" in capsys.readouterr().err
+    assert (
+        "allocation_engine: the exact engine does not support the schedule model stream-2023" in capsys.readouterr().err
+    )

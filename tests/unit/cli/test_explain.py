@@ -213,7 +213,7 @@ def test_a_run_on_several_cores(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert sum(row["cycles"] for row in rows) == found.run.latency_cycles
     layer = max(found.layers, key=lambda name: found.cores.of_layer(name).table["cycles"].sum())
     assert main(["explain", str(run), "--layer", layer]) == 0
-    assert "Cycles of the cores that run the layer or wait before it" in capsys.readouterr().out
+    assert "Cycles of the cores that run the layer or wait to run it" in capsys.readouterr().out
     of_layers = [sum(part.cycles for part in tilewright.explain(run, layer).chain) for layer in found.layers]
     assert sum(of_layers) == found.run.latency_cycles
     assert main(["explain", str(run), *GIVEN]) == 2

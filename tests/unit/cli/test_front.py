@@ -22,7 +22,7 @@ def test_the_front_and_its_certificate(space: Path, tmp_path: Path, capsys: pyte
     out = tmp_path / "out"
     assert main(["front", str(space), "-o", str(out)]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "The fronts are complete: all 64 designs" in said
+    assert "The fronts are complete: the costs of all 64 designs" in said
     for name in ("front.html", "front.csv", "front.parquet", "certificate.parquet", "space.txt"):
         assert (out / name).is_file(), name
     assert len(pandas.read_csv(out / "front.csv")) > 1
@@ -41,7 +41,7 @@ def test_parts_by_hand(space: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     """As jobs of a cluster make them; the same files as in one go."""
     by_hand, at_once = tmp_path / "by_hand", tmp_path / "at_once"
     assert main(["front", str(space), "-o", str(by_hand), "--gather"]) == 2
-    assert "1 parts are missing" in capsys.readouterr().err
+    assert "missing or out of date: 1 part of the space" in capsys.readouterr().err
     assert main(["front", str(space), "-o", str(by_hand), "--part", "0"]) == 0
     assert main(["front", str(space), "-o", str(by_hand), "--gather", "--json"]) == 0
     table = tilewright.front(space, at_once)

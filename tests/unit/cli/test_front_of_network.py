@@ -90,9 +90,9 @@ def test_a_budget_that_no_point_meets_names_the_nearest(
     least_uj = whole[1]["front"]["points"][-1]["energy_pj"] / 1e6
     assert main(["map", *FILES, "-o", str(tmp_path / "run"), f"--energy-budget={least_uj / 2} uJ"]) == 1
     told = capsys.readouterr().err
-    assert "no point of the front meets the energy budget" in told
+    assert "no point of the front stays within the energy budget" in told
     assert "100.00% more" in told
-    assert "proves that no covered mapping meets this limit" in told
+    assert "proves that no mapping that the search covers meets this limit" in told
     assert not (tmp_path / "run/summary.json").exists()
     summary = mapped(tmp_path / "met", f"--energy-budget={least_uj * (1 + 1e-9)} uJ")
     assert summary["energy_pj"] == pytest.approx(least_uj * 1e6, rel=1e-8)

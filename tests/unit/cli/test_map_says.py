@@ -36,7 +36,7 @@ def test_everything_unusual_is_told(tmp_path: Path, capsys: pytest.CaptureFixtur
     text = TPU.read_text().replace('"O, fh", "O, tl", "O, fl", "O, th"]', '"O, fh", "O, fl", "O, th"]')
     hardware.write_text(text)
     assert run_map(hardware, mapping, "-o", str(tmp_path / "out")) == 0
-    lanes = "takes 64 lanes, and the array of tpu_like has 32 here: the remaining lanes are cut"
+    lanes = "asks for 64 lanes, but the array of tpu_like has only 32 on this side: the remaining lanes are cut"
     first = "stage2.0.expand, stage2.1.expand, stage3.0.expand, stage3.1.expand and 25 more"
     said = capsys.readouterr().err.splitlines()
     assert said == [
@@ -45,7 +45,8 @@ def test_everything_unusual_is_told(tmp_path: Path, capsys: pytest.CaptureFixtur
         f"note: {mapping}:3 default.spatial_mapping.D1: {lanes} (in 29 layers: {first})",
         f"note: {mapping}:5 stem.conw.name: selects no layer of mobilenetv2 (did you mean 'stem.conv'?)",
         f"note: {mapping}:7 stage9.*.name: selects no layer of mobilenetv2",
-        f"note: {mapping}:8 stem.c*.name: has no effect: other entries come first for all layers that it selects",
+        f"note: {mapping}:8 stem.c*.name: has no effect: other entries have priority for all layers that this entry"
+        " selects",
     ]
     assert main(["validate", str(hardware)]) == 0
     assert capsys.readouterr().err.splitlines() == said[:1], "what validate notes, map repeats"
@@ -95,10 +96,10 @@ def test_layers_that_fail_for_one_cause_are_told_together(tmp_path: Path, capsys
         "error: no mapping of 20 layers fits core 'tpu_like': conv1, layer1.0.conv1, layer1.0.conv2, layer1.1.conv1"
         " and 16 more",
         "error:   conv1 with D1: K 32; D2: C 3: memory 'dram' is too small for the spatial tile of operand I: needs"
-        " 1204224 bits, has 100000",
+        " 1204224 bits, has 100000 bits",
         "error: no mapping of layer 'fc' fits core 'tpu_like':",
         "error:   with D1: K 32; D2: C 32: memory 'dram' is too small for the spatial tile of operand W: needs 512000"
-        " bits, has 100000",
+        " bits, has 100000 bits",
     ]
 
 

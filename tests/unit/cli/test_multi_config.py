@@ -246,7 +246,7 @@ def test_all_problems_at_once() -> None:
         "runs.a.scheduler_candidate_selection: unknown value, got 'latncy'",
         "runs.a.share_divisor: wrong kind of value, got 'two' (allowed: a whole number)",
         "runs.a.cn_runtime: unknown value, got 'total4' (allowed: total0, total1, total2)",
-        "runs.a.operands_to_prefetch: wrong kind of value, got [1] (allowed: a list of layer operands, as [W])",
+        "runs.a.operands_to_prefetch: wrong kind of value, got [1] (allowed: a list of layer operands, such as [W])",
         "runs.a.model: unknown model profile, got 'corected'",
         "runs.a.strict: wrong kind of value, got 1",
         "runs.b.nb_ga_individuls: unknown key (did you mean 'nb_ga_individuals'?)",

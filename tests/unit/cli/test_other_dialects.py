@@ -191,9 +191,9 @@ DIMENSION_OF_NO_LAYER = """
     [
         (
             DEFAULT_OF_STREAM,
-            "softmax/max: K, * of entry default is left out, because a reduction is not split over cores",
+            "softmax/max: K, * of entry default is left out, because it would split a reduction over cores",
         ),
-        (DIMENSION_OF_NO_LAYER, "gap.intra_core_tiling[0]: no layer of this entry has OY"),
+        (DIMENSION_OF_NO_LAYER, "gap.intra_core_tiling[0]: no layer that this entry selects has the loop dimension OY"),
     ],
 )
 def test_mappings_that_stream_runs(
@@ -214,4 +214,4 @@ def test_a_reduction_that_is_split_by_its_own_entry_is_refused(
     entry = '- {name: softmax/max, core_allocation: [0, 1], inter_core_tiling: ["K, 2"]}'
     mapping.write_text(f"{DEFAULT_OF_STREAM}\n{entry}\n")
     assert main([*_arguments("cns", "mapping", mapping, folder), "--hardware", str(_two_cores(tmp_path))]) == 2
-    assert "softmax/max: a reduction cannot be split over cores" in capsys.readouterr().err
+    assert "softmax/max: a reduction can be split over cores only with the key `reduction`" in capsys.readouterr().err

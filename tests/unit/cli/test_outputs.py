@@ -100,7 +100,7 @@ def test_unfinished_runs_are_not_replaced_by_others(
     (tmp_path / "results" / "single").symlink_to(run.parent)
     config = tmp_path / "config.yaml"
     config.write_text(f"runs:\n  mine: {{workload: {NETWORK}, hardware: {CORE}, mapping: {MAPPING}}}\n")
-    assert "none of the 1 runs" in refused(["summarize", "--config", str(config)], capsys)
+    assert "has 1 run, but no finished run" in refused(["summarize", "--config", str(config)], capsys)
 
 
 def test_options_of_onnx_files_are_not_ignored(capsys: pytest.CaptureFixture[str]) -> None:

@@ -175,7 +175,10 @@ def test_validate_holds_a_mapping_against_the_files_beside_it(
     files = [*hardware, str(mapping), str(PROJECT / "config" / "workload" / "bert_tiny.onnx")]
     assert main(["validate", *files]) == 0
     told = capsys.readouterr().err
-    assert "mapping.yaml:3 default.temporal_ordering[1]: no layer of this entry has IX" in told
+    assert (
+        "mapping.yaml:3 default.temporal_ordering[1]: no layer that this entry selects has the loop dimension IX"
+        in told
+    )
     assert "head_of_another.name: selects no layer of bert_tiny" in told
     assert main(["validate", "--strict", *files]) == 2
     assert capsys.readouterr().err.count("which strict forbids") == 2 + told.count("temporal_ordering[0]")

@@ -111,4 +111,4 @@ def test_compare_names_a_clock_that_turns_the_latency(runs: Path, capsys: pytest
     assert "energy: A is" in out
     assert "at least 4.01 times the energy of a MAC in B (0.01 -> 0.0401 pJ)" in out
     found = tilewright.compare(runs / "fast", runs / "slow")
-    assert found["assumes"].str.contains("hold for unchanged mappings").all()
+    assert found["assumes"].str.contains("are for unchanged mappings").all()

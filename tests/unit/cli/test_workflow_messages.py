@@ -43,7 +43,7 @@ def test_a_first_run_says_where_its_results_are(tmp_path: Path) -> None:
     assert text.splitlines() == [
         "done in 1 min 1 s: 2 jobs of 2 runs; there was nothing to reuse",
         f"results: {tmp_path}/summary.csv, {tmp_path}/single/<run>/report/",
-        f"what limits a run: .venv/bin/tilewright explain {tmp_path}/single/<run>",
+        f"to see what limits a run: .venv/bin/tilewright explain {tmp_path}/single/<run>",
     ]
     assert ending_text([], 1, tmp_path / "none").endswith(f"results: {tmp_path}/none/")
 
@@ -76,7 +76,7 @@ def test_what_failed_is_told_once_with_its_message(tmp_path: Path) -> None:
         *(f"{tmp_path}/three:{line}" for line in "bcdef"),
         f"{tmp_path}/four:map_single four failed without a message in its log: was it killed?",
         f"{tmp_path}/five:map_single five failed without a message in its log: was it killed?",
-        "1 job did not run, because failed jobs make their inputs",
+        "1 job did not run, because a job that it needs failed",
     ]
     assert log_lines(str(tmp_path / "one")) == ["error: too small"]
 

@@ -135,7 +135,10 @@ OPTIONS: dict[str, Slip] = {
     ),
     "loop larger than all layers": Slip(
         [],
-        ["hint_loops[0]: more tiles than OY has indices, in all 3 layers, got OY, 99 (allowed: 1 to 8, or all)"],
+        [
+            "hint_loops[0]: more tiles than OY has indices, in each of the 3 layers, got OY, 99 (allowed: 1"
+            " to 8, or all)"
+        ],
         [*LOOPS, '[["OY", 99]]'],
     ),
     "loop of size 0": Slip([], ["hint_loops[0]: the size of a loop must be …, got 0"], [*LOOPS, '[["OY", 0]]']),
@@ -313,7 +316,7 @@ def test_remarks_are_told_beside_problems(folder: Path, capsys: pytest.CaptureFi
     assert "error: " in said
     assert "got 'QQ'" in said
     assert "note: " in said
-    assert "default.inter_core_tiling[0]: no layer of this entry has OZ" in said
+    assert "default.inter_core_tiling[0]: no layer that this entry selects has the loop dimension OZ" in said
 
 
 def test_an_entry_for_one_layer_names_its_dimensions(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -322,7 +325,10 @@ def test_an_entry_for_one_layer_names_its_dimensions(folder: Path, capsys: pytes
     assert cut(folder, SYSTEM) == 2
     said = capsys.readouterr().err
     assert "error: " in said
-    assert "mapping.yaml:3 first.intra_core_tiling[0]: no layer of this entry has OZ, got 'OZ, 2'" in said
+    assert (
+        "mapping.yaml:3 first.intra_core_tiling[0]: no layer that this entry selects has the loop dimension"
+        " OZ, got 'OZ, 2'" in said
+    )
 
 
 def words(folder: Path) -> list[str]:
@@ -347,7 +353,7 @@ VERBS: dict[str, tuple[list[str], list[str]]] = {
         ],
         [
             "share_divisor: not a count, got 0 (allowed: integers from 1)",
-            "operands_to_prefetch: wrong kind of value, got [1] (allowed: a list of layer operands, as [W])",
+            "operands_to_prefetch: wrong kind of value, got [1] (allowed: a list of layer operands, such as [W])",
         ],
     ),
     "cost": (

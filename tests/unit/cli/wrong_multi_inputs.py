@@ -194,7 +194,7 @@ GRAPHS: dict[str, Slip] = {
     "size of a mesh": Slip(
         [(MESH, "nb_cols: 2", "nb_cols: 3")],
         [
-            "mesh.yaml:5 graph.nb_rows: 1 rows of 3 cores do not match the 2 cores that have no other role, "
+            "mesh.yaml:5 graph.nb_rows: 1 row of 3 cores cannot hold exactly the 2 cores that have no other role, "
             "got 1 … is 2)"
         ],
     ),

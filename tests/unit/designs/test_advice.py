@@ -135,7 +135,7 @@ def test_a_luckier_search_takes_nothing_away() -> None:
     assert made.hardware_gain(one) == pytest.approx(0.01)
     told = advice_text(made)
     assert "for nothing" not in told
-    assert "change latency by -20.0%: this gain comes from the search" in told
+    assert "change latency by -20.0%: this saving comes from the search" in told
     free = Advice(change(more=False), now, Outcome(90.0, 800.0))
     ((_, one),) = Advices.of("latency", now, [free], searched=True, known=known).spare
     assert one is free, "with the mappings of the run"

@@ -156,11 +156,11 @@ def test_without_names_designs_are_counted(tmp_path: Path) -> None:
         ("rows\n8\nnan\n", ["3 rows: is not a number, although other values in this column are numbers, got 'nan'"]),
         ("rows\n8\n1e999\n", ["3 rows: is not a finite number, got '1e999'"]),
         ("rows columns\n8 9\n 9\n", ["3 rows: no value"]),
-        ("rows\n8\n9\n8\n", ["4 the same values as on line 2"]),
+        ("rows\n8\n9\n8\n", ["4 repeats the values on line 2: remove one of the two lines"]),
         (
             "rows design\n8 a\n9 a\n10 b/c\n",
             [
-                "3 design: the same name as on line 2",
+                "3 design: repeats the name on line 2",
                 "4 design: not a name, got 'b/c' (allowed: letters, digits, _ . + -)",
             ],
         ),
@@ -176,7 +176,7 @@ def test_what_is_wrong_with_a_sheet(text: str, said: list[str], tmp_path: Path) 
     [
         (
             "rows columns memori\n8 8 small\n",
-            "1 memori: neither an axis nor a dotted path (allowed: rows, columns, memory)",
+            "1 memori: must be the name of an axis, or a dotted path (allowed: rows, columns, memory)",
         ),
         (
             "rows columns memory\n8 8 smal\n",
@@ -199,7 +199,7 @@ def test_what_the_file_and_the_sheet_say_twice(tmp_path: Path) -> None:
     path = file_of(tmp_path, text)
     said = [str(problem).removeprefix(f"{path}:") for problem in problems_of(path)]
     assert said == [
-        "2 axes.rows.values: values are in the design sheet",
+        "2 axes.rows.values: must be removed: the design sheet has the values",
         f"4 axes.memory: the design sheet {tmp_path / 'designs.tsv'} has no such column",
         "6 laws.memories.sram.r_cost: conflicts with designs: both set the same value",
     ]

@@ -104,7 +104,8 @@ def test_axes_that_hardly_matter() -> None:
     assert (weak.axis, weak.groups) == ("sram", 3)
     assert dict(weak.changes)["energy_pj"] == pytest.approx(0.1 / (1000 / 32))
     assert axis_sentences(overall(made), AXES)[-1].startswith(
-        "Axis sram hardly matters: among designs that differ only in this axis (3 groups compared), it changes"
+        "Axis sram has little effect: between designs that differ only in this axis (3 groups of designs compared),"
+        " it changes"
         " energy by at most 0.32%"
     )
 

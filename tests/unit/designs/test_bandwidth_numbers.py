@@ -114,7 +114,9 @@ def test_sentences_name_the_bandwidth_beside_the_smallest_change(runs: list[Ran]
             line = turn_lines((one,), by_time=True)[0]
             assert not one.others
             assert one.has_bandwidths == (one.measure != "energy")
-            assert ("no bandwidth of an off-chip memory" in line) == (one.has_bandwidths and one.bandwidth is None)
+            assert ("no change of the bandwidth of an off-chip memory" in line) == (
+                one.has_bandwidths and one.bandwidth is None
+            )
             if one.bandwidth is not None:
                 named += 1
                 number, factor = one.bandwidth
@@ -124,7 +126,7 @@ def test_sentences_name_the_bandwidth_beside_the_smallest_change(runs: list[Ran]
                 assert f" -> {bits:,} b/cycle)" in line
                 assert turn_object(one)["bandwidth_change"]["to"] == [pytest.approx(bits)]  # type: ignore[index, call-overload]
         told = {one.measure: one.others for one in order_turns(pair[0].ledger, pair[1].ledger)}
-        assert all("bandwidths are not known here" in text for measure, text in told.items() if measure != "energy")
+        assert all("bandwidths are not considered" in text for measure, text in told.items() if measure != "energy")
         assert not told.get("energy")
     assert named >= 1
 

@@ -27,12 +27,12 @@ def test_the_most_units_of_any_entry_are_told(tmp_path: Path) -> None:
     """The factors along a side are multiplied; the largest product of all entries counts; it is an assumption of the
     answer."""
     (line,) = lines_of(tmp_path, ENTRIES)
-    assert "entries with such loops use at most 12 units along D1, 5 units along D2." in line
+    assert "layers with these loops use at most 12 units along D1, 5 units along D2." in line
     assert line.endswith(
-        ", although registers beside these units count as memory when the memory of data between layers is chosen."
+        ", although the registers of these units count when the memory for data between layers is chosen."
     )
     (line,) = lines_of(tmp_path, ENTRIES, options={"exploit_data_locality": False})
-    assert line.endswith("never compute for the layers of these entries.")
+    assert line.endswith("never compute for these layers.")
     assert line in assumptions(
         space_of(mapping=str(tmp_path / "map.yaml"), axes=ROWS, options={"exploit_data_locality": False})
     )

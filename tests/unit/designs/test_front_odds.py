@@ -152,7 +152,7 @@ def test_without_ranges_nothing_is_said() -> None:
     assert "stays" not in answer_text(plain)
     rows = [row_of(n, 4 - n, n, [(n, n)] * 3) for n in range(1, 4)]
     known, settled = table_of(rows), table_of(rows, settled=7)
-    assert "within the ranges of costs (100,000 samples" in answer_text(known)
+    assert "100,000 samples of costs within their ranges (" in answer_text(known)
     assert "front_probability" not in front_table(settled)
     assert front_table(settled)["energy_high_pj"].equals(front_table(known)["energy_high_pj"])
     assert "`tilewright explore` computes this probability" in answer_text(settled)

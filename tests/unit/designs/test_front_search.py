@@ -99,5 +99,5 @@ def test_what_has_no_families_is_refused(tmp_path: Path) -> None:
     laws = {key: law for key, law in front_space()["laws"].items() if key != "memories.sram.area"}
     axes = front_space()["axes"] | {"area": {"path": "memories.sram.area", "values": [0, 1]}}
     path = write_space(tmp_path, **WORDS, laws=laws, axes=axes)
-    with pytest.raises(InputError, match="have no area"):
+    with pytest.raises(InputError, match="the area of a component is not given"):
         found(path, tmp_path / "area")

@@ -96,7 +96,7 @@ def test_the_best_pair_is_that_of_all_pairs(seed: int) -> None:
     best = made.pairs.best
     assert (best is None) == (not ties)
     if best is None:
-        assert "none saves 0.1% of latency more than its changes alone" in advice_text(made)
+        assert "no pair saves 0.1% of latency more than the sum of the savings of its two changes" in advice_text(made)
         return
     assert made.gain(best.outcome) == pytest.approx(max(ties.values()), rel=1e-12)
     keys = tuple(one.key for one in best.changes)
@@ -105,7 +105,7 @@ def test_the_best_pair_is_that_of_all_pairs(seed: int) -> None:
     told = advice_text(made)
     assert f"save {max(ties.values()):.1%} of latency; alone they save " in told
     alone_gain = sum(alone[one] for one in pair)
-    begin = "Two limits tie: together, " if alone_gain <= max(ties.values()) / 2 else "Together, "
+    begin = "Two limits are about equally tight: together, " if alone_gain <= max(ties.values()) / 2 else "Together, "
     assert f"{begin}{keys[0]}: " in told
 
 

@@ -124,7 +124,8 @@ def test_counts_are_those_of_the_designs() -> None:
     assert all("per_word" not in design.values and "units" in design.values for design in broken)
     assert len(broken) == len(space) // 3
     assert (
-        space.size_text() == f"72 designs, of which {len(allowed)} meet the constraints before evaluation, on 1 network"
+        space.size_text()
+        == f"72 designs, of which {len(allowed)} meet the constraints checked before evaluation, on 1 network"
     )
 
 

@@ -40,7 +40,7 @@ def test_a_wrong_value_of_the_base_that_an_axis_replaces_is_told(tmp_path: Path)
     assert len(notices) == 1
     assert "base.yaml" in notices[0]
     assert "memories.sram.size: unknown unit" in notices[0]
-    assert "not used, because the space sets another value" in notices[0]
+    assert "no effect, because the space sets another value" in notices[0]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,10 @@ def test_a_wrong_value_of_the_base_that_an_axis_replaces_is_told(tmp_path: Path)
         ({"options": "{lpf_limt: 3}"}, "options.lpf_limt: no such setting (did you mean 'lpf_limit'?)"),
         ({"options": "{lpf_limit: 0}"}, "options.lpf_limit: not a count, got 0"),
         ({"options": "{model: correct}"}, "(did you mean 'corrected'?)"),
-        ({"options": "{allocation: free}"}, "options.allocation: only with temporal_mapping_search_engine exact"),
+        (
+            {"options": "{allocation: free}"},
+            "options.allocation: is possible only with temporal_mapping_search_engine exact",
+        ),
         ({"shard_designs": "0"}, "shard_designs: must be greater than 0"),
     ],
 )
@@ -244,7 +247,7 @@ def test_what_is_wrong_with_the_base_is_told_there(tmp_path: Path) -> None:
     assert (one.file, one.line, one.path) == (str(tmp_path / "base.yaml"), line, "operational_array.unit_energy")
     (tmp_path / "base.yaml").write_text("- name: default\n")
     (one,) = problems_of(file_of(tmp_path, text_with(accelerator="base.yaml")))
-    assert "seems to be a mapping file, a hardware file is needed" in str(one)
+    assert "seems to be a mapping file, but a hardware file is needed" in str(one)
 
 
 def test_what_a_design_makes_wrong_in_the_base(tmp_path: Path) -> None:
@@ -280,8 +283,8 @@ def test_a_fixed_mapping_of_arrays_that_vary(tmp_path: Path) -> None:
     path = file_of(tmp_path, text_with(mapping="map.yaml"))
     read_space(path, notices)
     assert notices == [
-        f"{path}:4 mapping: fixes the factors of spatial mappings, so a larger array has unused units; "
-        "axes.rows.path can set larger arrays; without spatial_mapping, the search fills each array"
+        f"{path}:4 mapping: fixes the factors of spatial mappings, but axes.rows.path can set larger arrays, of which "
+        "the mappings then leave units unused; without spatial_mapping in the mapping file, the search fills each array"
     ]
     (tmp_path / "map.yaml").write_text("- {name: default}\n")
     notices.clear()
@@ -342,6 +345,9 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["validate", str(path)]) == 0
     said = capsys.readouterr()
     assert said.out == f"{path}: space, no problems\n"
-    assert said.err == f"note: {path}: 4 designs, of which 3 meet the constraints before evaluation, on 1 network\n"
+    assert (
+        said.err
+        == f"note: {path}: 4 designs, of which 3 meet the constraints checked before evaluation, on 1 network\n"
+    )
     assert main(["validate", str(file_of(tmp_path, text_with(laws="{x: y}")))]) == 2
     assert "laws.x" in capsys.readouterr().err

@@ -97,7 +97,10 @@ def _others() -> dict[int, str]:
         ({"core_files": {"k16_c16": str(K16)}}, "core_files.k16_c16: the accelerator already has a core of this name"),
         ({"core_files": {"a.b": str(K16)}}, "core_files.a.b: contains a dot"),
         ({"core_files": {"own": "nowhere.yaml"}}, "core_files.own: no such file"),
-        ({"options": {"exploit_data_locality": True}}, "options.exploit_data_locality: no such setting"),
+        (
+            {"options": {"exploit_data_locality": True}},
+            "options.exploit_data_locality: is only for an accelerator with one core, but the base has several cores",
+        ),
         ({"options": {"stack_cutoffs": [3, 1]}}, "options.stack_cutoffs: must rise"),
         ({"options": {"nb_ga_generation": 3}}, "did you mean 'nb_ga_generations'?"),
         (

@@ -96,7 +96,7 @@ def test_areas_without_a_unit_are_noted_where_they_stand() -> None:
     line = int(place.split(":")[1].split()[0])
     lines = file.read_text().splitlines()
     assert line == next(n for n, text in enumerate(lines, 1) if re.search(r"area: *[0-9.]*[1-9]", text))
-    assert said.startswith("areas have no unit")
+    assert said.startswith("the areas have no unit")
 
 
 def test_areas_of_the_examples_of_zigzag_are_no_mm2() -> None:
@@ -104,7 +104,7 @@ def test_areas_of_the_examples_of_zigzag_are_no_mm2() -> None:
     (found,) = parse_accelerator(ROOT / "config" / "hardware" / "zigzag" / "eyeriss_like.yaml").cores
     area = core_area(found)
     assert area.mm2 is None
-    assert area.note == "area without a unit (311.2): not compared; if it is in mm2, write area_unit: mm2"
+    assert area.note == "area without a unit (311.2), so it is not compared; if it is in mm2, write area_unit: mm2"
 
 
 def test_one_core_without_a_unit_leaves_the_system_without_area(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_one_core_without_a_unit_leaves_the_system_without_area(tmp_path: Path) 
     bare = with_areas("bare", 2.0) | {"area_unit": "none"}
     area = system_area(read(tmp_path, data, small=with_areas("small", 2.0), bare=bare))
     assert (area.mm2, area.lacks_unit) == (None, True)
-    assert "for bare:" in area.note
+    assert "for bare, so it is not compared" in area.note
 
 
 def test_the_outermost_memory_of_a_core_alone_is_off_the_chip_unless_it_has_an_area() -> None:

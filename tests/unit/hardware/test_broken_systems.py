@@ -66,7 +66,7 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
     "only an off-chip core": (
         without(connected(1, []), "offchip_core") | {"cores": {0: "dram.yaml"}, "offchip_core_id": 0},
         "cores",
-        ["no core is left"],
+        ["no core besides the off-chip core"],
     ),
     "unknown off-chip id": (
         without(connected(1, []), "offchip_core") | {"offchip_core_id": 7},
@@ -143,17 +143,17 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
     "ports of no memory": (
         without(connected(2, ["0, 1"], offchip_ports=[{"cores": [0]}]), "offchip_core"),
         "offchip_ports",
-        ["there is no off-chip core"],
+        ["needs an off-chip core"],
     ),
     "ports and links of the memory": (
         connected(2, ["0, 1", "0, 2"], offchip_ports=[{"cores": [1]}]),
         "offchip_ports",
-        ["core_connectivity names the off-chip core too"],
+        ["core_connectivity also names the off-chip core"],
     ),
     "ring of another size": (
         with_graph(type="2d_torus", nb_cols=3),
         "graph.nb_rows",
-        ["2 rows of 3 cores do not match the 4 cores"],
+        ["2 rows of 3 cores cannot hold exactly the 4 cores"],
     ),
     "duplex bus": (entry(type="bus", duplex="half"), "core_connectivity[2].duplex", ["leave the key out"]),
     "linked twice": (connected(2, ["0, 1", "1, 0"]), "core_connectivity[1]", ["has a link to core", "entry 0"]),
@@ -190,7 +190,7 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
     "sharing without a common memory": (
         connected(2, [], core_memory_sharing=["0, 1"]) | {"cores": {0: "small.yaml", 1: "other.yaml"}},
         "core_memory_sharing[0]",
-        ["no top memories of equal name", "core 0: sram; core 1: l1"],
+        ["no top memory has the same name in all of them", "core 0: sram; core 1: l1"],
     ),
     "one memory of an unknown core": (one_memory("0.sram", "8.sram"), "core_memory_sharing[0]", ["got 8"]),
     "one memory alone": (one_memory("0.sram"), "core_memory_sharing[0]", ["too few memories", "at least 2"]),
@@ -212,17 +212,17 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
     "two memories of a core": (
         one_memory("0.sram", "0.sram"),
         "core_memory_sharing[0]",
-        ["another memory of the core is listed too", "0.sram"],
+        ["the group lists another memory of this core too", "0.sram"],
     ),
     "one memory in two groups": (
         connected(3, ["0, 1, 2"], core_memory_sharing=[["0.sram", "1.sram"], ["1.sram", "2.sram"]]),
         "core_memory_sharing[1]",
-        ["shared by core_memory_sharing[0] already", "1.sram"],
+        ["core_memory_sharing[0] already shares this memory", "1.sram"],
     ),
     "one memory of a group of cores": (
         connected(3, [], core_memory_sharing=[["1.sram", "2.sram"], "0, 1"]),
         "core_memory_sharing[0]",
-        ["shared by core_memory_sharing[1] already", "1.sram"],
+        ["core_memory_sharing[1] already shares this memory", "1.sram"],
     ),
     "cores and memories in one group": (
         connected(2, ["0, 1"], core_memory_sharing=[[0, "1.sram"]]),
@@ -264,7 +264,7 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
     "mesh of another size": (
         with_graph(nb_rows=3),
         "graph.nb_rows",
-        ["match the 4 cores", "nb_rows times nb_cols is 4"],
+        ["hold exactly the 4 cores", "nb_rows times nb_cols is 4"],
     ),
     "mesh without rows": (with_graph(nb_rows="absent"), "graph.nb_rows", ["required key is missing"]),
     "mesh without bandwidth": (with_graph(bandwidth="absent"), "graph.bandwidth", ["required key is missing"]),

@@ -94,16 +94,16 @@ def test_bits_are_never_more_than_the_part_has(amount: int, mhz: int, unit: str)
         return
     bits = dram_of(data, notices).ports[0].bandwidth_max_bits
     assert bits * mhz * 10**6 <= rate < (bits + 1) * mhz * 10**6
-    assert any("counted as" in one for one in notices) == (rate != bits * mhz * 10**6)
+    assert any("rounded down to" in one for one in notices) == (rate != bits * mhz * 10**6)
 
 
 def test_rounding_is_said() -> None:
     """With the exact number, at the place of the port."""
     notices: list[str] = []
     assert dram_of(core("25.6 GB/s", clock="1 GHz"), notices).ports[0].bandwidth_max_bits == 204
-    said = [one for one in notices if "counted as" in one]
+    said = [one for one in notices if "rounded down to" in one]
     assert len(said) == 2 * len(TPU["memories"]["dram"]["ports"])
-    assert all("25.6 GB/s at 1000 MHz are 204.8 bits per cycle, counted as 204" in one for one in said)
+    assert all("25.6 GB/s at 1000 MHz are 204.8 bits per cycle, rounded down to 204" in one for one in said)
 
 
 def test_a_clock_is_needed_and_asked_for_once() -> None:
@@ -155,7 +155,7 @@ def test_an_energy_per_bit_beside_bits_per_cycle() -> None:
             "2 TB/s",
             "1 GHz",
             "16,000 bits per cycle at 1000 MHz are 2,000 GB/s; one LPDDR4 gives 25.6 GB/s (3200 MT/s, 64 bits wide), so"
-            " that 79 parts are needed",
+            " the memory needs 79 of them",
         ),
         (256, "1 GHz", "256 bits per cycle at 1000 MHz are 32 GB/s; one LPDDR4"),
         ("25.6 GB/s", "200 MHz", ""),
@@ -211,8 +211,8 @@ def test_wrong_systems_are_refused() -> None:
     )
     found = problems_of(system("500 MHz", bandwidth="4 GB/s", unit_energy_cost=2))
     assert found == [
-        "core_connectivity[0].unit_energy_cost: is an energy per busy cycle, but the bandwidth is per second, so"
-        " this energy depends on the clock"
+        "core_connectivity[0].unit_energy_cost: is an energy per busy cycle, but the bandwidth is per second: the"
+        " energy of a bit depends on the clock"
     ]
     of_all = {**system("500 MHz", bandwidth="4 GB/s"), "unit_energy_cost": 2}
     assert [one.partition(":")[0] for one in problems_of(of_all)] == ["unit_energy_cost"]

@@ -130,7 +130,7 @@ def test_a_clock_that_is_too_fast_is_told() -> None:
         data["memories"]["sram"].pop(key, None)
     notices: list[str] = []
     parse_accelerator(data, notices=notices)
-    assert any("is left out, because there is no clock" in one for one in notices)
+    assert any("is left out: no file gives the clock" in one for one in notices)
     notices.clear()
     (found,) = parse_accelerator(data | {"clock_frequency": "20 GHz"}, notices=notices).cores
     assert any("but counts as one cycle of 0.05 ns" in one for one in notices)
@@ -145,7 +145,7 @@ def test_the_clock_of_a_system_is_that_of_its_library(tmp_path: Path) -> None:
         sourced["memories"]["sram"].pop(key, None)
     notices: list[str] = []
     clockless = read(tmp_path, connected(2, ["0, 1"]), notices=notices, small=sourced, dram=offchip())
-    assert [one for one in notices if "because there is no clock" in one and "small" in one] == [notices[-1]]
+    assert [one for one in notices if "no file gives the clock" in one and "small" in one] == [notices[-1]]
     assert sum(system_rates_pj_a_cycle(clockless).values()) == 0
     notices.clear()
     clocked = read(

@@ -100,20 +100,24 @@ def test_all_keys_are_read_and_each_is_told_once_a_file(tmp_path: Path) -> None:
             "operand_precision: not used: widths of operands and of partial sums come from the workload; Stream takes "
             "int24 for partial sums of convolutions and matrix products",
         ),
-        ("array.yaml", "banks: not used: no access waits for a bank"),
+        ("array.yaml", "banks: not used: in the model, no access waits for a bank"),
         (
             "accelerator.yaml",
-            "bandwidth: not modelled; transfers use the width of links: 9.dram.rw_port_1 (50.5 bits per cycle at most, "
-            "in bursts of 32 bytes; links of core 9: 96 in, 96 out); core 2 (64 bits per cycle at most, less for "
-            "strided data; links of core 2: 96 in, 96 out)",
+            "bandwidth: not modelled: only the bandwidths of links limit transfers; the file gives 9.dram.rw_port_1 "
+            "(50.5 bits per cycle at most, in bursts of 32 bytes; links of core 9: 96 in, 96 out); core 2 (64 bits per "
+            "cycle at most, less for strided data; links of core 2: 96 in, 96 out)",
         ),
         ("accelerator.yaml", "technology_node: not used: energies and areas are those of the core files"),
         (
             "accelerator.yaml",
-            "memory_aliases: not used: each core keeps its own memory and area; core_memory_sharing merges memories",
+            "memory_aliases: not used: each core has its own memory and area; to merge memories, use "
+            "core_memory_sharing",
         ),
         *(
-            ("accelerator.yaml", f"{key}: not used: it is for cores of types aie2, which have no memory hierarchy")
+            (
+                "accelerator.yaml",
+                f"{key}: not used: this key is for cores of the types aie2.*, which tilewright does not model",
+            )
             for key in ("kernel_library", "reconfiguration")
         ),
     ]
@@ -273,9 +277,9 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, dict[str, Any]], str]] = {
     "misspelt operator": (
         accelerator(),
         {"vector": {"operator_types": ["Silo"]}},
-        "operator_types[0]: is neither an operator type nor a group of them, got 'Silo' (allowed: an ONNX operator "
-        "type, as MaxPool, or one of mac, vector, pooling, elementwise, normalization, reduction, softmax, all; "
-        "operators of plug-ins: vector or all)",
+        "operator_types[0]: is neither an operator type nor a group of operator types, got 'Silo' (allowed: an ONNX "
+        "operator type, such as MaxPool, or one of mac, vector, pooling, elementwise, normalization, reduction, "
+        "softmax, all; plug-in operators: vector or all)",
     ),
 }
 

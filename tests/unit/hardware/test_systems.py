@@ -48,7 +48,7 @@ def test_our_own_accelerators_have_no_problem_and_no_remark(path: Path) -> None:
     """The example accelerators are valid, and every link is of use; what cores of diana keep to themselves is told."""
     kind, problems, notices = validate_file(path)
     assert (kind, problems) == ("hardware", [])
-    assert [notice for notice in notices if "keeps weights (I2) to itself; l1 is shared" not in str(notice)] == []
+    assert [notice for notice in notices if "shares only l1, and does not share weights (I2)" not in str(notice)] == []
     assert bool(notices) == (path.stem == "diana")
 
 
@@ -221,7 +221,7 @@ def test_cores_share_only_top_memories_of_equal_name(tmp_path: Path) -> None:
     accelerator = read(tmp_path, data, notices, small=digital, pooling=pooling)
     named = [(instance.memory.name, instance.users) for instance in accelerator.memory_instances]
     assert named[:2] == [("weights", ((0, ("I2",)),)), ("l1", ((0, ("I1", "O")), (1, ("I1", "I2", "O"))))]
-    assert any("core 0 keeps weights (I2) to itself; l1 is shared" in notice for notice in notices)
+    assert any("core 0 shares only l1, and does not share weights (I2)" in notice for notice in notices)
 
 
 def test_a_top_memory_that_others_cannot_fill_is_noted(tmp_path: Path) -> None:

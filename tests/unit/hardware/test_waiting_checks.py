@@ -87,7 +87,13 @@ def wrong() -> Iterator[tuple[str, dict[str, Any], dict[str, Any], dict[str, dic
     yield "caches alone", {}, {}, {top: {"caches": caches[:1]}}, "has no effect without `request_latency_cycles`"
     yield "rows alone", {}, {}, {top: {"row_dimensions": ["K"]}}, "has no effect without `request_latency_cycles`"
     yield "equal caches", {}, {}, {top: REQUESTS | {"caches": caches}}, "must be larger than the cache before it"
-    yield "faster cache", {}, {}, {top: REQUESTS | {"caches": caches}}, "must not be below that of the cache before it"
+    yield (
+        "faster cache",
+        {},
+        {},
+        {top: REQUESTS | {"caches": caches}},
+        "must not be below the latency of the cache before it",
+    )
     slow = [{"size": 4096, "request_latency_cycles": 301}]
     yield "slow cache", {}, {}, {top: REQUESTS | {"caches": slow}}, "is above `request_latency_cycles` of the memory"
     yield "inner memory", {}, {}, {low: REQUESTS}, "only requests to the outermost memory take time"
@@ -134,7 +140,7 @@ def test_a_core_that_only_stores_has_no_keys(tmp_path: Path, capsys: Any) -> Non
     file.write_text(yaml.safe_dump(data, sort_keys=False))
     assert main(["validate", str(file)]) == 2
     said = capsys.readouterr().err
-    assert said.count("no layer runs on a core that only stores") == 1 + len(COMMANDS) + len(REQUESTS)
+    assert said.count("no layer runs on a core that only stores data") == 1 + len(COMMANDS) + len(REQUESTS)
 
 
 def test_two_outermost_memories_cannot_both_have_requests() -> None:

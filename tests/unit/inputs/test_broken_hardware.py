@@ -105,7 +105,7 @@ CASES = {
         "mem_type: dram\n    auto_cost_extraction: true",
         "    auto_cost",
         "memories.sram.auto_cost_extraction",
-        ["no main memory", "r_cost"],
+        ["the table of CACTI has no DRAM", "r_cost"],
     ),
     "unknown operand": (
         "operands: [I1]",
@@ -368,7 +368,7 @@ def test_unusual_ports_leave_notices(tmp_path: Path) -> None:
     partial = [notice for notice in notices if "partial sums" in notice]
     assert len(partial) == 1
     assert "memories.sram.ports: no port carries 'O, tl'" in partial[0]
-    assert any("'I1, tl' is taken over from port a" in notice for notice in notices)
+    assert any("port a also lists 'I1, tl'; only this later port carries" in notice for notice in notices)
     assert core.memories[2].port_of["I1", "tl"] == 1
 
 

@@ -107,4 +107,4 @@ def test_an_analog_array_without_converters_is_told() -> None:
     del described["operational_array"]["adc_resolution"]
     parse_accelerator(described, notices)
     (told,) = notices
-    assert "adc_resolution: not given, or 0: converters of the analog array cost nothing" in told
+    assert "adc_resolution: missing or 0, so the analog-to-digital converters of the array cost nothing" in told

@@ -48,7 +48,7 @@ CASES = {
         "  fused_groups:\n",
         "  fused_groups",
         "Add.fused_groups",
-        ["are not read", "write a list of entries"],
+        ["tilewright cannot read", "write a list of entries"],
     ),
     "core": ("  temporal", "  core_allocation: [a]\n  temporal", "  core_", "Add.core_allocation[0]", ["whole number"]),
     "core twice": (
@@ -84,7 +84,7 @@ CASES = {
         '  intra_core_tiling: ["K, *"]\n  temporal',
         "  intra",
         "Add.intra_core_tiling[0]",
-        ["between cores"],
+        ["only in inter_core_tiling"],
     ),
     "shape of additions": (
         "  temporal",
@@ -119,7 +119,7 @@ CASES = {
         "  reduction: {shape: ring, core: 1}\n  temporal",
         "  reduction",
         "Add.reduction.core",
-        ["has no place in a ring", "one_core"],
+        ["cannot be given for a ring", "one_core"],
     ),
     "array dimension": ("    D2:", "    X2:", "    X2", "default.spatial_mapping.X2", ["array dimension", "D1, D2"]),
     "factor zero": ("K, 32", "K, 0", "      - K, 0", "default.spatial_mapping.D1[0]", ["at least 1", "'K, 0'"]),

@@ -168,7 +168,7 @@ CASES = {
         "c=2*ox",
         "  dimension_relations",
         "conv.dimension_relations[0]",
-        ["is a loop dimension too"],
+        ["is a loop dimension; a sliding window must declare"],
     ),
     "relation with itself": (
         "ix=2*ox+1*fx",
@@ -216,7 +216,7 @@ CASES = {
         "[[6, 6], [0, 1]]",
         "  padding",
         "conv.padding[0]",
-        ["leaves nothing of IY", "12 positions"],
+        ["covers all of IY", "12 positions"],
     ),
     "padding without names": ("  pr_loop_dims: [IY, IX]\n", "", "  padding", "conv.padding", ["needs `pr_loop_dims`"]),
     "window name": (

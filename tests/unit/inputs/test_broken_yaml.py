@@ -82,7 +82,7 @@ def test_of_a_repeated_key_the_last_counts_with_a_notice() -> None:
     assert document.line_of(("a",)) == 5
     assert document.line_of(("a", 0, "z")) == 6
     assert document.line_of(("a", 1)) == 5
-    assert notices == ["f.yaml:5 a: the key is given twice; the last one counts (first on line 1)"]
+    assert notices == ["f.yaml:5 a: the key is given twice; only the last value counts (the first is on line 1)"]
 
 
 def test_every_key_and_item_knows_its_line() -> None:

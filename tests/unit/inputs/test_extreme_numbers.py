@@ -70,7 +70,7 @@ def test_results_wider_than_sums_are_noted_once() -> None:
     workload_of(parse_yaml(wide + other, "net.yaml"), "net", notices)
     assert notices == [
         "net.yaml:7 conv.operand_precision.O_final: final outputs of 32 bits are wider than partial sums (O) of 16 bits"
-        "; this adds no accuracy (in 2 layers of the file)"
+        "; the additional bits add no accuracy (in 2 layers of the file)"
     ]
     notices = []
     workload_of(parse_yaml(LAYER, "net.yaml"), "net", notices)

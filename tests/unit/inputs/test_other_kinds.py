@@ -64,7 +64,7 @@ def told(wanted: str, text: str) -> str:
 def test_another_kind_is_told_in_one_line(wanted: str, given: str) -> None:
     """What it seems to be, what is needed, and what that looks like; nothing of the content of the file."""
     said = told(wanted, FILES[given])
-    assert said.startswith(f"it.yaml:1 seems to be {SEEMS[given]}, {NAMES[wanted]} is needed (allowed: a ")
+    assert said.startswith(f"it.yaml:1 seems to be {SEEMS[given]}, but {NAMES[wanted]} is needed (allowed: a ")
     assert "\n" not in said
     assert "'K, 4'" not in said
 
@@ -74,14 +74,14 @@ def test_another_kind_is_told_in_one_line(wanted: str, given: str) -> None:
 def test_no_kind_at_all(wanted: str, text: str) -> None:
     """Text, numbers and lists of them are told by their form."""
     said = told(wanted, text)
-    assert said.startswith("it.yaml:1 holds ")
+    assert said.startswith("it.yaml:1 contains ")
     assert f"{NAMES[wanted]} is needed" in said
     assert "\n" not in said
 
 
 def test_an_entry_without_its_dash() -> None:
     """A mapping file is a list, also of one entry."""
-    assert "holds a table of keys, a mapping file is needed (allowed: a list of entries" in told(
+    assert "contains a table of keys, but a mapping file is needed (allowed: a list of entries" in told(
         MAPPING, "name: default\nspatial_mapping: {}\n"
     )
 
@@ -120,13 +120,13 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["map", "--hardware", mapping, "--workload", network, "--mapping", hardware, "--no-store"]) == 2
     said = capsys.readouterr().err.splitlines()
     assert [line.partition(" (allowed")[0] for line in said] == [
-        f"error: {mapping}:2 seems to be a mapping file, a hardware file is needed",
-        f"error: {hardware}:4 seems to be a hardware file, a mapping file is needed",
+        f"error: {mapping}:2 seems to be a mapping file, but a hardware file is needed",
+        f"error: {hardware}:4 seems to be a hardware file, but a mapping file is needed",
     ]
     described = ["--workload", network, "--mapping", mapping, "--no-store"]
     assert main(["map", "--hardware", network, *described]) == 2
     assert capsys.readouterr().err == f"error: {network} is an ONNX model; a YAML file is needed\n"
     assert main(["map", "--hardware", hardware, *described, "--pipeline", hardware]) == 2
-    assert "seems to be a hardware file, a list of stages is needed" in capsys.readouterr().err
+    assert "seems to be a hardware file, but a list of stages is needed" in capsys.readouterr().err
     assert main(["validate", "--kind", "config", hardware]) == 2
-    assert "seems to be a hardware file, a configuration is needed" in capsys.readouterr().err
+    assert "seems to be a hardware file, but a configuration is needed" in capsys.readouterr().err

@@ -262,7 +262,7 @@ def test_one_that_keeps_a_keyword_to_itself_is_named(place: int) -> None:
     """The stage below needs it."""
     stages: list[Any] = [WorkloadStage, *BELOW]
     stages.insert(place, own.Forgets)
-    with pytest.raises(tilewright.InputError, match=r"own_stages.py:\d+ Forgets: accelerator is not passed on"):
+    with pytest.raises(tilewright.InputError, match=r"own_stages.py:\d+ Forgets: accelerator was not passed on"):
         run(*stages)
 
 

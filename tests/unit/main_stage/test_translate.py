@@ -56,7 +56,7 @@ def test_the_command_says_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["translate", str(script)]) == 0
     said = capsys.readouterr().out
     assert "tilewright map --hardware" in said
-    assert "script.py:5 Mine: a stage in this form cannot be used in a pipeline" in said
+    assert "script.py:5 Mine: this stage is written for a script, so a pipeline of tilewright cannot use it" in said
     assert "loma_show_progress_bar: here long searches show" in said
     assert main(["translate", str(script), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["remarks"]
@@ -65,7 +65,7 @@ def test_the_command_says_it(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("x = 1\n", "ends without a call of run() of a MainStage"),
+        ("x = 1\n", "ended, but it never called run() of a MainStage"),
         ("import nothing_of_this_name\n", "script.py:1"),
         ("x = (\n", "SyntaxError"),
         ("import sys\nsys.exit(3)\n", "exit code 3"),

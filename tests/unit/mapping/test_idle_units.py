@@ -28,18 +28,16 @@ def notes(capsys: pytest.CaptureFixture[str]) -> list[str]:
 def test_half_of_a_doubled_array_never_works(doubled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """By validate for the whole file, by map for the entries that the network has, by explain of its layers."""
     assert main(["validate", str(doubled), str(MAPPING)]) == 0
-    said = "no entry of this file takes more than 12 of the 24 units of D2 of doubled: the other units never work"
+    said = "no entry of this file uses more than 12 of the 24 units of D2 of core doubled: the other units never work"
     assert notes(capsys) == [f"note: {MAPPING}:5 default.spatial_mapping.D2: {said}"]
     described = ["--hardware", str(doubled), "--workload", str(NETWORK), "--mapping", str(MAPPING)]
     run = tmp_path / "run"
     assert main(["map", "--preset", "zigzag", *described, "--lpf-limit", "2", "--no-store", "-o", str(run)]) == 0
     (note,) = notes(capsys)
-    assert (
-        "spatial_mapping.D2: no entry that layers of two_layers have takes more than 12 of the 24 units of D2" in note
-    )
+    assert "spatial_mapping.D2: no entry for the layers of two_layers uses more than 12 of the 24 units of D2" in note
     assert main(["explain", str(run), *described]) == 0
     told = capsys.readouterr().out
-    assert "the mapping file never asks for more than 12 of the 24 units of D2: the other units never work" in told
+    assert "the loops of the mapping file use at most 12 of the 24 units along D2: the other units never work" in told
     assert "units of D1" not in told, "it asks for 14, and layers are smaller"
 
 

@@ -59,9 +59,9 @@ def test_loops_that_no_layer_of_an_entry_has(tmp_path: Path) -> None:
     order = [["FY", 3], ["FX", 3], ["IX", 5], ["*", "*"]]
     found = told(tmp_path, CONVOLUTION, {"name": "default", "temporal_ordering": order})
     assert len(found) == 1
-    assert "default.temporal_ordering[2]: no layer of this entry has IX" in found[0]
+    assert "default.temporal_ordering[2]: no layer that this entry selects has the loop dimension IX" in found[0]
     found = told(tmp_path, PRODUCT, {"name": "default", "spatial_mapping": {"D1": ["K, 4"]}})
-    assert "default.spatial_mapping.D1: no layer of this entry has K" in found[0]
+    assert "default.spatial_mapping.D1: no layer that this entry selects has the loop dimension K" in found[0]
     assert told(tmp_path, PRODUCT, {"name": "default", "spatial_mapping": {"D1": ["B, 4"]}}) == []
 
 

@@ -149,9 +149,11 @@ def test_a_limit_replaces_the_default_time() -> None:
 def test_the_end_is_told_by_its_number() -> None:
     """Each reason with the limit that made it."""
     search = {"plans": 3000, "segments": 1001, "schedules": 20_012, "stopped_by": "count", "nb_plans": 4000}
-    assert search_end(search) == "ended after 4,001 plans and parts, by the limit of 4,000 (nb_plans)"
+    assert search_end(search) == (
+        "ended after 4,001 plans of the network or a part of it, because of the limit of 4,000 (nb_plans)"
+    )
     search |= {"stopped_by": "schedules", "nb_schedules": 20_000}
-    assert search_end(search) == "ended after 20,012 schedules, by the limit of 20,000 (nb_schedules)"
+    assert search_end(search) == "ended after 20,012 schedules, because of the limit of 20,000 (nb_schedules)"
     search |= {"stopped_by": "cpu_budget", "fusion_cpu_budget_s": 60.0}
     assert search_end(search) == "ended by the limit of 60 CPU seconds for the call (fusion_cpu_budget_s)"
     search |= {"stopped_by": "time_budget", "fusion_time_budget_s": 0.5}

@@ -306,7 +306,7 @@ def test_a_call_that_takes_longer_than_its_budget_says_why(
     monkeypatch.setattr("tilewright.cli.fuse.TOLERATED_S", 0.0)
     few = ["--nb-plans", "4", "--fusion-time-budget-s", "0.001", "--jobs", "1", "--lpf-limit", "4"]
     assert main(["fuse", "--hardware", HARDWARE, "--workload", str(network), *few]) == 0
-    assert "s of a time budget of 0.001 s: a search always finishes one plan" in capsys.readouterr().err
+    assert "s, more than the time budget of 0.001 s: a search always finishes one plan" in capsys.readouterr().err
 
 
 def test_an_interrupted_command_writes_the_best(network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

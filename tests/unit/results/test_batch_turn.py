@@ -48,12 +48,13 @@ def test_sentences() -> None:
         " with 8, A is again not below B"
     )
     assert line((1, 0.2), (2, 0.3), (4, 0.5), batch=4) == (
-        f"{begin}none of the batches tried (1, 2) reverses the order; B comes nearest with 1, 20.0% above A"
+        f"{begin}none of the batches tried (1, 2) reverses the order; B comes nearest with a batch of 1, which is"
+        " 20.0% above A"
     )
-    assert line((1, 0.5), (2, 0.0)).endswith("B comes nearest with 2, equal to A")
+    assert line((1, 0.5), (2, 0.0)).endswith("B comes nearest with a batch of 2, which is equal to A")
     assert line((1, 0.1), (2, 0.3), (4, 0.2)) == (
-        f"{begin}none of the batches tried (2, 4) reverses the order; none of them brings B nearer to A; with the"
-        " present batch of 1, it is 10.0% above A"
+        f"{begin}none of the batches tried (2, 4) reverses the order; none of these batches brings B nearer to A;"
+        " with the present batch of 1, B is 10.0% above A"
     )
     assert line((1, -0.5), (2, 0.1)) == f"{begin}with the present batch of 1, B is already 50.0% below A"
     assert batch_lines([])[0].endswith("A and B are equal in energy, latency and EDP")

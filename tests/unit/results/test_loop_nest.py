@@ -41,7 +41,7 @@ def test_layer_without_any_loop_prints(record):
     record["loop_order"], record["spatial_mapping"] = [], {}
     text = loop_nest_text(record_of_row(record))
     assert "(none: one pass)" in text
-    assert "(none: one array element at a time)" in text
+    assert "(none: only one unit of the array works)" in text
 
 
 def test_any_number_of_operands(record):

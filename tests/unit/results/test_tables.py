@@ -157,7 +157,7 @@ def test_every_kind_of_proof_of_a_run_is_told() -> None:
     assert (
         first
         == "optimal mapping proven for 1 of 2 distinct layers, largest gap 25.00% of the EDP of a layer; the proofs"
-        " cover different mappings for different layers (2 sets)"
+        " cover different mappings for different layers (2 kinds, listed below)"
     )
     assert others == [f"a proof covers {text}" for text in texts]
     del proof["allocations"]

@@ -62,7 +62,8 @@ def test_runs_of_several_models_are_ranked_apart() -> None:
         ),
         (
             MAC_ENERGY,
-            "the bits of operands differ, but not the energy of a MAC: a: 0.3 pJ (W 8 bits); b: 0.3 pJ (W 4 bits)",
+            "the energy of a MAC is the same, although the bits of operands differ: a: 0.3 pJ (W 8 bits); b: 0.3 pJ"
+            " (W 4 bits)",
             {"bits": "W 4"},
         ),
         (
@@ -78,12 +79,12 @@ def test_runs_of_several_models_are_ranked_apart() -> None:
         ),
         (
             FREE_WORK,
-            "free of cost, because they have no cost model: b: 7 other operations",
+            "free of cost, because there is no cost model for this work: b: 7 other operations",
             {"free_work": "7 other operations"},
         ),
         (
             FREE_ENERGY,
-            "without energy in the hardware file: b: MACs, sram (reading)",
+            "the hardware file gives no energy for these operations: b: MACs, sram (reading)",
             {"costs": HardwareCosts(0.0, (replace(SRAM, read_energy_pj=0.0), DRAM))},
         ),
         (

@@ -29,11 +29,11 @@ ED2P = Powers(energy=1, latency=2)
 NO_POWERS, TOO_HIGH, A_TEXT = Powers(), Powers(energy=10), "ED2P"
 FAULTS = {
     ("EDP", "ED2P"): "has the name EDP, which is built in",
-    ("ED 2P", "ED2P"): "an identifier is needed",
+    ("ED 2P", "ED2P"): "the name must be a Python identifier",
     ("NONE", "NO_POWERS"): "has the powers (0, 0)",
     ("HIGH", "TOO_HIGH"): "has the powers (10, 0)",
     ("TEXT", "A_TEXT"): "is no objective",
-    ("eDP", "ED2P"): "an identifier is needed, and MinimalEDP must not be the name of a stage",
+    ("eDP", "ED2P"): "the name must be a Python identifier, and MinimalEDP must not be the name of a stage",
 }
 """(name, object of this module) -> part of the message."""
 

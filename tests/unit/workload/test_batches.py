@@ -115,7 +115,7 @@ def test_onnx_files_with_a_fixed_batch(tmp_path: Path) -> None:
     told = refusal(BatchedNetwork(path, "corrected"))
     assert "work of some layers is not in proportion to the batch: square" in told
     onnx.save(build_model([onnx.helper.make_node("MatMul", ["x", "y"], ["z"])], {"x": (2, 8), "y": (8, 3)}), path)
-    assert "first axes of its inputs are not one batch, got 2 of x, 8 of y" in refusal(
+    assert "first axes of its inputs do not have one common size above 0, got 2 of x, 8 of y" in refusal(
         BatchedNetwork(path, "corrected")
     )
 
@@ -149,7 +149,7 @@ def test_requests_of_several_kinds(tmp_path: Path) -> None:
     """A list of requests has no batch."""
     model = {"language_model": MODEL["language_model"], "requests": [{"tokens": 1, "context": 3}]}
     told = refusal(BatchedNetwork(written(tmp_path, model), "corrected"))
-    assert "its requests are given one by one" in told
+    assert "because the file lists its requests one by one" in told
 
 
 def matrix_product(first: int | str, second: int | str) -> onnx.ModelProto:
@@ -194,7 +194,7 @@ def test_a_size_of_two_axes_is_no_batch(tmp_path: Path) -> None:
     onnx.save(matrix_product("N", "N"), tmp_path / "net.onnx")
     options = NetworkOptions(dims=(("N", 3),))
     told = refusal(BatchedNetwork(tmp_path / "net.onnx", "corrected", options))
-    assert "a first axis of its inputs has the size of another axis, too: N of x[0] and x[1]" in told
+    assert "the first axis of an input and another axis have the same named size: N of x[0] and x[1]" in told
 
 
 def test_an_option_for_a_tensor_inside_can_fix_the_batch(tmp_path: Path) -> None:

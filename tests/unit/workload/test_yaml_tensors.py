@@ -229,7 +229,9 @@ def test_unlike_numbers_of_axes_need_everything() -> None:
     producer = layer(0, "point", {"B": 1, "K": 2, "C": 1, "OY": 4, "OX": 4}, {"W": 0, "I": 0})
     workload = network([producer, layer(1, "gemm", {"B": 5, "K": 1, "C": 3}, {"W": 1, "I": 0})], notices)
     assert needed(workload, "L1").all()
-    assert notices == ["L1.I (5 x 3) is made by L0 (1 x 2 x 4 x 4): shapes differ; the whole tensor can be needed"]
+    assert notices == [
+        "L1.I (5 x 3) is made by L0 (1 x 2 x 4 x 4): shapes differ, so a result can need the whole tensor"
+    ]
 
 
 def test_the_profile_decides() -> None:

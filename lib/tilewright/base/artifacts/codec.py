@@ -44,7 +44,7 @@ def encode(value: Any) -> Any:
         return {key: encode(item) for key, item in value.items()}
     if isinstance(value, str | int | float):
         return value
-    raise TypeError(f"{type(value).__name__} has no form in an artifact")
+    raise TypeError(f"an artifact cannot contain a value of type {type(value).__name__}")
 
 
 def decode(kind: type[T], data: Any) -> T:

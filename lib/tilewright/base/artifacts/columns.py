@@ -45,5 +45,5 @@ def unpacked(content: bytes, path: Path | str) -> dict[str, npt.NDArray[Any]]:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except _UNREADABLE as error:
-        message = f"artifact is damaged: it is not a file of arrays; {REMEDY}"
+        message = f"artifact is damaged: it is no file of arrays (.npz); {REMEDY}"
         raise ArtifactError([Problem(message, str(path))]) from error

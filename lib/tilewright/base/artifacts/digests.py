@@ -45,12 +45,13 @@ def content_digest(value: JsonValue) -> str:
 
 
 def input_digest(path: Path | str) -> str:
-    """Digest of the content of a file that a person wrote: of the parsed data for YAML, else of the bytes.
+    """Digest of the content of a file that a person wrote. For a YAML file, this is the digest of the parsed data. For
+    any other file, it is the digest of the bytes.
 
-    Comments, blanks and quoting do not change the digest. Repeated keys and their lines change the digest, because a
-    notice names these lines. If a workload file names the configuration of a language model, the content of this
-    configuration is part of the digest. A file that cannot be read or parsed gets a digest too, because the step that
-    reads the file reports what is wrong.
+    Comments, blanks and quoting in a YAML file do not change the digest. Repeated keys and their lines change the
+    digest, because a notice names these lines. If a workload file names the configuration of a language model, the
+    content of this configuration is part of the digest. A file that cannot be read or parsed gets a digest too, because
+    the step that reads the file reports what is wrong.
     """
     return digests_of_file(path)[1]
 

@@ -103,7 +103,7 @@ def read_artifact(path: Path | str, schema: str = "") -> Artifact:
         if not isinstance(artifact.schema, str):
             raise TypeError("schema")
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
-        raise _damaged(path, "it is cut off or not JSON of the expected form") from error
+        raise _damaged(path, "it is truncated, or it is not JSON of the expected form") from error
     if schema and artifact.schema != schema:
         raise ArtifactError([Problem("wrong kind of artifact", str(path), value=artifact.schema, allowed=schema)])
     expected = SCHEMA_VERSIONS.get(artifact.schema)
@@ -112,8 +112,8 @@ def read_artifact(path: Path | str, schema: str = "") -> Artifact:
         artifact = artifact._replace(payload={renamed.get(key, key): value for key, value in artifact.payload.items()})
     elif version != expected:
         message = (
-            f"{artifact.schema} version {version} was written by another version of tilewright; this version reads"
-            f" {expected}"
+            f"{artifact.schema} version {version} was written by another version of tilewright; this tilewright reads"
+            f" {f'version {expected} of this format' if expected else 'no file of this format'}"
         )
         raise ArtifactError([Problem(f"{message}; {REMEDY}", str(path))])
     check_seal(path, is_sealed_line(content) if _is_table(path) else is_sealed_document(content))
@@ -175,7 +175,8 @@ def read_object(kind: type[Parsed], path: Path, schema: str) -> Parsed:
     try:
         return decode(kind, read_artifact(path, schema).payload)
     except ValueError as error:
-        raise ArtifactError([Problem(f"artifact does not fit this version: {error}", str(path))]) from error
+        message = f"this version of tilewright cannot read the artifact: {error}"
+        raise ArtifactError([Problem(message, str(path))]) from error
 
 
 def provenance(step: str, inputs: dict[str, str], options: JsonObject | None = None) -> JsonObject:

@@ -137,8 +137,8 @@ def take_away(folder: Path) -> Holder | None:
     """
     holder = read_holder(folder)
     if holder is not None and holder.is_here and _holds(folder, holder):
-        stop = f"it still runs on this machine: wait, or stop it with `kill {holder.process}`"
-        raise InputError([Problem(f"is held by {holder}; {stop}", str(folder / LOCK))])
+        stop = f"this command still runs on this machine: wait, or stop it with `kill {holder.process}`"
+        raise InputError([Problem(f"the lock belongs to {holder}; {stop}", str(folder / LOCK))])
     with writing(folder / LOCK):
         (folder / LOCK).unlink(missing_ok=True)
     return holder
@@ -169,9 +169,10 @@ _UNKNOWN = Holder("", "unknown unknown unknown", 0, "", "somebody", "a run", 0.0
 def _refusal(folder: Path, holder: Holder | None) -> Problem:
     command = f"tilewright store unlock {folder}"
     if holder is None or holder == _UNKNOWN:
-        return Problem(f"does not say who holds the lock; if no run uses this folder: {command}", str(folder / LOCK))
+        told = f"the file does not say which run has the lock; if no run uses this folder, use `{command}`"
+        return Problem(told, str(folder / LOCK))
     if holder.is_here:
-        what = f"which runs on this machine: wait, or stop it with `kill {holder.process}` and start again"
+        what = f"which runs on this machine: wait, or stop it with `kill {holder.process}` and repeat your command"
     else:
         what = f"which runs on another machine; if it has ended, delete the lock with `{command}`"
     return Problem(f"another run is at work in {folder}: {holder}, {what}", str(folder / LOCK))

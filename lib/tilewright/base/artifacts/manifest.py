@@ -149,7 +149,7 @@ def read_manifests(results: Path) -> Iterator[tuple[str, Manifest | None]]:
         yield unit, read_manifest(results, unit)
 
 
-_CHANGED = "has changed since this run began; run it again"
+_CHANGED = "has changed since this run began; start the run again"
 
 
 def results_above(folder: Path) -> Path | None:
@@ -345,7 +345,8 @@ class ResultsLedger:
             )
         if manifest.made_of != self.made_of(unit.name):
             changed = [key for key, value in self._said[unit.name].items() if manifest.said.get(key) != value]
-            return f"changed: {', '.join(changed)}" if changed else "changed: the set of its files"
+            others = "the list of files that it writes, or the inputs of a unit that it needs"
+            return f"changed: {', '.join(changed) or others}"
         for need in unit.needs:
             made = self._manifest(need)
             if made is None or manifest.needs.get(need) != made.digest:

@@ -7,5 +7,5 @@ def with_part(page: str, begin: str, end: str, part: str) -> str:
     head, begins, below = page.partition(begin)
     _, ends, tail = below.partition(end)
     if not (begins and ends):
-        raise ValueError(f"the page has no lines '{begin}' and '{end}'")
+        raise ValueError(f"the page needs the line '{begin}' and, below this line, the line '{end}'")
     return f"{head}{begin}{part}{end}{tail}"

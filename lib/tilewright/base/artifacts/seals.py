@@ -13,7 +13,7 @@ from pathlib import Path
 from tilewright.base.artifacts.digests import DIGEST_BYTES, digest_of_bytes
 from tilewright.base.errors import ArtifactError, Problem
 
-REMEDY = "delete it and run again: it will be rebuilt"
+REMEDY = "delete it, and repeat the run that wrote it"
 FILES_BESIDE = "files"
 """Key in the provenance of an artifact. Its value has the digests of other files that were written with the artifact,
 by file name."""
@@ -131,7 +131,7 @@ def check_seal(path: Path | str, is_sealed: bool) -> None:
     """Raise ArtifactError if `is_sealed` is false. A false value means that the file has changed, or that an older
     version wrote it."""
     if not is_sealed:
-        message = "its digest does not match its content, or it was written by an older version"
+        message = "its digest does not match its content, or an older version of tilewright wrote it"
         raise ArtifactError([Problem(f"artifact is damaged: {message}; {REMEDY}", str(path))])
 
 

@@ -283,8 +283,8 @@ CODE_OF: dict[str, StepCode] = {
     "pareto": StepCode(("tilewright.cli.pareto",), without=(_READ_NETWORKS,)),
     "summarize": StepCode(("tilewright.cli.summarize",), without=("tilewright.cli.config", _READ_NETWORKS)),
 }
-"""Name of a step of the pipeline -> code of the step. By default, the code begins with the module of the step's verb.
-The entries with a name of their own replace this default.
+"""Name of a step of the pipeline -> code of the step. By default, the only root of the code is the module of the
+command that runs the step. The entries that are written out here replace this default.
 
 `export` and `multi_pipeline` are not steps. `export` is the code that mapping runs in addition if a stage of the
 pipeline writes files. `multi_pipeline` is the code that a user's pipeline can run on several cores.

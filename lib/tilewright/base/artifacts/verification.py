@@ -169,5 +169,5 @@ def _damaged_beside(path: Path) -> Iterator[tuple[Path, Problem | None]]:
         beside = path.with_name(name)
         if beside.is_file():
             is_intact = digest_of_bytes(beside.read_bytes()) == digest
-            message = f"differs from the file that was written with {path.name}; {REMEDY}"
+            message = f"differs from the file that was written together with {path.name}; {REMEDY}"
             yield beside, None if is_intact else Problem(message, str(beside))

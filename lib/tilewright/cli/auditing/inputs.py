@@ -81,9 +81,9 @@ def not_found(run: DescribedRun, found: Mapping[str, object]) -> InputError | No
         return None
     names, options = ", ".join(kinds), ", ".join(f"--{kind}" for kind in kinds)
     were, them = ("was", "it") if len(kinds) == 1 else ("were", "them")
-    places = f"{WRITTEN}, {run.folder.parent}, the working folder, and the results folder that contains the run"
+    places = f"{WRITTEN}, {run.folder.parent}, the working folder, or the results folder that contains the run"
     message = (
-        f"the {names} of this run {were} not found: no unchanged file is in these places: {places}; name {them} with"
+        f"the {names} of this run {were} not found in {places}, or {were} changed after the run: name {them} with"
         f" {options}"
     )
     return InputError([Problem(message)])
@@ -95,7 +95,7 @@ def changed(stated: Mapping[str, Any], now: Mapping[str, str], places: Mapping[s
     """
     return [
         f"its {key} has changed since the result was made, or is another file: {places.get(key, 'it')} has the"
-        f" digest {digest}, but the provenance has {stated.get(key, 'nothing')}"
+        f" digest {digest}, but the result records {stated.get(key, 'no digest')}"
         for key, digest in now.items()
         if stated.get(key) != digest
     ]

@@ -83,7 +83,9 @@ class OneCoreRun(Findings):
         if (folder / SUMMARY).is_file() and sums_up_plainly(self._stages):
             self.items.append(AuditItem(folder, TOTALS, ""))
         elif (folder / SUMMARY).is_file():
-            self.not_audited.append(NotAudited(str(folder / SUMMARY), "a stage of the user computed its totals"))
+            self.not_audited.append(
+                NotAudited(str(folder / SUMMARY), "a stage that the user wrote computed its totals")
+            )
 
     @property
     def _layers(self) -> Artifact:
@@ -237,11 +239,11 @@ def _judged(item: AuditItem, stored: Any, found: JsonObject | MappingError) -> M
     could not be mapped. If a time budget ended the recomputation, the result states this and has no differences.
     """
     if isinstance(found, TimeBudgetError):
-        return Made(item, ended=f"a time budget ended its search when it was made again: {found}")
+        return Made(item, ended=f"a time budget ended its search in this audit: {found}")
     if isinstance(found, MappingError):
         return Made(item, (AuditDifference("record", "there" if isinstance(stored, dict) else stored, str(found)),))
     if _is_ended(found):
-        return Made(item, ended="a time budget ended its search when it was made again")
+        return Made(item, ended="a time budget ended its search in this audit")
     return Made(item, compared(stored, found, "record"))
 
 

@@ -361,7 +361,7 @@ class SeveralCoresRun(Findings):
         for item, place in zip(items, places, strict=True):
             row = stored[place] if place < len(stored) else NOTHING
             if made.get(place, {}).get("ended_by_time"):
-                yield Made(item, ended="a time budget ended its search when it was made again")
+                yield Made(item, ended="a time budget ended its search in this audit")
                 continue
             yield Made(item, compared(row, made.get(place, NOTHING), "row"))
 
@@ -389,7 +389,7 @@ class SeveralCoresRun(Findings):
             found = self._slice("allocate").result(self._inputs, MultiCoreResult, control)
         found = replace(found, single_core=stored.provenance["options"].get("single_core", True))
         if found.allocation.stopped_by == TIME_BUDGET:
-            return Made(item, ended="a time budget ended its search when it was made again")
+            return Made(item, ended="a time budget ended its search in this audit")
         told = list(differences(stored.payload, as_stored(found.document)))
         for name, text in texts_of(found).items():
             if name in stored.provenance.get(FILES_BESIDE, {}):

@@ -71,9 +71,9 @@ def sram_table(name: str) -> dict[SramGroup, dict[SramPlace, SramFigures]]:
 CHECKED = {
     "title": "the figure is in the title of the publication",
     "seen": "the figure was seen in a second public place",
-    "arithmetic": "a sum or a product of figures of the source",
-    "recalled": "NOT confirmed in a second place",
-    "taken over": "NOT a figure for this entry: taken from the most similar entry, which the conditions name",
+    "arithmetic": "the figure is a sum or a product of figures of the source",
+    "recalled": "the figure is NOT confirmed in a second place",
+    "taken over": "the figure is NOT for this entry: it is that of the most similar entry, which the conditions name",
 }
 """Level of checking -> its meaning: how a figure was checked when it was entered into the library."""
 REGISTER, DRAM = "register-40nm", "dram"

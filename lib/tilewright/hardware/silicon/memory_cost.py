@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from tilewright.hardware.silicon.library import (
     CACTI,
+    CHECKED,
     FEWEST_WORDS,
     FILLED,
     HP,
@@ -175,10 +176,10 @@ def _around(what: str, value: float, known: Sequence[int], unit: str, steps: lis
         return [(int(value), 1.0)]
     least, most = known[0] / FURTHEST, known[-1] * FURTHEST
     if not least <= value <= most:
-        message = f"a {what} of {value:,.10g} {unit} is too far from the table ({known[0]:,} to {known[-1]:,})"
+        message = f"a {what} of {value:,.10g} {unit} is too far outside the table ({known[0]:,} to {known[-1]:,})"
         raise NoCostError(message, f"{least:,.10g} to {most:,.10g} {unit}")
     if not known[0] < value < known[-1]:
-        steps.append(f"a {what} of {value:,.10g} {unit} is beyond the table: extrapolated")
+        steps.append(f"a {what} of {value:,.10g} {unit} is beyond the table, so figures are extrapolated")
     place = min(max(bisect_left(known, value), 1), len(known) - 1)
     low, high = known[place - 1], known[place]
     share = math.log(value / low) / math.log(high / low)
@@ -325,8 +326,8 @@ def sram_memory(shape: MemoryShape, node_nm: float, cells: str) -> MemoryCost:
     remarks = _remarks(found)
     if shape.port_count > 1:
         remarks += (
-            f"the figures are for one port that reads and writes, but this memory has {shape.port_count};"
-            " one more port makes a memory of CACTI 1.8 times as large (median of 39 pairs)",
+            f"the figures are for one port that reads and writes, but this memory has {shape.port_count} ports;"
+            " in CACTI, one more port makes a memory 1.8 times as large (median of 39 pairs of memories)",
         )
     return _of_sram(shape, found, law, remarks)
 
@@ -338,16 +339,16 @@ def zigzag_memory(size_bits: int, word_bits: int, memory_type: str) -> MemoryCos
     ports do not count.
     """
     if memory_type == DRAM:
-        raise NoCostError("the table has no main memory of CACTI", "r_cost, w_cost and area; or `cost: {from: dram}`")
+        raise NoCostError("the table of CACTI has no DRAM", "r_cost, w_cost and area; or `cost: {from: dram}`")
     is_register_file = memory_type == "rf"
     size = size_bits * _ZIGZAG_RF_FACTOR if is_register_file else size_bits
     shape = MemoryShape(size, word_bits, word_bits)
     found = {word_bits: zigzag_cost(size, word_bits)}
     remarks = _remarks(found)
     if size % 8:
-        remarks += (f"{size} bits are not a whole number of bytes: {size // 8} bytes, as in zigzag-dse",)
+        remarks += (f"{size} bits are not a whole number of bytes; they count as {size // 8} bytes, as in zigzag-dse",)
     if is_register_file:
-        remarks += (f"zigzag-dse takes a register file as an SRAM of {_ZIGZAG_RF_FACTOR} times the size",)
+        remarks += (f"as in zigzag-dse, a register file counts as an SRAM of {_ZIGZAG_RF_FACTOR} times its size",)
     return _of_sram(shape, found, "auto_cost_extraction of zigzag-dse 3.9.1", remarks)
 
 
@@ -370,7 +371,7 @@ def register_file_memory(shape: MemoryShape, node_nm: float) -> MemoryCost:
     if is_scaled:
         told = f"energy × {factors.energy:.4g}, area × {factors.area:.4g}; leakage is not scaled"
         steps.append(f"from {entry.node_nm:g} to {node_nm:g} nm by the law of {LAW}: {told}")
-    steps.append(f"{shape.read_bits} bits read, {shape.write_bits} bits written, {shape.size_bits} bits of area")
+    steps.append(f"read of {shape.read_bits} bits, write of {shape.write_bits} bits, area of {shape.size_bits} bits")
     leakage = None if is_scaled else _as_in_cacti(shape.size_bits * entry.leakage_mw)
     source = CostSource(f"{REGISTER_FILE} {node_nm:g} nm", entry.sources[0].publication, tuple(steps), leakage)
     remarks = ("register file: the figures do not include multiplexers and wires",)
@@ -390,12 +391,12 @@ def dram_memory(shape: MemoryShape, dram_type: str) -> MemoryCost:
     low, high = entry.energy_range_pj or (entry.energy_pj, entry.energy_pj)
     steps = (
         f"{entry.what}: {entry.energy_pj:g} pJ a bit, {low:g} to {high:g} by source; {entry.conditions}",
-        f"{shape.read_bits} bits read, {shape.write_bits} bits written; no area on the chip",
+        f"read of {shape.read_bits} bits, write of {shape.write_bits} bits; no area on the chip",
     )
     remarks = (
         ()
         if entry.checked in ("seen", "title")
-        else (f"{entry.what}: {entry.energy_pj:g} pJ a bit is a figure that is {entry.checked} ({entry.conditions})",)
+        else (f"{entry.what}: {entry.energy_pj:g} pJ a bit; {CHECKED[entry.checked]} ({entry.conditions})",)
     )
     publications = "; ".join(source.publication for source in entry.sources)
     energy = entry.energy_pj
@@ -424,7 +425,7 @@ def _remarks(found: dict[int, SramCost]) -> tuple[str, ...]:
         if cost.is_in_table:
             continue
         told += [step for step in cost.steps if "beyond the table" in step or LAW in step]
-        told.append("interpolated between memories of CACTI (docs/costs.md)")
+        told.append("figures are interpolated between memories of CACTI (docs/costs.md)")
     return tuple(dict.fromkeys(told))
 
 

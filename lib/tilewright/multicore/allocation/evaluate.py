@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from types import TracebackType
 
-from tilewright.base.errors import MappingError
+from tilewright.base.errors import MappingError, count_of
 from tilewright.multicore.allocation.result import Evaluation
 from tilewright.multicore.allocation.space import AllocationSpace, Genome
 from tilewright.multicore.scheduling.problem import Integers
@@ -100,7 +100,10 @@ class Evaluator:
         if self.stopped_by == INTERRUPTED:
             raise KeyboardInterrupt
         reasons = list(dict.fromkeys(self.infeasible.values()))[:3]
-        raise MappingError(f"none of {self.count} evaluated allocations has a schedule: {'; '.join(reasons)}")
+        raise MappingError(
+            f"no evaluated allocation has a schedule ({count_of(self.count, 'allocation')} evaluated):"
+            f" {'; '.join(reasons)}"
+        )
 
     def _evaluate_here(self, genomes: Sequence[Genome]) -> None:
         for genome in genomes:

@@ -371,7 +371,7 @@ def named_genome(cores: Cores, space: AllocationSpace, names: SystemNames) -> Ge
 
 
 def _core_of_group(given: int | Sequence[int] | None, group: int) -> int | None:
-    """Core of a group of a layer; None if `given` has no core for the group. If `given` is a single core, all groups
+    """Core of a group of a layer; None if `given` has no core for the group. If `given` has only one core, all groups
     have this core.
     """
     of_groups = [given] if isinstance(given, int) else list(given or ())
@@ -383,8 +383,8 @@ def _layer_name(names: SystemNames, layer: int) -> str:
 
 
 def layer_cores(space: AllocationSpace, genome: Genome, names: SystemNames) -> dict[int, list[int]]:
-    """Layer number -> core ids, one for each group of the layer. A group without CNs gets the core of the group before
-    it or, at the start of a layer, of the next group with CNs.
+    """Layer number -> core ids, one for each group of the layer. If a group has no CNs, it gets the core of the group
+    before it. If there is no group before it, it gets the core of the first group with CNs.
     """
     cores_of: dict[int, list[int]] = {}
     for (layer, group), core in zip(space.parts, space.part_cores(genome), strict=True):

@@ -39,12 +39,16 @@ from tilewright.multicore.scheduling.simulate import Scheduler
 
 
 def warm_starts(space: AllocationSpace) -> tuple[Genome, ...]:
-    """Distinct warm starts, the most promising first.
+    """Distinct warm starts, the most promising first. Each is a choice of cores for the parts of the network:
 
-    (1) Each part runs on its fastest core. (2) Each part runs on the core with the least energy. (3) Each part runs on
-    the core on which it would end first. (4) Parts with the same set of fastest cores are dealt to these cores
-    round-robin. (5) As in (4), but parts of one layer with the same set stay on one core. (6) For each core, all parts
-    run on this core if it is allowed for the part, else on the fastest core of the part.
+    * Each part runs on its fastest core.
+    * Each part runs on the core with the least energy.
+    * Each part runs on the core on which it would end first.
+    * Parts with the same set of fastest cores are assigned to these cores round-robin.
+    * Parts with the same set of fastest cores are assigned to these cores round-robin, but layer by layer: among them,
+      all parts of one layer get the same core.
+    * For each core, there is one start: every part that the core can run gets this core, and every other part gets its
+      fastest core.
     """
     cores = sorted({core for choice in space.choices for core in choice})
     starts = [
@@ -72,8 +76,8 @@ def on_one_core(space: AllocationSpace, core: int) -> list[int]:
 
 
 def _balanced(space: AllocationSpace) -> list[int]:
-    """List with the core of each part. Parts get their cores one by one, layer by layer: each part gets the core on
-    which it would end first, if each core ran its parts one after another without waiting.
+    """List with the core of each part of the network. Parts get their cores one by one, layer by layer: each part gets
+    the core on which it would end first, if each core ran its parts one after another without waiting.
     """
     load = dict.fromkeys(range(space.runtime_cycles.shape[1]), 0)
     cores = []
@@ -85,10 +89,10 @@ def _balanced(space: AllocationSpace) -> list[int]:
 
 
 def _in_turn(space: AllocationSpace, unit: Callable[[int], int]) -> list[int]:
-    """List with the core of each part. `unit` gives the unit to which a part belongs, such as its layer.
+    """List with the core of each part of the network. `unit` gives the unit to which a part belongs, such as its layer.
 
-    Parts with the same set of fastest cores are dealt to these cores round-robin, unit by unit: among these parts, all
-    parts of one unit get the same core.
+    Parts with the same set of fastest cores are assigned to these cores round-robin, unit by unit. Among these parts,
+    all parts of one unit get the same core.
     """
     return list(_turns(space, unit))
 

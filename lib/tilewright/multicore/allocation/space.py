@@ -196,11 +196,11 @@ class AllocationSpace:
         wrong length, or if a core is not allowed for its part.
         """
         if len(part_cores) != len(self.parts):
-            message = f"must name a core for each of {len(self.parts)} parts of layers"
-            raise InputError([Problem(message, path="core_allocation", value=str(len(part_cores)))])
+            message = f"must name {count_of(len(self.parts), 'core')}, one for each part of a layer"
+            raise InputError([Problem(message, path="core_allocation", value=count_of(len(part_cores), "core"))])
         problems = [
             Problem(
-                "core is not allowed for this part",
+                "the core is not allowed for this part of the layer",
                 path=_part_name(*self.parts[part]),
                 value=str(core),
                 allowed=", ".join(str(choice) for choice in self.choices[part]),
@@ -332,7 +332,7 @@ def _request_problems(
     for index, request in enumerate(requests):
         name = f"layer {request.layer}"
         if request.layer not in groups:
-            problems.append(Problem("has a core_allocation, but no CNs", path=name))
+            problems.append(Problem("has a core_allocation, but no computation nodes (CNs)", path=name))
         if request.layer in {earlier.layer for earlier in requests[:index]}:
             problems.append(Problem("has two entries of core_allocation", path=name))
         problems += [
@@ -342,7 +342,9 @@ def _request_problems(
         ]
         expected = groups.get(request.layer, len(request.cores))
         if request.is_fixed and len(request.cores) != expected:
-            message = f"fixed allocation must name a core for each of the {expected} groups of the layer"
+            message = (
+                f"a fixed allocation must name one core for each group of the layer ({count_of(expected, 'group')})"
+            )
             problems.append(Problem(message, path=f"{name}: core_allocation", value=str(list(request.cores))))
         elif not request.cores:
             problems.append(Problem("names no core", path=f"{name}: core_allocation", allowed=allowed))

@@ -59,11 +59,11 @@ def disjoint_demands(demands: Sequence[Demand], dimensions: tuple[str, ...], gri
 
 
 def _without(content: Integers, boxes: Boxes, other: Demand) -> list[tuple[Integers, Boxes]]:
-    """Parts of `boxes` outside the boxes of the demand `other`, as pairs of arrays (content, boxes). The parts of one
-    box do not overlap.
+    """Parts of `boxes` that the boxes of the demand `other` do not cover, as pairs of arrays (content, boxes). The
+    parts of one box do not overlap.
 
-    `content` has the number of the content of each box; a content is the set of elements for one combination of tiles.
-    A box is compared only with the box of `other` that has the same content.
+    A content is the set of elements that one combination of tiles needs. `content` has, for each box, the number of the
+    content to which the box belongs. A box is compared only with the box of `other` that belongs to the same content.
     """
     place = np.minimum(np.searchsorted(other.content, content), max(len(other.content) - 1, 0))
     if not len(other.content):
@@ -160,15 +160,23 @@ class _PartColumns:
     links: list[int] = field(default_factory=list)
     """Number of the link to which the part belongs (one entry for each part)"""
     contents: list[Integers] = field(default_factory=list)
-    """Content of each entry of the part, as its number within the link (one array for each part)"""
+    """Contents of the entries of the part, numbered within the link (one array for each part). A content is the set of
+    elements that one combination of tiles needs
+    """
     axes: list[list[tuple[int, Integers]]] = field(default_factory=list)
-    """Axes that the producer or the consumer cuts, as pairs (position in `needs`, array with the row of each entry of
-    the demand): one list for each part. All axes are listed if the demand is given as boxes
+    """Lists of axes, one list for each part. A list has the axes that the producer or the consumer cuts. If the demand
+    is given as boxes, the list has all axes. An axis is a pair (position in `needs`, array with the row of each entry
+    of the demand)
     """
     constants: list[tuple[int, int, int]] = field(default_factory=list)
-    """Triple for each part: (number of the link's first content, counted over all links; sum of owners; number of
-    elements). The sum and the number of elements cover only the axes that neither the producer nor the consumer cuts;
-    the sum also contains `Producer.last_step`. If the demand is given as boxes, no axis is covered
+    """Triple (first content, owner, elements) for each part:
+
+    * first content: number of the first content of the link, if the contents of all links are numbered one after
+      another
+    * owner: `Producer.last_step` plus the owners of those axes that neither the producer nor the consumer cuts
+    * elements: number of elements that the part needs along those axes
+
+    If the demand is given as boxes, owner is `Producer.last_step`, and elements is 1
     """
 
     def add(self, link: int, demand: Demand, producer: Producer, first_content: int) -> None:
@@ -193,10 +201,12 @@ class _PartColumns:
             self.constants.append((first_content, owner, elements))
 
     def _boxes(self, spans: Integers, owners: AxisOwners) -> tuple[int, Integers]:
-        """Add an element to `needs`, with one row for each distinct range in `spans`. `spans` has the ranges of the
-        entries of a demand along one axis: array of shape (entries, 2) with the first index and the index after the
-        last one. `owners` are the owners of the indices of this axis. Returns (position of the new element in `needs`,
-        row of each entry's range).
+        """Add one axis of a demand to `needs`, for a demand that is given as boxes. The new element of `needs` has one
+        row for each distinct range in `spans`.
+
+        `spans` has the range of each entry of the demand along the axis, as an array of shape (entries, 2): first
+        index, and index after the last one. `owners` says which tile of the producer makes each index of the axis.
+        Returns the pair (position of the new element in `needs`, array with the row of each entry).
         """
         size = owners.size + 1
         keys, row_of_entry = np.unique(spans[:, 0] * size + spans[:, 1], return_inverse=True)
@@ -224,12 +234,12 @@ class _PartColumns:
         return content, source, elements
 
     def _rows(self, turn: int, first_rows: list[int], lengths: list[int]) -> Integers:
-        """Number of a row in the join of all axes (`join_axes`), one number for each entry of all parts in sequence.
-        The row is the row of the entry along one axis: the axis at position `turn` in the list of the part in `axes`.
-        Entries of parts with fewer axes get row 0, which is neutral.
+        """Row of each entry along one axis of its part, for the entries of all parts one after another. The axis of a
+        part is at position `turn` in the list of the part in `axes`. Entries of parts with fewer axes get row 0, which
+        is neutral.
 
-        `first_rows` has, for each element of `needs`, its first row in the join. `lengths` has the number of entries of
-        each part.
+        Rows are numbered in the join of all axes (`join_axes`). `first_rows` has, for each element of `needs`, the
+        number of its first row in the join. `lengths` has the number of entries of each part.
         """
         rows, shifts = [], []
         for axes, length in zip(self.axes, lengths, strict=True):
@@ -245,8 +255,9 @@ class _PartColumns:
 
 
 def _cns(link: Integers, number: Integers, links: Sequence[NeedLink]) -> Integers:
-    """Producing CN of each flow, as its number within the producing layer. `number` has the number of this CN in the
-    full grid of the layer. `link` has the position of each flow's link in `links`, in rising order.
+    """CN that makes the elements of each flow, numbered among the CNs of its layer. `number` has the number of the same
+    CN in the full grid of the layer, in which some cells can have no CN. `link` has the position of each flow's link in
+    `links`, in rising order.
     """
     bounds = link.searchsorted(np.arange(len(links) + 1))
     parts = [links[place].producer.grid.cn_of(number[bounds[place] : bounds[place + 1]]) for place in range(len(links))]

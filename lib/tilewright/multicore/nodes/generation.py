@@ -380,11 +380,15 @@ def _shapes(building: _Building) -> tuple[Integers, tuple[Layer, ...]]:
 def _check(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> None:
     lacking = [node for node in nodes if not node.index_maps]
     if lacking or (nodes and not workload.tensors):
-        message = "the layers do not describe the tensors between them; read the network with the profile corrected"
+        message = "the layers do not describe the tensors between them; read the network with `model: corrected`"
         raise InputError([Problem(message, path=node.name) for node in lacking[:1]] or message)
     stacks_of = Counter([node_id for stack in tiling.stacks for node_id in stack])
     problems = [
-        Problem("must have a tiling and be in one stack", path=node.name, value=f"in {stacks_of[node.node_id]} stacks")
+        Problem(
+            "must have a tiling and be in exactly one stack",
+            path=node.name,
+            value=f"in {stacks_of[node.node_id]} stacks",
+        )
         for node in nodes
         if node.node_id not in tiling.of_node or stacks_of[node.node_id] != 1
     ]

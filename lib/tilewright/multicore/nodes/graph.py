@@ -170,9 +170,10 @@ class CnGraph(_Described):
     the end). The bounds of a content have one row for each axis of the tensor
     """
     content_bounds: Integers
-    """Bounds of the contents, as an array of shape (rows, 2). A row has the first index and the index after the last
-    index of one content along one axis, limited to the tensor. The rows of a content are consecutive (`content_start`).
-    A content is identified by its source tensor and its bounds along all axes
+    """Bounds of the contents, as an array of shape (rows, 2). A content is a box of a source tensor. For each axis of
+    the tensor, a content has one row: the first index, and the index after the last index, limited to the tensor. The
+    rows of a content are consecutive (`content_start`). A content is identified by its source tensor and its bounds
+    along all axes
     """
 
     def __repr__(self) -> str:
@@ -253,7 +254,7 @@ def read_cn_graph(json_path: Path | str, npz_path: Path | str) -> CnGraph:
     except OSError as error:
         raise ArtifactError([Problem(f"cannot be read: {error.strerror}", str(npz_path))]) from error
     if digest_of_bytes(content) != description.columns:
-        message = f"artifact is damaged, or belongs to another graph than {json_path}; {REMEDY}"
+        message = f"the file is damaged, or belongs to another graph than {json_path}; {REMEDY}"
         raise ArtifactError([Problem(message, str(npz_path))])
     arrays = unpacked(content, npz_path)
     columns: dict[str, Any] = {name: arrays[name] for name in COLUMNS}

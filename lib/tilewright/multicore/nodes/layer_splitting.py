@@ -161,7 +161,8 @@ def split_layers(
         form = operator_form(operator, _weight_tensor(node, workload), shapes) if operator is not None else None
         if form is None:
             notices.append(
-                f"{excess.text}; the layer is not split, because a {node.origin_type} of this form cannot be split"
+                f"{excess.text}; the layer is not split, because tilewright cannot split this form of"
+                f" {node.origin_type}"
             )
         elif excess.weight_bits // form.channels > excess.capacity_bits:
             of_channel = excess.weight_bits // form.channels
@@ -276,4 +277,4 @@ def _finish(model: onnx.ModelProto, slicer: TensorSlicer, splits: Sequence[Layer
     names = ", ".join(emptied[:_MOST_NAMED]) + (
         f" and {len(emptied) - _MOST_NAMED} more" if emptied[_MOST_NAMED:] else ""
     )
-    return [f"these constants have only a shape, their data are left out ({NOT_INCLUDED}): {names}"]
+    return [f"these constants have only a shape, because their data are left out ({NOT_INCLUDED}): {names}"]

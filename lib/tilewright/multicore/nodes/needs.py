@@ -47,13 +47,16 @@ class Demand:
     first dimension changes slowest.
     """
     content: Integers
-    """Number of the content of each entry, in ascending order. Contents without an entry have no elements"""
+    """Number of the content (set of needed elements) of each entry, in ascending order. A content without elements has
+    no entry
+    """
     is_exact: bool
     """True if the elements are known exactly; if not, bounding boxes stand for them."""
     axes: tuple[tuple[AxisRows, Integers], ...] | None = None
-    """Pair (rows of the axis, row of each entry) for each axis of the tensor. The rows are exact even if the needed
-    indices have gaps. None if `moved_boxes` gives the boxes instead, for example because nodes that move data are
-    between the layer and the tensor.
+    """Pairs (rows, row of each entry), one for each axis of the tensor. A row has the indices along the axis that one
+    combination of tiles needs. Rows are exact even if there are gaps between the needed indices. The value is None if
+    `moved_boxes` gives the needed elements instead, for example if nodes that move data are between the layer and the
+    tensor.
     """
     moved_boxes: Boxes | None = None
     """Boxes in place of `axes`; None if `axes` is given."""
@@ -229,9 +232,9 @@ def demand_of_map(index_map: IndexMap, shape: Shape, output_rows: Sequence[AxisR
 def _contents_of(
     grid: LayerGrid, cut_by: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[str, ...], Integers, list[Integers]]:
-    """Triple (dimensions along which tiles have different contents, numbers of all contents, rows). The rows are a list
-    with one array for each axis: the row of each content along this axis. A content is the set of needed elements for
-    one combination of tiles.
+    """Triple (dimensions along which tiles have different contents, numbers of all contents, rows). A content is the
+    set of elements that one combination of tiles needs. The rows are a list of arrays, one for each axis of the tensor.
+    Each array gives, for each content, the row of the axis that has the indices of this content.
 
     `cut_by` has, for each axis, the dimensions that cut the axis.
     """
@@ -298,7 +301,8 @@ class Producer:
 
     grid: LayerGrid
     owners: tuple[AxisOwners, ...]
-    """Owners of the indices (one entry for each axis). The owner of an index is the contribution of its tile to the
+    """Owners of the indices along each axis of the tensor (one entry for each axis). The owner of an index is a number:
+    the contribution of the tile that makes the index. The contributions along all axes and `last_step` add up to the
     number of a CN.
     """
     last_step: int = 0
@@ -351,7 +355,10 @@ def split_reductions(name: str, index_map: IndexMap, producer: Producer) -> list
     for place in grid.tiling.group_loops:
         dimension = grid.loops[place].dimension
         if dimension in producer.unsplittable:
-            message = "a reduction cannot be split over cores without the key `reduction`, which says who adds"
+            message = (
+                "a reduction can be split over cores only with the key `reduction`, which says which core"
+                " adds the parts"
+            )
             kept = _kept(index_map) - set(producer.unsplittable)
             allowed = ", ".join(name for name, _ in index_map.loops if name in kept)
             problems.append(Problem(message, path=name, value=dimension, allowed=allowed))

@@ -38,8 +38,8 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Part of a tensor with a grid of pieces of its own. Pieces are numbered so that the segment of the last axis
-    changes fastest.
+    """Part of a tensor, or a whole tensor, that one grid divides into pieces. The grid divides each axis into segments.
+    The pieces are numbered so that the segment of the last axis changes fastest.
     """
 
     starts: tuple[Integers, ...]
@@ -166,7 +166,7 @@ def _is_whole(demand: Demand, shape: Shape) -> bool:
 
 
 def _cell_count(blocks: list[_Block]) -> int:
-    """Number of pieces in the grids of blocks, including pieces that no reader needs."""
+    """Total number of pieces of `blocks`. Pieces that no reader needs are also counted."""
     count = 0
     for block in blocks:
         lengths = [len(start) for start in block.starts]
@@ -231,8 +231,8 @@ def _add_part(
 
 
 def _segments(axis: int, size: int, demands: list[Demand], made_by: Producer | None) -> Integers:
-    """Segments of an axis of a tensor, as the first index of each. A segment begins at each index at which a tile of
-    the producer begins or ends, and at each index at which a box of `demands` begins or ends.
+    """First index of each segment of one axis of a tensor. A segment begins at each index at which a tile of the
+    producer begins or ends, and at each index at which a box of `demands` begins or ends.
     """
     begins = np.zeros(size + 1, dtype=bool)
     begins[0] = True
@@ -246,19 +246,20 @@ def _segments(axis: int, size: int, demands: list[Demand], made_by: Producer | N
 
 @dataclass(frozen=True, eq=False)
 class DataPieces:
-    """Pieces of all tensors of a network, with the CNs that need each piece. Pieces that are neither needed nor outputs
-    are left out.
+    """Pieces of all tensors of a network, with the CNs (computation nodes) that need each piece. A piece is a part of a
+    tensor that is moved and stored as a whole. Only pieces that a CN needs, and pieces of network outputs, are
+    included.
     """
 
     bits: Integers
     """Size of the piece in bits (one entry for each piece)"""
     producer: Integers
-    """CN that produces the piece; OUTSIDE if the piece comes from outside the network's layers (one entry for each
-    piece)
+    """Computation node (CN) that produces the piece (one entry for each piece); OUTSIDE if no layer produces it,
+    because it belongs to a constant or to a network input
     """
     tensor: Integers
-    """Position of the piece's tensor in `tensors` (one entry for each piece); the pieces of one tensor have consecutive
-    numbers
+    """Position, in `tensors`, of the tensor to which the piece belongs (one entry for each piece). The pieces of one
+    tensor have consecutive numbers
     """
     is_output: npt.NDArray[np.bool_]
     """True if the piece leaves the network (one entry for each piece)"""
@@ -267,7 +268,9 @@ class DataPieces:
     need_piece: Integers
     """Piece that is needed (one entry for each need)"""
     need_operand: SmallIntegers
-    """Position of the operand in the list of operands of the CN graph (one entry for each need)"""
+    """Position, in `operands` of the CN graph, of the operand for which the CN needs the piece (one entry for each
+    need)
+    """
     tensors: tuple[str, ...]
 
 

@@ -259,7 +259,7 @@ class _Cutting:
 
     @staticmethod
     def _written(cut: _LayerCut, loop: TilingEntry) -> TilingEntry:
-        """Loop as it is written in the mapping entry, where `*` can stand for the number of tiles."""
+        """Loop in the form in which the mapping entry gives it. There, `*` can stand for the number of tiles."""
         entry = cut.entry.inter_core_tiling
         return loop if loop in entry else replace(loop, tiles=WILDCARD)
 
@@ -276,15 +276,18 @@ class _Cutting:
             message = f"fixes {count_of(listed, 'core')}, but {cut.node.name} has {count_of(groups, 'group')}"
             self.problems.at(path, message, str(list(cut.entry.core_allocation)), f"1 core or {groups} cores")
         if cut.sums.shape == RING and share_axis(cut.node, self.workload, parts) is None:
-            message = f"no axis of the outputs of {cut.node.name} has an index for each of the {parts} parts"
+            message = (
+                f"a ring of {parts} parts needs an axis of the outputs of {cut.node.name} with at least {parts} indices"
+            )
             self.problems.at((cut.index, "reduction", "shape"), message, RING, f"{ONE_CORE}, {TREE}")
 
     def _part_entries(
         self, cut: _LayerCut, summed: SummedLayer, parts: Sequence[tuple[Ranges, tuple[int, ...]]]
     ) -> list[MappingConstraints]:
-        """Mapping entry for each part: the mapping entry of the layer, without the loops over cores that cut
-        reductions. If the mapping entry of the layer fixes one core for each group, each part gets only the cores of
-        its groups. A problem is reported if the network already has a layer with the name of a part."""
+        """Mapping entries of the parts into which the cut of its reductions divides a layer, one for each part. The
+        entry of a part is the mapping entry of the layer, without the loops over cores that cut reductions. If the
+        mapping entry of the layer fixes one core for each group, each part gets only the cores of its groups. A problem
+        is reported if the network already has a layer with the name of a part."""
         entry = cut.entry
         between = tuple(loop for loop, dimension in cut.between if dimension not in cut.reduced)
         found = []
@@ -300,9 +303,10 @@ class _Cutting:
         """Mapping entry for each addition. The options for the mapping on a single core come from the entry that the
         mapping file has for additions. The tilings are those loops of the layer's entry that cut outputs.
 
-        If the layer has fixed cores, the addition gets the cores of the part `Addition.home`. There are three
-        exceptions: these cores cannot run additions, the shape is `one_core`, or the key `reduction` names a core. In
-        these exceptions, and for a layer without fixed cores, the addition gets the result of `_adding_cores`.
+        The cores of an addition are those of the part `Addition.home` if all these conditions are met: the layer has
+        fixed cores, the cores of the part can run additions, the key `reduction` names no core, and its shape is not
+        `one_core`. If the addition has another number of groups than the part, only the first core of the part is used.
+        If a condition is not met, the addition gets the result of `_adding_cores`.
         """
         example = summed.sums[0]
         assert example.layer is not None
@@ -349,7 +353,7 @@ class _Cutting:
     def _check_name(self, cut: _LayerCut, name: str) -> None:
         """Report a problem if the network already has a layer with the name of a part or an addition."""
         if name in self._names:
-            self._problem(cut, f"the network already has a layer {name}, the name of a part")
+            self._problem(cut, f"the network already has a layer {name}; the cut needs this name for a part of a layer")
 
     def _tell(self, cut: _LayerCut, summed: SummedLayer, ids: Sequence[int]) -> None:
         """Add a notice on the parts and the additions of a layer."""
@@ -368,7 +372,7 @@ class _Cutting:
         of the layers that it selects."""
         for index, entry in self._idle.items():
             if entry.name not in self.cut_entries and entry.name not in self.failed:
-                message = "has no effect: inter_core_tiling cuts no sum of products of the layers of this entry"
+                message = "has no effect: the inter_core_tiling of this entry does not cut a reduction of its layers"
                 self.problems.unused((index, "reduction"), message)
 
 
@@ -398,8 +402,9 @@ def _on_cores(base: MappingConstraints, ids: Sequence[int], accelerator: MultiCo
 
 
 def _cores_of(entry: MappingConstraints, groups: Sequence[int]) -> tuple[int, ...]:
-    """Cores on which the groups `groups` of a layer can run. If the mapping entry `entry` of the layer fixes one core
-    for each group, these are the cores of `groups`; otherwise, they are all cores that the entry lists."""
+    """Cores on which some groups of a layer can run. The loops over cores divide the layer into groups, and `groups`
+    has the numbers of some of them. If the mapping entry `entry` of the layer fixes one core for each group, the result
+    has the cores of these groups. Otherwise, it has all cores that the entry lists."""
     cores = entry.core_allocation
     if not entry.core_allocation_is_fixed or len(cores) == 1:
         return cores

@@ -335,8 +335,9 @@ def _slice_data(
     nodes: list[onnx.NodeProto],
     inputs: list[list[str]],
 ) -> None:
-    """Replace the data input of each part of a convolution with groups in `inputs` by a slice that has only the input
-    channels of the part's groups. Operators that make slices are added to `nodes`.
+    """Replace the data input of each part of a convolution with groups by a slice. The slice has only the input
+    channels of the groups of the part. The names of the slices are written into `inputs`, which has the input names of
+    each part. Operators that make slices are added to `nodes`. Nothing is replaced if all parts have the same groups.
     """
     spans = list(dict.fromkeys((part.first_group, part.first_group + part.group_count) for part in parts))
     if len(spans) == 1:

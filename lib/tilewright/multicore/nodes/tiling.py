@@ -90,9 +90,11 @@ def counted_loops(
         tile_size = -(-span // min(wanted, span))
         count = -(-span // tile_size)
         if wanted > span:
-            notices.append(f"{layer.name}: {dimension} of {span} is too small for {wanted} tiles")
+            notices.append(f"{layer.name}: {dimension} of size {span} is too small for {wanted} tiles")
         elif count < wanted:
-            notices.append(f"{layer.name}: {dimension} of {span} gives {count} tiles of {tile_size}, not {wanted}")
+            notices.append(
+                f"{layer.name}: {dimension} of size {span} gives {count} tiles of size {tile_size}, not {wanted} tiles"
+            )
         spans[dimension] = tile_size
         loops.append(OuterLoop(dimension, count, tile_size) if count > 1 else None)
     return tuple(reversed(loops)), notices[::-1]
@@ -300,9 +302,9 @@ def mapped_tiling(
     """Tiling of every layer of a network, as the mapping file requests it. Raises InputError with all problems.
 
     `entry_of` has the mapping entry of each layer, by node id. Loops over cores are the innermost loops. Therefore the
-    CNs with the smallest numbers are those of the first tile, one CN for each group. A layer that is alone in its stack
-    is cut only over cores, not into tiles that run one after the other. Parts and additions that replace one layer of
-    the network file count as one layer.
+    CNs of one tile have consecutive numbers, one CN for each group (all CNs of a group run on one core). A layer that
+    is alone in its stack is cut only over cores, not into tiles that run one after the other. One layer of the network
+    file can be replaced by its parts and by additions of their partial sums; these count together as one layer.
     """
     whole = {node.node_id: node.network_id for node in workload.nodes}
     fused = {one for stack in stacks if len({whole[member] for member in stack}) > 1 for one in stack}
@@ -369,8 +371,8 @@ def loops_over_cores(layer: Layer, entry: MappingConstraints) -> tuple[tuple[Til
     written = {loop for name in dict(layer.operand_dimensions)[OUTPUT] for loop in relations.get(name, [name])}
     kept = tuple(loop for loop in entry.inter_core_tiling if names.get(loop.dimension, "") in ("", *written))
     remarks = [
-        f"{layer.name}: {loop.dimension}, {loop.tiles} of entry {entry.name} is left out, because a reduction is not"
-        " split over cores"
+        f"{layer.name}: {loop.dimension}, {loop.tiles} of entry {entry.name} is left out, because it would"
+        " split a reduction over cores"
         for loop in entry.inter_core_tiling
         if loop not in kept
     ]
@@ -420,13 +422,13 @@ def _tiles(
         dimension = names[loop.dimension]
         if loop.tiles == WILDCARD:
             if not entry.core_allocation:
-                message = "`*` is one tile for each core of core_allocation, but core_allocation is not given"
+                message = "`*` means one tile for each core of core_allocation, but core_allocation is not given"
                 problems.append(Problem(message, path=entry.name, value=f"{loop.dimension}, *"))
-            tiles: int | str = max(1, len(entry.core_allocation))
-            remarks.append(f"{layer.name}: {dimension}, * means {tiles} tiles, one for each core")
+            tiles = max(1, len(entry.core_allocation))
+            remarks.append(f"{layer.name}: `{dimension}, *` means {count_of(tiles, 'tile')}, one for each core")
+            found.append((dimension, tiles))
         else:
-            tiles = loop.tiles
-        found.append((dimension, tiles))
+            found.append((dimension, loop.tiles))
     return found, remarks
 
 

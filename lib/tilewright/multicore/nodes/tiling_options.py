@@ -61,7 +61,10 @@ class SplitOptions(WeightShare):
         return share / 2 if self.split_W_double_buffered else share
 
 
-_LOOPS_FORM = "a list of [DIMENSION, size], with cn_define_mode 3 a list of such lists or a table from layers to them"
+_LOOPS_FORM = (
+    "a list of [DIMENSION, size] pairs; with cn_define_mode 3: a list of such lists, or a table from layers"
+    " to such lists"
+)
 
 
 def _read_loops(value: Any, name: str) -> HintLoops | None:
@@ -280,7 +283,7 @@ def _cutting_problems(options: TilingOptions, wrong: set[str]) -> Iterator[Probl
     if mode is not None and not wrong & {"hint_loops", "layer_cutoffs"}:
         yield from hint_loop_problems(options.hints())
     elif mode is None and options.hint_loops is not None:
-        message = "needs a cn_define_mode; without this option, the mapping file cuts the layers"
+        message = "needs a cn_define_mode; without cn_define_mode, only the mapping file cuts the layers"
         yield Problem(
             message, path="hint_loops", allowed="cn_define_mode: 1, which puts the same loops around every layer"
         )

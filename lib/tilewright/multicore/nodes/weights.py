@@ -77,7 +77,10 @@ def weight_tiles(
     size = layer.size_of[dimension]
     largest = capacity_bits // (bits // size)
     if largest < 1:
-        message = f"the weights of one {dimension} ({bits // size} bits) exceed the capacity of {capacity_bits} bits"
+        message = (
+            f"the weights for one index of {dimension} ({bits // size} bits) exceed the capacity of"
+            f" {capacity_bits} bits"
+        )
         raise InputError([Problem(message, path=layer.name)])
     return dimension, -(-size // largest)
 

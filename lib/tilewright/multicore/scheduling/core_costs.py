@@ -111,7 +111,8 @@ def read_core_costs(path: Path | str) -> tuple[CoreCostRow, ...]:
     try:
         rows = tuple(decode(CoreCostRow, row) for row in read_artifact(path, SCHEMA).payload)
     except ValueError as error:
-        raise ArtifactError([Problem(f"artifact does not fit this version: {error}; {REMEDY}", str(path))]) from error
+        message = f"this version of tilewright cannot read the artifact: {error}; {REMEDY}"
+        raise ArtifactError([Problem(message, str(path))]) from error
     if [row.cost_class for row in rows] != list(range(len(rows))):
         raise ArtifactError([Problem(f"must have one row for each cost class, in order; {REMEDY}", str(path))])
     return rows

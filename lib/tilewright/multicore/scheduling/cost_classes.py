@@ -105,8 +105,8 @@ def on_one_core(entry: MappingConstraints) -> MappingConstraints:
 
 
 def _reduction_steps(node: WorkloadNode, grid: LayerGrid) -> Integers:
-    """Kind of the reduction step of the CN (one entry for each CN of the grid), from 0 to 3: 1 if the CN takes partial
-    sums, plus 2 if it leaves partial sums.
+    """Kind of reduction step, as a number from 0 to 3 (one entry for each CN of the grid). The number is a sum: 1 if
+    the CN takes partial sums of an earlier CN, plus 2 if it leaves partial sums for a later CN.
     """
     written = {name for index_map in node.index_maps for axis in index_map.output.axes for name, _ in axis.terms}
     steps = np.zeros(grid.cn_count, np.int64)

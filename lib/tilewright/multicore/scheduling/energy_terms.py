@@ -55,14 +55,15 @@ class PowerOfCores:
 
 
 def further_schedule_terms(problem: SchedulingProblem) -> dict[str, ScheduleTerm]:
-    """Further energy terms of the schedules of a problem, by name: static power of cores, and registered terms that the
-    problem has (`concerns`). Raises InputError if a static power has the name of ON_CORE or of one of CAUSES.
+    """Energy terms of the schedules of a problem, by name, in addition to computation and data movement. These are the
+    static power of cores, and those registered terms whose `concerns` is true for the problem. Raises InputError if a
+    static power has the name ON_CORE or a name in CAUSES.
     """
     known: dict[str, ScheduleTerm] = {name: PowerOfCores(rate) for name, rate in problem.system.rates_pj_a_cycle}
     known |= {name: SCHEDULE_TERMS[name] for name in SCHEDULE_TERMS.names}
     found = {name: term for name, term in known.items() if term.concerns(problem)}
     if both := [name for name in (ON_CORE, *CAUSES) if name in found]:
-        message = "this name of a static power is already the name of another energy term"
+        message = "this static power has the same name as another energy term"
         raise InputError([Problem(message, "attributes of hardware", value=name) for name in both])
     return found
 

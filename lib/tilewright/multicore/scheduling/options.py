@@ -105,8 +105,8 @@ class ScheduleOptions(SchedulerParameters):
     """Options of `simulate`. Raises InputError with every value that is not allowed."""
 
     operands_to_prefetch: tuple[Count, ...] = ()
-    """Memory operands (columns of `CoreSystem.core_memory`) whose constants are prefetched: they are fetched before a
-    CN needs them, if links are free.
+    """Memory operands (columns of `CoreSystem.core_memory`) whose constants are prefetched: if links are free, the
+    constants are fetched before a CN needs them.
     """
     layers_by_off_chip: tuple[Count, ...] = ()
     """Layers, as in `NodeGraph.layer`, whose results reach other memories through the off-chip memory (rule 18 of
@@ -127,14 +127,17 @@ RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
 class ScheduleSettings(SchedulerParameters):
     """Settings of schedules. Raises one InputError that lists every value that is not allowed."""
 
-    operands_to_prefetch: Annotated[tuple[str, ...], Told(allowed="a list of layer operands, as [W]")] = ()
+    operands_to_prefetch: Annotated[tuple[str, ...], Told(allowed="a list of layer operands, such as [W]")] = ()
     """Layer operands whose constants are fetched ahead, such as W."""
     cn_runtime: Runtime = "total1"
     """Parts of the runtime of a CN. total0: computing and stalls; total1: total0 and the time to bring the first tiles
     to the array; total2: total1 and the time to take the last outputs from the array.
     """
-    layers_by_off_chip: Annotated[tuple[Count, ...], Told(allowed="a list of ids of layers, as [3, 5]")] = ()
-    """Ids of layers whose results reach other memories only through the off-chip memory, which relieves full links."""
+    layers_by_off_chip: Annotated[tuple[Count, ...], Told(allowed="a list of layer ids, such as [3, 5]")] = ()
+    """Ids of layers whose results take a detour through the off-chip memory on the way to other memories. The detour
+    relieves a full bus if the path to the off-chip memory has free width (rule 18 of
+    docs/multi-core-model.md#scheduling).
+    """
 
     def stated(self) -> JsonObject:
         """Settings as plain data for provenance and results."""
@@ -155,7 +158,10 @@ class ScheduleSettings(SchedulerParameters):
         """
         if self.schedule_model == CAUSAL:
             return []
-        why = f"has no effect with schedule_model {self.schedule_model}: each transfer goes to one core, from one core"
+        why = (
+            f"has no effect with schedule_model {self.schedule_model}: there, each transfer has one source core and"
+            " one target core"
+        )
         given = {
             "multicast": any(link.is_multicast for link in accelerator.links),
             "forwarding": accelerator.forwards_constants,

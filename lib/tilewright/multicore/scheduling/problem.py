@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem, count_of
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -139,7 +139,9 @@ class CoreSystem:
     for each link). Such links are also true in `link_is_broadcast`. None: no link has multicast
     """
     forwards_constants: bool = False
-    """True if a core that holds a constant can send it to other cores, in place of the off-chip core"""
+    """True if a core can send a constant from its memory to other cores. The off-chip core then need not send the
+    constant
+    """
 
     @property
     def multicast(self) -> Booleans:
@@ -380,7 +382,9 @@ def _off_chip_problems(system: CoreSystem) -> list[Problem]:
 
 def _csr_problems(name: str, start: Integers, count: int, total: int) -> list[Problem]:
     if len(start) != count + 1 or start[0] != 0 or start[-1] != total or bool(np.any(np.diff(start) < 0)):
-        return [Problem(f"must have {count + 1} entries that begin at 0, never fall, and end at {total}", path=name)]
+        return [
+            Problem(f"must have {count + 1} entries that begin at 0, never decrease, and end at {total}", path=name)
+        ]
     return []
 
 
@@ -391,5 +395,5 @@ def _range_problems(name: str, values: Integers, low: int, high: int) -> list[Pr
     wrong = np.flatnonzero((values < low) | (values >= high))
     if len(wrong) == 0:
         return []
-    message = f"has {len(wrong)} entries out of range, the first at {wrong[0]}"
+    message = f"has {count_of(len(wrong), 'value')} out of range, the first at index {wrong[0]}"
     return [Problem(message, path=name, value=str(values[wrong[0]]), allowed=f"{low} to {high - 1}")]

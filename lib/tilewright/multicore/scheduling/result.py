@@ -81,7 +81,7 @@ class ScheduleArtifact:
     schedule: Schedule
     names: SystemNames
     piece_tensor: Integers
-    """Position of the piece's tensor in `names.tensor_names` (one entry for each piece)"""
+    """Position, in `names.tensor_names`, of the tensor to which the piece belongs (one entry for each piece)"""
     schedule_model: str = "causal"
     provenance: Any = None
     operands_to_prefetch: tuple[int, ...] = ()
@@ -192,7 +192,7 @@ def read_schedule(path: Path | str) -> ScheduleArtifact:
         if data["schema"] != SCHEMA:
             raise ArtifactError([Problem("wrong kind of artifact", str(path), value=data["schema"], allowed=SCHEMA)])
         if data["version"] != SCHEMA_VERSIONS[SCHEMA]:
-            message = f"{SCHEMA} version {data['version']} was written by another tilewright; {REMEDY}"
+            message = f"{SCHEMA} version {data['version']} was written by another version of tilewright; {REMEDY}"
             raise ArtifactError([Problem(message, str(path))])
         description = decode(_Description, data)
         before = (("leakage", description.leakage_pj_a_cycle),) if description.leakage_pj_a_cycle else ()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.compiled import native_function
-from tilewright.base.errors import InputError, MappingError, Problem
+from tilewright.base.errors import InputError, MappingError, Problem, count_of
 from tilewright.base.record_pointer import pointer_to
 from tilewright.multicore.scheduling.energy_ledger import CAUSES
 from tilewright.multicore.scheduling.memory_rank import MemoryRank, memory_rank
@@ -300,8 +300,8 @@ class Scheduler:
         """
         count = self.problem.graph.node_count
         if len(allocation) != count:
-            message = f"must name a core for each of {count} CNs"
-            raise InputError([Problem(message, path="allocation", value=str(len(allocation)))])
+            message = f"must name {count_of(count, 'core')}, one for each computation node (CN)"
+            raise InputError([Problem(message, path="allocation", value=count_of(len(allocation), "core"))])
         if self.options.schedule_model != CAUSAL:
             other = OTHER_MODELS[self.options.schedule_model]
             return other.simulate(self.problem, np.asarray(allocation, np.int64), self.options)
@@ -379,7 +379,7 @@ def _failure(problem: SchedulingProblem, state: KernelRecord) -> Exception:
         capacity = int(problem.system.memory_capacity_bits[other])
         return MappingError(f"{name} on core {core} needs {needed} bits in memory {other}, which has {capacity} bits")
     if len(problem.topological_order) < problem.graph.node_count:
-        return InputError([Problem("CNs wait for each other in a cycle", path="graph")])
+        return InputError([Problem("computation nodes (CNs) wait for each other in a cycle", path="graph")])
     return AssertionError("the scheduler stopped before all CNs had run")
 
 

@@ -41,6 +41,6 @@ def stack_barriers(problem: SchedulingProblem) -> StackBarriers:
         needed, needing = graph.layer[source[wrong[0]]], graph.layer[successor[wrong[0]]]
         message = f"layer {needing} needs layer {needed}, which is in a later stack"
         raise InputError(
-            [Problem(message, path="stack_order", value="barrier", allowed="priority; barrier only with other stacks")]
+            [Problem(message, path="stack_order", value="barrier", allowed="priority, or barrier with other stacks")]
         )
     return StackBarriers(np.unique(graph.stack, return_inverse=True)[1].astype(np.int64))

@@ -143,8 +143,8 @@ def _core_memory(accelerator: MultiCoreAccelerator, instances: Sequence[MemoryIn
 
 
 def _word_bits(accelerator: MultiCoreAccelerator, instance: MemoryInstance, off_chip_id: int) -> tuple[int, int]:
-    """Pair (width in bits of a word that is read, of a word that is written) for transfers between memories. If a
-    memory has several ports for such transfers, the narrowest one counts.
+    """Pair (bits of a word that is read, bits of a word that is written) for transfers between memories. If a memory
+    has several ports for these transfers, the port with the narrowest word counts.
     """
     if instance.core_ids == (off_chip_id,):
         read, write, _ = offchip_ports(accelerator.core_of[off_chip_id])

@@ -279,7 +279,9 @@ def check_model(model: Architecture, release: str, problems: Problems) -> None:
     if any(not isinstance(mixer, Attention) for mixer in mixers):
         problems.at(at, f"{release} supports only attention with cached keys and values", model.model_type)
     if len(model.kinds) > 1:
-        problems.at(at, f"{release} supports only models with equal blocks", f"{len(model.kinds)} kinds of blocks")
+        problems.at(
+            at, f"{release} supports only models whose blocks are all equal", f"{len(model.kinds)} kinds of blocks"
+        )
     if any(block.norms != PRE for block in model.blocks) or model.last_norm is None:
         problems.at(
             at, f"{release} needs a norm before each part of a block, and a norm after the last block", model.model_type

@@ -423,7 +423,7 @@ def simulate_stream_2023(problem: SchedulingProblem, allocation: Integers, optio
             if waiting[after] == 0:
                 heapq.heappush(candidates, key(after))
     if bool(np.any(run.end < 0)):
-        raise InputError([Problem("CNs wait for each other in a cycle", path="graph")])
+        raise InputError([Problem("computation nodes (CNs) wait for each other in a cycle", path="graph")])
     return _schedule(problem, allocation, run)
 
 

@@ -175,7 +175,8 @@ def operand_roles(
     if len(predecessors) > 2:
         return (
             actual,
-            "more than two predecessors, which zigzag-dse 3.9.1 refuses; operands were traced to their constants",
+            "the operator has more than two predecessors, which zigzag-dse 3.9.1 refuses; operands were traced to their"
+            " constants",
         )
     roles = reference_roles(predecessors, weight_input)
     same = roles.constant_operands == actual.constant_operands and roles.activation_input == actual.activation_input
@@ -272,8 +273,8 @@ class _Reader:
             return self._without_layer(node)
         if geometry.axes_differ and not self.profile.onnx_height_is_y:
             self._remark(
-                "kernel, strides, dilations or padding differ between height and width, and the reference model "
-                "exchanges them (fault B10); `model: corrected` does not",
+                "kernel, strides, dilations or padding differ between height and width; the reference model "
+                "exchanges height and width (fault B10), `model: corrected` does not",
                 node,
             )
         roles = self._roles(node, products.WEIGHT_INPUT[node.proto.op_type], may_exchange=False)

@@ -39,11 +39,13 @@ class FusionFixed(Parameters):
     """Rule that chooses the next node of a core. `latency`: the node that is ready first. `memory`: the deepest node in
     the network. null: the rule is searched.
     """
-    operands_to_prefetch: Annotated[tuple[str, ...], Told(allowed="a list of layer operands, as [W]")] | None = None
+    operands_to_prefetch: Annotated[tuple[str, ...], Told(allowed="a list of layer operands, such as [W]")] | None = (
+        None
+    )
     """Layer operands whose constants are prefetched, such as W; [] for none. null: the operands are searched."""
     prefetch_results: bool | None = None
     """True if results of computation nodes are prefetched, in addition to constants. null: both values are tried."""
-    layers_by_off_chip: Annotated[tuple[Count, ...], Told(allowed="a list of ids of layers, as [3, 5]")] | None = None
+    layers_by_off_chip: Annotated[tuple[Count, ...], Told(allowed="a list of layer ids, such as [3, 5]")] | None = None
     """Ids of layers whose results go to other memories through the off-chip memory; [] for none. null: the layers are
     searched.
     """
@@ -94,12 +96,14 @@ class PlanSearch(PlanEffort, SearchedReductions):
     """Effort and extent of a search for plans."""
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
-        """Report `cut_reductions` together with more than one island as a problem, because a search with islands
-        searches only one network.
+        """Report a problem if `cut_reductions` is true and there is more than one island. The reason is that a search
+        with islands searches only one network.
         """
         yield from super().conflicts(wrong)
         if self.cut_reductions and self.islands > 1:
-            yield Problem("cannot be combined with islands above 1", path="cut_reductions", value="true")
+            yield Problem(
+                "cannot be combined with more than one island (option `islands`)", path="cut_reductions", value="true"
+            )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,9 +129,9 @@ class FusionOptions(PlanSchedule, FusionFixed, PlanSearch, CnSearchOptions):
 
     fusion_time_budget_s: PositiveNumber | None = 120.0
     """Time limit of the whole call in seconds, from reading the first file to writing the last file. The limit does not
-    apply before one plan has a schedule; if this takes longer than the limit, the call reports this. null: no limit;
-    then the result depends only on the seed. Also null if it is not given, but `nb_schedules` or `fusion_cpu_budget_s`
-    is.
+    apply before one plan has a schedule. If the first schedule takes longer than the limit, the call reports this.
+    null: no limit; if there is also no CPU limit, the result depends only on the seed. If `nb_schedules` or
+    `fusion_cpu_budget_s` is given and this option is not given, there is no time limit.
     """
     fusion_cpu_budget_s: PositiveNumber | None = None
     """Limit of the CPU seconds of the whole call, in this process and its worker processes. Other work on the machine
@@ -155,13 +159,14 @@ class FusionOptions(PlanSchedule, FusionFixed, PlanSearch, CnSearchOptions):
         return {**super().implied(given), **({"fusion_time_budget_s": None} if is_limited else {})}
 
     def without_effect(self) -> dict[str, str]:
-        """Reason for each option without effect, by name of the option. These options are those of the base classes
-        without `seed`, which the search for plans always uses, and `stack_cutoffs` if it names no layer.
+        """Reason for each option without effect, by name of the option. In addition to the options of the base classes,
+        `stack_cutoffs` has no effect if it names no layer. `seed` is never in the table, because the search for plans
+        always uses it.
         """
         found = super().without_effect()
         found.pop("seed", None)
         if self.stack_cutoffs == ():
-            found["stack_cutoffs"] = "has no effect, because it names no layer; stacks are searched"
+            found["stack_cutoffs"] = "has no effect, because it names no layer; the search chooses the stacks"
         return found
 
     @property

@@ -31,10 +31,10 @@ def state_parts(islands: int, rounds: int) -> dict[str, tuple[int, int] | None]:
 
 
 def parts_before(part: str, islands: int, rounds: int) -> list[str]:
-    """Names of the parts whose states the part `part` reads; [] for the opening. A part for the first round of an
-    island reads only the opening. A part for a later round reads the opening, the previous round of the same island,
-    and the previous round of the island that sends its plans to this island (`sender_to`). The answer reads the opening
-    and the last round of each island.
+    """Names of the earlier parts of a search with islands whose states the part `part` reads; [] for the opening. A
+    part for the first round of an island reads only the opening. A part for a later round reads the opening, the
+    previous round of the same island, and the previous round of the island that sends its plans to this island
+    (`sender_to`). The answer reads the opening and the last round of each island.
     """
     if part == OPENING:
         return []

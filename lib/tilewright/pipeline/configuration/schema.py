@@ -61,7 +61,7 @@ def config_schema() -> dict[str, Any]:
         "runs_per_job": {
             "type": "integer",
             "minimum": 1,
-            "description": "Number of runs on one core that one job makes.",
+            "description": "Number of runs in one job, for runs on one core.",
         },
     }
     return {
@@ -70,7 +70,8 @@ def config_schema() -> dict[str, Any]:
         "additionalProperties": False,
         "properties": {"runs": runs, "sweeps": sweeps, **spaces, **results, **network, **keys, "pipeline": pipeline},
         "title": "Configuration",
-        "description": "Runs that `make run` makes. Keys of runs at the top are defaults for all runs.",
+        "description": "Runs that `make run` makes. Keys of runs at the top level of the file are defaults"
+        " for all runs.",
     }
 
 
@@ -80,7 +81,7 @@ _SPACES = {
 }
 """Description of each key for design spaces."""
 _NETWORK = {
-    "dims": "Sizes of dynamic dimensions of an ONNX file: a table by dimension, for each workload.",
+    "dims": "Sizes of dynamic dimensions of an ONNX file: a table from dimensions to sizes, for each workload.",
     "input_shapes": "Shapes of the inputs of an ONNX file: a table from inputs to lists of sizes, for each workload.",
     "branches": "Branches of If operators of an ONNX file: a table from operators (* for all) to then or else, for each"
     " workload.",

@@ -25,7 +25,7 @@ _ELSEWHERE = {
         SINGLE: "is a stage of the single-core flow; stages that map computation nodes belong in the pipeline of"
         " IntraCoreMapping"
     },
-    CORE: {SINGLE: "is for whole networks; a computation node is one layer"},
+    CORE: {SINGLE: "is for whole networks, but this pipeline maps single computation nodes"},
 }
 """Messages for a stage that only another flow has: flow of the pipeline -> flow that has the stage -> message."""
 _REDUCTIONS = next(stage for stage in STAGES if stage.name == reduction_of("latency"))
@@ -92,8 +92,8 @@ class Catalogue:
         return ""
 
     def elsewhere(self, name: str) -> str:
-        """Message on a stage that the catalogue of this flow lacks, because another stage of the flow does its work, or
-        because only another flow has it; '' for an unknown name.
+        """Message on a stage that the catalogue of this flow does not have; '' if the name is unknown. The message says
+        that another stage of this flow does the work, or that only another flow has the stage.
         """
         for stage in self.listed.values():
             if name in stage.absorbs:

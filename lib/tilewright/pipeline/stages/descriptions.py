@@ -96,8 +96,9 @@ class NetworkProblem:
     notices: tuple[str, ...] = ()
     """Notices on unusual content of the input files."""
     uncosted: tuple[UncostedWork, ...] | None = None
-    """Operators without costs: the layers that the core cannot run, and the operators given as argument. If the
-    argument is None, the operators without a cost model take the place of the given operators.
+    """Operators without costs. They are the layers that the core cannot run, and the operators that the argument
+    `uncosted` lists. If this argument is None, the operators without a cost model take the place of the listed
+    operators.
     """
     whole: Workload | None = None
     """Network as it was read, including the layers that the core cannot run. The default is the network given as

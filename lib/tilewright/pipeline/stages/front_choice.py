@@ -63,7 +63,7 @@ def chosen_point(front: BoundedFront, options: MapOptions, core: Core) -> int:
 def _energy_text(nearest: FrontPoint, limit: float, front: BoundedFront) -> str:
     bound = front.lines[0].level_pj
     return (
-        f"no point of the front meets the energy budget of {energy_text(limit)}: the nearest point takes"
+        f"no point of the front stays within the energy budget of {energy_text(limit)}: the nearest point needs"
         f" {energy_text(nearest.energy_pj)} ({_more(nearest.energy_pj / limit)}) and"
         f" {nearest.latency_cycles:,.0f} cycles; {_proof(bound, limit)}"
     )
@@ -73,7 +73,7 @@ def _deadline_text(nearest: FrontPoint, deadline_ms: float, period_ns: float, fr
     needed_ms = nearest.latency_cycles * period_ns / NS_A_MS
     bound_ms = front.least_latency_cycles * period_ns / NS_A_MS
     return (
-        f"no point of the front meets the deadline of {deadline_ms:g} ms: the nearest point takes {needed_ms:.6g} ms"
+        f"no point of the front meets the deadline of {deadline_ms:g} ms: the nearest point needs {needed_ms:.6g} ms"
         f" ({_more(needed_ms / deadline_ms)}, {nearest.latency_cycles:,.0f} cycles) and"
         f" {energy_text(nearest.energy_pj)}; {_proof(bound_ms, deadline_ms)}"
     )
@@ -85,7 +85,7 @@ def _more(ratio: float) -> str:
 
 def _proof(bound: float, limit: float) -> str:
     if bound > limit:
-        return "the lower bound proves that no covered mapping meets this limit"
+        return "the lower bound proves that no mapping that the search covers meets this limit"
     return "a mapping that meets this limit may exist, because the lower bound is below the limit"
 
 

@@ -60,8 +60,8 @@ class CandidateTally:
         return self.candidate, self.unrolling
 
     def plus(self, other: "CandidateTally") -> "CandidateTally":
-        """Sum of this tally and another tally. The chosen mapping is that of this tally, or that of the other tally if
-        this tally has none.
+        """Sum of two tallies: this one and `other`. The chosen mapping of the sum is that of this tally. If this tally
+        has no chosen mapping, the sum has that of `other`.
         """
         feasible = self.feasible + other.feasible
         closest = other if not self.reason or (other.reason and other.missed_by < self.missed_by) else self
@@ -206,9 +206,9 @@ class TemporalProblem(PreparedProblem):
     candidate: int = 0
     """Index of the spatial mapping among the candidates of the layer."""
     given_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Level boundaries that the mapping file gives for a complete ordering, as pairs (operand, numbers); () if it gives
-    none. For each memory level of the operand, innermost first, there is the number of innermost entries of `ordering`
-    that this level and the levels inside it have together.
+    """Level boundaries that the mapping file gives for a complete ordering, as pairs (operand, numbers); () if the file
+    gives none. There is one number for each memory level of the operand, innermost level first. The number says how
+    many of the innermost entries of `ordering` belong to this level and to the levels inside it.
     """
     names: tuple[str, ...] = ()
     """Names of all layers of the network that have this problem."""

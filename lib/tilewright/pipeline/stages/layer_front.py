@@ -140,9 +140,9 @@ class FrontSearch:
         return missed, watch.spent
 
     def _raise_ends(self, missed: float) -> None:
-        """Raise the lower bounds of latency and energy. By the definition of the miss, the fastest known mapping has at
-        most 1 + `missed` times the least latency, and the mapping with the least known energy at most 1 + `missed`
-        times the least energy.
+        """Raise the lower bounds of latency and energy by means of `missed`, the proven miss of the front. The miss
+        gives two limits. The latency of the fastest known mapping is at most 1 + `missed` times the least latency. The
+        energy of the known mapping with the least energy is at most 1 + `missed` times the least energy.
         """
         share = (1 - 2 * ROUNDING) / (1 + missed)
         first, last = self.met[0], self.met[-1]
@@ -203,9 +203,10 @@ class FrontSearch:
     def _next_weight(self) -> float | None:
         """Weight of the latency, in pJ per cycle, for the next search; None if no further search is useful.
 
-        The weight is the slope between two neighbouring points of the front. Pairs of points are left out if their miss
-        is at most MISS, or if there is already a supporting line with this slope. Of the remaining pairs, the pair with
-        the largest miss is chosen.
+        The weight is the slope between two neighbouring points of the front. The miss of two neighbours is an upper
+        limit of the distance, as a fraction, from a mapping between them to the nearer of the two. Pairs are left out
+        if their miss is at most MISS, or if there is already a supporting line with their slope. Of the remaining
+        pairs, the pair with the largest miss is chosen.
         """
         points = [FrontPoint(one.energy_pj, one.latency_cycles) for one in self.met]
         gaps = misses(points, self.lines, self.least_latency_cycles)[1:-1]

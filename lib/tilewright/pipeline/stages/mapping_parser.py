@@ -32,7 +32,7 @@ class MappingParser(Change):
 
     takes = Descriptions
     gives = NetworkProblem
-    stands_for = "the mapping file in WorkloadParserStage and ONNXModelParserStage"
+    stands_for = "reading the mapping file, a part of WorkloadParserStage and of ONNXModelParserStage"
 
     def change(self, item: Descriptions) -> NetworkProblem:
         """Network problem made from the descriptions. Raises InputError with all errors of all descriptions."""

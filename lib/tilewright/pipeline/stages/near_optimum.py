@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from tilewright.search.exact.search import ExactResult
 
 GAP_SHARE = 0.02
-"""Factor that gives the largest relative gap of the search for a mapping near the optimum: GAP_SHARE x the accepted
-loss of the objective, as a fraction.
+"""Factor of the largest relative gap in the search for a mapping near the optimum. The largest gap is the product of
+GAP_SHARE and the accepted loss of the objective (a fraction).
 
-This search minimises a weighted sum of energy and latency. A gap of this size in the sum is about the fraction
-GAP_SHARE of the measure that is not the objective: the latency if the objective is energy, the energy if it is latency.
+This search minimises a weighted sum of energy and latency. The weight is chosen so that such a gap of the sum is a
+gap of about the fraction GAP_SHARE in one measure. If the objective is energy, this measure is the latency. If the
+objective is latency, this measure is the energy.
 """
 EFFORT_SHARE = 8
 """Divisor of the layer's effort in the search for a mapping near the optimum."""

@@ -376,10 +376,10 @@ def _parsers_first(placed: list[Placed]) -> list[Placed]:
 def _with_what_goes_without_saying(
     placed: list[Placed], options: CoreSearchOptions, onnx: bool, flow: Flow
 ) -> list[Placed]:
-    """Stages of a list, with the parsers and SpatialMappingConversion added if the list lacks them.
+    """Stages of a list, to which missing parsers and a missing SpatialMappingConversion are added.
 
-    Lists of stages for zigzag-dse lack two of these stages. In zigzag-dse, the other parsers do the work of
-    MappingParser, and SpatialMappingGenerator does the work of SpatialMappingConversion.
+    Lists of stages for zigzag-dse lack MappingParser and SpatialMappingConversion. In zigzag-dse, the other parsers do
+    the work of MappingParser, and SpatialMappingGenerator does the work of SpatialMappingConversion.
     """
 
     def made(entry: Entry) -> Placed:

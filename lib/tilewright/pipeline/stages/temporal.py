@@ -31,8 +31,8 @@ OPEN_ORDER = (
 )
 
 NO_PROOF_OF_WINDOWS = (
-    "the outputs are addressed by a sliding window, for which the exact search has no bounds; this is the best of the"
-    " orders that Loma tries, with loops placed by the allocator"
+    "the outputs are addressed by a sliding window, for which the exact search has no bounds; the mapping is"
+    " the best one that Loma finds, with greedy allocation"
 )
 
 
@@ -172,8 +172,8 @@ class Exact(ExactParameters, TemporalMapper):
     with one certificate covers all of them. Spatial mappings from another stage are searched one by one. If the time
     budget ends before the proof, the result is the best mapping found, with a lower bound and the gap to this bound.
     The field `search` of the record says whether the result is proven. The default objective is the objective of the
-    reduction above this stage. There is no proof for a layer whose outputs are addressed by a sliding window, and none
-    on a core with waiting (docs/model.md#waiting); Loma searches such a layer.
+    reduction above this stage. If a sliding window addresses the outputs of a layer, or if the core has waiting
+    (docs/model.md#waiting), there is no proof. In these two cases, Loma searches the layer.
 
     Example: {replace: Loma, stage: Exact, parameters: {allocation: free, time_budget_s: 10}}
     """
@@ -265,11 +265,13 @@ class ExactAnswer(TemporalMapper):
 
 
 def with_boundaries(batch: OrderBatch) -> OrderBatch:
-    """Batch in which each loop order has level boundaries. If the batch has none, the greedy allocator computes them.
-    The batch is returned unchanged if it is empty or if an order does not fit.
+    """Batch in which each loop order has level boundaries: they say which loops belong to which memory level. If the
+    batch has no boundaries, the greedy allocator computes them. The batch is returned unchanged if it is empty or if an
+    order does not fit.
 
-    A search with free allocation calls this function for its result. If a mapping file had the loop order without level
-    boundaries, a run with free allocation that reads this file would search for boundaries again.
+    A search with free allocation calls this function for its result. The loop order in the result can later be written
+    to a mapping file. If the file had no level boundaries, a run with free allocation that reads the file would search
+    for boundaries again.
     """
     if batch.boundaries is not None or not len(batch.orders):
         return batch

@@ -72,9 +72,10 @@ class PipelinePlace:
         """Beginning of the file names for a mapping of a layer. `number` is the number of the mapping in the order in
         which mappings pass the stage, from 1.
 
-        The mappings of a layer have the names `conv`, `conv-2`, ... At the level of spatial mappings, the first mapping
-        of each spatial mapping has the name `conv`, `conv-1`, `conv-2`, ...; the second mapping of the second spatial
-        mapping has the name `conv-1.2`.
+        Examples are the names for the layer `conv`. If the stage runs before the spatial mapping is chosen, the names
+        are `conv`, `conv-2` and `conv-3`. Otherwise, the name contains the index of the spatial mapping. The first
+        mappings of the spatial mappings 0, 1 and 2 have the names `conv`, `conv-1` and `conv-2`. The second mapping of
+        spatial mapping 1 has the name `conv-1.2`.
         """
         name = file_name_of(layer)
         if self.candidate is None:
@@ -163,9 +164,9 @@ def check_file_names(workload: Workload, numbered: bool) -> None:
         stem, _, number = file_name_of(name).rpartition("-")
         if counts[file_name_of(name)] > 1 or name == OVERALL:
             what = "the whole network" if name == OVERALL else "another layer"
-            problems.append(Problem(f"{what} would be written to the same files", path=workload.name, value=name))
+            problems.append(Problem(f"the files of {what} would have the same names", path=workload.name, value=name))
         elif numbered and stem in counts and number.replace(".", "").isdigit():
-            message = f"mapping {number} of layer '{stem}' could be written to the same files"
+            message = f"the files of mapping {number} of layer '{stem}' could have the same names"
             problems.append(Problem(message, path=workload.name, value=name))
     if problems:
         raise InputError(problems)

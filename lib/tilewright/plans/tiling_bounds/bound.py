@@ -143,7 +143,8 @@ def layer_works(
 ) -> list[dict[str, LayerWork]]:
     """Lower bounds of the work of each layer: a list with one dictionary for each layer, core file -> bounds on a core
     of this file. The dictionaries have all core files except that of the off-chip core. `summed` has, for each layer,
-    the reductions that a plan can cut between cores; None if a plan can cut none.
+    the reduction dimensions that a plan can cut between cores. If `summed` is None, a plan can cut no reduction
+    dimension.
     """
     is_corrected = profile_by_name(model) == CORRECTED
     has_loading = settings.cn_runtime != "total0"

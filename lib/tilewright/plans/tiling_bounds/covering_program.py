@@ -55,7 +55,9 @@ class CoveringProgram:
         self._factors.append(factor)
 
     def lower_bound(self) -> float:
-        """Lower bound of the sum of the lengths, for all values of the variables that meet the constraints."""
+        """Lower bound of the objective of the program, for all values of the variables that satisfy the constraints.
+        The objective is the sum of all variables that `length` added.
+        """
         if not self._limits:
             return 0.0
         prices = np.maximum(0.0, np.array(self._prices()))

@@ -231,8 +231,9 @@ class _Bulk:
     first: int
     """First phase in which the bits can move."""
     held: tuple[int, ...]
-    """Indices of the events at which these bits still occupy on-chip memory if they have moved before. These are the
-    events after which the layer that reads the bits does all its work. () for bits that a layer produces.
+    """Indices of the events at which these bits occupy on-chip memory if they have moved before the event. At these
+    events, the layer that reads the bits has done no work yet, so the bits are still needed. () for bits that a layer
+    produces.
     """
     shares: tuple[float, ...]
     """Share of these bits that must have moved before each event (one entry for each event)."""

@@ -90,9 +90,9 @@ def _allowed(problem: SchedulingProblem, choices: Sequence[Sequence[int]]) -> An
 _RULES = {
     "nodes": "each node runs once, on a core that can run it, long enough, after its predecessors",
     "cores": "no two nodes overlap on a core; streams last as long as their nodes",
-    "data": "data have arrived before they are sent or read, transfers last long enough, results end off-chip",
+    "data": "data have arrived before they are sent or read, transfers last long enough, results are written off-chip",
     "links": "no link carries more than its width",
-    "memories": "no memory holds more than its capacity, or less than is in use",
+    "memories": "the data in a memory are at most its capacity, and at least the data in use",
     "energy": "energy is the sum of its parts, and the parts follow from the logs",
     "logs": "the schedule has its logs",
 }
@@ -123,16 +123,25 @@ def check_multi_run(
     if artifact.schedule_model == CAUSAL:
         checks.append(result("bounds", "no total is below its bound", list(_bound_faults(artifact, summary))))
     if costs is not None:
-        checks.append(result("cores_add_up", "cores add up to the total", list(_core_faults(artifact, summary, costs))))
         checks.append(
             result(
-                "costs", f"the costs of {nodes} are those of the tables", list(_cost_faults(artifact, summary, costs))
+                "cores_add_up",
+                "numbers of the cores add up to the totals",
+                list(_core_faults(artifact, summary, costs)),
+            )
+        )
+        checks.append(
+            result(
+                "costs",
+                f"the costs of {nodes} are those of the cost tables",
+                list(_cost_faults(artifact, summary, costs)),
             )
         )
     uses = list(_use_faults(artifact, summary))
     checks.append(result("uses", "cores, memories and links are used between 0 and 100 %", uses))
     if graph is not None:
-        checks.append(result("graph", f"the {nodes} and edges of the CN graph", list(_graph_faults(artifact, graph))))
+        same = f"the schedule has the {nodes} and the edges of the CN graph"
+        checks.append(result("graph", same, list(_graph_faults(artifact, graph))))
     if allocation is not None:
         checks.append(result("allocation", f"{nodes} are on their cores", list(_place_faults(artifact, allocation))))
     if allocation is not None and "certificate" in allocation:
@@ -205,7 +214,7 @@ def _bound_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Ite
     chosen = np.arange(problem.system.core_count) == artifact.schedule.allocation[:, None]
     own = lower_bounds(problem, chosen)
     latency, copied = artifact.schedule.latency_cycles, _if_copied(bound)
-    copying = " over schedules that copy data that fit a core before use"
+    copying = " over schedules that copy data into a core before use if the data fit"
     for name, covered, total, over_all, of_own in (
         (LATENCY_CYCLES, "", latency, bound[LATENCY_CYCLES], own.latency_cycles),
         (LATENCY_CYCLES, copying, latency, copied[LATENCY_CYCLES], own.if_copied.latency_cycles),
@@ -216,7 +225,8 @@ def _bound_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Ite
                 yield f"{name} is {total}, below {what}{covered}, {low}"
         # The latency bound depends on weights that are searched, so only the bounds of the energy are comparable.
         if name == ENERGY_PJ and of_own < over_all * (1 - ROUNDING):
-            yield f"the bound of {name} for the allocation is {of_own}, below that over all allocations, {over_all}"
+            bounds = f"the bound of {name} for the allocation, {of_own}, is below the bound over all allocations"
+            yield f"{bounds}, {over_all}"
 
 
 def _if_copied(bound: Mapping[str, Any]) -> Mapping[str, Any]:

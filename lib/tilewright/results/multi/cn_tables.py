@@ -114,7 +114,7 @@ def cost_table_text(table: pandas.DataFrame, width: int = TERMINAL_WIDTH) -> str
     """Text of a cost table for the terminal."""
     headings = ("CNs", "cycles", "energy\n[µJ]", "array\nuse")
     text = text_table("", ("class", "core"), headings)
-    text.add_column("streams, or why it cannot run")
+    text.add_column("streamed operands, or reason\nwhy the class cannot run")
     for row in table.to_dict("records"):
         numbers = ("", "", "")
         if row["can_run"]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tilewright.base.artifacts.codec import decode, encode
-from tilewright.base.errors import MappingError
+from tilewright.base.errors import MappingError, count_of
 from tilewright.base.harmless import ended_lines
 from tilewright.base.measures import LATENCY_CYCLES
 from tilewright.hardware.system import OFFCHIP_PORT
@@ -417,7 +417,9 @@ def limit_lines(limits: ScheduleLimits) -> list[str]:
             f" {share_text(gain, limits.latency_cycles)}",
         ]
     if not limits.helpful:
-        return ["doubling a single part saves nothing: the nodes wait for one another, or parts are equally slow"]
+        return [
+            "doubling a single part saves nothing: the nodes wait for one another, or several parts are equally slow"
+        ]
     names = ("limited by", "runner-up")
     return [
         f"{name}: {_told(limits, part)} saves {limits.gain_cycles(part):,} cycles,"
@@ -441,7 +443,7 @@ def _cores(report: CoresReport) -> str:
     causes = [cause for cause in CAUSES_OF_CYCLES if any(key[1] == cause for key in by_core)]
     title = f"Cycles of each core by cause; the latency is {report.latency_cycles:,} cycles"
     if report.layer:
-        title = "Cycles of the cores that run the layer or wait before it"
+        title = "Cycles of the cores that run the layer or wait to run it"
     table = text_table(title, ("core",), (*causes, *(["cycles"] if report.layer else [])))
     for core in report.cores:
         values = [by_core.get((core, cause), 0) for cause in causes]
@@ -463,14 +465,16 @@ def _waits(report: CoresReport) -> str:
         most = f"{short_layer_name(layer, '', 30)} ({share_text(of_layers[words, layer], cycles)})"
         table.add_row(words, most, f"{cycles:,}", share_text(cycles, total))
     rest = len(waits) - MOST_WAITS
-    return render(table) + (f"  {rest} shorter waits are in the tables\n" if rest > 0 else "")
+    return render(table) + (
+        f"  not shown: {count_of(rest, 'shorter wait')} (`-o FOLDER` writes all)\n" if rest > 0 else ""
+    )
 
 
 def _limits(limits: ScheduleLimits) -> str:
     lines = ended_lines(limit_lines(limits))
     if limits.unknown or not limits.helpful:
         return lines
-    title = "Savings of doubling one part, with the same allocation and cost tables"
+    title = "Savings if one part of the system is doubled, with the same allocation and cost tables"
     table = text_table(title, ("part",), ("cycles", "share"))
     for part in limits.helpful[:MOST_PARTS]:
         gain = limits.gain_cycles(part)
@@ -479,7 +483,7 @@ def _limits(limits: ScheduleLimits) -> str:
     text = lines + render(table)
     if worse:
         why = "because nodes would then run in a worse order"
-        text += f"  {len(worse)} further parts would make the schedule longer if doubled, {why}\n"
+        text += f"  {count_of(len(worse), 'further part')} would make the schedule longer if doubled, {why}\n"
     return text
 
 
@@ -492,14 +496,15 @@ def _links(report: CoresReport) -> str:
     rest = len(report.links) - MOST_LINKS
     if not report.links:
         return ""
-    return render(table) + (f"  {rest} links that carry less are in the tables\n" if rest > 0 else "")
+    more = f"  not shown: {count_of(rest, 'link')} with less data (`-o FOLDER` writes all)\n"
+    return render(table) + (more if rest > 0 else "")
 
 
 def _layers(report: CoresReport) -> str:
     """Text of a table of the layers with most cycles: cycles in which a core runs a CN of the layer, or waits to start
     one.
     """
-    title = "Layers: cycles of all cores that run nodes of the layer or wait before them"
+    title = "Layers: cycles in which cores run nodes of the layer or wait to run them"
     table = text_table(title, ("layer", "waits most for"), ("computing", "waiting"))
     busy, waits = (report.added(lambda row: row.layer, causes) for causes in (BUSY_CAUSES, WAITS))
     of_waits = report.added(lambda row: (row.layer, wait_words(row)), WAITS)
@@ -510,4 +515,5 @@ def _layers(report: CoresReport) -> str:
         told = f"{busy.get(layer, 0):,}", f"{waits.get(layer, 0):,}"
         table.add_row(short_layer_name(layer, limit=30), f"{most}{share}" or NOTHING, *told)
     rest = len(order) - MOST_LAYERS
-    return render(table) + (f"  {rest} shorter layers are in the tables\n" if rest > 0 else "")
+    more = f"  not shown: {count_of(rest, 'shorter layer')} (`-o FOLDER` writes all)\n"
+    return render(table) + (more if rest > 0 else "")

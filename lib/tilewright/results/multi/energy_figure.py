@@ -174,7 +174,7 @@ def _figure(bars: Sequence[EnergyBar], title: str) -> Figure:
     with figure_style():
         figure = NotedFigure(figsize=(WIDTH_INCHES, height))
         FigureCanvasAgg(figure)
-        words = "grey: in the cores; colours: moved data, hatched in links, plain in the memories at both ends"
+        words = "grey: in cores; colours: moved data (hatched: in links; not hatched: in memories that send or receive)"
         words += "; and further terms" if _has_further_terms(bars) else ""
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.2 / height, title, fontsize=10, weight="bold", va="center")
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.4 / height, words, fontsize=8, color=GREY, va="center")

@@ -114,8 +114,8 @@ def _body(document: Mapping[str, Any], tried: Sequence[Row]) -> Iterator[str]:
     yield svg_text(fusion_figure(document, tried))
     yield _head(
         "Savings of each cut",
-        "Savings compared with one stack in place of the two, all else unchanged. Negative: the cut costs more than it"
-        " saves.",
+        "What the plan saves compared with the same plan without the cut, in which one stack replaces the two stacks."
+        " If a saving is negative, the cut costs more than it saves.",
     )
     yield _cuts(document)
     yield _head("What was tried", "Kinds of plans, and how often a plan of the kind was the best so far.")
@@ -131,12 +131,12 @@ def _body(document: Mapping[str, Any], tried: Sequence[Row]) -> Iterator[str]:
     )
     yield html_table(("decision", "fixed"), [*_fixed(document["fixed"])], texts=2)
     yield _head(
-        "Data that are loaded again", "" if document["reloads"] else "Nothing is read from off-chip 1.5 times or more."
+        "Data that are loaded again", "" if document["reloads"] else "No data are read from off-chip 1.5 times or more."
     )
     yield "\n".join(_words(line) for line in reload_lines(document["reloads"], len(document["reloads"])))
     yield _head("Stacks", "")
     yield html_table(("first layer", "last layer", "stack", "layers"), _stacks(document), texts=2)
-    yield _head("Layers", "Parts between cores, tiles within a core, and the cores of the parts.")
+    yield _head("Layers", "Parts that different cores can run, tiles within a core, and the cores of the parts.")
     yield html_table(("layer", "parts", "tiles", "cores"), _layers(document), texts=4)
     yield _head("Reproduce this plan", "Commands that use the mapping file in the folder of this page:")
     lines = [f"tilewright {verb} ... {options}".rstrip() for verb, options in document["reproduce"].items()]
@@ -167,7 +167,8 @@ def _figure_rows(document: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     )
     if "gap_latency_if_copied" in document:
         yield (
-            f"gap to the lower bound over {ALLOWED_ALLOCATIONS} for schedules that copy data that fit a core first",
+            f"gap to the lower bound over {ALLOWED_ALLOCATIONS}, for schedules that copy data into a core before"
+            " use if the data fit",
             f"{document['gap_latency_if_copied']:.1%}",
             "",
             "",
@@ -188,11 +189,14 @@ _NAMES = (LATENCY_CYCLES, ENERGY_PJ, "edp")
 
 
 def _cuts(document: Mapping[str, Any]) -> str:
-    """HTML table of the cuts between stacks. The first cuts are those without which there is no schedule. The others
-    are sorted by the objective of the plan without the cut, the worst first.
+    """HTML table of the cuts between stacks. Each cut is judged by the plan without this cut. If that plan has no
+    schedule, the cut is at the top of the table. The other cuts are sorted by the objective of that plan, the worst
+    first.
     """
     if not document["cuts"]:
-        return _words("None: the network is one stack, the run fixes the stacks, or the search was interrupted.")
+        return _words(
+            "No cut is listed: the network is one stack, the run fixes the stacks, or the search was interrupted."
+        )
 
     def saved(cut: Row) -> float:
         whole = document["objective"]

@@ -200,7 +200,7 @@ def totals_line(latency_cycles: int, energy_pj: float, summary: Summary | None) 
     if summary is not None and summary.get("gap_latency") is not None:
         gap = f"{100 * summary['gap_latency']:.1f} %"
         parts.append(
-            f"gap of the latency to its lower bound over {ALLOWED_ALLOCATIONS} {gap} (other tilings may be faster)"
+            f"gap of the latency to its lower bound over {ALLOWED_ALLOCATIONS}: {gap} (other tilings may be faster)"
         )
     return "     ".join(parts)
 

@@ -107,7 +107,7 @@ def memory_figure(view: ScheduleView) -> Figure:
 def link_figure(view: ScheduleView) -> Figure:
     """Figure with a panel for each link in use: used share of its width over time."""
     curves = link_curves(view)
-    words = "share of the width of each link in use" if curves else "nothing moves over a link"
+    words = "used share of the width of each link" if curves else "nothing moves over a link"
     idle = len(view.names.link_names) - len(curves)
     if curves and idle:
         words += f"; {idle} more {'links carry' if idle > 1 else 'link carries'} nothing"

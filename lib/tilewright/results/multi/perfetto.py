@@ -59,8 +59,8 @@ def trace_events(view: ScheduleView, table: ScheduleTable | None = None) -> Iter
 
 
 def trace_text(view: ScheduleView, table: ScheduleTable | None = None) -> str:
-    """Text of a schedule's trace as a JSON file, one event per line. `table` has the bars of the schedule; if it is
-    None, it is made.
+    """Text of a JSON file with the trace of a schedule, one event per line. `table` has the bars of the schedule. If
+    `table` is None, the bars are computed.
     """
     table = table or schedule_table(view)
     events = ",\n".join(_text(event) for event in trace_events(view, table))
@@ -72,7 +72,7 @@ def trace_text(view: ScheduleView, table: ScheduleTable | None = None) -> str:
         LATENCY_CYCLES: view.schedule.latency_cycles,
         ENERGY_PJ: view.schedule.energy_pj,
         "unit": "a microsecond is a cycle",
-        "details": "all" if is_detailed else f"left out, as are memories: more than {MOST_DETAILED} slices",
+        "details": "all" if is_detailed else f"left out, with the memories: more than {MOST_DETAILED} slices",
         "dependencies": "flow events" if has_flows else "left out: too many",
     }
     return f'{{"traceEvents":[\n{events}\n],"displayTimeUnit":"ms","otherData":{_text(about)}}}\n'

@@ -14,14 +14,14 @@ def search_end(search: Mapping[str, Any]) -> str:
     missing, as in files of earlier versions, the text has only the name of the limit.
     """
     reason, evaluated = search["stopped_by"], search["plans"] + search["segments"]
-    plans = "1 plan or part" if evaluated == 1 else f"{evaluated:,} plans and parts"
+    plans = f"{count_of(evaluated, 'plan')} of the network or a part of it"
     if reason == "interrupted":
         return "interrupted by Ctrl-C"
     key, text = {
-        "count": ("nb_plans", f"ended after {plans}, by the limit of {{:,}}"),
+        "count": ("nb_plans", f"ended after {plans}, because of the limit of {{:,}}"),
         "schedules": (
             "nb_schedules",
-            f"ended after {count_of(search['schedules'], 'schedule')}, by the limit of {{:,}}",
+            f"ended after {count_of(search['schedules'], 'schedule')}, because of the limit of {{:,}}",
         ),
         "time_budget": ("fusion_time_budget_s", "ended by the limit of {:g} seconds for the call"),
         "cpu_budget": ("fusion_cpu_budget_s", "ended by the limit of {:g} CPU seconds for the call"),
@@ -31,5 +31,5 @@ def search_end(search: Mapping[str, Any]) -> str:
     islands = search.get("islands", 1)
     shared = f", shared by {islands:,} islands" if islands > 1 else ""
     searches = search.get("searches", 1)
-    share = f", the share of one of {searches:,} searches" if searches > 1 else ""
+    share = f"; this limit is the share of one of {searches:,} searches" if searches > 1 else ""
     return f"{text.format(search[key])} ({key}){shared}{share}"

@@ -97,12 +97,12 @@ COMPUTING, MOVING = "computing", "moving"
 
 
 def latency_chain(view: ScheduleView) -> tuple[ChainPart, ...]:
-    """Parts of the latency: CNs and transfers on the chain of causes that leads to the end of the schedule, the
-    earliest part first.
+    """Chain of CNs (computation nodes) and transfers that leads to the end of the schedule, the earliest part first.
+    The start of each part is caused by the part before it.
 
-    The parts cover the time from cycle 0 to the end of the last CN or transfer, without a gap. If several end last, the
-    chain leads to the first of them; CNs come before transfers. The result is () if causes are not known or the
-    schedule is empty.
+    The parts cover the time from cycle 0 to the end of the last CN or transfer, without a gap. If several CNs or
+    transfers end last, the chain leads to the first of these CNs. If no CN ends last, the chain leads to the first of
+    these transfers. If the causes are not known or the schedule is empty, the result is ().
     """
     causes, schedule, names = start_causes(view), view.schedule, view.names
     if causes is None or not len(causes.kind):
@@ -206,8 +206,8 @@ class ScheduleLogs:
         self._index()
 
     def _index(self) -> None:
-        """Build the indices in which CNs and transfers are found by core, by memory, by link, or by arriving piece. In
-        the index `ends`, they are found by time only: each of them has the place 0.
+        """Build the indices that find CNs and transfers by core, by memory, by link, or by arriving piece. The index
+        `ends` finds CNs and transfers by time only; all of them have the place 0 in this index.
         """
         self.ends, self.ends_on_core, self.begins_on_core = _Index(), _Index(), _Index()
         self.ends_in_memory, self.ends_on_link, self.arrives = _Index(), _Index(), _Index()
@@ -393,9 +393,9 @@ def _begun_before(logs: ScheduleLogs, move: _Move) -> int:
 
 
 def links_too_full(logs: ScheduleLogs) -> dict[int, list[int]]:
-    """Table: index of a transfer -> indices of the links that delayed it. Just before the transfer began, the free
-    width of such a link was less than the width that the transfer uses. Transfers that no link delayed are not in the
-    table.
+    """Table: index of a transfer -> indices of the links that were too full for it. A link was too full if, just before
+    the transfer began, its free width was less than the width that the transfer uses. If no link was too full for a
+    transfer, the transfer is not in the table.
     """
     schedule, system = logs.view.schedule, logs.view.system
     transfer, link = own_hops(schedule, system)
@@ -410,8 +410,8 @@ def links_too_full(logs: ScheduleLogs) -> dict[int, list[int]]:
 
 
 def _lack_room(logs: ScheduleLogs) -> set[int]:
-    """Indices of the transfers that had to wait for room in their target memory. Just before such a transfer began, the
-    free room of this memory was smaller than the moved data.
+    """Indices of the transfers whose target memory was too full. A memory was too full if, just before the transfer
+    began, its free room was smaller than the moved data.
     """
     moves, bits = logs.view.schedule.transfers, logs.view.artifact.graph.piece_bits
     found: set[int] = set()

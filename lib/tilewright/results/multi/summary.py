@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.base.artifacts.codec import encode
+from tilewright.base.errors import count_of
 from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import OBJECTIVES, energy_delay_product
 from tilewright.base.proof import gap_to
@@ -31,7 +32,7 @@ layer that makes them.
 """
 STREAMED, COPIED, EVICTED = "streamed", "copied", "evicted"
 _WHY = {
-    STREAMED: "they do not fit into the memory of the core, and each tile reads them",
+    STREAMED: "they do not fit into the memory of the core, so each tile reads them",
     COPIED: "several cores fetch them",
     EVICTED: "they are evicted to make room for other data, and are fetched again",
 }
@@ -87,10 +88,11 @@ def reload_lines(rows: Sequence[dict[str, Any]], most: int) -> list[str]:
     """Text lines on reloaded data, at most `most` of them."""
     lines = [
         f"{row['layer']}: its {row['data']} ({size_text(row['bits'])}) are loaded {row['factor']:,.1f} times by"
-        f" {row['tiles']:,} tiles: {_WHY[row['cause']]}"
+        f" {count_of(row['tiles'], 'tile')}: {_WHY[row['cause']]}"
         for row in rows[:most]
     ]
-    return lines + ([f"and {len(rows) - most} more layers load data again"] if len(rows) > most else [])
+    more = f"data of {count_of(len(rows) - most, 'more layer')} are also loaded again"
+    return lines + ([more] if len(rows) > most else [])
 
 
 def _by_layer(values: Integers, layer: Integers, chosen: Booleans, layers: int) -> Integers:
@@ -100,8 +102,9 @@ def _by_layer(values: Integers, layer: Integers, chosen: Booleans, layers: int) 
 
 
 def _fetched(artifact: ScheduleArtifact) -> tuple[Integers, Integers]:
-    """Pair of arrays with one entry for each piece: number of off-chip reads of the piece, and number of memories that
-    fetch it at least once.
+    """Pair of arrays with one entry for each piece (the unit of data that moves as a whole): number of fetches of the
+    piece from the off-chip memory, and number of memories that fetch the piece at least once. A broadcast counts as one
+    fetch by one memory.
     """
     moves, pieces = artifact.schedule.transfers, len(artifact.graph.piece_bits)
     moves = moves[(moves["cause"] == CAUSES.index("off_chip_fetch")) & (moves["broadcast_of"] < 0)]
@@ -334,12 +337,12 @@ def baseline_rows(
     """Rows that compare this run with its baselines, in this order: the best single core, the layer-by-layer schedule
     on all cores, and this run. Unknown baselines are left out.
 
-    `planned` is the best layer-by-layer schedule that the search for this run's plan found. It replaces
+    `planned` is the best layer-by-layer schedule that the search for the plan of this run found. It replaces
     `layer_by_layer` if its objective is better, so that ratios refer to the best known baseline.
 
-    `gap` is the gap between the latency and the lower bound of a row; the single core has the lower bound of
-    `layer_by_layer`. `speedup` is the latency of the row divided by that of this run; `energy_ratio` is the same for
-    energies. `energy_parts_pj` are the energy terms.
+    `gap` is the gap between the latency and the lower bound of a row. The row of the single core has the lower bound of
+    `layer_by_layer`. `speedup` is the latency of the row divided by the latency of this run. `energy_ratio` is the
+    energy of the row divided by the energy of this run. `energy_parts_pj` are the energy terms.
     """
     rows = []
     objective = OBJECTIVES.get(summary["objective"], OBJECTIVES["EDP"])

@@ -138,8 +138,9 @@ def _cells(accelerator: MultiCoreAccelerator) -> dict[int, Cell]:
 
 
 def _grid(core_ids: Sequence[int], accelerator: MultiCoreAccelerator) -> dict[int, Cell]:
-    """Cells of the cores, filled row by row. The number of columns is the one at which most pairs of linked cores are
-    neighbours. Of equally good numbers, the one that makes the grid closest to a square is taken.
+    """Cells of the cores. The cores fill a grid row by row. The number of columns is chosen so that as many pairs of
+    linked cores as possible are neighbours. If several numbers are equally good, the number that makes the grid closest
+    to a square is chosen.
     """
     pairs = {link.core_ids for link in accelerator.links if len(link.core_ids) == 2}
     square = math.ceil(math.sqrt(len(core_ids)))
@@ -240,7 +241,7 @@ class _SystemDrawing:
 
     def draw(self) -> Figure:
         """Draw all parts of the figure. Returns the figure."""
-        words = "arrows: links; bars: one medium that its cores share; dashed bars: a link for each branch"
+        words = "arrows: links; bars: one medium shared by cores; dashed bars: a link for each branch"
         count = len(self.accelerator.onchip_core_ids)
         self.canvas.title(MARGIN_INCHES, f"{self.accelerator.name}: {count} cores", words, self._sharing())
         for number, bar in enumerate(self.layout.bars):

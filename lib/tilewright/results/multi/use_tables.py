@@ -66,7 +66,7 @@ CORES: Table[_CoreRow] = (
 )
 """Columns of the cores of a schedule."""
 MEMORIES: Table[MemoryUse] = (
-    attribute("name", "Name of the memory, after the ids of its cores."),
+    attribute("name", "Ids of the cores that use the memory, followed by its name."),
     Column(
         "cores", "Ids of the cores that use the memory, separated by blanks.", lambda use: " ".join(map(str, use.cores))
     ),

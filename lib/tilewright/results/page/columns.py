@@ -129,7 +129,7 @@ def limit_lines(verdict: Verdict | None, causes: CauseVerdict) -> list[str]:
         f"Limited by: {cause_text(verdict)}.",
         f"{words}: {saved}, {share_text(gain, latency)} of the latency, with the same mappings."
         if gain > 0
-        else f"{words}: no port that is twice as wide saves a cycle, nor do several together.",
+        else f"{words}: doubling the width of one port, or of several ports together, saves no cycles.",
     ]
 
 

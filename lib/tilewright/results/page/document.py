@@ -77,9 +77,9 @@ def results_page(
 def page_data(
     runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] = (), groups: Groups | None = None
 ) -> JsonObject:
-    """Data for the scripts: columns, a row for each run, the details of each run, the groups of comparable runs, and
-    warnings. A warning names a cause why a ranking of the runs of one network can mislead, such as different energies
-    of the same memory.
+    """Data for the scripts of the page: columns, a row for each run, the details of each run, the groups of comparable
+    runs, and warnings. A warning gives a reason why a ranking of the runs of one network can mislead, such as different
+    energies of the same memory.
     """
     rows = [_row(run) for run in runs] + [dict(row) for row in unfinished]
     columns = shown_columns(rows)

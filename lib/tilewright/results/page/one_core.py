@@ -224,8 +224,9 @@ def _level(record: LayerRecord, operand: str, level: int, memory: str) -> list[A
 
 
 def _roofline(verdicts: Verdicts | None, names: Sequence[str]) -> dict[str, Any] | None:
-    """Roof of the array, and roofs of ports with a point for each layer that uses the port; None if they are not known.
-    At most MOST_ROOFS ports are kept: those whose doubled width saves most cycles, in descending order of the saving.
+    """Data of the roofline: the roof of the array, and the roofs of ports. None if the roofs are not known. The roof of
+    a port has points for the layers that use the port. At most MOST_ROOFS ports are kept: those whose doubled width
+    saves most cycles, in descending order of the saving.
 
     A point is a list [number of the layer, operations per byte, operations per cycle].
     """

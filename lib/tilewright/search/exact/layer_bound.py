@@ -67,9 +67,11 @@ def _least(
     """Lower bound of the objective over the spatial mappings in `problems`. The result is at most the value of `known`,
     a mapping that another engine found. The spatial mapping with the smallest bound is searched first.
 
-    A spatial mapping is searched with free level boundaries if this space is certain to contain its greedily allocated
-    mappings (`Candidate.relaxed`) and no temporal ordering is given. Otherwise, its multisets of loops are searched
-    with greedy allocation, but only if `with_merged` is true.
+    There are two ways to search a spatial mapping. With free level boundaries, the search can place the boundaries
+    between memory levels anywhere in the loop order of each operand. With greedy allocation, the loop order determines
+    the boundaries. The first way is used if its space is certain to contain all greedily allocated mappings
+    (`Candidate.relaxed`) and no temporal ordering is given. Otherwise, the second way is used, but only if
+    `with_merged` is true. It searches the multisets of loops of the spatial mapping one after another.
     """
     watch = Watch.start(objective, SearchLimits(0.0, EFFORT, None), stop, None)
     options = ExactParameters(objective=objective)
@@ -87,9 +89,10 @@ def _least(
 
 
 def _bound_of(candidate: Candidate, known: Incumbent, enough: float, with_merged: bool) -> float:
-    """Lower bound of the objective for one spatial mapping. The bound is at most the value of `known`. If the search of
-    a multiset finds a better mapping, the bound is also at most the value of this mapping. The search ends as soon as
-    the bound is at least `enough`.
+    """Lower bound of the objective for one spatial mapping. The bound is at most the value of `known`. The temporal
+    loops of the spatial mapping form one or more multisets, which are searched one after another. If the search of a
+    multiset finds a mapping that is better than `known`, the bound is also at most the value of this mapping. The
+    search ends as soon as the bound is at least `enough`.
     """
     watch, best = candidate.watch, known
     is_relaxed = candidate.relaxed is not None and not candidate.entries

@@ -16,7 +16,7 @@ from tilewright.mapping.temporal import LoopMultiset, prime_factors
 from tilewright.search.exact.lattice_record import LATTICE_ROW, MAX_PLACED, NUMBER_FIELDS
 
 MOST_POINTS = 4096
-"""Largest number of points of a lattice whose numbers are kept."""
+"""Largest number of points of a lattice. If a lattice has more points, its numbers are not kept."""
 FEW_POINTS = 96
 """Largest number of lattice points for which running the cost model at all points takes no longer than copying stored
 numbers.
@@ -33,12 +33,16 @@ def points_of(multiset: LoopMultiset) -> int:
 
 @dataclass(frozen=True)
 class PointNumbers:
-    """Numbers of the cost model at the points of the lattice of all prime factors of a spatial mapping."""
+    """Numbers that the cost model computes for one spatial mapping, at every point of a lattice. The lattice is that of
+    all prime factors of the temporal loops.
+    """
 
     multiset: LoopMultiset
     """Prime factors of the temporal loops."""
     at_points: dict[str, np.ndarray]
-    """Fields of `NUMBER_FIELDS` whose last axis is the lattice point, without unused rows and points."""
+    """Name of a field -> numbers of the field at the lattice points. The fields are those in `NUMBER_FIELDS` with the
+    lattice point as the last axis. Unused rows and unused points are left out.
+    """
     alike: dict[str, np.ndarray]
     """Fields whose numbers are the same at all points."""
 
@@ -66,8 +70,8 @@ class PointNumbers:
             fields[name][...] = numbers
 
     def _points_of(self, multiset: LoopMultiset) -> npt.NDArray[np.int64]:
-        """Lattice points in the lattice of all prime factors: array [point of the lattice of `multiset`]. Each point
-        has the same product of loops in each dimension as the corresponding point of the lattice of `multiset`.
+        """Number of the corresponding point in the lattice of all prime factors, for each point of the lattice of
+        `multiset`. Two points correspond if, in each dimension, the product of their loops is the same.
         """
         stride, strides = 1, {}
         for loop, count in reversed(self.multiset.loops):

@@ -51,8 +51,9 @@ ENTRIES = (*TABLE_STEPS, find_floor, begin, expand_labels, next_generation)
 ENTRY_RECORDS = TABLE_RECORDS
 """Types of the records that the functions of `ENTRIES` take as arguments."""
 FEW_LABELS = 1024
-"""Largest number of labels whose bounds are all sorted to select the smallest bounds. For more labels, it is faster to
-find the smallest bound that is not selected, and to compare all bounds with it (`least_bounds`)."""
+"""Largest number of labels for which all bounds are sorted to select the smallest bounds. If there are more labels,
+another method is faster: it finds the smallest bound that is not selected, and compares all bounds with this one
+(`least_bounds`)."""
 CHUNK_LABELS = 128
 """Number of labels that are expanded between two checks of the clock and of requests to stop."""
 
@@ -119,8 +120,9 @@ class Watch:
 
     @property
     def best_share(self) -> float:
-        """Share 1 - g of the value of the best known mapping, where g is the largest accepted gap. A lower bound of at
-        least this share proves that no mapping is better than the best known mapping by more than g."""
+        """Share 1 - g, where g is the largest accepted gap, but at least TOLERANCE. If a lower bound is at least this
+        share of the value of the best known mapping, no mapping is better than the best known mapping by more than g.
+        """
         return 1 - max(self.limits.largest_gap, TOLERANCE)
 
     def proves(self, bound: float, best: Incumbent) -> bool:

@@ -39,8 +39,9 @@ MADE_AT_ONCE = 128
 next spatial mappings are made.
 """
 FEW_AT_ONCE = 16
-"""Number of spatial mappings that a search with a limited effort makes at a time. If their bounds are known before they
-are made, it makes one at a time: the mapping found with it often excludes the next one, which is then not made."""
+"""Number of spatial mappings that a search with a limited effort makes at a time. If the bounds of spatial mappings are
+known before these are made, the search makes only one at a time. The reason is that the mapping found for one spatial
+mapping often excludes the next spatial mapping, which then need not be made."""
 MAKING = 3000
 """Effort that counts for making one spatial mapping: the number of partial loop orders (labels) that are searched in
 the same time."""
@@ -69,7 +70,9 @@ class ExactResult(BoundedValue):
     candidate: int = 0
     """Index of the best spatial mapping among the spatial mappings of the layer."""
     searched: int = 1
-    """Number of spatial mappings of which some order was visited, or that have only one order."""
+    """Number of spatial mappings that were searched: at least one of their loop orders was visited, or they have only
+    one loop order.
+    """
     settled_by_bound: int = 0
     """Number of spatial mappings that needed no search: a lower bound excludes them, they give the same mapping problem
     as an earlier spatial mapping, or no loop order is possible.
@@ -77,10 +80,9 @@ class ExactResult(BoundedValue):
     allowed: int | None = 1
     """Number of spatial mappings in the space; None if the count is incomplete."""
     improved: tuple[tuple[int, float, float], ...] = ()
-    """Triples (number of a spatial mapping, energy in pJ, latency in cycles). There is one triple for each spatial
-    mapping with a mapping that was the best known one at some time of the search, in the order in which this first
-    happened. If several mappings of a spatial mapping were the best known ones, the triple has the costs of the last of
-    them.
+    """Triples (number of a spatial mapping, energy in pJ, latency in cycles). A spatial mapping has a triple if one of
+    its mappings was the best known mapping at some time of the search. The triple has the costs of the last mapping for
+    which this is true. The triples are in the order in which the spatial mappings first gave the best known mapping.
     """
     ended_by_time: bool = False
     """True if the time budget ended the search. The result then depends on the speed of the machine."""
@@ -416,9 +418,12 @@ class _Layer:
                 self._guarded(candidate, partial(candidate.anneal, self.best, iterations))
 
     def _search(self, candidates: Sequence[Candidate], widths: Sequence[int]) -> None:
-        """Search, in rounds of branch and bound, each multiset of loops that the lower bounds do not settle. `widths`
-        has the widths of the rounds: the number of labels that a round keeps per generation. The candidate with the
-        smallest lower bound comes first. The function returns early if the time budget or the effort is used up.
+        """Search multisets of loops in rounds of branch and bound. A multiset is left out if its lower bound proves
+        that none of its mappings is better than the best known mapping by more than the accepted gap.
+
+        `widths` has the widths of the rounds: the number of labels that a round keeps per generation. The candidate
+        with the smallest lower bound comes first. The function returns early if the time budget or the effort is used
+        up.
         """
         for candidate in self._waiting(candidates):
             if candidate.settled(self.best):

@@ -108,8 +108,8 @@ def new_search(
     made.
 
     If `kept` is given, it must belong to the same spatial mapping. The numbers of the cost model are then copied from
-    `kept` if copying them takes less time than running the cost model. Raises MappingError if the problem is too large
-    for the record, and the exceptions of `in_time`.
+    `kept` if copying takes less time than running the cost model. Raises MappingError if the problem is too large for
+    the record. Exceptions that `in_time` raises are passed on.
     """
     problem = prepared.arrays
     is_kept = kept is not None and has_whole_tiles(problem) and kept.serves(multiset)
@@ -304,7 +304,7 @@ def _check_room(problem: Problem, multiset: LoopMultiset, points: int) -> None:
         ("boundaries between memory levels", boundaries, MAX_BOUNDARIES),
     ):
         if count > limit:
-            raise MappingError(f"the exact search has room for {limit} {what}, but this problem has {count}")
+            raise MappingError(f"the exact search supports at most {limit} {what}, but this problem has {count}")
     if problem.relation_used[OUTPUT].any():
         raise MappingError("the exact search has no bounds for outputs that are addressed by a sliding window")
 

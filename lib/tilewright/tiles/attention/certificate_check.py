@@ -92,7 +92,7 @@ def read_certified(file: Path) -> CertifiedFile:
             told["core"], told["workload"], decode(AttentionPoints, told["points"]), options, tuple(found)
         )
     except (OSError, KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
-        text = f"is no valid certificate of attentions: {type(error).__name__}: {error}"
+        text = f"is not a valid certificate of `tilewright attention`: {type(error).__name__}: {error}"
         raise InputError([Problem(text, path=str(file))]) from error
 
 
@@ -128,7 +128,9 @@ class _Checker:
         if subject:
             return
         yield result(f"{name}: costs", f"{len(claim.searched):,} layers of tiles searched again", list(self._costs()))
-        yield result(f"{name}: value", "equal to that of the plan, and no worse than unfused", list(self._value()))
+        yield result(
+            f"{name}: value", "the value is that of the plan, and not worse than unfused execution", list(self._value())
+        )
         yield result(
             f"{name}: lower bound",
             f"{count_of(claim.plans_in_space, 'plan')}: lower bounds computed again",
@@ -191,7 +193,7 @@ class _Checker:
         plan = None if self.told.plan is None else self._plan()
         ledger = unfused if plan is None else self.costs.of_plan(plan)
         if ledger is None:
-            yield "no mapping fits for the plan"
+            yield "the plan cannot run, because no mapping of its layers fits into the memories"
             return
         yield from _differs("best", self.told.costs, (ledger.energy_pj, ledger.latency_cycles()))
         value = powers.value(ledger.energy_pj, ledger.latency_cycles())

@@ -98,8 +98,9 @@ def _passes(layer: Layer, core: Core, given: MappingConstraints) -> int:
 
 @dataclass
 class Bounds:
-    """Lower bounds of plans. The bound of a plan is a sum over its parts: the costs of its copies, the costs of its
-    layers in `searched`, and a lower bound (`floor`) of the cost of each other layer.
+    """Lower bounds of plans. The bound of a plan is a sum over its parts. A part is a layer of a tile, or a copy of
+    data from one memory to another. Each copy, and each layer in `searched`, adds its cost. Each other layer adds a
+    lower bound of its cost (`floor`).
     """
 
     costs: AttentionCosts
@@ -211,7 +212,7 @@ def _is_open(part: PlanPart, bounds: Bounds) -> bool:
 
 
 def _weight(part: PlanPart, bounds: Bounds) -> float:
-    """Cycles of all runs of a part of a plan. Among the parts that are not searched yet, the one with the most cycles
-    is searched next.
+    """Lower bound of the cycles of a part of a plan, for all repetitions of the part together. Among the parts that are
+    not searched yet, the part with the most cycles is searched next.
     """
     return bounds.of_part(part.problem)[1] * part.times

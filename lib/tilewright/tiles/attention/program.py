@@ -37,9 +37,11 @@ Counts = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Visits:
-    """Numbers of runs of tiles and of loads of data, for all tiles of one group of units (key heads of requests). Each
-    attribute is a table from the size of the data to a number. The size is (heads, queries, keys) for tiles, (heads,
-    queries) for rows of tiles, and a number of keys for tiles of keys.
+    """Numbers of runs of tiles, and numbers of loads of data, for all tiles of one group of units. A unit is one key
+    head of one request.
+
+    Each attribute is a table: size of the data -> number. The size of a tile is (heads, queries, keys). The size of a
+    row of tiles is (heads, queries). The size of a tile of keys is its number of keys.
     """
 
     first: dict[tuple[int, int, int], int]
@@ -228,11 +230,15 @@ def steps(stages: tuple[str, ...], is_first: bool) -> tuple[TileStep, ...]:
 LAST = (TileStep(DIVIDE, f"{RESULT}.so_far", f"{STATISTICS}.sum", f"{RESULT}.final"),)
 """Layers that run once at the end of a row of tiles. A row of tiles has all tiles of the same queries and heads."""
 STATE = (f"{STATISTICS}.most", f"{STATISTICS}.sum", f"{RESULT}.so_far")
-"""Tensors of a row of tiles that stay from one tile of the row to the next."""
+"""Tensors that stay in memory from one tile to the next tile of the same row. A row of tiles has all tiles of the same
+queries and heads.
+"""
 
 
 class TileLayerProblem(NamedTuple):
-    """Layer of a tile, to be mapped on the memories up to those that hold the tensors of the layer."""
+    """Problem of mapping one layer of a tile. Each operand of the layer uses only the memories from the array up to the
+    memory that holds the tensor of this operand.
+    """
 
     layer: str
     tile: Tile

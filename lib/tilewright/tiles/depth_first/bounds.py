@@ -79,8 +79,9 @@ def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tile
 
 
 PARTS_AT_ONCE = 16384
-"""Number of parts that are computed together, unless a single tile size has more parts. The data of so many parts fit
-into the cache of a processor."""
+"""Largest number of parts that are computed together; only a single tile size can have more parts. A part has all tiles
+of a stack that are of the same kind along x and of the same kind along y. The data of this number of parts fit into the
+cache of a processor."""
 Excluded = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Function that excludes tile sizes of a stack.
 
@@ -145,14 +146,14 @@ class _Parts:
         return _Parts(self.owner[some], self.times[some], made, read)
 
     def total(self, values: np.ndarray, count: int) -> np.ndarray:
-        """Sum of `values` over all tiles, as an array with one number for each of the `count` tile sizes. `values` has
-        the value of one tile of each part."""
+        """Sum of `values` over all tiles, as an array with one number for each of the `count` tile sizes. A part
+        consists of equal tiles. `values` has one number for each part: the value of one of its tiles."""
         return np.bincount(self.owner, self.times * values, count)
 
 
 def _parts(chain: Chain, first: int, last: int, mode: str, tiles: np.ndarray) -> Iterator[tuple[slice, _Parts]]:
-    """Pairs (slice, parts). The slice selects a batch of tile sizes from `tiles`, and the parts are those of the stack
-    in these tile sizes."""
+    """Pairs (slice, parts). The slice selects a batch of tile sizes from `tiles`. The parts have the tiles of the stack
+    in these tile sizes: each part is a group of equal tiles."""
     kinds, places = [], []
     for axis, keeps in enumerate(MODES[mode]):
         sizes, which = np.unique(tiles[:, axis], return_inverse=True)
@@ -300,8 +301,9 @@ class QuickBounds:
 
 @dataclass(frozen=True)
 class _Along:
-    """Numbers of positions, passes and tiles of one layer along one axis, summed over the tiles of each tile size.
-    `positions` has the numbers of positions that the layer makes, as an array [tile size].
+    """Numbers of positions, passes and tiles of one layer along one axis, summed over the tiles of each tile size. In
+    one pass, the computing array makes at most one position per lane along the axis. `positions` has the numbers of
+    positions that the layer makes, as an array [tile size].
     """
 
     positions: np.ndarray
@@ -344,7 +346,8 @@ def quick_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np
 
 
 def _sums(kinds: AxisKinds, tensor: int, factor: int) -> _Along:
-    """Sums of positions, passes and tiles along an axis, for the layer that makes the tensor number `tensor`.
+    """Sums of positions, passes and tiles of one layer along an axis, over the tiles of each tile size. `tensor` is the
+    index in `kinds.made` of the tensor that the layer makes.
 
     `factor` is the largest number of lanes of this layer along the axis.
     """

@@ -85,7 +85,7 @@ def read_certified(file: Path) -> CertifiedSearch:
         certificate = decode(DepthFirstCertificate, told["certificate"])
         return CertifiedSearch(certificate, options, tuple(stacks), told["core"], told["workload"])
     except (OSError, KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
-        text = f"is no valid certificate of depth-first --optimum: {type(error).__name__}: {error}"
+        text = f"is not a valid certificate of `tilewright depth-first --optimum`: {type(error).__name__}: {error}"
         raise InputError([Problem(text, path=str(file))]) from error
 
 
@@ -94,7 +94,13 @@ def check_certificate(told: CertifiedSearch, problem: tuple[Any, Any, Any]) -> l
     model = stack_model(problem, told.options)
     check_boundable(model.chain, told.options.profile)
     checker = _Checker(told, model)
-    found = [result("certificate: subject", "core, workload, layers, modes and sizes", list(checker.subject()))]
+    found = [
+        result(
+            "certificate: subject",
+            "core, workload, layers, modes and sizes agree with the files",
+            list(checker.subject()),
+        )
+    ]
     if not found[0].passed:
         return found
     costed = len(told.certificate.stacks_costed)
@@ -103,7 +109,7 @@ def check_certificate(told: CertifiedSearch, problem: tuple[Any, Any, Any]) -> l
         result("certificate: costs", f"{costed:,} stacks costed again", list(checker.costs())),
         result(
             "certificate: value",
-            "equal to that of the schedule, and to the best over all costed stacks",
+            "the value is that of the schedule, and the best that the costed stacks allow",
             list(checker.value()),
         ),
         result("certificate: lower bound", "lower bounds of all other stacks computed again", list(checker.bound())),
@@ -162,8 +168,9 @@ class _Checker:
     # Costed stacks.
 
     def costs(self) -> Iterator[str]:
-        """Messages on costed stacks whose costs differ from those in the certificate or for which no mapping fits, and
-        on stacks that the certificate lists as unmappable although a mapping fits."""
+        """Messages on stacks for which the certificate is wrong. There are three cases: the costs in the certificate
+        differ from the costs that are computed again; no mapping fits, although the certificate has costs; a mapping
+        fits, although the certificate lists the stack as unmappable."""
         for row in self.claim.stacks_costed:
             tile = self._tile(row)
             assert tile is not None
@@ -185,8 +192,9 @@ class _Checker:
                 continue
 
     def value(self) -> Iterator[str]:
-        """Messages on numbers of the certificate that contradict each other, the costs of the schedule, the costed
-        stacks or the size of the space, and on a schedule that does not run exactly the layers of the chain."""
+        """Messages on wrong numbers of the certificate, and on a schedule that does not run exactly the layers of the
+        chain. A number is wrong if it contradicts another number of the certificate, the costs of the schedule, the
+        costs of the costed stacks, or the number of schedules in the space."""
         claim, powers = self.claim, self.powers
         assert powers is not None
         rows = {tuple(row[:5]): row[5:] for row in claim.stacks_costed}
@@ -255,20 +263,20 @@ class _Checker:
         for layers, floor in floors.items():
             if layers not in looked_at and self._is_below(layers, np.array(floor[0]), np.array(floor[1]), floors):
                 stack = f"{self.layers[layers[0]]} to {self.layers[layers[1]]}"
-                yield f"{stack} in tiles of some size: could be part of a better schedule"
+                yield f"the stack {stack}, in tiles of some size, could be part of a better schedule"
         for (layers, mode), (tiles, bounds) in left.items():
             (below,) = np.nonzero(self._is_below(layers, bounds.energy_pj, bounds.latency_cycles, floors))
             for x, y in tiles[below].tolist():
                 if (*layers, mode, x, y) not in known:
                     stack = f"{self.layers[layers[0]]} to {self.layers[layers[1]]}"
-                    yield f"{stack}, {mode}, {x} x {y}: could be part of a better schedule"
+                    yield f"the stack {stack} ({mode}, tiles of {x} x {y}) could be part of a better schedule"
 
     def _left(
         self, layers: Layers, mode: str, floors: dict[Layers, tuple[float, float]]
     ) -> tuple[np.ndarray, StackBounds]:
-        """Pair (tile sizes, bounds) for the tile sizes of a stack in one mode that the bounds do not exclude. The tile
-        sizes are an array [place, 2] of widths and heights. `floors` has lower bounds (energy in pJ, latency in cycles)
-        of every stack."""
+        """Pair (tile sizes, bounds) for a stack in one mode. It has only those tile sizes for which a schedule with the
+        stack could have a value below the lower bound of the certificate. The tile sizes are an array [place, 2] of
+        widths and heights. `floors` has lower bounds (energy in pJ, latency in cycles) of every stack."""
         sizes = (self._sizes(layers[1], 0), self._sizes(layers[1], 1))
         quick = quick_bounds(self.model.chain, *layers, mode, sizes)
         sums = quick.energy_pj.sum(axis=0), quick.latency_cycles.sum(axis=0)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tilewright.base.errors import InputError, Problem, some_of
+from tilewright.base.errors import InputError, Problem, count_of, some_of
 from tilewright.base.profile import ModelProfile
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
@@ -97,7 +97,7 @@ def read_chain(workload: Workload, core: Core, mapping: Mapping, profile: ModelP
 
     Raises InputError with the names of all layers that cannot be part of a chain.
     """
-    refuse_folded(workload, "a chain runs each layer by itself")
+    refuse_folded(workload, "a chain needs each layer separately")
     faults: dict[str, list[str]] = {}
     layers: list[ChainLayer] = []
     nodes = {node.node_id: node for node in workload.nodes}
@@ -176,10 +176,10 @@ def _producer(nodes: dict[int, WorkloadNode], source: int) -> tuple[int | None, 
 
 
 def _window_text(layer: Layer, operand: str, axis: str) -> tuple[str, str | None, int, int] | None:
-    """Tuple (data dimension, kernel loop, stride, dilation) of the window of an operand along an axis.
+    """Window that an operand has along an axis, as a tuple (data dimension, kernel loop, stride, dilation).
 
-    The result is ('', None, 1, 1) if the axis is itself a dimension of the operand, and None if there is no window, or
-    more than one.
+    If the axis is itself a dimension of the operand, the result is ('', None, 1, 1). If the operand has no window along
+    the axis, or has several, the result is None.
     """
     dimensions = dict(layer.operand_dimensions)[operand]
     if axis in dimensions:
@@ -230,11 +230,11 @@ def _misfits(producer: ChainLayer, reader: ChainLayer) -> Iterator[str]:
     for axis, name in enumerate(AXES):
         there, wanted = producer.window(axis).output_size, reader.window(axis).input_size
         if there < wanted:
-            yield f"a layer reads {wanted} positions along {name} of a layer that makes {there}"
+            yield f"a layer reads {count_of(wanted, 'position')} along {name} of a layer that makes only {there}"
     made = producer.output_bits // producer.layer.bits_of[FINAL_OUTPUT]
     read = reader.input_bits // reader.layer.bits_of[reader.input_operand]
     if made != read:
-        yield f"a layer reads {read} channels of a layer that makes {made}"
+        yield f"a layer reads {count_of(read, 'channel')} of a layer that makes {count_of(made, 'channel')}"
 
 
 def _link_faults(workload: Workload, core: Core, layers: list[ChainLayer]) -> Iterator[Problem]:

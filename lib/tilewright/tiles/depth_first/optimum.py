@@ -137,9 +137,9 @@ class _Search:
         heapq.heapify(self._heap)
 
     def _push(self, layers: Layers, mode: int, place: int) -> None:
-        """Add an entry for the stack `layers` to the heap. If `mode` is -1, the entry has no tile size. Otherwise, it
-        has the tile size with index `place` in the stream of this mode; if the stream has no such index, no entry is
-        added."""
+        """Add an entry for the stack `layers` to the heap. If `mode` is -1, the entry has no tile size. Otherwise, the
+        entry has the tile size with index `place` in the stream (sorted list of tile sizes) of the stack in this mode.
+        If the stream has no such index, no entry is added."""
         if mode < 0 or place < len(self._streams[(*layers, mode)].tile):
             heapq.heappush(self._heap, (self._bound(layers, mode, place), *layers, mode, place))
 
@@ -302,9 +302,9 @@ def find_optimum(
     """Best schedule of a space, with a lower bound of the objective over all schedules of the space. If the search ends
     early, after `seconds` or by Ctrl-C, the result has the best schedule found so far.
 
-    `options` are the options of the search for mappings of the layers of tiles. `advance` is called with 1 after steps
-    of the search, to show progress. Raises InputError if the proofs of the bounds do not cover the chain. Raises
-    MappingError if every schedule that was tried has a layer for which no mapping fits.
+    `options` gives the model profile and the objective. `advance` is called with 1 after steps of the search, to show
+    progress. Raises InputError if the lower bounds are not proven for the chain, for its core, or for the model
+    profile. Raises MappingError if every schedule that was tried has a layer for which no mapping fits.
     """
     check_boundable(model.chain, options.profile)
     search = _Search(model, space, options.objective)

@@ -30,16 +30,17 @@ class Reading:
     hop before it if that hop writes through a port that the copy has already used.
     """
     kept_columns_have_all_rows: bool
-    """True if kept columns need room for the full height of their tile, including rows that other tiles compute, too.
-    If False, kept columns need room only for the height that the tile would have if rows were kept.
+    """True if kept columns need room for the full height of their tile. The full height includes rows that other tiles
+    compute again. If False, kept columns need room only for the height that the tile would have if rows were kept as
+    well.
     """
     last_tile_decides: bool
     """True if the last of several tiles that share kept data chooses the memory of these data. Otherwise, each of these
     tiles proposes a memory, and the outermost of the proposed memories is taken.
     """
     own_tile_costs: bool
-    """True if the rules of the ZigZag version of 2022 give the accesses and the loading of tiles. False if the rules of
-    the model profile give them.
+    """True if the accesses and the loading of tiles follow the rules of the ZigZag version of 2022. False if they
+    follow the rules of the model profile.
     """
 
 

@@ -338,7 +338,9 @@ def stacks_of(chain: Chain, cuts: Sequence[str], points: Sequence[Point]) -> lis
     """
     names = [entry.layer.name for entry in chain.layers]
     problems = [
-        Problem("no such layer to cut after", path="cut", value=repr(name), nearest=nearest_name(name, names[:-1]))
+        Problem(
+            "the chain has no layer of this name", path="cut", value=repr(name), nearest=nearest_name(name, names[:-1])
+        )
         for name in cuts
         if name not in names
     ]

@@ -348,7 +348,9 @@ class StackModel:
             if self.tile_costs(problem) is not None:
                 return problem
         name = self.chain.layers[stack.first + i].layer.name
-        raise MappingError(f"layer '{name}' in tiles of {made[0]} x {made[1]} fits into no memories of the core")
+        raise MappingError(
+            f"layer '{name}' in tiles of {made[0]} x {made[1]} does not fit into the memories of the core"
+        )
 
 
 def _raises(most: int) -> Iterator[tuple[int, int]]:

@@ -13,8 +13,9 @@ from tilewright.tiles.depth_first.locations import MemoryPlaces
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
 
 Grid = np.ndarray
-"""Array with one number per tile, or with only one number, which holds for all tiles. If `TileLoops.is_sum` is true, an
-array has one number per pair of numbers of lanes instead of per tile.
+"""Array with one number for each tile, or with a single number that is valid for all tiles. If `TileLoops.is_sum` is
+true, the array has one number for each possible pair (lanes along x, lanes along y), instead of one number for each
+tile.
 """
 EXACT = 1e-9
 """Relative tolerance within which a computed number of lanes counts as an integer."""
@@ -118,12 +119,12 @@ class TileLoops:
         return result
 
     def innermost(self) -> Iterator[tuple[frozenset[str], Grid]]:
-        """Pairs (operands, truth values), one for each possible choice of the innermost loop.
+        """Pairs (operands, truth values), one for each set of operands that can stay the same along the innermost loop.
 
-        The operands are those that do not change along this loop. The truth values, one for each tile, are True if the
-        tile has such a loop with more than one pass. For tiles with only one pass in total, there is a pair with all
-        operands. If `is_sum` is true, a tile can have any loop along x and y, and there is no pair for tiles with only
-        one pass.
+        The truth values, one for each tile, are True if the tile has a loop with more than one pass along which exactly
+        these operands do not change. For tiles with only one pass in total, there is a pair with all operands. If
+        `is_sum` is true, a tile can have any loop along x and y. In this case, there is no pair for tiles with only one
+        pass.
         """
         kinds: dict[frozenset[str], Grid] = {}
         for name, passes in self.passes.items():
@@ -137,8 +138,9 @@ class TileLoops:
     def relevant_lanes(self, operand: str, memory: int) -> Grid:
         """Average number of lanes that use different data of an operand, among the lanes of one instance of a memory.
 
-        For a sliding window, the number is a lower bound: at most the number of input positions that the tile reads
-        along the axis.
+        If the lanes read the operand through a sliding window, the result is a lower bound of this number
+        (`_window_lanes`). If the tiles have given sizes, the lanes along an axis of the window count as at most the
+        number of input positions that the tile reads along this axis.
         """
         own = dict(self.entry.layer.operand_dimensions)[operand]
         unrolled = self._unrolled(operand, memory, True)

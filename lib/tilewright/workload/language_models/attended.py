@@ -71,8 +71,8 @@ def _key(piece: Piece, name: str, is_other: bool = False) -> AxisIndex:
 def _other_keys(
     heads: Heads, piece: Piece, kept: Kept, loops: Loops, output: TensorAccess, names: tuple[str, str]
 ) -> list[IndexMap]:
-    """Index maps for reading the second key of each column that has one; [] if no column has a second key, as in a
-    RECTANGLE.
+    """Index maps for reading the second keys of the columns of a piece. Only columns of FOLDED and WRAPPED pieces can
+    have a second key. The result is [] if no column has one.
 
     `kept` has the tensor that is read (keys or values), and `names` is (loop over columns, loop over channels). `loops`
     and `output` are those of the layer that reads the keys or values.
@@ -222,7 +222,7 @@ def _of_queries(heads: Heads, shape: tuple[int, ...], queries: int) -> tuple[int
 def _side_by_side(
     builder: Builder, heads: Heads, name: str, rows: list[_Rows], start: int, shape: tuple[int, ...]
 ) -> str:
-    """Name of a tensor of `shape` with the results of consecutive queries, of which `start` is the first.
+    """Name of a tensor of `shape` with the results of consecutive queries. `start` is the first of these queries.
 
     `rows` has the tensors with these results. If there are several tensors, or if one tensor represents several blocks
     of queries, a new node that only moves data joins the results in one tensor.

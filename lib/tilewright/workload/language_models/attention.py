@@ -316,7 +316,7 @@ def _expand(builder: Builder, keys: str, both: str, attention: LatentAttention, 
 def _expanded(
     builder: Builder, keys: str, attention: LatentAttention, weight: str, step: ModelStep
 ) -> tuple[Kept, Kept]:
-    """(keys, values) of every head, computed from the latent vectors of all tokens."""
+    """Pair (keys of all heads, values of all heads), computed from the latent vectors of all tokens."""
     count, _, tokens, _ = builder.shape(keys)
     heads, width, extra = attention.heads, attention.width, attention.rotary_width
     bits = builder.precision.activations

@@ -166,9 +166,11 @@ class Builder:
         return output.tensor
 
     def _sums(self, operator_type: str, loops: Loops, output: TensorAccess, bits: Mapping[str, int]) -> int:
-        """Bits of the partial sums of a layer. If the layer sums values, these are the bits in the precision of the
-        model, or else twice the bits of the widest input; in both cases, at least the bits of the output. If the layer
-        sums nothing, or computes maxima, these are the bits of the output.
+        """Number of bits of a partial sum in a layer. If the layer sums nothing, or computes maxima, the result is the
+        number of bits of an output.
+
+        If the layer sums values, the precision of the model gives the number. If the model gives none, the number is
+        twice the bits of the widest input. The result is never smaller than the number of bits of an output.
         """
         if operator_type == _MAXIMUM or not accumulates(loops, output):
             return bits[OUTPUT]

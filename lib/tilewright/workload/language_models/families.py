@@ -48,7 +48,7 @@ quantisation of the stored weights; the workload file gives the bits instead.
 """
 
 SAID_BY_THE_WORKLOAD = {
-    "quantization_config": "has no effect: bits and scales of weights are set in the workload file (`precision`)"
+    "quantization_config": "has no effect: `precision` in the workload file sets the bits and scales of weights"
 }
 """Field that only seems to affect the cost -> message that says why it has no effect."""
 
@@ -109,7 +109,7 @@ class Fields:
         sizes = {name, "hidden_size", "num_attention_heads"}
         if width % 2 and not any(self.problems.has(*self.path, one) for one in sizes):
             self.problems.at(
-                (*self.path, name), "gives an odd head width, but rotary positions need an even one", width
+                (*self.path, name), "gives an odd head width, but rotary positions need an even head width", width
             )
 
     def flag(self, name: str, default: bool) -> bool:

@@ -213,17 +213,19 @@ def _groups(entry: LanguageModelFile, problems: Problems) -> tuple[Requests, ...
     if entry.requests is not None:
         for key in single:
             if getattr(entry, key) is not None:
-                problems.at((key,), "cannot be given together with `requests`, which replaces it", getattr(entry, key))
+                problems.at(
+                    (key,), "cannot be given together with `requests`, which replaces this key", getattr(entry, key)
+                )
         found = [Requests(one.count, one.tokens, one.context) for one in entry.requests]
         return tuple(found)
     if any(problems.has(key) for key in single):
         return ()
     if entry.phase is None:
-        problems.at(("phase",), "required key is missing; give it or `requests`", allowed="prefill, decode")
+        problems.at(("phase",), "required key is missing; give this key or `requests`", allowed="prefill, decode")
         return ()
     needed = "context" if entry.phase == DECODE else "tokens"
     if getattr(entry, needed) is None:
-        problems.at((needed,), f"required key is missing: {entry.phase} needs it")
+        problems.at((needed,), f"required key is missing: the phase {entry.phase} needs this key")
         return ()
     return (Requests(entry.batch or 1, entry.tokens or 1, entry.context or 0),)
 
@@ -259,14 +261,17 @@ def _check_experts(
     for mixture in mixtures:
         if len(entry.experts) != mixture.experts:
             problems.at(
-                ("experts",), "needs the tokens of each expert", f"{len(entry.experts)} items", f"{mixture.experts}"
+                ("experts",),
+                "needs one number of tokens for each expert",
+                f"{len(entry.experts)} items",
+                f"{mixture.experts}",
             )
         elif sum(entry.experts) != rows * mixture.experts_per_token:
             told = f"{rows} tokens x {mixture.experts_per_token} experts = {rows * mixture.experts_per_token}"
             problems.at(("experts",), "the sum of the tokens of all experts is wrong", sum(entry.experts), told)
         for place, tokens in enumerate(entry.experts):
             if tokens > rows:
-                problems.at(("experts", place), "has more tokens than the step", tokens, f"0 to {rows}")
+                problems.at(("experts", place), "the expert has more tokens than the step", tokens, f"0 to {rows}")
 
 
 def _check_scales(precision: PrecisionOfModel | None, model: Architecture, problems: Problems) -> None:
@@ -279,7 +284,7 @@ def _check_scales(precision: PrecisionOfModel | None, model: Architecture, probl
     if precision.weight_group is None:
         for key in ("weight_scale", "weight_zero_point"):
             if getattr(precision, key) is not None:
-                message = "needs `weight_group`, the number of weights that share it"
+                message = "needs `weight_group`, the number of weights that share one scale or zero point"
                 problems.at(("precision", key), message, getattr(precision, key))
     elif any(isinstance(block.mixer, LatentAttention) for block in model.blocks):
         message = "is not modelled for latent attention, which splits one weight matrix into two products"
@@ -301,7 +306,7 @@ def beyond_positions(model: Architecture, last: int) -> str:
     """Warning about a request that reaches position `last`; '' if the model was made for this position."""
     if model.most_tokens is None or last <= model.most_tokens:
         return ""
-    return f"{model.name} was made for {model.most_tokens:,} tokens, and a request has {last:,}"
+    return f"{model.name} was made for {model.most_tokens:,} tokens, but a request has {last:,}"
 
 
 def _check_size(
@@ -334,7 +339,9 @@ def _check_size(
         if block.feed_forward is None:
             nodes += _NODES_OF_TOKEN * sum(group.tokens for group in groups)
     if nodes > MOST_NODES:
-        told = "written out, the step has too many layers; use `fields: {num_hidden_layers: 1}` to take one block"
+        told = (
+            "with `written_out`, the step has too many layers; for one block only, use `fields: {num_hidden_layers: 1}`"
+        )
         problems.at(("written_out",), told, f"some {nodes:,}", f"at most {MOST_NODES:,}")
 
 

@@ -36,8 +36,8 @@ class Piece(NamedTuple):
     name: str
     first_query: int
     queries: int
-    """Number of queries. In a FOLDED piece, this is the number of queries of the larger triangle. The `other_queries`
-    queries of the smaller triangle come before these queries."""
+    """Number of queries. A FOLDED piece consists of two triangles. This number then counts only the queries of the
+    larger triangle. The `other_queries` queries of the smaller triangle come before these queries."""
     first_key: int
     keys: int
     other_queries: int = 0
@@ -45,10 +45,13 @@ class Piece(NamedTuple):
     """Number of equal pieces along the keys that this piece represents. The pieces are consecutive blocks of keys, and
     this piece is the first of them."""
     wrap: int = 0
-    """Distance, in keys, between the two keys that share a column of a WRAPPED piece."""
+    """Distance, in keys, between the first key and the second key of each column of a WRAPPED piece. A column has two
+    keys because the window of keys moves from query to query. 0 for pieces of other kinds.
+    """
     first_row: int = 0
-    """Row of the first query of a WRAPPED piece, counted from the first query of its block of queries. In row r of a
-    block, the first r columns have the second key of the column. The other columns have the first key.
+    """Row of the first query of a WRAPPED piece, counted from the first query of its block of queries. Each column of
+    the piece has two keys. The query in row r of the block sees the second key of the first r columns, and the first
+    key of all other columns.
     """
     query_blocks: int = 1
     """Number of equal pieces that this piece represents along the queries. The pieces are consecutive blocks of

@@ -207,12 +207,12 @@ def _periods(runs: list[GridPiece]) -> list[int]:
 
 
 def _folded(values: Integers, kept: npt.NDArray[np.bool_], period: int, offset: int) -> list[AxisPiece] | None:
-    """Pieces of `values`, folded into a loop over the periods: the pieces of the first period, each with a loop over
-    all full periods, and the pieces of the positions after the last full period. `offset` is the output position of the
-    first value.
+    """Pieces of `values`, a pattern that repeats with the given period. The pieces of the first period get one more
+    loop, over all full periods. The positions after the last full period have pieces of their own. `offset` is the
+    output position of the first value.
 
-    None if the values, or the positions at which `kept` is true, do not repeat with this period. The values can shift
-    by a constant from one period to the next.
+    None if the values, or the positions at which `kept` is true, do not repeat with this period, or if there are fewer
+    than two full periods. Values also repeat if they shift by a constant from each period to the next.
     """
     count = len(values) // period
     if count < 2 or (kept[period:] != kept[:-period]).any():
@@ -293,8 +293,8 @@ def grid_map(
     *,
     is_exact: bool = True,
 ) -> IndexMap:
-    """Map of a piece of an array of index vectors. Axis n of the array is output axis `places[n]`. Component n of an
-    index vector is the index along input axis `components[n]`. `others` are further loops of the map.
+    """Index map of one piece of an array of index vectors. Axis n of the array is output axis `places[n]`. Component n
+    of an index vector is the index along input axis `components[n]`. `others` are further loops of the map.
     """
     strides = [
         Stride(size, {place: 1}, {axis: step for axis, step in zip(components, steps, strict=True) if step})
@@ -332,10 +332,10 @@ def separable_maps(ends: Ends, axes: Sequence[Sequence[AxisPiece]]) -> list[Inde
 def reshape_maps(ends: Ends) -> list[IndexMap]:
     """Maps of a reshape, which keeps the row-major order of all elements; [] for tensors without elements.
 
-    There is one exact map if each suffix product of one shape divides the larger suffix products of the other shape.
-    Otherwise there are several exact maps. If there would be too many exact maps, the result is one map with a superset
-    of the dependences. This map mixes axes only within ranges of axes that have the same number of elements in both
-    shapes.
+    A suffix product is the number of elements of the last axes of a shape. There is one exact map if each suffix
+    product of one shape divides the larger suffix products of the other shape. Otherwise there are several exact maps.
+    If there would be too many exact maps, the result is one map with a superset of the dependences. This map mixes axes
+    only within ranges of axes that have the same number of elements in both shapes.
 
     Raises ValueError if the shapes have different numbers of elements.
     """
@@ -375,9 +375,11 @@ def _suffix_products(shape: Shape) -> list[int]:
 
 
 def _split(runs: list[_Run], boundary: int) -> list[_Run]:
-    """Runs cut at multiples of `boundary`. A resulting run can leave a block of `boundary` positions only along loops
-    whose stride is a multiple of `boundary`. Its other loops and its `length` consecutive positions together stay
-    within one block. Raises TooManyPiecesError if there are more than _MOST_RESHAPE_PIECES runs.
+    """Runs cut at multiples of `boundary`, so that blocks of `boundary` positions contain them. In a resulting run,
+    only loops whose stride is a multiple of `boundary` lead from one block to another. All other loops of the run and
+    its `length` consecutive positions stay within one block.
+
+    Raises TooManyPiecesError if there are more than _MOST_RESHAPE_PIECES runs.
     """
     waiting = list(reversed(runs))
     done: list[_Run] = []
@@ -461,9 +463,12 @@ def _mixed_map(ends: Ends) -> IndexMap:
 
 
 def _axes_between(products: list[int], upper: int, lower: int) -> list[tuple[int, int]]:
-    """Pairs (axis, size) of the axes of a shape between two of its suffix products: from the product with the value
-    `upper` down to the product with the value `lower`. `products` has all suffix products of the shape. Axes of size 1
-    are left out.
+    """Pairs (axis, size) of the axes of a shape that lie between two of its suffix products, `upper` and `lower`. Axes
+    of size 1 are left out.
+
+    A suffix product is the number of elements of the last axes of a shape. `products` has all suffix products of the
+    shape, from the complete shape to 1. Axis n belongs to the entries n and n + 1 of `products`. The axis is in the
+    result if both entries are from `lower` to `upper`.
     """
     pairs = enumerate(pairwise(products))
     return [(axis, above // step) for axis, (above, step) in pairs if lower <= step < above <= upper]

@@ -101,9 +101,7 @@ class Lowering:
     def facts(self, tensor: str) -> TensorFacts:
         """Facts about a tensor of the file. Raises InputError if the shape of the tensor is not known."""
         if tensor not in self.graph.tensors:
-            raise self.node.error(
-                f"the shape of tensor '{tensor}' is neither stored in the file nor can it be inferred"
-            )
+            raise self.node.error(f"the shape of tensor '{tensor}' is not in the file, and it cannot be inferred")
         return self.graph.tensors[tensor]
 
     def shape(self, tensor: str) -> Shape:

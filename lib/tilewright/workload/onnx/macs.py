@@ -16,8 +16,8 @@ def counted_macs(node: OnnxNode, shapes: Shapes) -> int | None:
     """Number of multiply-accumulates of one operator, computed from shapes; None if there is no formula for the
     operator, or if the shapes do not determine the number.
 
-    An operator has 0 without a formula in only two cases: it is modelled and its type is not in MAC_TYPES, or its type
-    is in UNMODELLED_WITHOUT_MACS. An unknown operator never counts as 0.
+    If there is no formula, the number is 0 in only two cases: the operator is modelled and its type is not in
+    MAC_TYPES, or its type is in UNMODELLED_WITHOUT_MACS. An unknown operator never counts as 0.
     """
     if node.operator_type in UNMODELLED_WITHOUT_MACS:
         return 0

@@ -51,9 +51,11 @@ def matrix_product(node: OnnxNode, shapes: Shapes) -> MatrixProduct:
     if right is not None and len(right) == 1:
         right, out = (*right, 1), (*out, 1)
     if len(out) < 2 or len(left) > len(out):
-        raise node.error("ranks of the operands and the output do not fit", f"{len(left)} and {len(out)}")
+        raise node.error(
+            "the ranks of the operands and of the output do not fit together", f"{len(left)} and {len(out)}"
+        )
     if left[-2] != out[-2]:
-        raise node.error("rows of the first operand and of the output differ", f"{left[-2]} and {out[-2]}")
+        raise node.error("the first operand and the output have different numbers of rows", f"{left[-2]} and {out[-2]}")
     if right is not None and (right[-2] != left[-1] or right[-1] != out[-1]):
         raise node.error("wrong shape of the second operand", str(list(right)), f"[..., {left[-1]}, {out[-1]}]")
     if min(out[-2], out[-1], left[-1]) < 1:

@@ -117,7 +117,7 @@ class OnnxNode:
 
     def _shape(self, tensor: str, shapes: Shapes) -> Shape:
         if tensor not in shapes:
-            raise self.error(f"the shape of tensor '{tensor}' is neither stored in the file nor can it be inferred")
+            raise self.error(f"the shape of tensor '{tensor}' is not in the file, and it cannot be inferred")
         return shapes[tensor]
 
     def error(self, message: str, value: str = "", allowed: str = "") -> InputError:

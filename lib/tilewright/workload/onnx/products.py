@@ -98,7 +98,7 @@ def _check(node: OnnxNode, geometry: ConvGeometry, data: Shape, weights: Shape |
     groups = geometry.groups
     if groups < 1 or geometry.in_channels % groups or geometry.out_channels % groups:
         channels = f"group {groups} with {geometry.in_channels} input and {geometry.out_channels} output channels"
-        problems += node.error("'group' must divide both numbers of channels", channels).problems
+        problems += node.error("'group' must divide the numbers of input and output channels", channels).problems
     elif weights is not None:
         expected = (geometry.out_channels, geometry.in_channels // groups, *geometry.kernel)
         if weights != expected:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import onnx
 
-from tilewright.base.errors import InputError, Problem, Unused, nearest_name
+from tilewright.base.errors import InputError, Problem, Unused, count_of, nearest_name
 from tilewright.workload.onnx.node import PRECISION_ATTRIBUTES
 from tilewright.workload.onnx.resolution.custom import CONTRIB_DOMAIN, QUANTISER_DOMAINS, STATED
 from tilewright.workload.onnx.resolution.functions import standard_domain
@@ -87,7 +87,9 @@ def _unused_operator_sets(model: onnx.ModelProto) -> list[Unused]:
         return []
     used = {standard_domain(node.domain) for node in _all_nodes(model.graph.node)}
     used |= {standard_domain(function.domain) for function in model.functions}
-    why = "has no effect: no operator is of this domain, and there is no operator set of the standard domain, ai.onnx"
+    why = (
+        "has no effect: no operator is of this domain; the file imports no operator set of the standard domain, ai.onnx"
+    )
     return [Unused(Problem(why, path=f"opset_import.{domain}")) for domain in versions if domain not in used]
 
 
@@ -134,7 +136,7 @@ def _place(node: onnx.NodeProto) -> str:
 
 
 def _notice(operator: str, attribute: str, places: Sequence[str], nearest: str) -> Unused:
-    more = f", here and in {len(places) - 1:,} more" if len(places) > 1 else ""
+    more = f", here and in {count_of(len(places) - 1, 'more operator')}" if len(places) > 1 else ""
     why = f"has no effect: {operator} has no such attribute{more}"
     return Unused(Problem(why, path=f"{places[0]}.{attribute}", nearest=nearest))
 
@@ -155,8 +157,8 @@ def _all_nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 def _known(
     node: onnx.NodeProto, opsets: Mapping[str, int], functions: Mapping[tuple[str, str], onnx.FunctionProto]
 ) -> frozenset[str] | None:
-    """Names of the attributes that the operator of `node` defines; None if the operator is not known. The operator can
-    be a function of the model: `functions` has these functions, by (domain, name).
+    """Names of the attributes that the operator of `node` defines; None if the operator is not known. `functions` has
+    the functions of the model, by (domain, name): the operator can be one of them.
     """
     domain = standard_domain(node.domain)
     function = functions.get((domain, node.op_type))

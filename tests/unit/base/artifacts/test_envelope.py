@@ -43,7 +43,7 @@ def test_every_changed_byte_is_noticed(table: Path, document: Path) -> None:
                 continue
             path.write_bytes(good[:index] + b"7" + good[index + 1 :])
             if path.read_bytes() != good:
-                with pytest.raises(ArtifactError, match=r"damaged.*delete it and run again"):
+                with pytest.raises(ArtifactError, match=r"damaged.*delete it, and repeat the run"):
                     read_artifact(path)
 
 

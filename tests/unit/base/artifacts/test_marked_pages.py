@@ -17,5 +17,5 @@ def test_only_what_is_between_the_marks_is_written(before: str) -> None:
 @pytest.mark.parametrize("page", ["", BEGIN, END, f"{END}{BEGIN}"])
 def test_marks_that_are_missing_are_an_error(page: str) -> None:
     """Also where they stand the wrong way round."""
-    with pytest.raises(ValueError, match="no lines '<!-- part -->' and '<!-- end of part -->'"):
+    with pytest.raises(ValueError, match="needs the line '<!-- part -->' and, below this line, the line"):
         with_part(page, BEGIN, END, "")

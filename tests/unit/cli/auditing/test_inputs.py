@@ -73,5 +73,5 @@ def test_inputs_with_another_digest_are_told() -> None:
     stated, now = {"hardware": "a", "mapping": "b"}, {"hardware": "c", "mapping": "b"}
     assert changed(stated, now, {"hardware": "core.yaml"}) == [
         "its hardware has changed since the result was made, or is another file: core.yaml has the digest c, but"
-        " the provenance has a"
+        " the result records a"
     ]

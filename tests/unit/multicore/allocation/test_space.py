@@ -183,7 +183,7 @@ def test_wrong_requests_are_all_told() -> None:
     with pytest.raises(InputError) as error:
         allocation_space(two_groups(), requests)
     told = {(problem.path, problem.message.split(":")[0], problem.value) for problem in error.value.problems}
-    assert ("layer 7", "has a core_allocation, but no CNs", "") in told
+    assert ("layer 7", "has a core_allocation, but no computation nodes (CNs)", "") in told
     assert ("layer 0: core_allocation", "no such compute core", "9") in told
     assert ("layer 5: core_allocation", "no such compute core", "3") in told
     assert ("layer 0", "has two entries of core_allocation", "") in told

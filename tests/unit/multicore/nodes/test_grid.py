@@ -96,4 +96,7 @@ def test_groups_are_the_values_of_the_group_loops() -> None:
 def test_fewer_tiles_than_asked_for_are_told() -> None:
     """So is a number larger than the layer."""
     _, notices = counted_loops(layer(OY=6, K=3), [("OY", 4), ("K", 8)])
-    assert notices == ["l: OY of 6 gives 3 tiles of 2, not 4", "l: K of 3 is too small for 8 tiles"]
+    assert notices == [
+        "l: OY of size 6 gives 3 tiles of size 2, not 4 tiles",
+        "l: K of size 3 is too small for 8 tiles",
+    ]

@@ -88,7 +88,7 @@ def test_the_largest_tile_of_split_weights_fits(capacity_bits: int, expected: tu
 
 def test_weights_that_fit_in_no_tile_are_told_for_every_layer() -> None:
     """Both layers at once."""
-    with pytest.raises(InputError, match="weights of one K") as caught:
+    with pytest.raises(InputError, match="weights for one index of K") as caught:
         hinted(three_layers(), cn_define_mode=4, weight_capacity_bits={0: 100, 1: 100})
     assert [problem.path for problem in caught.value.problems] == ["a", "b"]
 
@@ -176,7 +176,7 @@ def test_an_open_number_is_one_tile_for_each_core() -> None:
     entry = {"name": "default", "inter_core_tiling": ["K, *"], "core_allocation": [0, 1, 2]}
     tiling = mapped(three_layers(), entry, stacks=((0,), (1,), (2,)))
     assert loops(tiling)[0] == [("K", 3, 3)]
-    assert "a: K, * means 3 tiles, one for each core" in tiling.notices
+    assert "a: `K, *` means 3 tiles, one for each core" in tiling.notices
     with pytest.raises(InputError, match="core_allocation, but core_allocation is not given"):
         mapped(three_layers(), {"name": "default", "inter_core_tiling": ["K, *"]})
 
@@ -198,7 +198,7 @@ def test_fixed_cores_must_be_as_many_as_groups() -> None:
 def test_a_tile_larger_than_its_layer_is_told() -> None:
     """8 tiles of 6 lines: 6, and a notice."""
     tiling = mapped(two_convolutions(), {"name": "default", "intra_core_tiling": ["OY, 8"]}, stacks=((0, 1),))
-    assert tiling.notices == ("a: OY of 6 is too small for 8 tiles", "b: OY of 6 is too small for 8 tiles")
+    assert tiling.notices == ("a: OY of size 6 is too small for 8 tiles", "b: OY of size 6 is too small for 8 tiles")
 
 
 @pytest.mark.parametrize(

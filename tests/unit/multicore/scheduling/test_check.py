@@ -64,7 +64,7 @@ def test_layers_by_off_chip_are_held_to_their_way() -> None:
     by_layer = replace(problem, graph=replace(problem.graph, layer=np.arange(4)))
     assert detour_faults(by_layer, schedule, (1, 2, 3)) == []
     (fault,) = detour_faults(by_layer, schedule, (0, 1))
-    assert fault.startswith("piece 2 of layer 0 moves directly")
+    assert fault.startswith("tensor piece 2 of layer 0 moves directly")
     kept = simulate(by_layer, schedule.allocation, ScheduleOptions(layers_by_off_chip=(0, 1)))
     assert detour_faults(by_layer, kept, (0, 1)) == [] == check_schedule(by_layer, kept)
 
@@ -92,17 +92,24 @@ THE_OTHER: dict[str, int] = {"piece": B, "cause": FETCH}
 @pytest.mark.parametrize(
     ("log", "where", "column", "by", "rule", "text"),
     [
-        ("transfers", WEIGHT_ON_0, "piece", 1, "data", "CN 0 starts before piece 0 is in memory 0"),
-        ("transfers", {"piece": R}, "piece", -2, "data", "piece 4, a result, is not off-chip at the end"),
+        ("transfers", WEIGHT_ON_0, "piece", 1, "data", "CN 0 starts before tensor piece 0 is in memory 0"),
+        (
+            "transfers",
+            {"piece": R},
+            "piece",
+            -2,
+            "data",
+            "tensor piece 4 is a result, but is not in the off-chip memory at the end",
+        ),
         (
             "transfers",
             ONE_WAY,
             "piece",
             -1,
             "data",
-            "piece 3 is sent from memory 3 at cycle .*, before it has arrived there",
+            "tensor piece 3 is sent from memory 3 at cycle .*, before it has arrived there",
         ),
-        ("transfers", ONE_WAY, "cause", 1, "data", "of piece 3 has the wrong cause"),
+        ("transfers", ONE_WAY, "cause", 1, "data", "of tensor piece 3 has the wrong cause"),
         ("transfers", ONE_WAY, "cause", 1, "energy", "link_bits of eviction"),
         ("transfers", {"cause": BETWEEN}, "source_memory", 1, "data", "has a memory that does not belong to its cores"),
         (
@@ -113,25 +120,32 @@ THE_OTHER: dict[str, int] = {"piece": B, "cause": FETCH}
             "data",
             "has a memory that does not belong to its cores",
         ),
-        ("transfers", {"cause": BETWEEN}, "target_core", 1, "data", "of piece 2 has no path"),
-        ("transfers", {"cause": BETWEEN}, "source_core", 2, "data", "of piece 2 has no path"),
+        ("transfers", {"cause": BETWEEN}, "target_core", 1, "data", "of tensor piece 2 has no path"),
+        ("transfers", {"cause": BETWEEN}, "source_core", 2, "data", "of tensor piece 2 has no path"),
         (
             "transfers",
             {"piece": R},
             "start_cycles",
             -1,
             "data",
-            "has a length that does not follow from its bits and rate",
+            "has a number of cycles that does not follow from its bits and rate",
         ),
-        ("transfers", THE_OTHER, "end_cycles", 1, "data", "has a length that does not follow from its bits and rate"),
-        ("transfers", THE_OTHER, "end_cycles", 1, "data", "CN 3 starts before piece 3 is in memory 2"),
+        (
+            "transfers",
+            THE_OTHER,
+            "end_cycles",
+            1,
+            "data",
+            "has a number of cycles that does not follow from its bits and rate",
+        ),
+        ("transfers", THE_OTHER, "end_cycles", 1, "data", "CN 3 starts before tensor piece 3 is in memory 2"),
         (
             "transfers",
             THE_OTHER,
             "bits_per_cycle",
             -1,
             "data",
-            "has a length that does not follow from its bits and rate",
+            "has a number of cycles that does not follow from its bits and rate",
         ),
         ("transfers", THE_OTHER, "bits_per_cycle", 1, "links", "link 1 carries 11 bits per cycle"),
         ("transfers", {"piece": R}, "bits_per_cycle", 2000, "data", "has a rate above the word width of its memories"),
@@ -139,20 +153,55 @@ THE_OTHER: dict[str, int] = {"piece": B, "cause": FETCH}
         ("transfers", LISTENER, "broadcast_of", -13, "links", "link 0 carries 20 bits per cycle"),
         ("transfers", LISTENER, "broadcast_of", -13, "energy", "words_read of off_chip_fetch"),
         ("transfers", WEIGHT_ON_0, "piece", 99, "logs", "transfers: piece is out of range"),
-        ("transfers", WEIGHT_ON_0, "start_cycles", 10**6, "logs", "transfers are not in the order of time"),
+        ("transfers", WEIGHT_ON_0, "start_cycles", 10**6, "logs", "transfers are not sorted by time"),
         ("transfers", WEIGHT_ON_0, "bits_per_cycle", -10, "logs", "transfers: bits_per_cycle is not positive"),
-        ("streams", {}, "cn", -1, "cores", "CN 1 does not stream its 60 bits over link 0 while it runs"),
+        ("streams", {}, "cn", -1, "cores", "CN 1 does not stream its 60 bits over link 0 from its start to its end"),
         ("streams", {}, "link", 1, "cores", "CN 2: wrong number of streamed bits over link 0"),
-        ("streams", {}, "start_cycles", -1, "cores", "CN 2 does not stream its 60 bits over link 0 while it runs"),
-        ("streams", {}, "end_cycles", 1, "cores", "CN 2 does not stream its 60 bits over link 0 while it runs"),
-        ("streams", {}, "bits_per_cycle", -1, "cores", "CN 2 does not stream its 60 bits over link 0 while it runs"),
+        (
+            "streams",
+            {},
+            "start_cycles",
+            -1,
+            "cores",
+            "CN 2 does not stream its 60 bits over link 0 from its start to its end",
+        ),
+        (
+            "streams",
+            {},
+            "end_cycles",
+            1,
+            "cores",
+            "CN 2 does not stream its 60 bits over link 0 from its start to its end",
+        ),
+        (
+            "streams",
+            {},
+            "bits_per_cycle",
+            -1,
+            "cores",
+            "CN 2 does not stream its 60 bits over link 0 from its start to its end",
+        ),
         ("streams", {}, "bits_per_cycle", 3, "links", "link 0 carries 11 bits per cycle"),
         ("streams", {}, "bits", -1, "cores", "CN 2: wrong number of streamed bits over link 0"),
         ("streams", {}, "cn", 9, "logs", "streams: cn is out of range"),
-        ("memory_changes", {"memory": 2}, "time_cycles", 1, "memories", "memory 2 gains bits at times or in amounts"),
-        ("memory_changes", {"memory": 0}, "memory", 1, "memories", "memory 0 has no space at cycle 0 for the 40 bits"),
+        ("memory_changes", {"memory": 2}, "time_cycles", 1, "memories", "memory 2 stores bits at times or in amounts"),
+        (
+            "memory_changes",
+            {"memory": 0},
+            "memory",
+            1,
+            "memories",
+            "memory 0 holds fewer bits at cycle 0 than the 40 bits",
+        ),
         ("memory_changes", {"memory": 2}, "change_bits", 1, "memories", "memory 2 holds 1 bits at the end"),
-        ("memory_changes", {"memory": 2}, "change_bits", 11, "memories", "memory 2 holds 61 bits .* not 0 to 60"),
+        (
+            "memory_changes",
+            {"memory": 2},
+            "change_bits",
+            11,
+            "memories",
+            "memory 2 holds 61 bits .* possible are 0 to 60",
+        ),
         ("memory_changes", {"memory": 2}, "change_bits", -1, "memories", "memory 2: the recorded peak differs"),
         ("memory_changes", {"memory": 2}, "memory", 9, "logs", "memory_changes: memory is out of range"),
     ],
@@ -175,18 +224,18 @@ def _matches(text: str, fault: str) -> bool:
         ("start_cycles", 3, -1, "nodes", "CN 3 runs for 5 cycles, not 4"),
         ("end_cycles", 3, 1, "nodes", "CN 3 runs for 5 cycles, not 4"),
         ("start_cycles", 2, -(10**3), "nodes", "CN 2 has not run"),
-        ("start_cycles", 3, -15, "nodes", "CN 3 starts before its predecessor 1 ends"),
-        ("start_cycles", 3, -1, "data", "CN 3 starts before piece 3 is in memory 2"),
+        ("start_cycles", 3, -15, "nodes", "CN 3 starts before its predecessor CN 1 ends"),
+        ("start_cycles", 3, -1, "data", "CN 3 starts before tensor piece 3 is in memory 2"),
         ("start_cycles", 2, -10, "cores", "CNs 1 and 2 overlap on core 1"),
         ("allocation", 3, -1, "nodes", "CN 3 is on a core that cannot run it"),
         ("allocation", 3, 1, "nodes", "CN 3 is on a core that cannot run it"),
-        ("allocation", 0, 2, "data", "CN 0 starts before piece 0 is in memory 2"),
+        ("allocation", 0, 2, "data", "CN 0 starts before tensor piece 0 is in memory 2"),
         ("allocation", 3, 5, "logs", "a CN is on a core that does not exist"),
         ("latency_cycles", None, 1, "nodes", "the latency is"),
         ("peak_bits", 0, -1, "memories", "memory 0: the recorded peak differs from the largest number of stored bits"),
-        ("link_bits", (BETWEEN, 0), 1, "energy", "link_bits of core_to_core at 0 is 31, the logs give 30"),
-        ("words_read", (FETCH, 3), 1, "energy", "words_read of off_chip_fetch at 3 is 3, the logs give 2"),
-        ("words_written", (RESULT, 3), -1, "energy", "words_written of sink_output at 3 is 0, the logs give 1"),
+        ("link_bits", (BETWEEN, 0), 1, "energy", "link_bits of core_to_core at 0 is 31, but the logs give 30"),
+        ("words_read", (FETCH, 3), 1, "energy", "words_read of off_chip_fetch at 3 is 3, but the logs give 2"),
+        ("words_written", (RESULT, 3), -1, "energy", "words_written of sink_output at 3 is 0, but the logs give 1"),
     ],
 )
 def test_a_changed_number_is_found(field: str, place: Any, by: int, rule: str, text: str) -> None:
@@ -222,7 +271,7 @@ def test_a_changed_energy_on_cores_is_found() -> None:
     problem, schedule = good_schedule()
     terms = {**schedule.energy_terms_pj, ON_CORE: 4.0}
     found = faults_by_rule(problem, replace(schedule, energy_terms_pj=terms))["energy"]
-    assert found[0] == "energy on_core is 4.0 pJ, the logs give 3.0"
+    assert found[0] == "energy on_core is 4.0 pJ, but the logs give 3.0"
     assert found[1].startswith("energy total is")
 
 
@@ -243,7 +292,10 @@ def test_a_stream_needs_a_path(pair: tuple[int, int]) -> None:
     exists = problem.system.path_exists.copy()
     exists[pair[0] * 4 + pair[1]] = False
     without = SchedulingProblem(problem.graph, problem.costs, replace(problem.system, path_exists=exists))
-    found = "CN 2 streams, but there is no path for its streams" in faults_by_rule(without, schedule)["cores"]
+    found = (
+        "CN 2 streams data, but a path between its core and the off-chip core is missing"
+        in faults_by_rule(without, schedule)["cores"]
+    )
     assert found == (pair == (3, 1))
 
 
@@ -256,7 +308,7 @@ def test_space_that_is_given_away_too_early_is_found() -> None:
     rows["time_cycles"][lost] -= 1
     rows = rows[np.argsort(rows["time_cycles"], kind="stable")]
     found = faults_by_rule(problem, replace(schedule, memory_changes=rows))["memories"]
-    assert found == ["memory 0 has no space at cycle 9 for the 70 bits in use"]
+    assert found == ["memory 0 holds fewer bits at cycle 9 than the 70 bits in use"]
 
 
 def test_a_schedule_without_logs_cannot_be_checked() -> None:

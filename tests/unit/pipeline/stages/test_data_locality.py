@@ -44,7 +44,7 @@ def reach_of_file() -> MappedWorkload:
         ),
         (reach_of_file, True, 3, "data between layers: 3 of 3 layers keep data below the top memory"),
         (lambda: run(TIGHT, exploit=True), True, 0, "exploit_data_locality changed nothing: every operand"),
-        (lambda: run(ROOMY), False, 3, "exploit_data_locality would keep data below it in 3 of 3 layers"),
+        (lambda: run(ROOMY), False, 3, "exploit_data_locality would keep data below the top memory in 3 of 3 layers"),
         (lambda: run(TIGHT), False, 0, ""),
     ],
 )
@@ -73,7 +73,7 @@ def test_what_changes_nothing_has_the_same_numbers() -> None:
 def test_what_is_assumed() -> None:
     """Where data are, in all runs together, and that what is not costed is free; nothing of an old summary."""
     summaries: list[Any] = [run(ROOMY).summary, run(ROOMY, exploit=True).summary]
-    top = "every layer begins and ends in the top memory"
+    top = "every layer reads its inputs from the top memory and writes its outputs to the top memory"
     kept = "data between two layers stay in a memory below the top memory if such a memory has room"
     assert assumption(summaries[:1]) == top
     assert assumption(summaries) == f"{top}, or {kept}"

@@ -340,7 +340,7 @@ def test_layers_of_one_file_are_refused() -> None:
     """Two layers whose files would be one are told before anything is searched."""
     names = network([replace(ONE, name="a/b"), replace(TWO, name="a_b")])
     pipeline = Pipeline.build([{"insert": "SimpleSave", "after": "Workload"}], OPTIONS)
-    with pytest.raises(InputError, match="another layer would be written to the same files"):
+    with pytest.raises(InputError, match="the files of another layer would have the same names"):
         list(pipeline.search().run(of_core(names, CORE, MAPPING)))
 
 

@@ -358,4 +358,4 @@ def test_command_line_checks_pipelines_first(folder: Path, capsys: pytest.Captur
     assert main([*given, "nowhere.yaml"]) == 2
     assert "no such pipeline file" in capsys.readouterr().err
     assert main([*given, '[{"insert": "Dump", "after": "Sum"}]']) == 2
-    assert "-o: a stage of the pipeline writes files, so this option is needed" in capsys.readouterr().err
+    assert "-o: is needed, because a stage of the pipeline writes files" in capsys.readouterr().err

@@ -62,8 +62,8 @@ def test_names_are_text_and_what_is_missing_is_said() -> None:
     words = text_of(page)
     for expected in (
         "Ended by time budget. Seed",
-        "None: the network is one stack",
-        "Nothing is read from off-chip",
+        "No cut is listed: the network is one stack",
+        "No data are read from off-chip",
         "no room",
     ):
         assert expected in words

@@ -86,7 +86,7 @@ def test_weights_that_do_not_fit_are_told(tmp_path: Path) -> None:
         messages.append(reload_lines(rows, 2))
     assert messages[1] == []
     assert "its constants (400 B) are loaded 4.8 times by 8 tiles: they do not fit" in messages[0][0]
-    assert messages[0][2] == "and 1 more layers load data again"
+    assert messages[0][2] == "data of 1 more layer are also loaded again"
 
 
 @pytest.mark.parametrize(("objective", "expected"), [("latency", 200), ("energy", 500), ("EDP", 200)])

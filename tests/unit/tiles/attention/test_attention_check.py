@@ -147,7 +147,7 @@ def test_damage_is_found(name: str, told: Told, tmp_path: Path) -> None:
     try:
         checks = checks_of(damaged, tmp_path)
     except InputError as error:
-        assert "is no valid certificate of attentions" in str(error)  # noqa: PT017
+        assert "is not a valid certificate of `tilewright attention`" in str(error)  # noqa: PT017
         return
     assert not all(check.passed for check in checks)
 

@@ -176,10 +176,10 @@ def test_networks_that_are_no_chains_are_refused() -> None:
     assert "is not the output of the layer before it, and only chains are supported, got layer2.0.conv2" in text
     assert "comes through an operator Add, which moves elements or has no cost" in text
     narrow = [convolution(0, 4, 4, 8), convolution(1, 4, 8, 6)]
-    with pytest.raises(tilewright.InputError, match="reads 8 channels of a layer that makes 4, got conv1"):
+    with pytest.raises(tilewright.InputError, match="reads 8 channels of a layer that makes 4 channels, got conv1"):
         tilewright.depth_first(narrow, TPU, tile_x=2, tile_y=2)
     short = [convolution(0, 4, 4, 7), convolution(1, 4, 4, 6)]
-    with pytest.raises(tilewright.InputError, match="reads 8 positions along OX of a layer that makes 7"):
+    with pytest.raises(tilewright.InputError, match="reads 8 positions along OX of a layer that makes only 7"):
         tilewright.depth_first(short, TPU, tile_x=2, tile_y=2)
 
 

@@ -166,5 +166,5 @@ def test_windows_that_are_too_many_to_write_out_are_refused() -> None:
     """As are keys in too many blocks."""
     step = {"language_model": SMALL | {"sliding_window": 2}, "phase": "prefill", "tokens": 100_000}
     assert sum(node.repeats for node in parse_workload(step).nodes if node.layer) > 100_000
-    with pytest.raises(InputError, match="written out, the step has too many layers"):
+    with pytest.raises(InputError, match="with `written_out`, the step has too many layers"):
         parse_workload({**step, "written_out": True})

@@ -137,7 +137,9 @@ def test_wrong_bits_are_refused(profile: str, bits: dict[str, int], words: str) 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_bits_against_quantisation_are_refused(profile: str) -> None:
     """The file says them; operators that are not quantised may have others."""
-    assert "the file itself gives the bits, by quantisation" in problem({"activations": 4}, profile, quantised=True)
+    assert "the network file already gives the bits, because it is quantised" in problem(
+        {"activations": 4}, profile, quantised=True
+    )
     assert bits_of(read({"first.weights": 2}, profile, quantised=True))["first"][0] == 2
 
 

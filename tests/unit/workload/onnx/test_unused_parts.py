@@ -36,7 +36,8 @@ def test_misspelt_attribute_is_told_with_the_nearest() -> None:
         for name in ("first", "second", "third")
     ]
     assert told(*pools) == [
-        "first.stride: has no effect: MaxPool has no such attribute, here and in 2 more (did you mean 'strides'?)"
+        "first.stride: has no effect: MaxPool has no such attribute, here and in 2 more operators "
+        "(did you mean 'strides'?)"
     ]
 
 
@@ -45,7 +46,7 @@ def test_attributes_in_graphs_and_functions_are_looked_at() -> None:
     inner = helper.make_node("Relu", ["x"], ["y"], name="inner", slope=0.1)
     branch = helper.make_graph([inner], "branch", [], [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
     choice = helper.make_node("If", ["c"], ["y"], name="choice", then_branch=branch, else_branch=branch)
-    assert told(choice) == ["inner.slope: has no effect: Relu has no such attribute, here and in 1 more"]
+    assert told(choice) == ["inner.slope: has no effect: Relu has no such attribute, here and in 1 more operator"]
     body = [helper.make_node("Relu", ["a"], ["b"], name="body", slope=0.1)]
     function = helper.make_function("mine", "Act", ["a"], ["b"], body, [helper.make_opsetid("", 17)], ["gain"])
     call = helper.make_node("Act", ["x"], ["y"], name="call", domain="mine", gain=1, gian=2)

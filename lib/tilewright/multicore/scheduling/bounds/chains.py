@@ -47,8 +47,9 @@ class NodeChain:
     last: Integers
     """Last phase in which the CN can end (one entry for each CN)"""
     arrives: Integers
-    """Last phase in which the inputs of the CN can arrive (one entry for each CN). For a CN of the chain, this is the
-    phase before its run. If data that fit a core may stream (`LongestPaths.may_stream`), it is the phase of its run
+    """Last phase in which the inputs of the CN can arrive (one entry for each CN). For a CN outside the chain, this
+    phase is `last`. For a CN of the chain, it is the phase before the CN runs. If data that fit a core may stream
+    (`LongestPaths.may_stream`), it is the phase in which the CN runs
     """
 
 
@@ -74,16 +75,19 @@ def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> Nod
 
 
 def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> list[int]:
-    """Chain of up to `count` candidates (`_looked_at`) that separates the most pairs of CNs, weighted by runtime.
+    """Chain of up to `count` candidates (`_looked_at`). The pairs of CNs that the chain separates have the largest
+    total weight.
 
-    A CN of the chain separates a pair of CNs if one CN of the pair must end before the CN of the chain starts, and the
-    other one can start only after the CN of the chain ends. The weight of a pair is the product of the runtimes of both
-    CNs. All predecessors of a CN of the chain are also predecessors of the next CN of the chain. Therefore each CN of
-    the chain adds only the pairs whose first CN is not a predecessor of the previous CN of the chain.
+    A CN c of the chain separates two other CNs if one of them must end before c starts, and the other one can start
+    only after c ends. The weight of this pair is the product of the runtimes of the two CNs. All predecessors of c are
+    also predecessors of the next CN of the chain. Therefore the next CN adds only pairs whose first CN is not a
+    predecessor of c.
 
-    Pairs of a CN of the chain with a CN before or after it have a weight of their own (`_WORTH_OF_CN`), so that the CN
-    adds value even next to another CN of the chain. Ties are broken by the fewest predecessors of the last CN, then by
-    the smallest number of the last CN, then by the fewest CNs.
+    CN c also forms pairs with the CNs before and after it. In the weight of these pairs, `_WORTH_OF_CN` replaces the
+    runtime of c. Therefore c adds value even if it is next to another CN of the chain.
+
+    If several chains have the largest weight, the chain whose last CN has the fewest predecessors is chosen. If there
+    is still a tie, the smallest number of the last CN decides, and then the smallest number of CNs in the chain.
     """
     looked_at = _looked_at(problem, paths)
     before = np.zeros((len(looked_at), len(looked_at)), np.bool_)
@@ -118,8 +122,9 @@ def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> li
 
 
 def _looked_at(problem: SchedulingProblem, paths: LongestPaths) -> Integers:
-    """Candidates for the chain: all CNs of a small graph, else some CNs of each layer. If there are too many
-    candidates, they are ordered by their earliest possible start, and CNs at equal distances in this order are kept.
+    """Candidates for the chain. If the graph has at most `_ALL_OF` CNs, all CNs are candidates. Otherwise, some CNs of
+    each layer are candidates. If there are too many candidates, they are ordered by their earliest possible start, and
+    CNs at equal distances in this order are kept.
     """
     layer, head = problem.graph.layer, paths.head
     if len(layer) <= _ALL_OF:

@@ -50,7 +50,7 @@ def cn_classes(problem: SchedulingProblem, allowed: Booleans | None, may_stream:
     runs[:, problem.system.off_chip_core] = False
     mask = runs[graph.cost_row] if allowed is None else runs[graph.cost_row] & allowed
     if not bool(np.all(mask.any(axis=1))):
-        raise MappingError(f"CN {int(np.flatnonzero(~mask.any(axis=1))[0])} has no core that can run it")
+        raise MappingError(f"no core can run CN {int(np.flatnonzero(~mask.any(axis=1))[0])}")
     if allowed is None:
         distinct, of_cn, count = np.unique(graph.cost_row[:, None], axis=0, return_inverse=True, return_counts=True)
         class_mask = runs[distinct[:, 0]]

@@ -27,11 +27,12 @@ one CN take; total cycles of the fetches and writes that every schedule must mak
 def core_work(
     classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS, known: int = 0
 ) -> int:
-    """Lower bound in cycles of `weighted_core_work`, without its weights. Unlike that function, this one also accepts a
-    problem without CNs.
+    """Lower bound of the latency in cycles: the bound of `weighted_core_work`, without the weights that give this
+    bound. Unlike `weighted_core_work`, this function also accepts a problem without CNs.
 
     If no weights of resources give more than `known` cycles, the search for weights can end early. The result is then
-    valid, but not the best bound. Results are cached, because many calls have the same numbers of CNs in each class.
+    valid, but it can be smaller than the bound of a complete search. Results are cached, because many calls have the
+    same numbers of CNs in each class.
     """
     if not classes.count.any():
         return math.ceil(max((cycles for _, cycles in traffic), default=0.0) * (1 - SLACK))

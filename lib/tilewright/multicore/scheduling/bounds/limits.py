@@ -56,7 +56,9 @@ class SystemLimits:
         return float(np.sum(self.write_pj(system, bits)))
 
     def fetch_pj(self, system: CoreSystem, bits: Integers) -> Floats:
-        """Smallest energy in pJ to fetch the piece from the off-chip memory (one entry for each piece)."""
+        """Smallest energy in pJ to fetch each piece of data from the off-chip memory: array [piece]. `bits` has the
+        size of each piece.
+        """
         off = system.off_chip_memory
         words = -(-bits // system.memory_read_bits[off]) * system.memory_read_energy_pj[off]
         found: Floats = (
@@ -65,7 +67,9 @@ class SystemLimits:
         return found
 
     def write_pj(self, system: CoreSystem, bits: Integers) -> Floats:
-        """Smallest energy in pJ to write the piece to the off-chip memory (one entry for each piece)."""
+        """Smallest energy in pJ to write each piece of data to the off-chip memory: array [piece]. `bits` has the size
+        of each piece.
+        """
         off = system.off_chip_memory
         words = -(-bits // system.memory_write_bits[off]) * system.memory_write_energy_pj[off]
         found: Floats = (
@@ -74,9 +78,9 @@ class SystemLimits:
         return found
 
     def _over_links(self, system: CoreSystem, link_pj: Floats, bits: Integers) -> Floats:
-        """Energy in pJ to move the piece over the links between the off-chip core and another core (one entry for each
-        piece). The other core is the one for which this energy is smallest. `link_pj` has the energy per bit (one entry
-        for each core). If `bits` is empty, the result is empty, even if there is no other core.
+        """Energy in pJ to move each piece of data over the links between the off-chip core and another core: array
+        [piece]. The other core is the one for which this energy is smallest. `link_pj` has the energy per bit (one
+        entry for each core). If `bits` is empty, the result is empty, even if there is no other core.
         """
         least = float(np.min(_compute(system, link_pj), initial=math.inf))
         found: Floats = np.zeros(len(bits))
@@ -92,7 +96,9 @@ def _compute(system: CoreSystem, values: Floats) -> Floats:
 
 
 def _cheapest(bits: Integers, system: CoreSystem, writing: bool) -> Floats:
-    """Smallest energy in pJ to read or write the piece in an on-chip memory (one entry for each piece)."""
+    """Smallest energy in pJ to access each piece of data in an on-chip memory: array [piece]. `bits` has the size of
+    each piece. If `writing` is true, the piece is written; otherwise, it is read.
+    """
     width = system.memory_write_bits if writing else system.memory_read_bits
     energy = system.memory_write_energy_pj if writing else system.memory_read_energy_pj
     on_chip = [memory for memory in range(len(width)) if memory != system.off_chip_memory]

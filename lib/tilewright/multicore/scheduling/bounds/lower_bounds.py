@@ -60,8 +60,9 @@ class LatencyBounds:
 class LowerBounds(LatencyBounds):
     """Lower bounds on latency and energy, over all schedules of a problem that use an allowed allocation.
 
-    If data fit a core, a schedule can copy the data before use or stream them. The bounds on latency, except those in
-    `if_copied`, hold in both cases. With one exception, they do not rise if memories become larger
+    If data fit a core, a schedule can either copy the data before use or stream them. The bounds on latency in
+    `if_copied` hold only for schedules that copy such data. All other bounds on latency hold in both cases. If memories
+    become larger, these other bounds stay the same or become smaller, with one exception
     (docs/proofs.md#if-data-that-fit-may-stream).
     """
 
@@ -113,9 +114,9 @@ def _latency_bounds(problem: SchedulingProblem, classes: CnClasses, limits: Syst
 def _energy(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> float:
     """Lower bound in pJ of the energy of a schedule. It is the sum of two parts:
 
-    * each CN, with its streams and with the fetches and writes that only some of its allowed cores require
-      (`StreamedOrMoved`), on the allowed core on which this energy is smallest;
-    * each move that every schedule must make, over its cheapest way.
+    * energy of each CN, on that allowed core on which this energy is smallest; it includes the streams of the CN, and
+      those fetches and writes that only some of its allowed cores require (`StreamedOrMoved`);
+    * energy of each move that every schedule must make, over the cheapest way for this move.
     """
     moves, fetched = possible_moves(problem, classes), fetched_pieces(problem, classes)
     total = 0.0

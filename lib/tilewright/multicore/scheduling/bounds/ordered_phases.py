@@ -45,8 +45,8 @@ Pairs = list[tuple[int, int]]
 
 @dataclass(eq=False)
 class Members:
-    """Members of items, with their weights. A member is a CN, with weight 1, or a piece, whose weight is its size in
-    bits. The members of an item have an order.
+    """Members of items, with their weights. A member is the run of a CN or a piece of data. A CN has weight 1. The
+    weight of a piece is its size in bits. The members of an item have an order.
     """
 
     item_of: dict[int, int] = field(default_factory=dict)
@@ -86,7 +86,9 @@ def ordered_phase_problem(
 
 
 class OrderedPhases:
-    """Work in the phases of a chain: items (units of work of equal size), and waits of items for other items."""
+    """Work that must be done in the phases of a chain of CNs. The work is divided into items. An item has units of work
+    of equal size: runs of CNs, or bits that move. The class also knows which items wait for which other items.
+    """
 
     def __init__(self, problem: SchedulingProblem, classes: CnClasses, moves: PossibleMoves, chain: NodeChain) -> None:
         self.problem, self.classes, self.moves, self.chain = problem, classes, moves, chain
@@ -103,12 +105,15 @@ class OrderedPhases:
         self.reader_of: dict[int, tuple[int, int]] = {}
         """Fetched piece -> (CN, operand) of the reader for which the piece stays in memory longest"""
         self.kind_of: dict[int, int] = {}
-        """Piece -> kind of its first move, for each piece that is produced on chip and must move"""
+        """Piece -> kind of move that its item has, for pieces that are produced on chip and must move"""
         self.sets: dict[int, int] = {}
         """Item -> index of the set of memories that can hold its fetched pieces"""
 
     def program(self, paths: LongestPaths) -> PhaseProblem:
-        """Problem with all items, the orders of items, and the stays of fetched data in memories."""
+        """Data of the linear program for the phases: items, orders, stays, and the limits of phases and memories. An
+        order is a pair of items in which the second item waits for the first. A stay says that fetched data occupy
+        memories until their readers run.
+        """
         self._add_runs()
         self._add_fetches(paths)
         by_move = self._add_moves()
@@ -170,9 +175,11 @@ class OrderedPhases:
                     self.waits.setdefault((self.runs.item_of[maker], number), []).append((maker, piece))
 
     def _add_moves(self) -> set[tuple[int, int]]:
-        """Add items for pieces that are produced on chip and must move. If several kinds of move are necessary for a
-        piece, only its first kind counts. Returns pairs (piece, reader), for readers that wait for the move of the
-        piece.
+        """Add items for pieces of data that are produced on chip and must move. Pieces form one item if they have the
+        same kind of move, the same phases, and the same producing and waiting items. If a piece needs several kinds of
+        move, only the first kind counts.
+
+        Returns the pairs (piece, CN) in which the CN waits for the move of the piece because the CN reads the piece.
         """
         moves, chain = self.moves, self.chain
         chosen = np.flatnonzero(~moves.fetched & ~moves.stays[moves.kind])
@@ -203,9 +210,11 @@ class OrderedPhases:
         return waiting
 
     def _readers(self, place: Integers, reader: Integers) -> Integers:
-        """Id of the set of items whose CNs wait for the piece (one entry for each piece); equal sets have the same id.
-        `reader` and `place` have one entry for each move: the CN that reads the piece (-1 if the move only writes the
-        piece off-chip), and the position of the piece.
+        """Number of the set of items whose CNs wait for the piece (one entry for each piece). Equal sets have the same
+        number.
+
+        `place` and `reader` have one entry for each move. `place` is the position of the piece that moves. `reader` is
+        the CN that reads the piece, or -1 if the move only writes the piece off-chip.
         """
         found: list[set[int]] = [set() for _ in range(int(place.max(initial=-1)) + 1)]
         for piece, cn in zip(place.tolist(), reader.tolist(), strict=True):
@@ -215,8 +224,9 @@ class OrderedPhases:
         return np.array([numbers.setdefault(frozenset(one), len(numbers)) for one in found], np.int64)
 
     def _add_item(self, kind: int, first: int, last: int, pieces: list[int], members: Members) -> int | None:
-        """Add an item of pieces that move in the phases `first` to `last`, and add the pieces to `members`. Returns the
-        number of the item. If this kind of move has no possible way, nothing is added, and None is returned.
+        """Add an item for `pieces`, and add the pieces to `members`. The pieces move in the phases `first` to `last`,
+        by a move of the kind `kind`. Returns the number of the item. If there is no possible way for this kind of move,
+        nothing is added, and the result is None.
         """
         links = len(self.problem.system.link_bits_per_cycle)
         loads, _ = ways_of(self.moves, kind, len(self.on_chip), links)
@@ -228,9 +238,9 @@ class OrderedPhases:
         return len(self.items) - 1
 
     def _wait_for_edges(self, by_move: set[tuple[int, int]]) -> None:
-        """Add waits of CNs for their predecessors, except in two cases: both CNs belong to the same item, or the CN
-        already waits for the move of a piece of the predecessor. `by_move` has the pairs (piece, CN) of such waits for
-        moves.
+        """Add waits of CNs for their predecessors. A wait is left out if both CNs belong to the same item. It is also
+        left out if the CN already waits for the move of a piece that the predecessor produces. `by_move` has the waits
+        for moves, as pairs (piece, CN).
         """
         problem = self.problem
         producer = problem.graph.piece_producer
@@ -249,11 +259,13 @@ class OrderedPhases:
                 self.waits.setdefault(pair, []).append((before, after))
 
     def _is_even(self, before: int, after: int, pairs: Pairs) -> bool:
-        """True if the two items match evenly: each share of item `after` waits for an equal share of item `before`.
-        `pairs` has pairs (member of `before`, member of `after` that waits for it).
+        """True if the two items match evenly. The weight of `after` must be assigned to members of `before`: each
+        member of `after` divides its weight among members of `before` for which it waits. The match is even if each
+        member of `before` then receives weight in proportion to its own weight.
 
-        Two assignments of shares are tried: the members side by side in their order (`_spread`), and a division of each
-        member of `after` among all members for which it waits (`_is_even_by_shares`).
+        `pairs` has pairs (member of `before`, member of `after` that waits for it). Two assignments are tried. In the
+        first one, the members of both items lie side by side in their order (`_spread`). In the second one, each member
+        of `after` divides its weight among all members for which it waits (`_is_even_by_shares`).
         """
         first, second = self._members(before), self._members(after)
         known = set(pairs)

@@ -35,12 +35,14 @@ class LongestPaths:
     tail: Integers
     """Smallest number of cycles from the end of the CN to the end of the schedule (one entry for each CN)"""
     release: Integers
-    """Smallest number of cycles from the start of the schedule until the constants that the CN never streams have left
-    the off-chip memory (one entry for each CN). The number is 0 if data that fit a core may stream
+    """Smallest number of cycles from the start of the schedule until the constants of the CN have left the off-chip
+    memory (one entry for each CN). Only constants that the CN never streams count. If data that fit a core may stream,
+    the number is 0
     """
     writing: Integers
-    """Smallest number of cycles from the end of the CN until the results that it never streams are off-chip (one entry
-    for each CN). The number is 0 if data that fit a core may stream
+    """Smallest number of cycles from the end of the CN until its results are in the off-chip memory (one entry for each
+    CN). Only results of the network count, and only those that the CN never streams. If data that fit a core may
+    stream, the number is 0
     """
     may_stream: bool
     """True if the bounds also hold for schedules that stream data although the data fit a core"""
@@ -87,23 +89,23 @@ def paths_through(problem: SchedulingProblem, classes: CnClasses, limits: System
         record[name] = pointer_to(array)
     native_function(longest_paths, RECORDS)(record, 0)
     if record["finished"] < len(runtime):
-        raise InputError([Problem("CNs wait for each other in a cycle", path="graph")])
+        raise InputError([Problem("computation nodes (CNs) wait for each other in a cycle", path="graph")])
     latency = int(record["latency"])
     times = arrays["head"], runtime, arrays["tail"], release, writing
     return LongestPaths(latency, *times, classes.may_stream, record, arrays)
 
 
 def _first_of_piece(problem: SchedulingProblem) -> Booleans:
-    """True if the need is the first of the needs of one CN for the same piece (one entry for each need). The needs of a
-    CN for the same piece are neighbours in the list of needs.
+    """Flags, one for each need (a piece of data that a CN reads): true if no earlier need of the same CN is for the
+    same piece. The needs of a CN for the same piece are neighbours in the list of needs.
     """
     piece = problem.fetch_order[0]
     return changes(piece) | changes(problem.need_cn)
 
 
 def _release(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
-    """Smallest number of cycles from the start of the schedule until the constants that the CN never streams have left
-    the off-chip memory (one entry for each CN).
+    """Smallest number of cycles from the start of the schedule until the constants of the CN have left the off-chip
+    memory (one entry for each CN). Only constants that the CN never streams count.
     """
     piece, operand = problem.fetch_order
     counts = (problem.graph.piece_producer[piece] < 0) & classes.never_streams[classes.of_cn[problem.need_cn], operand]
@@ -113,8 +115,8 @@ def _release(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimit
 
 
 def _writing(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
-    """Smallest number of cycles from the end of the CN until the results that it never streams are off-chip (one entry
-    for each CN).
+    """Smallest number of cycles from the end of the CN until its results are in the off-chip memory (one entry for each
+    CN). Only results of the network count, and only those that the CN never streams.
     """
     pieces = np.flatnonzero(problem.graph.piece_is_output)
     pieces = pieces[classes.never_streams[classes.of_cn[problem.graph.piece_producer[pieces]], OUTPUT_OPERAND]]
@@ -152,9 +154,11 @@ def _edge_delays(problem: SchedulingProblem, classes: CnClasses, limits: SystemL
 def _best_rate(
     problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, source: int, target: int, operand: int
 ) -> float:
-    """Largest rate in bits per cycle of a piece from a CN of class `source` to a CN of class `target` that reads the
-    piece by `operand`, over all pairs of allowed cores. Infinite if there is a pair for which the piece need not move,
-    or if the piece can move for no pair.
+    """Largest rate in bits per cycle at which a piece of data moves from a CN of class `source` to a CN of class
+    `target`, over all pairs of allowed cores. The second CN reads the piece as its operand `operand`.
+
+    The rate is infinite if the piece need not move for at least one pair of cores. It is also infinite if the piece
+    cannot move for any pair of cores.
     """
     rows, best = (int(classes.row[source]), int(classes.row[target])), 0.0
     for producer in np.flatnonzero(classes.allowed[source]).tolist():
@@ -199,7 +203,7 @@ _MOST_NEEDS = 10**7
 needs, a round therefore tries fewer CNs, but not fewer than `_LEAST_TRIED`.
 """
 _FEW_ROUNDS = 40
-"""Number of steps of the search for the weights of resources, for each CN that is tried. The bound of the best CN is
+"""Number of steps of the search for weights of cores and links, for each CN that is tried. The bound of the best CN is
 then computed again with more steps (ROUNDS).
 """
 
@@ -243,8 +247,10 @@ class SplitBounds:
 
     def latency_cycles(self, cn: int, rounds: int, known: int = 0) -> int:
         """Lower bound of the latency in cycles that follows from CN `cn`: cycles before its start, its runtime, and
-        cycles after its end. If the bound is not more than `known`, the search for weights can end early. The result is
-        then valid, but not the best bound.
+        cycles after its end.
+
+        The bound depends on weights of cores and links, and a search finds good weights. If the bound is not more than
+        `known`, the search can end early. The result is then valid, but not the best bound.
         """
         before, after = self.paths.around(cn)
         runtime, tail = int(self.paths.runtime[cn]), int(self.paths.tail[cn])
@@ -257,8 +263,8 @@ class SplitBounds:
         predecessors (the mask `before`) must run, and the data that the predecessors read must arrive. The data that
         the CN itself reads must also arrive, unless these data may move while the CN runs.
 
-        If no weights of resources give more than `known` cycles, the search for weights can end early. The result is
-        then valid, but not the best bound.
+        The bound depends on weights of cores and links, and a search finds good weights. If no weights give more than
+        `known` cycles, the search can end early. The result is then valid, but not the best bound.
         """
         reads = _are_among(self.moves.reader, before, self._with_own_data(cn))
         fetched = self.moves.bits(reads & self.moves.fetched)
@@ -267,8 +273,8 @@ class SplitBounds:
         return max(work, self.moves.compulsory(reads).latency_cycles(rounds, max(work, known)))
 
     def _with_own_data(self, cn: int) -> int:
-        """Number `cn` if all data of this CN move before or after its run, so that a bound must count them; -1 if its
-        data may move during its run.
+        """Number `cn` if a bound must count the data of this CN, because all these data move before or after its run.
+        If the data may move during its run, the result is -1.
         """
         return -1 if self.classes.may_stream else cn
 
@@ -280,8 +286,8 @@ class SplitBounds:
         The successors also need constants. At the end of the CN, at most as many bits of these constants are on chip as
         fit the on-chip memories; all other bits are fetched later.
 
-        If no weights of resources give more than `known` cycles, the search for weights can end early. The result is
-        then valid, but not the best bound.
+        The bound depends on weights of cores and links, and a search finds good weights. If no weights give more than
+        `known` cycles, the search can end early. The result is then valid, but not the best bound.
         """
         makes = _are_among(self.moves.producer, after, self._with_own_data(cn))
         reads = _are_among(self.moves.reader, after) & (self.moves.producer < 0)

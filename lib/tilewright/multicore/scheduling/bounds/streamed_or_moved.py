@@ -32,12 +32,12 @@ class StreamedOrMoved:
     def more(
         self, problem: SchedulingProblem, classes: CnClasses, of_class: Floats, amount: Floats, own: Booleans
     ) -> float:
-        """Amount by which the selected entries raise a lower bound that is a sum over CNs. The mask `own` selects
-        entries.
+        """Amount by which the entries in the mask `own` raise a lower bound. An entry is a pair of a piece and its CN.
 
-        In this sum, each CN counts on its cheapest allowed core. `of_class` is an array of shape (classes, cores) with
-        the value of a CN without the entries. `amount` has one value for each entry, which is added on each core on
-        which the piece of the entry must move.
+        The lower bound is a sum over CNs. In this sum, each CN has its value on its cheapest allowed core. `of_class`
+        is an array of shape (classes, cores) with the value of a CN without the entries. `amount` has one value for
+        each entry. This value is added to the value of the CN on each core on which the piece does not stream and must
+        move.
         """
         cns, place = np.unique(self.cn[own], return_inverse=True)
         if not len(cns):
@@ -50,7 +50,7 @@ class StreamedOrMoved:
         return float(np.sum(with_moves.min(axis=1) - taken.min(axis=1)))
 
     def energy_pj(self, problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> float:
-        """Energy in pJ that the moves of these pieces add to the lower bound of the total energy of all CNs."""
+        """Energy in pJ by which the moves of the pieces raise the lower bound of the total energy of all CNs."""
         if not len(self.piece):
             return 0.0
         bits, out = problem.graph.piece_bits[self.piece], self.operand == OUTPUT_OPERAND

@@ -82,13 +82,13 @@ def best_by_weights(
 
 
 class _Ceiling:
-    """Upper limit for the lower bound that any weights of the resources can give. It is computed from the loads that
-    some choices put on the resources. A choice fixes how all work is done, such as the core of each CN.
+    """Upper limit of the lower bounds that all possible weights of the resources give. The limit is computed from the
+    loads that some choices put on the resources. A choice fixes how all work is done, such as the core of each CN.
 
-    For given weights, the bound is the smallest weighted mean of loads over all choices. So it is at most the weighted
-    mean of the loads of each choice, and at most that of a mix of choices. In a mix, the load of a resource is the mean
-    of its loads under several choices. The weights sum to 1, so the bound is at most the largest load in a choice or a
-    mix.
+    For given weights, the bound is the smallest weighted mean of loads over all choices. Therefore the bound is at most
+    the weighted mean of the loads of any choice. It is also at most the weighted mean of the loads of any mix of
+    choices. In a mix, the load of a resource is the mean of its loads under several choices. The weights sum to 1, so a
+    weighted mean is at most the largest load. The bound is therefore at most the largest load in a choice or in a mix.
     """
 
     def __init__(self, resources: int) -> None:
@@ -97,12 +97,15 @@ class _Ceiling:
         factor of a choice is 1; in the second sum, the factor is the number of the search step that found the choice
         """
         self._shares = np.zeros((2, 1))
-        """Sum of the factors of all choices so far, for each of the two sums of loads: array of shape (2, 1)"""
+        """Sum of the factors of all choices so far: array of shape (2, 1), with one row for each of the two sums in
+        `_mixes`
+        """
         self._least = math.inf
 
     def cycles_with(self, loads: Floats) -> int:
-        """Upper limit in cycles of the lower bounds that any weights can give. It follows from `loads`, the loads of a
-        new choice, and from the loads of all earlier choices. It is rounded up in the same way as bounds.
+        """Upper limit in cycles of the lower bounds that all possible weights give. The limit follows from `loads`, the
+        loads of a new choice, and from the loads of all earlier choices. It is rounded up in the same way as the lower
+        bounds.
         """
         share = np.array([[1.0], [float(self._shares[0, 0]) + 1]])
         self._mixes += share * loads

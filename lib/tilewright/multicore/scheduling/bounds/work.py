@@ -52,14 +52,15 @@ class CompulsoryMoves:
     bits: Integers
     """Total bits of all pieces with this kind of move (one entry for each kind); each piece counts once"""
     start: Integers
-    """Position of the first way of the kind of move among the rows of `cycles_per_bit` (one entry for each kind). One
-    more entry at the end has the total number of ways"""
+    """Index of the first row of `cycles_per_bit` that belongs to the kind of move (one entry for each kind). Each row
+    is a way. One additional entry at the end is the total number of ways"""
     cycles_per_bit: Floats
     """Cycles for which a bit occupies the link (one entry for each way and link)"""
 
     def latency_cycles(self, rounds: int = _ROUNDS, known: int = 0) -> int:
-        """Largest lower bound of the latency in cycles that the search over weights of links finds (`bounds.weights`);
-        0 if there are no moves. The bound is valid because no link carries more than its width in a cycle.
+        """Lower bound of the latency in cycles; 0 if there are no moves. It is the largest bound that a search over
+        weights of links (`bounds.weights`) finds. The bound is valid because no link carries more than its width in a
+        cycle.
 
         If no weights of links give more than `known` cycles, the search can end early. The result is then valid, but
         not the best bound.
@@ -94,13 +95,13 @@ def _cycles_of(bits: ArrayContent, start: ArrayContent, cycles_per_bit: ArrayCon
 
 @dataclass(frozen=True, eq=False)
 class PossibleMoves:
-    """Reasons why pieces move: a CN reads the piece, or the piece is a result of the network. The arrays have one entry
-    for each reason, for each piece, or for each kind of move."""
+    """Reasons why pieces (parts of tensors that move as a whole) must move: a CN reads the piece, or the piece is a
+    result of the network. The arrays have one entry for each reason, for each piece, or for each kind of move."""
 
     piece: Integers
-    """Number of the piece, in rising order (one entry for each reason to move a piece). The reasons of a piece are
-    sorted by a sum, largest first: the cycles for which one bit occupies each link, summed over the links of the way
-    that makes this sum smallest"""
+    """Number of the piece, in rising order (one entry for each reason to move a piece). The reasons of one piece are
+    sorted by their cheapest way, the most expensive first. The cost of a way is the sum, over its links, of the cycles
+    for which one bit occupies the link"""
     piece_bits: Integers
     """Size of the piece in bits (one entry for each piece)"""
     reader: Integers
@@ -111,28 +112,29 @@ class PossibleMoves:
     """True if the piece comes from the off-chip memory (one entry for each reason). This holds for constants and for
     data that their producer streams out"""
     operand: Integers
-    """Memory operand by which the piece is read, or written if it is a result (one entry for each reason to move a
-    piece)"""
+    """Operand for which the CN reads the piece, as a column of `CoreSystem.core_memory` (one entry for each reason to
+    move a piece); OUTPUT_OPERAND for a result"""
     kind: Integers
-    """Number of the kind of move (one entry for each reason). It is the index in the fields that have one entry for
-    each kind"""
+    """Index of the kind of move (one entry for each reason to move a piece). It is an index into `ways`, `evicting`,
+    `stays` and `energy_pj`"""
     ways: tuple[Floats, ...]
-    """Cycles for which one bit occupies a link: for each kind, an array of shape (ways, 2 legs, links). The second leg
-    of a way takes place at the same time as the first leg, or later. The array has no ways if data of this kind need
-    not move over a link, or if there is no path"""
+    """Arrays of shape (ways, 2 legs, links), one for each kind of move: cycles for which one bit occupies the link. A
+    way through the off-chip memory has two legs: the write, and the fetch at the same time or later. A direct way uses
+    only the first leg. The array has no ways if data of this kind need not move over a link, or if there is no path"""
     evicting: tuple[Floats, ...]
-    """Arrays in the form of `ways`, one for each kind, with only the ways through the off-chip memory. Unlike `ways`,
-    they also have the ways of data that could stay on chip"""
+    """Arrays in the form of `ways`, one for each kind of move. They have only the ways through the off-chip memory.
+    These ways are also listed for data that need not move over a link, although `ways` then lists no ways"""
     stays: Booleans
     """True if data need not move over a link, because the piece can be read where it was produced, or over a path
     without links (one entry for each kind)"""
     energy_pj: Floats
-    """Smallest energy in pJ to move a bit, over links and in the memories at both ends (one entry for each kind); 0 for
-    fetches, for results, and for data that need not move"""
+    """Smallest energy in pJ to move one bit (one entry for each kind of move). It includes the links, the memories at
+    both ends, and the off-chip memory if the way goes through it. The energy is 0 for fetches, for results, and for
+    data that need not move"""
 
     def once(self, kept: Booleans) -> Integers:
-        """Position of the first selected reason of each piece that has a selected reason. The mask `kept` selects
-        reasons to move pieces."""
+        """Position of the first selected reason of each piece. The mask `kept` selects reasons to move pieces. Pieces
+        without a selected reason are left out."""
         chosen = np.flatnonzero(kept)
         return chosen[changes(self.piece[chosen])]
 
@@ -153,8 +155,8 @@ class PossibleMoves:
         return CompulsoryMoves(bits[used], start, np.concatenate(tables) if tables else np.zeros((0, 0)))
 
     def core_to_core_energy_pj(self) -> float:
-        """Lower bound, in pJ, of the energy of all moves from core to core. Each piece counts once, with its move that
-        needs the most energy."""
+        """Lower bound, in pJ, of the energy of all moves from core to core. Each piece counts only once. If a piece has
+        several moves, the move that needs the most energy counts."""
         most = np.zeros(len(self.piece_bits))
         np.maximum.at(most, self.piece, self.energy_pj[self.kind])
         return float(self.piece_bits @ most)

@@ -34,7 +34,10 @@ def _faults(exact: "_Exact", certificate: Mapping[str, Any]) -> Iterator[str]:
         if rule == "energy":
             found = exact.energy_pj()
             if Fraction(claim["pj"]) > found * (1 + _ROUNDING):
-                yield f"energy: {claim['pj']} pJ are claimed, but the computed bound is only {float(found)} pJ"
+                yield (
+                    f"energy: the certificate claims {claim['pj']} pJ, but the bound computed again is only"
+                    f" {float(found)} pJ"
+                )
             continue
         if any(weight < 0 for pair in claim.get("cores", claim.get("links", ())) for weight in pair[1:]):
             yield f"{rule}: a weight is negative"
@@ -51,7 +54,10 @@ def _faults(exact: "_Exact", certificate: Mapping[str, Any]) -> Iterator[str]:
             yield f"{rule}: is not a known rule"
             continue
         if claim["cycles"] > math.ceil(cycles):
-            yield f"{rule}: {claim['cycles']} cycles are claimed, but the computed bound is only {float(cycles)} cycles"
+            yield (
+                f"{rule}: the certificate claims {claim['cycles']} cycles, but the bound computed again is only"
+                f" {float(cycles)} cycles"
+            )
 
 
 class _Exact:

@@ -15,8 +15,8 @@ from tilewright.multicore.scheduling.state_record import CORE_TO_CORE, EVICTION,
 
 @dataclass(frozen=True, eq=False)
 class _Events:
-    """Events of pieces in memories, as columns. An event is an arrival, a read or a stay of a piece in a memory, and
-    lasts from `start` to `end`.
+    """Events of tensor pieces in memories, as columns. An event is an arrival, a read or a stay of a piece in a memory,
+    and lasts from `start` to `end`.
     """
 
     piece: Integers
@@ -32,9 +32,12 @@ def data_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     faults = []
     lookup = _Lookup(problem, _arrivals(problem, schedule))
     for reads, text in (
-        (_sent(schedule), "piece {piece} is sent from memory {memory} at cycle {start}, before it has arrived there"),
-        (_needed(problem, schedule), "CN {cn} starts before piece {piece} is in memory {memory}"),
-        (_results(problem, schedule), "piece {piece}, a result, is not off-chip at the end"),
+        (
+            _sent(schedule),
+            "tensor piece {piece} is sent from memory {memory} at cycle {start}, before it has arrived there",
+        ),
+        (_needed(problem, schedule), "CN {cn} starts before tensor piece {piece} is in memory {memory}"),
+        (_results(problem, schedule), "tensor piece {piece} is a result, but is not in the off-chip memory at the end"),
     ):
         for read in np.flatnonzero(lookup.last_before(reads) < 0).tolist():
             cn = problem.need_cn[read] if "{cn}" in text else -1
@@ -52,8 +55,8 @@ def detour_faults(problem: SchedulingProblem, schedule: Schedule, layers: Collec
     is_of_layers = (producer >= 0) & np.isin(problem.graph.layer[producer], list(layers))
     direct = np.flatnonzero(is_of_layers & (moves["cause"] == CORE_TO_CORE))
     return [
-        f"piece {moves['piece'][move]} of layer {problem.graph.layer[producer[move]]} moves directly at"
-        f" cycle {moves['start_cycles'][move]}, but must move through the off-chip memory"
+        f"tensor piece {moves['piece'][move]} of layer {problem.graph.layer[producer[move]]} moves directly from core"
+        f" to core at cycle {moves['start_cycles'][move]}, but must move through the off-chip memory"
         for move in direct.tolist()
     ]
 
@@ -69,7 +72,8 @@ def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         over = np.flatnonzero((stored > capacity) | (stored < 0))
         if len(over):
             faults.append(
-                f"memory {memory} holds {stored[over[0]]} bits at cycle {times[over[0]]}, not 0 to {capacity} bits"
+                f"memory {memory} holds {stored[over[0]]} bits at cycle {times[over[0]]}; possible are 0 to"
+                f" {capacity} bits"
             )
         if int(stored.max(initial=0)) != schedule.peak_bits[memory]:
             faults.append(f"memory {memory}: the recorded peak differs from the largest number of stored bits")
@@ -81,14 +85,16 @@ def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         rows = rows[rows["change_bits"] > 0]
         gained, arrived = _totals(rows["time_cycles"], rows["change_bits"]), _totals(stays.start[here], bits)
         if not all(np.array_equal(one, other) for one, other in zip(gained, arrived, strict=True)):
-            faults.append(f"memory {memory} gains bits at times or in amounts that differ from the arrivals of data")
+            faults.append(f"memory {memory} stores bits at times or in amounts that differ from the arrivals of data")
         both = np.concatenate((stays.start[here], stays.end[here], times))
         moments, changes = _totals(both, np.concatenate((bits, -bits, np.zeros_like(times))))
         used = np.cumsum(changes)
         place = np.searchsorted(times, moments, side="right") - 1
         held = np.concatenate((np.zeros(1, np.int64), stored))[place + 1]
         for moment in np.flatnonzero(held < used)[:1]:
-            faults.append(f"memory {memory} has no space at cycle {moments[moment]} for the {used[moment]} bits in use")
+            faults.append(
+                f"memory {memory} holds fewer bits at cycle {moments[moment]} than the {used[moment]} bits in use"
+            )
     return faults
 
 
@@ -181,10 +187,10 @@ class _Lookup:
 
 
 def _stays(problem: SchedulingProblem, schedule: Schedule) -> _Events:
-    """Shortest possible stay of a piece in a memory, for each arrival of a piece in a memory.
+    """Shortest possible stay in a memory for each arrival of a tensor piece in this memory.
 
-    The logs do not contain stays. But the piece must stay from its arrival until the last read that uses this arrival.
-    In the off-chip memory, a piece stays until the end of the schedule.
+    The logs of the schedule do not contain stays. But the piece must stay from its arrival until the last read that
+    uses this arrival. In the off-chip memory, a piece stays until the end of the schedule.
     """
     arrivals = _arrivals(problem, schedule)
     lookup, until = _Lookup(problem, arrivals), arrivals.end.copy()
@@ -210,7 +216,8 @@ def transfer_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]
         "has a memory that does not belong to its cores": ~_at_ends(problem, schedule),
         "has no path": ~_has_path(problem, schedule),
         "has a rate above the word width of its memories": moves["bits_per_cycle"] > _words(problem, schedule),
-        "has a length that does not follow from its bits and rate": moves["end_cycles"] - moves["start_cycles"]
+        "has a number of cycles that does not follow from its bits and rate": moves["end_cycles"]
+        - moves["start_cycles"]
         != -(-problem.graph.piece_bits[moves["piece"]] // moves["bits_per_cycle"]),
         "has the wrong cause": moves["cause"] != _causes(problem, schedule),
     }
@@ -219,7 +226,7 @@ def transfer_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]
         is_elsewhere = moves["source_memory"] != problem.system.off_chip_memory
         wrong["is a constant, but does not come from the off-chip memory"] = is_constant & is_elsewhere
     faults = [
-        f"transfer {move} of piece {moves['piece'][move]} {what}"
+        f"transfer {move} of tensor piece {moves['piece'][move]} {what}"
         for what, found in wrong.items()
         for move in np.flatnonzero(found)
     ]
@@ -254,8 +261,8 @@ def _words(problem: SchedulingProblem, schedule: Schedule) -> Integers:
 
 def _causes(problem: SchedulingProblem, schedule: Schedule) -> Integers:
     """Correct cause of the transfer, determined by its source memory and target memory (one entry for each transfer). A
-    write to the off-chip memory is a SINK_OUTPUT if the piece is a result of the network, and otherwise an EVICTION.
-    NONE if both memories are the off-chip memory.
+    write to the off-chip memory is a SINK_OUTPUT if the transferred data are a result of the network, and otherwise an
+    EVICTION. If both memories are the off-chip memory, the cause is NONE.
     """
     moves, off_chip = schedule.transfers, problem.system.off_chip_memory
     inward, outward = moves["source_memory"] == off_chip, moves["target_memory"] == off_chip
@@ -265,11 +272,14 @@ def _causes(problem: SchedulingProblem, schedule: Schedule) -> Integers:
 
 
 def _broadcast_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of transfers that refer to a broadcast (`broadcast_of`).
+    """Faults of transfers that belong to the broadcast of another transfer (`broadcast_of`).
 
-    Such a transfer must move the same piece as the transfer to which it refers, from the same memory, at the same time
-    and rate. In addition, both paths must share a bus, both paths must share a link with multicast, or the first links
-    of both paths must have multicast. In the last case, the source sends into both links at once.
+    Both transfers must move the same piece of a tensor, from the same memory, at the same time and rate. In addition,
+    at least one of three conditions must be true:
+
+    * The two paths share a bus.
+    * The two paths share a link with multicast.
+    * The first links of both paths have multicast. The source then sends into both links at once.
     """
     moves, system = schedule.transfers, problem.system
     columns = ("piece", "source_memory", "start_cycles", "bits_per_cycle")
@@ -291,5 +301,5 @@ def _broadcast_faults(problem: SchedulingProblem, schedule: Schedule) -> list[st
         is_joined = bool(set(paths[0].tolist()) & set(paths[1].tolist()) & buses)
         is_joined |= all(len(path) and system.multicast[path[0]] for path in paths)
         if (main, *(int(row[name]) for name in columns)) not in known or not is_joined:
-            faults.append(f"transfer {move} of piece {row['piece']} refers to a broadcast that does not exist")
+            faults.append(f"transfer {move} of tensor piece {row['piece']} refers to a broadcast that does not exist")
     return faults

@@ -54,7 +54,7 @@ def log_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         ("transfers", schedule.transfers["start_cycles"]), ("memory_changes", schedule.memory_changes["time_cycles"]),
     ):  # fmt: skip
         if np.any(times[1:] < times[:-1]) or np.any(times[:1] < 0):
-            faults.append(f"{name} are not in the order of time")
+            faults.append(f"{name} are not sorted by time")
     return faults
 
 
@@ -75,7 +75,7 @@ def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     """
     link_bits, words_read, words_written = _counts(problem, schedule)
     faults = [
-        f"{name} of {CAUSES[cause]} at {place} is {given[cause, place]}, the logs give {found[cause, place]}"
+        f"{name} of {CAUSES[cause]} at {place} is {given[cause, place]}, but the logs give {found[cause, place]}"
         for name, given, found in (
             ("link_bits", schedule.link_bits, link_bits),
             ("words_read", schedule.words_read, words_read),
@@ -91,7 +91,9 @@ def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     ]
     pairs.append(("total", schedule.energy_pj, sum(found for _, _, found in pairs)))
     return faults + [
-        f"energy {name} is {given} pJ, the logs give {found}" for name, given, found in pairs if not agree(given, found)
+        f"energy {name} is {given} pJ, but the logs give {found}"
+        for name, given, found in pairs
+        if not agree(given, found)
     ]
 
 
@@ -193,7 +195,7 @@ def _node_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     first, successor = problem.edges
     source = np.repeat(np.arange(len(start)), np.diff(first))
     for edge in np.flatnonzero(start[successor] < end[source]):
-        faults.append(f"CN {successor[edge]} starts before its predecessor {source[edge]} ends")
+        faults.append(f"CN {successor[edge]} starts before its predecessor CN {source[edge]} ends")
     last = max(int(end.max(initial=0)), int(schedule.transfers["end_cycles"].max(initial=0)))
     if schedule.latency_cycles != last:
         faults.append(f"the latency is {schedule.latency_cycles}, but the last CN or transfer ends at {last}")
@@ -206,7 +208,9 @@ def _barrier_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]
     for stack in sorted(set(problem.graph.stack.tolist())):
         cns = np.flatnonzero(problem.graph.stack == stack)
         early = cns[schedule.start_cycles[cns] < ended]
-        faults += [f"CN {cn} of stack {stack} starts before cycle {ended}, at which earlier stacks end" for cn in early]
+        faults += [
+            f"CN {cn} of stack {stack} starts before cycle {ended}, when all earlier stacks have ended" for cn in early
+        ]
         ended = max(ended, int(schedule.end_cycles[cns].max()))
     return faults
 
@@ -225,7 +229,7 @@ def _core_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     for cn, link, start, end, rate, bits in schedule.streams.tolist():
         taken[cn, link] += bits
         if (start, end) != (schedule.start_cycles[cn], schedule.end_cycles[cn]) or rate * (end - start) < bits:
-            faults.append(f"CN {cn} does not stream its {bits} bits over link {link} while it runs")
+            faults.append(f"CN {cn} does not stream its {bits} bits over link {link} from its start to its end")
     wanted = stream_loads(problem, schedule)
     faults += [f"CN {cn}: wrong number of streamed bits over link {link}" for cn, link in sorted({*wanted, *taken})
                if wanted.get((cn, link), 0) != taken.get((cn, link), 0)]  # fmt: skip
@@ -234,7 +238,10 @@ def _core_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     streamed = problem.costs.stream_bits[problem.graph.cost_row, schedule.allocation] > 0
     lost = streamed[:, 0] & ~exists[schedule.allocation, system.off_chip_core]
     lost |= np.any(streamed[:, 1:], axis=1) & ~exists[system.off_chip_core, schedule.allocation]
-    return faults + [f"CN {cn} streams, but there is no path for its streams" for cn in np.flatnonzero(lost)]
+    return faults + [
+        f"CN {cn} streams data, but a path between its core and the off-chip core is missing"
+        for cn in np.flatnonzero(lost)
+    ]
 
 
 def _link_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.base.artifacts.files import make_folder
-from tilewright.base.errors import InputError, MappingError
+from tilewright.base.errors import InputError, MappingError, count_of
 from tilewright.base.objectives import Goal
 from tilewright.multicore.allocation.evaluate import EVERYTHING, INTERRUPTED, Evaluator
 from tilewright.multicore.allocation.options import EXACT, AllocationOptions, AllocationParameters
@@ -76,7 +76,10 @@ class CoreAllocation(ScheduleSettings, Goal, Stage):
                 raise KeyboardInterrupt
             if not points:
                 reasons = "; ".join(dict.fromkeys(evaluator.infeasible.values()))
-                raise MappingError(f"none of {len(genomes)} proposed allocations has a schedule: {reasons}")
+                raise MappingError(
+                    f"no proposed allocation has a schedule ({count_of(len(genomes), 'allocation')}"
+                    f" proposed): {reasons}"
+                )
             return AllocationResult(
                 space=space,
                 objective=self.objective,
@@ -96,7 +99,10 @@ def _checked(choices: tuple[tuple[int, ...], ...], genome: Any) -> Genome:
     """
     cores = tuple(int(core) for core in genome)
     if len(cores) != len(choices):
-        raise InputError(f"an allocation has {len(cores)} cores, but it needs one for each of {len(choices)} parts")
+        raise InputError(
+            f"an allocation names {count_of(len(cores), 'core')}, but it must name"
+            f" {count_of(len(choices), 'core')}, one for each part of a layer"
+        )
     wrong = [
         f"part {place}: core {core} is not one of {list(choices[place])}"
         for place, core in enumerate(cores)

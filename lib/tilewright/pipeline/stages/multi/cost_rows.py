@@ -77,7 +77,9 @@ def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
 
 
 def described(row: CoreCostRow, number: int, cost_class: CostClass, shape: Layer) -> CoreCostRow:
-    """Row with the number of its class, and with a description of the CNs in this class."""
+    """Copy of a row of the cost table, completed with data of the class of its CNs: number of the class, description,
+    layers, and number of CNs.
+    """
     loops = ", ".join(f"{dimension} {size}" for dimension, size in shape.loop_sizes if size > 1)
     steps = (
         (cost_class.takes_partial_sums, "takes partial sums"),
@@ -220,14 +222,16 @@ def with_off_chip_memory(core: Core, off_chip: Core | None, operands: tuple[str,
     if not operands:
         return core
     if off_chip is None:
-        raise MappingError(f"{', '.join(operands)} do not fit, and there is no off-chip memory to stream them from")
+        raise MappingError(
+            f"the data of {', '.join(operands)} do not fit, and there is no off-chip memory to stream them from"
+        )
     array = tuple(name for name, _ in core.operational_array.dimensions)
     names = {memory.name for memory in core.memories}
     added: dict[int, list[str]] = {}
     for operand in operands:
         levels = memory_hierarchy(off_chip).memories_of(operand)
         if not levels:
-            raise MappingError(f"{operand} does not fit, and the off-chip core has no memory for it")
+            raise MappingError(f"the data of {operand} do not fit, and the off-chip core has no memory for them")
         added.setdefault(levels[-1], []).append(operand)
     return replace(
         core,

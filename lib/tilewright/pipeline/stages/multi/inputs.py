@@ -51,7 +51,7 @@ _TELL = {
     "cn_graph": "another CN graph",
     "classes": "another mapping file",
 }
-"""Phrase for a message that an input differs, by the key of this input in the provenance of an artifact."""
+"""Key of an input in the provenance of an artifact -> phrase that says for which other input the artifact was made."""
 
 
 def cost_inputs(described: SystemProblem, core: str, graph: "CnGraph", graph_digest: str) -> dict[str, str]:

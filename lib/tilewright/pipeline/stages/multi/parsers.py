@@ -29,7 +29,7 @@ class StreamONNXModelParser(NetworkParser):
     network_name: str = ""
     """Name of the network; default: the name of the file."""
 
-    stands_for = "ONNXModelParserStage, in lists of stages also StreamONNXModelParserStage"
+    stands_for = "ONNXModelParserStage; lists of stages can also name it StreamONNXModelParserStage"
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
         """(network in an ONNX model, coverage of the network). Raises InputError if the model has errors."""
@@ -72,7 +72,7 @@ class SystemMappingParser(Change):
 
     takes = Descriptions
     gives = SystemProblem
-    stands_for = "the mapping file in ONNXModelParserStage, later MappingParserStage"
+    stands_for = "reading the mapping file, a part of ONNXModelParserStage; later MappingParserStage"
 
     def change(self, item: Descriptions) -> SystemProblem:
         """Network with cores and mapping, made from the descriptions. Raises InputError with all errors of all

@@ -188,7 +188,10 @@ def _what_cannot_be_sliced(pipeline: Pipeline) -> list[Problem]:
     for stage in stages[place + 1 :]:
         if hands_on(type(stage), CostedCnProblem):
             name = stage.name()
-            message = f"{name} hands on costs that IntraCoreMapping has not made: put {name} in its place"
+            message = (
+                f"{name} makes its own costs, so it cannot come after IntraCoreMapping: put {name} in the place of"
+                " IntraCoreMapping"
+            )
             problems.append(problem_at((), message))
     for stage in stages[: place + 1]:
         looks = stage.collects is not object or stage.returns is not Same

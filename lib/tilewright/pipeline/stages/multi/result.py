@@ -43,7 +43,9 @@ class MultiCoreResult(SeveralCoresTables):
 
     @cached_property
     def artifact(self) -> ScheduleArtifact:
-        """Schedule of the chosen allocation with its logs, made and verified at the first use."""
+        """Schedule of the chosen allocation, with logs of transfers, streams and memory changes. The schedule is made
+        and checked when this property is first used.
+        """
         return self.made or multi_run.schedule(self.problem, self.allocation.chosen.genome)
 
     @cached_property

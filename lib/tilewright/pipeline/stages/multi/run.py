@@ -101,7 +101,7 @@ def allocate(
 
 def engine_problem(schedule_model: str) -> Problem:
     """Problem that reports a schedule model for which the exact engine has no proofs."""
-    message = f"has no proofs for the schedule model {schedule_model}"
+    message = f"the exact engine does not support the schedule model {schedule_model}"
     return Problem(message, path="allocation_engine", value=EXACT, allowed=f"{GENETIC}, or schedule_model: {CAUSAL}")
 
 
@@ -145,7 +145,10 @@ def only_genome(space: AllocationSpace) -> Genome:
     Raises InputError if a part can run on several cores.
     """
     if space.flexible:
-        message = f"{len(space.flexible)} of {len(space.parts)} parts of layers can run on several cores"
+        message = (
+            f"no allocation is given, but {len(space.flexible)} of {len(space.parts)} parts of layers can run on"
+            " several cores"
+        )
         raise InputError(
             [Problem(message, path="allocation", allowed="an allocation, or a mapping with one core for each part")]
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from tilewright.base.errors import InputError, Unused
+from tilewright.base.errors import InputError, Unused, count_of
 from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import Parameters
 from tilewright.pipeline.stages.base import Control, Stage, run_stages
@@ -77,5 +77,7 @@ def only_result(results: Iterable[Any], kind: type[T]) -> T:
     found = list(results)
     if len(found) != 1 or not isinstance(found[0], kind):
         told = ", ".join(type(result).__name__ for result in found[:3]) or "nothing"
-        raise InputError(f"the stages must yield one {kind.__name__}, but they yield {len(found)}: {told}")
+        raise InputError(
+            f"the stages must yield one {kind.__name__}, but they yield {count_of(len(found), 'result')}: {told}"
+        )
     return found[0]

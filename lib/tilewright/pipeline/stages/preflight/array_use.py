@@ -75,5 +75,5 @@ def _note_hints(problems: Problems, index: int, entry: MappingConstraints, cores
     """
     its_cores = [core for of_layer in cores.values() for core in of_layer.values()]
     if entry.spatial_mapping_hint and its_cores and all(core.exclusive_dataflows for core in its_cores):
-        message = "has no effect: all cores of these layers have exclusive dataflows, so nothing is searched"
+        message = "has no effect: all cores of these layers have exclusive dataflows, so no spatial mapping is searched"
         problems.notice((index, "spatial_mapping_hint"), message)

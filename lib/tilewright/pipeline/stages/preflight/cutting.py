@@ -41,10 +41,10 @@ def check_tiles(problems: Problems, workload: Workload, mapping: Mapping) -> Non
 
     A number of tiles is an error if it is larger than the dimension in every layer of the mapping entry.
 
-    A dimension that no layer of the mapping entry has is an error only if the entry names a single layer and no layer
-    of the network has the dimension. Otherwise, a notice says that the tiling has no effect (Stream ignores such a
-    tiling, too). Dimensions with unusual names are left out if no layer of the entry has them; another check reports
-    these dimensions.
+    If no layer of the mapping entry has the dimension of a tiling, a notice says that the tiling has no effect (Stream
+    ignores such a tiling, too). An error is reported instead if the entry has the name of a single layer and no layer
+    of the network has the dimension. Dimensions with unusual names are left out in this check; another check reports
+    them.
     """
     layers = layers_of_entries(workload, mapping)
     for index, (entry, nodes) in enumerate(zip(mapping.entries, layers, strict=True)):
@@ -69,7 +69,7 @@ def _tell_missing_dimension(
     loop: TilingEntry,
     workload: Workload,
 ) -> None:
-    message = f"no layer of this entry has {loop.dimension}"
+    message = f"no layer that this entry selects has the loop dimension {loop.dimension}"
     layers = [node.layer for node in nodes if node.layer is not None]
     is_elsewhere = any(loop.dimension in size_of for size_of in _sizes_of(workload.layers_in_order))
     if any(layer.name == entry.name for layer in layers) and not is_elsewhere:
@@ -128,7 +128,7 @@ def _sizes(entry: MappingConstraints, nodes: Sequence[WorkloadNode], dimension: 
 def _too_many(dimension: str, sizes: Sequence[int]) -> str:
     if len(sizes) == 1:
         return f"more tiles than {dimension} has indices"
-    return f"more tiles than {dimension} has indices, in all {len(sizes)} layers"
+    return f"more tiles than {dimension} has indices, in each of the {len(sizes)} layers"
 
 
 def check_exchange(problems: Problems, problem: SystemProblem) -> None:

@@ -234,8 +234,8 @@ def _problems_of_the_rest(
 
 
 def _mapping(read: Descriptions) -> tuple[Mapping | None, bool]:
-    """(mapping, true if the complete mapping could be read). If the mapping file has errors, the mapping has only the
-    entries without errors; it is None if there are no such entries.
+    """Pair (mapping, true if the complete mapping could be read). If the mapping file has errors, the mapping has the
+    content without errors. The mapping is None if no mapping is given, or if its file cannot be read.
     """
     if read.mapping is None:
         return None, False

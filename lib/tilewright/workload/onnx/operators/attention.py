@@ -78,7 +78,7 @@ def attention(
         raise op.node.error(
             "wrong numbers of heads",
             f"{query.heads}, {key.heads}, {value.heads}",
-            "query heads, a multiple of the equal numbers of key and value heads",
+            "as many key heads as value heads, and a multiple of this number of query heads",
         )
     if query.width != key.width or value.positions != key.positions or value.width != output.width:
         raise op.node.error(
@@ -223,7 +223,7 @@ def heads_of(op: Lowering, tensor: str, heads: int) -> HeadTensor:
         raise op.node.error(
             f"wrong number of heads of tensor '{tensor}'",
             f"{heads} of {list(shape)}",
-            "rank 4, or a last axis that is a multiple of the heads",
+            "rank 4, or a last axis whose size is a multiple of the number of heads",
         )
     return HeadTensor(tensor, shape[0], heads, shape[1], shape[2] // heads, is_flat=True)
 

@@ -195,7 +195,9 @@ def lower_microsoft_attention(op: Lowering) -> None:
     widths = op.node.integers("qkv_hidden_sizes", (weights[1] // 3,) * 3)
     if len(widths) != 3 or sum(widths) != weights[1] or any(width % heads for width in widths):
         raise op.node.error(
-            "wrong channels of queries, keys and values", str(list(widths)), f"{heads} heads of {weights[1]}"
+            "wrong numbers of channels of queries, keys and values",
+            str(list(widths)),
+            f"multiples of {heads} with the sum {weights[1]}",
         )
     packed = _projection(op, weights[1])
     starts = (0, widths[0], widths[0] + widths[1])

@@ -108,7 +108,7 @@ def lower_conv_transpose(op: Lowering) -> None:
         op.move(*maps, *_bias_map(op, geometry), part="interleave", operator_type="DepthToSpace")
     if any(part.is_counted_by_input for nest in nests for part in nest):
         op.approximated(
-            "transposed convolution: results are counted by input positions, without results at the borders"
+            "transposed convolution: accesses to results are counted per input position, without results at the borders"
         )
 
 
@@ -283,7 +283,10 @@ def _geometry(op: Lowering) -> ConvSizes:
         channels = f"group {groups}, input {data[1]}, weights {list(weights[:2])}, output {out[1]}"
         raise op.node.error("channels do not fit", channels)
     if out[0] != data[0] or min(*data, *weights, *out) < 1:
-        raise op.node.error("a tensor of this convolution is empty, or batches differ", f"{list(data)}, {list(out)}")
+        raise op.node.error(
+            "a tensor of this convolution is empty, or input and output have different batches",
+            f"{list(data)}, {list(out)}",
+        )
     pads = _pads_before(op, data[2:], out[2:], kernel, strides, dilations)
     return ConvSizes(data[0], groups, data[1], out[1], data[2:], out[2:], kernel, strides, dilations, pads)
 

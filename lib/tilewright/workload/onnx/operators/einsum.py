@@ -33,7 +33,9 @@ def lower_einsum(op: Lowering) -> None:
     missing = [label for label in output if label not in sizes]
     if missing or len(set(output)) != len(output):
         raise op.node.error(
-            "wrong attribute 'equation'", repr(_equation(op)), "different labels that occur in the inputs"
+            "wrong attribute 'equation'",
+            repr(_equation(op)),
+            "an output with different labels, which all occur in the inputs",
         )
     if tuple(sizes[label] for label in output) != op.output_shape():
         wanted = [sizes[label] for label in output]
@@ -140,7 +142,7 @@ def _hidden_rank(op: Lowering, text: str, shape: Shape) -> int:
     hidden = len(shape) - len(letters)
     if hidden < 0 or (hidden and letters == text):
         raise op.node.error(
-            "wrong term of attribute 'equation'", repr(text), f"one label for each of {len(shape)} axes"
+            "wrong term of attribute 'equation'", repr(text), f"one label for each of the {len(shape)} axes"
         )
     return hidden
 

@@ -247,10 +247,10 @@ def lower_trilu(op: Lowering) -> None:
 
 @lowers("CumSum", "CumProd")
 def lower_cumulative(op: Lowering) -> None:
-    """Running sum or product along an axis, with one operation per element. A move without costs follows, in which each
-    result depends on the elements up to its own position. With the attribute `reverse`, these are the elements from its
-    own position on. With the attribute `exclusive`, the element at its own position is left out. If the axis is known
-    only at run time, each result is assumed to depend on all elements.
+    """Running sum or product along an axis, with one operation per element. A move without costs follows. It states on
+    which elements each result depends: on the elements up to its own position. With the attribute `reverse`, each
+    result depends on the elements from its own position on. With the attribute `exclusive`, the element at its own
+    position is left out. If the axis is known only at run time, each result is assumed to depend on all elements.
     """
     shape = op.output_shape()
     given = op.values(1)

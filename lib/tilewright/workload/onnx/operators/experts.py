@@ -67,7 +67,7 @@ def lower_mixture_of_experts(op: Lowering) -> None:
         inner = _combined(op, sizes, inner, third, ("K", "K"), "gated")
     second = _product(op, sizes, inner, 4, sizes.inner, sizes.hidden, "fc2")
     _gather(op, sizes, second, weights)
-    op.approximated("the experts of a token are chosen at run time: an even spread over the experts is assumed")
+    op.approximated("the experts of a token are chosen at run time: all experts are assumed to get equally many tokens")
 
 
 def _sizes(op: Lowering, fusion: int) -> _Sizes:

@@ -34,7 +34,7 @@ from tilewright.workload.onnx.operators.movement import (
 Integers = npt.NDArray[np.int64]
 _MOST_INDICES = 1 << 20
 _COMPUTED = "the indices are computed at run time"
-_MANY = "the indices have no pattern of a few affine pieces"
+_MANY = "the indices have no simple pattern"
 
 
 @lowers("Gather")
@@ -118,7 +118,9 @@ def lower_gather_nd(op: Lowering) -> None:
         axes = tuple(range(outer)), tuple(range(batch + depth))
         move_all(op, [grid_map(ends, piece, *axes, inner) for piece in pieces])
         return
-    op.approximated(f"{_COMPUTED if chosen is None else _MANY}: each result can depend on the whole gathered axes")
+    op.approximated(
+        f"{_COMPUTED if chosen is None else _MANY}: each result can depend on all elements along the gathered axes"
+    )
     strides = [Stride(size, {n: 1}, {n: 1} if n < batch else {}) for n, size in enumerate(picked[:-1])]
     strides += [Stride(shape[n], {}, {n: 1}) for n in range(batch, batch + depth)]
     maps = [strided_map(ends, [*strides, *inner], is_exact=False)]
@@ -179,7 +181,7 @@ def lower_reverse_sequence(op: Lowering) -> None:
     rest = [Stride(size, {n + 2: 1}, {n + 2: 1}) for n, size in enumerate(shape[2:])]
     pieces = pieces_or_none(np.stack([rows, turned], axis=-1))
     if pieces is None:
-        move_superset(op, "the sequence lengths have no pattern of a few affine pieces")
+        move_superset(op, "the sequence lengths have no simple pattern")
         return
     move_all(op, [grid_map(ends, piece, (batch, time), (batch, time), rest) for piece in pieces])
 
@@ -324,7 +326,9 @@ def lower_col2im(op: Lowering) -> None:
     block = op.values(2)
     axes = len(output) - 2
     if block is None or axes < 1 or len(shape) != 3:
-        raise op.node.error("the block shape must be a constant, and the columns have three axes", str(list(shape)))
+        raise op.node.error(
+            "the block shape must be a constant, and the columns must have three axes", str(list(shape))
+        )
     kernel = tuple(int(size) for size in np.asarray(block).reshape(-1))
     strides = op.node.integers("strides", (1,) * axes)
     dilations = op.node.integers("dilations", (1,) * axes)
@@ -350,7 +354,7 @@ def lower_col2im(op: Lowering) -> None:
         costed={"O": access(op.output(), "B", "C", *apart)},
     )
     if any(size > stride for size, stride in zip(kernel, strides, strict=True)):
-        op.approximated("overlapping blocks cost as much as blocks that do not overlap in the output")
+        op.approximated("blocks that overlap in the output cost as much as blocks that do not overlap")
 
 
 def _scatter_pieces(op: Lowering, targets: Integers, depth: int) -> bool:

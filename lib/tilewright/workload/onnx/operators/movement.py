@@ -131,11 +131,16 @@ def lower_split(op: Lowering) -> None:
     maps, offset = [], 0
     for number in range(len(op.node.outputs)):
         if not op.has_output(number):
-            raise op.node.error(f"output {number} has no name, so its size and the parts after it are not known")
+            raise op.node.error(
+                f"output {number} has no name, so its size and the places of the later outputs are not known"
+            )
         ends = ends_of(op, 0, number)
         own = ends.output_shape
         if len(own) != len(shape) or own[:axis] + own[axis + 1 :] != shape[:axis] + shape[axis + 1 :]:
-            raise op.node.error(f"the shape of '{ends.output}' does not follow from {list(shape)}", str(list(own)))
+            raise op.node.error(
+                f"the shape of '{ends.output}' does not follow from the shape {list(shape)} of the input",
+                str(list(own)),
+            )
         start = [offset if other == axis else 0 for other in range(len(shape))]
         maps.append(strided_map(ends, permuted_strides(own), None, start))
         offset += own[axis]

@@ -1,5 +1,5 @@
 """Normalisations by mean and variance, by a norm, or by neighbouring channels, and dynamic quantisation, decomposed
-into parts on the vector unit.
+into layers on the vector unit.
 
 A normalisation by mean and variance needs five operations per element: the sum for the mean, the subtraction, the sum
 of squares, the multiplication by the reciprocal deviation, and one operation for scale and shift. The reciprocal root
@@ -240,7 +240,7 @@ def lower_group_norm_of_onnxruntime(op: Lowering) -> None:
         if op.input_shape(3) != op.input_shape() and math.prod(op.input_shape(3)[1:-1]) != 1:
             raise op.node.error("wrong shape of the skip", str(list(op.input_shape(3))), str(list(op.input_shape())))
         if len(op.input_shape(3)) != len(op.input_shape()):
-            op.unsupported("SkipGroupNorm with a skip of another rank is not modelled")
+            op.unsupported("SkipGroupNorm is not modelled if the skip input has another rank than the data")
             return
         added = [op.input(0), op.input(3)] + ([op.input(4)] if op.has_input(4) else [])
         combine(op, source, added, "Add", part="sum")
@@ -305,4 +305,6 @@ def lower_batch_normalization(op: Lowering) -> None:
     inputs = {"I": access(op.input(), *names), "W": scale}
     op.nest(loops, access(op.output(), *names), inputs, others=others)
     if not all(op.is_constant(op.input(index)) for index in range(1, 5)):
-        op.approximated("a BatchNormalization has computed statistics: its scale and shift cost nothing")
+        op.approximated(
+            "inputs of a BatchNormalization are computed at run time; the work for its scale and shift is not counted"
+        )

@@ -122,7 +122,9 @@ def lower_max_unpool(op: Lowering) -> None:
     placed = op.temporary("placed", op.input_shape(), op.input())
     elementwise(op, placed, [op.input(0), op.input(1)], part="placed")
     op.move(whole_map(op.output(), op.output_shape(), placed, op.input_shape()), part="scattered")
-    op.approximated("MaxUnpool places elements at run-time indices: each output can depend on all elements")
+    op.approximated(
+        "MaxUnpool places elements at indices that are known only at run time: each output can depend on all elements"
+    )
 
 
 @lowers("RoiAlign", "MaxRoiPool")

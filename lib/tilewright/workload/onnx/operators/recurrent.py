@@ -389,7 +389,9 @@ def _outputs(op: Lowering, sizes: RecurrentSizes, ran: list[_Ran]) -> None:
     """Add moves of the states to the outputs that are used: Y (all steps), Y_h and Y_c (the last step)."""
     has_lengths = _has_lengths(op, sizes)
     if has_lengths:
-        op.approximated("sequence lengths do not shorten the work, and a last state can be the state of any step")
+        op.approximated(
+            "the work ignores sequence lengths, and the last state of a sequence can be the state of any step"
+        )
     loops = (("B", sizes.batch), ("K", sizes.hidden))
     if op.has_output(0):
         maps = []

@@ -1,4 +1,4 @@
-"""Softmax and similar operators, decomposed into parts on the vector unit."""
+"""Softmax and similar operators, decomposed into layers on the vector unit."""
 
 from collections.abc import Sequence
 

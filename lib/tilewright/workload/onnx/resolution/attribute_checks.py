@@ -31,7 +31,7 @@ such an attribute in a version without it, the attribute is reported as a proble
 """
 
 
-_DAMAGED = "does not fit the definition of the operator"
+_DAMAGED = "has another type than in the definition of the operator"
 
 
 def check_attributes(name: str, node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> None:
@@ -95,7 +95,7 @@ def _input_problems(name: str, node: onnx.NodeProto, schema: onnx.defs.OpSchema)
     if given > schema.max_input:
         problems.append(Problem(f"{node.op_type} has {given} inputs but takes at most {schema.max_input}", path=name))
     if len(node.output) > schema.max_output:
-        message = f"{node.op_type} has {len(node.output)} outputs but gives at most {schema.max_output}"
+        message = f"{node.op_type} has {len(node.output)} outputs, but at most {schema.max_output} are possible"
         problems.append(Problem(message, path=name))
     if not any(node.output):
         problems.append(Problem(f"{node.op_type} has no output", path=name))

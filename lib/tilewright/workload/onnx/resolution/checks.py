@@ -90,7 +90,7 @@ def _convolution(weight: int, bias: int) -> "_Check":
         data, filters = _given(inputs, 0), _given(inputs, weight)
         group = node.integer("group", 1)
         if data[1] % group or filters[0] % group:
-            return f"the number of groups, {group}, has to divide both numbers of channels"
+            return f"the number of groups, {group}, must divide the numbers of input and output channels"
         if data[1] != filters[1] * group:
             return f"the channels of input and weights do not match ({group} groups)"
         if node.integers("kernel_shape", filters[2:]) != filters[2:]:

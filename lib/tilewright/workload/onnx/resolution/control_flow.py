@@ -285,9 +285,9 @@ class LoopUnroller:
     # --- inputs and results of an iteration ---------------------------------------------------------------------------
 
     def _inputs_of_body(self, step: LoopStep, label: str) -> tuple[list[PendingNode], dict[str, str]]:
-        """Pair for one iteration: (operators that compute inputs of the loop body, table: name of a body input -> name
-        of the tensor of the network that is this input). An operator Loop needs no such operators; an operator Scan
-        needs one for each scanned input.
+        """Pair for one iteration: (operators that compute inputs of the loop body, table of all inputs of the loop
+        body). The table has the name of each body input as key, and the name of the tensor that is this input as value.
+        An operator Loop needs no such operators. An operator Scan needs one operator for each scanned input.
         """
         names = [value.name for value in step.body.input]
         if step.proto.op_type == "Loop":

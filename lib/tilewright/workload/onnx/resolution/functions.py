@@ -191,7 +191,7 @@ def _expanded_size(
             names = " <- ".join(name for _, name, _ in (*chain[chain.index(key) :], key))
             raise InputError([Problem(f"function '{function.name}' calls itself: {names}", path=node.name)])
         if len(chain) >= _DEEPEST_CALLS:
-            message = f"the functions of this model call each other more than {_DEEPEST_CALLS} deep"
+            message = f"the function calls of this model are nested more than {_DEEPEST_CALLS} levels deep"
             raise InputError([Problem(message, path=function.name)])
         if key not in sizes:
             sizes[key] = _expanded_size(list(function.node), table, sizes, (*chain, key))

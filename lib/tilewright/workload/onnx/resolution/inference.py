@@ -306,7 +306,7 @@ class Inference:
         foreign = substituted_types(node, schema, types)
         if foreign:
             self.note(
-                f"{node.op_type} does not allow some of these element types; its shapes are inferred with other types",
+                f"{node.op_type} does not allow some element types of its inputs; shapes are inferred with others",
                 item.name,
             )
         inferred = standard_types(item.name, node, schema, opsets, {**types, **foreign}, values)

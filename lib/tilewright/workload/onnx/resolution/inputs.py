@@ -89,9 +89,9 @@ class GivenSizes:
             if key in self.used:
                 continue
             if WILDCARD in key:
-                problems.append(self._problem(key, "no dimension of open size has a name that matches", ()))
+                problems.append(self._problem(key, "no dimension of unknown size has a name that matches", ()))
             elif key in names:
-                message = "is not needed: the dimensions of this name have sizes from other keys or inputs"
+                message = "is not needed: other keys or inputs give the sizes of the dimensions with this name"
                 problems.append(self._problem(key, message, ()))
         return problems
 

@@ -394,7 +394,9 @@ class _Resolver:
             return None
         self.expanded += len(function.node)
         if self.expanded > LARGEST_EXPANSION:
-            message = "the expansion of operators that onnx defines by functions gives too many operators"
+            message = (
+                "after expansion of the operators that onnx defines by functions, the network has too many operators"
+            )
             allowed = f"at most {LARGEST_EXPANSION}"
             raise InputError([Problem(message, path=item.name, value=str(self.expanded), allowed=allowed)])
         self.inference.note(f"{kind} is replaced by its definition as a function in onnx {onnx.__version__}", item.name)

@@ -214,7 +214,7 @@ class OutputResolver:
             given = self._given_by_place(name, inferred)
         for axis, size in given.items():
             if inferred[axis] not in (None, size):
-                message = f"the size of {name}[{axis}] follows from the network"
+                message = f"the network already determines the size of {name}[{axis}]"
                 raise InputError([Problem(message, path=item.name, value=str(size), allowed=str(inferred[axis]))])
         return tuple(given.get(axis) if size is None else size for axis, size in enumerate(inferred))
 
@@ -314,7 +314,9 @@ class OutputResolver:
         before, after = (_count(tensor.shape) for tensor in facts if tensor is not None)
         if before == after:
             return []
-        message = f"{item.proto.op_type} of {list(facts[0].shape)} to {list(facts[1].shape)}: the element counts differ"
+        message = (
+            f"{item.proto.op_type} of {list(facts[0].shape)} to {list(facts[1].shape)}: the numbers of elements differ"
+        )
         return [Problem(message, path=item.name, value=str(after), allowed=str(before))]
 
 
@@ -325,7 +327,7 @@ def operator_type(item: PendingNode) -> str:
 
 def _unknown_problem(item: PendingNode, name: str) -> Problem:
     made_by = f"made by {operator_type(item)} '{item.name}'"
-    message = f"the shape of tensor '{name}', {made_by}, is neither stored in the file nor can it be inferred"
+    message = f"the shape of tensor '{name}', {made_by}, is not in the file, and it cannot be inferred"
     return Problem(message, path=item.name, allowed=f"input_shapes: {name}: [SIZE, ...]")
 
 
@@ -389,7 +391,7 @@ def _unused_place(
     shape = known.facts[tensor].shape
     if said == shape if axis is None else axis < len(shape) and shape[axis] == said:
         return []
-    message = f"the {'shape' if axis is None else 'size'} follows from the network"
+    message = f"the network already determines the {'shape' if axis is None else 'size'}"
     return [Problem(message, path=path, value=shown, allowed=f"shape {list(shape)}")]
 
 

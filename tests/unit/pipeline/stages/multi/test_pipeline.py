@@ -139,7 +139,7 @@ def test_random_pipelines_give_the_result_of_the_default_one_or_say_why_not() ->
         ([{"set": CUT, "parameters": {"cn_define_mode": 5, "mode": "fusd"}}],
          ["parameters.cn_define_mode: no mode", "parameters.mode: not a mode", "did you mean 'fused'?"]),
         ([{"set": COST, "parameters": {"lpf_limit": 0}}], ["parameters.lpf_limit: not a count"]),
-        ([{"set": COST, "parameters": {"allocation": "free"}}], ["parameters.allocation: only with temporal_mapping"]),
+        ([{"set": COST, "parameters": {"allocation": "free"}}], ["parameters.allocation: is possible only with"]),
         ([{"set": ALLOCATE, "parameters": {"nb_ga_individuals": 1, "schedule_model": "x", "ga_time_budget_s": -1}}],
          ["nb_ga_individuals: not a count", "schedule_model: unknown", "ga_time_budget_s: not a positive number"]),
         ([{"set": ALLOCATE, "parameters": {"operands_to_prefetch": "W"}}], ["wrong kind of value", "a list"]),
@@ -161,7 +161,10 @@ def test_what_is_wrong_is_told(pipeline: Any, parts: list[str]) -> None:
             "[0].parameters.lpf_limti: Loma has no such parameter (did",
         ),
         ([{"drop": "Lomma"}], "[0].drop: the pipeline has no such stage, got 'Lomma' (did you mean 'Loma'?)"),
-        (["Workload", "CostModel"], "[0]: Workload is for whole networks; a computation node is one layer"),
+        (
+            ["Workload", "CostModel"],
+            "[0]: Workload is for whole networks, but this pipeline maps single computation nodes",
+        ),
         ([{"insert": "SimpleSave", "before": "Loma"}], "[0]: SimpleSave is for whole networks"),
         (["Loma", "CostModel"], "[0]: Loma takes TemporalProblem, but gets LayerProblem from IntraCoreMapping; put"),
         (["SpatialMappingConversion", "Loma", "CostModel"], ": no stage keeps the best mapping of a CN (allowed: Min"),
@@ -280,7 +283,10 @@ def test_a_known_allocation_is_assembled_and_simulated_once(
         ({"set": "StreamONNXModelParser", "parameters": {"network_name": "x"}}, "runs share parsed files"),
         ({"insert": "LayerSplitting", "after": "AcceleratorParser"}, "split_layers: true"),
         ({"insert": Looks, "before": CUT}, "Looks uses results, which exist only after IntraCoreMapping: put it after"),
-        ({"insert": OtherCosts, "after": COST}, "OtherCosts hands on costs that IntraCoreMapping has not made"),
+        (
+            {"insert": OtherCosts, "after": COST},
+            "OtherCosts makes its own costs, so it cannot come after IntraCoreMapping",
+        ),
     ],
 )
 def test_what_cannot_be_sliced_is_told(edit: dict[str, Any], part: str) -> None:
@@ -298,7 +304,7 @@ def test_stages_that_look_at_results_may_stand_after_the_costs() -> None:
 def test_a_pipeline_yields_one_result(network: Path) -> None:
     """Two are told, and are not taken for one."""
     with pytest.raises(
-        InputError, match="must yield one MultiCoreResult, but they yield 2: MultiCoreResult, MultiCoreResult"
+        InputError, match="must yield one MultiCoreResult, but they yield 2 results: MultiCoreResult, MultiCoreResult"
     ):
         run(network, [{"insert": Twice, "before": CUT}])
 

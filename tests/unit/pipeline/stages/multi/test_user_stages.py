@@ -237,8 +237,8 @@ def test_results_say_what_the_pipeline_says(network: Path, tmp_path: Path) -> No
     ("body", "part"),
     [
         ("yield 1 / 0", "mine/own.py:8 mine.own.Own: ZeroDivisionError: division by zero"),
-        ("return ()", "none of 0 proposed allocations has a schedule"),
-        ("yield (0,)", "an allocation has 1 cores, but it needs one for each of 3 parts"),
+        ("return ()", "no proposed allocation has a schedule (0 allocations proposed)"),
+        ("yield (0,)", "an allocation names 1 core, but it must name 3 cores, one for each part of a layer"),
         ("yield (0, 1, 7)", "an allocation has cores that are not allowed: part 2: core 7 is not one of [0, 1]"),
         ("yield 'abc'", "mine.own.Own: ValueError"),
         ("return problem.nothing", "'MultiCoreProblem' object has no attribute 'nothing'"),
@@ -274,4 +274,4 @@ def test_verbs_check_pipelines_before_they_read_files(folder: Path, capsys: pyte
         assert "list.yaml:3 [1].parameters.lpf: IntraCoreMapping has no such parameter" in said
     edit = '[{"set": "InterCoreMapping", "parameters": {"plot_hof": true}}]'
     assert main(["allocate", *nowhere[:-1], edit, *places, "--costs", "none"]) == 2
-    assert "-o: a stage of the pipeline writes files, so this option is needed" in capsys.readouterr().err
+    assert "-o: is needed, because a stage of the pipeline writes files" in capsys.readouterr().err

@@ -91,7 +91,7 @@ BAD: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     "too many parts": ([{"name": "b", "inter_core_tiling": ["K, 5"]}], ["b.inter_core_tiling[0]", "1 to 4"]),
     "more tiles than any layer": (
         [{"name": "Conv", "intra_core_tiling": ["OY, 7"]}],
-        ["more tiles than OY has indices, in all 2 layers"],
+        ["more tiles than OY has indices, in each of the 2 layers"],
     ),
     "unknown dimension": ([{"name": "a", "intra_core_tiling": ["QQ, 2"]}], ["intra_core_tiling[0]", "got QQ"]),
     "too few fixed cores": (
@@ -157,7 +157,7 @@ def test_a_number_that_fits_some_layers_is_a_notice() -> None:
     found = preflight(problem({"name": "Conv", "intra_core_tiling": ["OY, 6"]}), TilingOptions())
     assert found.problems == ()
     assert found.tiling is not None
-    assert found.tiling.notices == ("b: OY of 3 is too small for 6 tiles",)
+    assert found.tiling.notices == ("b: OY of size 3 is too small for 6 tiles",)
     hints: Any = [["OY", 6]]
     assert preflight(problem(), TilingOptions(1, hints)).problems == ()
 

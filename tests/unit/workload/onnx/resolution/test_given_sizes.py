@@ -90,9 +90,9 @@ def test_patterns_by_how_much_they_say() -> None:
     [
         (
             {"*.depth": 4},
-            "dims.*.depth: no dimension of open size has a name that matches (allowed: found0[1], img.height",
+            "dims.*.depth: no dimension of unknown size has a name that matches (allowed: found0[1], img.height",
         ),
-        ({"r[2]": 4}, "the size of r[2] follows from the network, got 4 (allowed: 8)"),
+        ({"r[2]": 4}, "the network already determines the size of r[2], got 4 (allowed: 8)"),
         ({"found7[1]": 4}, "no tensor 'found7'"),
         ({"x[1]": 3}, "no such dynamic dimension"),
         ({"img.hight": 3}, "did you mean 'img.height'"),
