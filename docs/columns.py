@@ -1,11 +1,16 @@
-"""Writes the columns of tables into the pages that list them: `python -m docs.columns`."""
+"""Writes tables from the code into the pages that list them: columns of tables, files of reports, topologies.
 
-from collections.abc import Mapping
+Usage: `python -m docs.columns`.
+"""
+
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tilewright.base.artifacts.marked_pages import with_part
+from tilewright.base.report_files import ONE_CORE_FILES, SEVERAL_CORES_FILES, ReportFile
 from tilewright.base.steps import MULTI, SINGLE
+from tilewright.hardware.topologies import BUILT_IN, OF_STREAM
 from tilewright.results.columns import Column, Table
 from tilewright.results.multi import layer_places, use_tables
 from tilewright.results.run_columns import NAME, run_columns
@@ -23,18 +28,43 @@ TABLES: Mapping[str, Mapping[str, Table[Any]]] = {
         "links": use_tables.LINKS,
     },
 }
-"""Tables that pages list: for each page, pairs (name of the rows of a table, columns of the table)."""
+"""Tables whose columns pages list: for each page, pairs (name of the rows of a table, columns of the table)."""
 
 
 def columns_table(rows: str, table: Table[Any]) -> str:
     """Columns of a table in their order, as a Markdown table. For runs, the table also names the flows that have each
     column.
     """
-    has_flow = rows == RUNS
-    heading = "| column | of runs on | meaning |\n|---|---|---|\n" if has_flow else "| column | meaning |\n|---|---|\n"
-    return heading + "".join(
-        f"| {' | '.join([names_of(one), *([OF[one.flow]] if has_flow else []), one.sentence])} |\n" for one in table
+    if rows != RUNS:
+        return _table("column | meaning", (f"{names_of(one)} | {one.sentence}" for one in table))
+    lines = (f"{names_of(one)} | {OF[one.flow]} | {one.sentence}" for one in table)
+    return _table("column | of runs on | meaning", lines)
+
+
+def files_table(files: Iterable[ReportFile], page: str) -> str:
+    """Files of a report in their order, as a Markdown table for a page. A figure is also written as PNG."""
+    lines = (
+        f"`{file.name}`{', `.png`' if file.name.endswith('.svg') else ''} | {file.content.replace(f']({page}#', '](#')}"
+        for file in files
     )
+    return _table("file | content", lines)
+
+
+def topologies_table() -> str:
+    """Built-in topologies in their order, as a Markdown table. A plus marks topologies that Stream does not have."""
+    return _table(
+        "`type` | links | sizes",
+        (
+            f"`{name}`{'' if name in OF_STREAM else ' +'} | {shape.links} |"
+            f" {', '.join(f'`{key}`' for key in shape.keys)}"
+            for name, shape in BUILT_IN.items()
+        ),
+    )
+
+
+def _table(heading: str, lines: Iterable[str]) -> str:
+    rule = "|".join(["---"] * len(heading.split(" | ")))
+    return "".join(f"| {line}".rstrip() + " |\n" for line in (heading, *lines)).replace("\n", f"\n|{rule}|\n", 1)
 
 
 def names_of(one: Any) -> str:
@@ -43,15 +73,27 @@ def names_of(one: Any) -> str:
     return ", ".join(f"`{name}`" for name in keys.split(", "))
 
 
-def with_columns(text: str, page: str) -> str:
-    """Text of a page with the columns between the page's marks. Raises ValueError if the marks are missing."""
-    for rows, table in TABLES[page].items():
-        text = with_part(
-            text, f"<!-- columns of {rows} -->\n", f"<!-- end of columns of {rows} -->", columns_table(rows, table)
-        )
+PARTS: Mapping[str, Mapping[str, str]] = {
+    "artifacts.md": {
+        **{f"columns of {rows}": columns_table(rows, table) for rows, table in TABLES["artifacts.md"].items()},
+        "files of the report": files_table(ONE_CORE_FILES, "artifacts.md"),
+    },
+    "multi-core.md": {
+        **{f"columns of {rows}": columns_table(rows, table) for rows, table in TABLES["multi-core.md"].items()},
+        "files of the report": files_table(SEVERAL_CORES_FILES, "multi-core.md"),
+    },
+    "formats.md": {"topologies": topologies_table()},
+}
+"""Generated parts of each page: pairs (name in the marks of the part, text)."""
+
+
+def with_parts(text: str, page: str) -> str:
+    """Text of a page with the generated parts between their marks. Raises ValueError if a mark is missing."""
+    for name, part in PARTS[page].items():
+        text = with_part(text, f"<!-- {name} -->\n", f"<!-- end of {name} -->", part)
     return text
 
 
 if __name__ == "__main__":
-    for name in TABLES:
-        (DOCS / name).write_text(with_columns((DOCS / name).read_text("utf-8"), name), "utf-8")
+    for name in PARTS:
+        (DOCS / name).write_text(with_parts((DOCS / name).read_text("utf-8"), name), "utf-8")

@@ -23,7 +23,8 @@ from tilewright.search.options import SearchOptions
 from tilewright.workload.onnx.document import with_table
 from tilewright.workload.yaml_reader import read_workload_yaml
 
-from docs.columns import TABLES, with_columns
+from docs.captions import FOLDER, captions
+from docs.columns import PARTS, TABLES, with_parts
 from docs.rooms import WITH_ROOMS, with_rooms
 from tools.generate import AGAIN
 
@@ -243,12 +244,21 @@ def test_a_broken_table_is_found(tmp_path):
     assert check_docs.broken_tables(page) == ["page.md:4: a row of another width than the heading of its table"]
 
 
-@pytest.mark.parametrize("page", TABLES)
-def test_columns_of_tables_are_documented(page):
-    """Pages have the tables of columns (`python -m docs.columns`)."""
+@pytest.mark.parametrize("page", PARTS)
+def test_tables_of_the_code_are_on_their_pages(page):
+    """Pages have the tables of columns, of files and of topologies (`python -m docs.columns`)."""
     text = read(page)
-    assert all(f"<!-- columns of {rows} -->" in text for rows in TABLES[page])
-    assert text == with_columns(text, page), AGAIN
+    assert all(f"<!-- columns of {rows} -->" in text for rows in TABLES.get(page, ()))
+    assert text == with_parts(text, page), AGAIN
+
+
+def test_captions_of_files_are_those_of_their_rows():
+    """The folder has the captions of `python -m docs.captions`, and no other file."""
+    assert {path.name: path.read_text("utf-8") for path in FOLDER.iterdir()} == captions(), AGAIN
+    assert captions()["multi_baselines_svg.rst"].startswith(
+        "Latency, energy and EDP beside the baselines and the lower"
+    )
+    assert "](" not in "".join(captions().values())
 
 
 def test_columns_of_the_comparison_are_documented():

@@ -27,6 +27,7 @@ from tilewright.base.report_files import (
     ONE_CORE_FILES,
     SEVERAL_CORES_FILES,
     TABLES,
+    caption_name,
     names_of,
     of_part,
 )
@@ -257,7 +258,7 @@ def reported(flow, category, files):
         path = f"<results>/{flow}/{{run}}/report/{file.name}"
         if not file.shows:
             return path
-        caption = f"../report/{file.caption}.rst"
+        caption = f"../report/files/{caption_name(flow, file)}"
         labels = {"run": "{run}", "shows": file.shows}
         return report(
             path, caption=caption, category=category, subcategory="{run}", labels=labels

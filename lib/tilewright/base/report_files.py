@@ -1,7 +1,8 @@
 """Files in the reports of runs: one row per file has the name, the content, and the function that makes the file.
 
-To add a figure, add a row here and a function that draws it. Verbs, rules and steps iterate over the rows. Only the
-standard library is used: the Snakefile imports this at every parse.
+To add a figure, add a row here and a function that draws it. Verbs, rules and steps iterate over the rows, and
+`python -m tools.generate` writes the tables of the pages and the captions from them. Only the standard library is used:
+the Snakefile imports this at every parse.
 """
 
 from collections.abc import Iterable
@@ -29,10 +30,12 @@ class ReportFile(NamedTuple):
     For an SVG the function returns the figure, or None if the run has no such figure. For a CSV it returns the table,
     and for other files the content.
     """
+    content: str = ""
+    """Content of the file, in Markdown, for the page of the report and for the caption in the report of the workflow.
+    It begins in lower case and has no full stop at its end.
+    """
     shows: str = ""
     """Short description of the file for the report of the workflow; '' if the file is not in this report."""
-    caption: str = ""
-    """Name, without suffix, of the caption of the file. The captions are files in `workflow/report`."""
     dots_per_inch: int = 110
     """Resolution of the PNG of a figure."""
     of_some_runs: bool = False
@@ -45,59 +48,178 @@ SCHEDULE_DOTS_PER_INCH = 180
 """Resolution of the PNG of a schedule, which has small parts."""
 _SINGLE, _MULTI = "tilewright.results", "tilewright.results.multi"
 ONE_CORE_FILES = (
-    ReportFile(LAYER_TABLE, TABLES, f"{_SINGLE}.tables:reported_layers", "table of layers", "layers"),
-    ReportFile(LOOP_NESTS, TABLES, f"{_SINGLE}.loop_nest:reported_loop_nests"),
-    ReportFile("energy.svg", FIGURES, f"{_SINGLE}.figures:reported_energy", "energy by layer", "energy"),
-    ReportFile("latency.svg", FIGURES, f"{_SINGLE}.figures:reported_latency", "latency by layer", "latency"),
     ReportFile(
-        LOOP_NEST_PAGES, FIGURES, f"{_SINGLE}.nest_figure:reported_pages", "loop nests over memories", "loop_nests"
+        LAYER_TABLE,
+        TABLES,
+        f"{_SINGLE}.tables:reported_layers",
+        "one row per layer in the order of execution, with cost, spatial mapping and loop order. Where the search was"
+        " exact, `proof_covers` says over which mappings a `proven` optimum holds",
+        "table of layers",
     ),
-    ReportFile(f"{BOTTLENECKS}.svg", FIGURES, "", "bottlenecks", "bottlenecks"),
-    ReportFile("front_points.csv", TABLES, f"{_SINGLE}.front_text:reported_points", of_some_runs=True),
-    ReportFile("front.svg", FIGURES, f"{_SINGLE}.front_figure:reported_front", of_some_runs=True),
+    ReportFile(
+        LOOP_NESTS,
+        TABLES,
+        f"{_SINGLE}.loop_nest:reported_loop_nests",
+        f"the loop nests of `{LOOP_NEST_PAGES}` as text",
+    ),
+    ReportFile(
+        "energy.svg",
+        FIGURES,
+        f"{_SINGLE}.figures:reported_energy",
+        "for each layer a bar for the multiply-accumulates and a bar for each memory, stacked by operand (colour) and"
+        " direction (hatched: writes; light: to or from the level above)",
+        "energy by layer",
+    ),
+    ReportFile(
+        "latency.svg",
+        FIGURES,
+        f"{_SINGLE}.figures:reported_latency",
+        "for each layer the six parts of the latency; a diamond marks the latency under the profile `corrected`, if"
+        " this latency differs by more than 5 % from the latency of the run",
+        "latency by layer",
+    ),
+    ReportFile(
+        LOOP_NEST_PAGES,
+        FIGURES,
+        f"{_SINGLE}.nest_figure:reported_pages",
+        "one page for each distinct layer: its temporal loops, outermost on top, and its spatial loops, beside the"
+        " memories of every operand ([figures](artifacts.md#figures-of-a-run))",
+        "loop nests over memories",
+    ),
+    ReportFile(
+        f"{BOTTLENECKS}.svg",
+        FIGURES,
+        "",
+        "energy by memory and operand, cycles by cause, and the port that limits each layer"
+        " ([files](bottlenecks.md#files))",
+        "bottlenecks",
+    ),
+    ReportFile(
+        "front_points.csv",
+        TABLES,
+        f"{_SINGLE}.front_text:reported_points",
+        "points of the Pareto front of the network, with the role of each point; only with `front`",
+        of_some_runs=True,
+    ),
+    ReportFile(
+        "front.svg",
+        FIGURES,
+        f"{_SINGLE}.front_figure:reported_front",
+        "the Pareto front of the network, with the knee, the run and the lower bounds; only with `front`",
+        of_some_runs=True,
+    ),
 )
 """Files in the report of a run on one core, in the order in which they are written."""
 SEVERAL_CORES_FILES = (
-    ReportFile("schedule.html", TABLES, f"{_MULTI}.page:reported_page", "interactive schedule", "multi_schedule_html"),
-    ReportFile(LAYER_TABLE, TABLES, f"{_MULTI}.layer_places:reported_layers", "table of layers", "multi_layers"),
-    ReportFile(CORE_TABLE, TABLES, f"{_MULTI}.use_tables:reported_cores", "table of cores", "multi_cores"),
-    ReportFile("memories.csv", TABLES, f"{_MULTI}.use_tables:reported_memories"),
-    ReportFile("links.csv", TABLES, f"{_MULTI}.use_tables:reported_links"),
-    ReportFile(TRACE, TABLES, f"{_MULTI}.perfetto:reported_trace"),
+    ReportFile(
+        "schedule.html",
+        TABLES,
+        f"{_MULTI}.page:reported_page",
+        "interactive form of `schedule.svg`, with details of every bar; one file that works offline. The wheel zooms,"
+        " and dragging moves the schedule. A click on a computation node draws lines to the nodes that it waits for"
+        " and to the nodes that wait for it; the legend hides layers",
+        "interactive schedule",
+    ),
+    ReportFile(
+        LAYER_TABLE,
+        TABLES,
+        f"{_MULTI}.layer_places:reported_layers",
+        "one row per layer: its computation nodes, the cores that run them, first start, last end and energy"
+        " ([columns](multi-core.md#tables-of-a-schedule))",
+        "table of layers",
+    ),
+    ReportFile(
+        CORE_TABLE,
+        TABLES,
+        f"{_MULTI}.use_tables:reported_cores",
+        "one row per core: its computation nodes, the share of the latency in which it runs one (`utilisation`) and in"
+        " which its whole array works (`array_utilisation`), its energy, and its fullest memory"
+        " ([columns](multi-core.md#tables-of-a-schedule))",
+        "table of cores",
+    ),
+    ReportFile(
+        "memories.csv",
+        TABLES,
+        f"{_MULTI}.use_tables:reported_memories",
+        "one row per memory ([columns](multi-core.md#tables-of-a-schedule))",
+    ),
+    ReportFile(
+        "links.csv",
+        TABLES,
+        f"{_MULTI}.use_tables:reported_links",
+        "one row per link ([columns](multi-core.md#tables-of-a-schedule))",
+    ),
+    ReportFile(
+        TRACE,
+        TABLES,
+        f"{_MULTI}.perfetto:reported_trace",
+        "the schedule for [Perfetto](https://ui.perfetto.dev) and `chrome://tracing`",
+    ),
     ReportFile(
         "schedule.svg",
         FIGURES,
         f"{_MULTI}.gantt:reported_schedule",
+        "the schedule: a row for each core and for each link in use, cycles from left to right. Colours are layers;"
+        " hatching tells why data move over a link",
         "schedule",
-        "multi_schedule",
         SCHEDULE_DOTS_PER_INCH,
     ),
-    ReportFile("memory.svg", FIGURES, f"{_MULTI}.memory_figure:reported_memories", "memory use", "multi_memory"),
-    ReportFile("links.svg", FIGURES, f"{_MULTI}.memory_figure:reported_links", "use of links", "multi_links"),
-    ReportFile("energy.svg", FIGURES, f"{_MULTI}.energy_figure:reported_energy", "energy by cause", "multi_energy"),
+    ReportFile(
+        "memory.svg",
+        FIGURES,
+        f"{_MULTI}.memory_figure:reported_memories",
+        "for each memory: bits in the memory over time, capacity, peak",
+        "memory use",
+    ),
+    ReportFile(
+        "links.svg",
+        FIGURES,
+        f"{_MULTI}.memory_figure:reported_links",
+        "for each link: the used share of its width over time, the share of the time in which the link is busy, and the"
+        " transferred bits divided by width times latency",
+        "use of links",
+    ),
+    ReportFile(
+        "energy.svg",
+        FIGURES,
+        f"{_MULTI}.energy_figure:reported_energy",
+        "energy of the arrays, of each memory in the cores (grey), and of moved data for each cause (colours), in links"
+        " (hatched) and at the memories at both ends, beside the energy of the baselines",
+        "energy by cause",
+    ),
     ReportFile(
         "baselines.svg",
         FIGURES,
         f"{_MULTI}.baselines_figure:reported_baselines",
+        "latency, energy and EDP beside the baselines and the [lower bounds](proofs.md#bounds); a text says in which of"
+        " these three values a baseline is better than the run",
         "baselines and bound",
-        "multi_baselines",
     ),
     ReportFile(
         "cost_table.svg",
         FIGURES,
         f"{_MULTI}.cost_table_figure:reported_costs",
+        "[cycles and energy](multi-core-model.md#cost-of-a-node-on-a-core) of each class of nodes on each distinct"
+        " core",
         "cost of nodes on cores",
-        "multi_cost_table",
     ),
     ReportFile(
         "allocation.svg",
         FIGURES,
         f"{_MULTI}.allocation_figure:reported_search",
+        "the [search over allocations](multi-core-model.md#allocation): the best objective up to each generation, the"
+        " Pareto front, and the lower bounds as text",
         "search for the allocation",
-        "multi_allocation",
     ),
 )
 """Files in the report of a run on several cores, in the order in which they are written."""
+
+
+def caption_name(flow: str, file: ReportFile) -> str:
+    """Name of the caption of a file in the report of the workflow. Captions are generated files in
+    `workflow/report/files`.
+    """
+    return f"{flow}_{file.name.replace('.', '_')}.rst"
 
 
 def of_part(files: Iterable[ReportFile], part: str) -> tuple[ReportFile, ...]:

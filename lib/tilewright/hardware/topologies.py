@@ -50,19 +50,19 @@ class Topology(Protocol):
 
 
 class BuiltInTopology(Topology, Protocol):
-    """Topology with a short text `links`, which describes the topology in the schema of accelerator files.
-    docs/formats.md explains the topologies in more words.
+    """Topology with a text `links`, which describes the topology in docs/formats.md and in the schema of accelerator
+    files.
     """
 
     @property
     def links(self) -> str:
-        """Links between the cores, in a few words."""
+        """Links between the cores, in Markdown, without a full stop at the end."""
 
 
 class Bus(NamedTuple):
     """Bus: one medium that all cores share."""
 
-    links: str = "one medium that all cores share"
+    links: str = "one bus for all cores"
     keys: tuple[str, ...] = ()
     is_bus: bool = True
 
@@ -79,6 +79,17 @@ class Bus(NamedTuple):
         return ()
 
 
+_MESH = (
+    "between neighbours. The mesh has all cores except those of `pooling_core_id`, `simd_core_id` and"
+    " `offchip_core_id`. Number these cores from 0 in the order of their ids: core i is in row i mod `nb_rows`, column"
+    " i div `nb_rows`"
+)
+_TORUS = (
+    "the links of the mesh. In addition, each row and each column of three or more cores has a link between its two"
+    " ends"
+)
+
+
 class Mesh(NamedTuple):
     """Grid of rows and columns in which neighbours are linked. The cores fill one column after the other, as in
     Stream's 2-D mesh.
@@ -92,12 +103,8 @@ class Mesh(NamedTuple):
 
     @property
     def links(self) -> str:
-        """Links between the cores, in a few words."""
-        return (
-            "links between neighbours, and between the two ends of each row and column"
-            if self.wraps
-            else "links between neighbours"
-        )
+        """Links between the cores, in Markdown."""
+        return _TORUS if self.wraps else _MESH
 
     def fault(self, sizes: Sizes, core_count: int) -> SizeFault | None:
         """Fault if the number of rows times the number of columns is not the number of cores; else None."""
@@ -129,7 +136,7 @@ class Mesh(NamedTuple):
 class Ring(NamedTuple):
     """Cores in a ring, each linked with the next one."""
 
-    links: str = "each core is linked with the next one"
+    links: str = "between each core and the next one, and between the last core and the first"
     keys: tuple[str, ...] = ()
     is_bus: bool = False
 
@@ -157,6 +164,8 @@ BUILT_IN: Mapping[str, BuiltInTopology] = {
     "ring": Ring(),
     "bus": Bus(),
 }
+OF_STREAM = ("2d_mesh", "bus")
+"""Topologies that files of Stream can name."""
 
 
 def _fault(name: str, entry: object) -> str:

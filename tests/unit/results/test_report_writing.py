@@ -1,6 +1,5 @@
-"""Files of reports: each row names a function that is there, a caption, and a file that the steps know."""
+"""Files of reports: each row names a function that is there, its content, and a file that the steps know."""
 
-import re
 from importlib import import_module
 from pathlib import Path
 
@@ -18,18 +17,15 @@ from tilewright.base.report_files import (
 from tilewright.base.steps import REPORT, STEPS
 from tilewright.results.report_writing import write_report
 
-PROJECT = Path(__file__).resolve().parents[3]
-CAPTIONS = PROJECT / "workflow" / "report"
 ROWS = (*ONE_CORE_FILES, *SEVERAL_CORES_FILES)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name} {row.caption}")
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.made_by or row.name)
 def test_a_row_is_complete(row: ReportFile) -> None:
-    """Function, part and caption."""
+    """Function, part and content."""
     assert row.part in (TABLES, FIGURES)
-    assert bool(row.shows) == bool(row.caption)
-    if row.caption:
-        assert (CAPTIONS / f"{row.caption}.rst").is_file()
+    assert row.content[:1].islower() or row.content[:1] == "["
+    assert not row.content.endswith(".")
     if row.made_by:
         module, _, name = row.made_by.partition(":")
         assert callable(getattr(import_module(module), name))
@@ -47,14 +43,6 @@ def test_a_row_is_complete(row: ReportFile) -> None:
 def test_steps_write_the_files_of_the_rows(step: str, files: tuple[ReportFile, ...], part: str) -> None:
     """All of them, in order."""
     assert STEPS[step].writes == tuple(f"{REPORT}/{name}" for name in names_of(files, part))
-
-
-@pytest.mark.parametrize(("page", "files"), [("artifacts.md", ONE_CORE_FILES), ("multi-core.md", SEVERAL_CORES_FILES)])
-def test_each_file_of_a_report_is_on_its_page(page: str, files: tuple[ReportFile, ...]) -> None:
-    """A table of the page names the file as code, alone or with its folder."""
-    text = (PROJECT / "docs" / page).read_text("utf-8")
-    tables = "\n".join(line for line in text.splitlines() if line.startswith("| `"))
-    assert [file.name for file in files if not re.search(rf"[`/]{re.escape(file.name)}`", tables)] == []
 
 
 def drawn(run: str) -> Figure | None:
