@@ -409,7 +409,8 @@ def test_the_example_of_the_page(documented: Path, tmp_path: Path) -> None:
 FAULTY_TERMS = {
     "its own error": ("layer.size_of[name]", "layer.sizes[name]", 2, "'Layer' object has no attribute 'sizes'"),
     "another kind of answer": ("return TermCost(fixed_pj=", "return abs(", 2, "is not a valid energy for layer"),
-    "too few arguments": ("def cost(self, layer, core, unrolling)", "def cost(self)", 1, "This is a bug in a plug-in"),
+    "no truth value": ("return True", "return __import__('numpy').ones(2)", 1, "This is a bug in a plug-in"),
+    "too few arguments": ("def cost(self, layer, core, unrolling)", "def cost(self)", 2, "needs cost(layer, core,"),
 }
 """Text of the module, text in its place, exit code, part of the message."""
 

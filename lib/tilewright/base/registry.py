@@ -9,7 +9,7 @@ first dot is one of KINDS.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from tilewright.base.errors import InputError, Problem, nearest_name
 
@@ -180,12 +180,51 @@ def taken(name: str, known: Collection[str]) -> str:
     return f"has the name {name}, which is built in" if name in known else ""
 
 
-def lacking(entry: object, attributes: Iterable[str]) -> str:
-    """Reason to refuse an object that lacks attributes of its kind; '' if it has all of them."""
-    lacks = [name for name in attributes if not hasattr(entry, name)]
-    return f"has no {', '.join(lacks)}, which every plug-in of this kind needs" if lacks else ""
+class Member(NamedTuple):
+    """Attribute that the objects of a kind need."""
+
+    name: str
+    arguments: tuple[str, ...] | None
+    """Names of the arguments with which tilewright calls the method; None for an attribute that is not a method."""
 
 
-def methods_of(protocol: type) -> tuple[str, ...]:
-    """Names of the methods and properties that a protocol declares."""
-    return tuple(name for name in vars(protocol) if not name.startswith("_"))
+def lacking(entry: object, members: Iterable[Member]) -> str:
+    """Reason to refuse an object that lacks attributes of its kind, or whose methods do not accept their arguments; ''
+    if there is no reason.
+    """
+    members = tuple(members)
+    lacks = [one.name for one in members if not hasattr(entry, one.name)]
+    if lacks:
+        return f"has no {', '.join(lacks)}, which this kind needs"
+    wrong = [one for one in members if one.arguments is not None and not _accepts(getattr(entry, one.name), one)]
+    if wrong and isinstance(entry, type):
+        return f"is the class {entry.__name__}, but this kind needs an object of it: {entry.__name__}()"
+    calls = ", ".join(f"{one.name}({', '.join(one.arguments or ())})" for one in wrong)
+    return f"has methods that do not accept their arguments: this kind needs {calls}" if wrong else ""
+
+
+def _accepts(method: object, member: Member) -> bool:
+    """True if a method accepts the arguments of a member. Methods whose arguments Python does not know are accepted."""
+    import inspect
+
+    if not callable(method):
+        return False
+    try:
+        inspect.signature(method).bind(*(member.arguments or ()))
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
+
+
+def methods_of(protocol: type) -> tuple[Member, ...]:
+    """Methods and properties that a protocol declares."""
+    found = ((name, one) for name, one in vars(protocol).items() if not name.startswith("_"))
+    return tuple(Member(name, _arguments(one)) for name, one in found)
+
+
+def _arguments(declared: object) -> tuple[str, ...] | None:
+    """Names of the arguments of a declared method without `self`; None for a property."""
+    code = getattr(declared, "__code__", None)
+    return None if code is None else code.co_varnames[1 : code.co_argcount]
