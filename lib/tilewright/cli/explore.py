@@ -92,7 +92,7 @@ def _run(
     return Explored(answer)
 
 
-def _show(found: Explored, output: FilePath | None, as_json: bool) -> None:
+def _show(found: Explored, output: FilePath | None, paper: PaperWidth | None, as_json: bool) -> None:
     if found.shown:
         echo_paths(found.shown, as_json)
     if found.answer is None:
@@ -106,6 +106,10 @@ def _show(found: Explored, output: FilePath | None, as_json: bool) -> None:
     echo_text(answer_text(found.answer), nl=True)
     if output:
         echo(f"{Path(output) / PAGE}  {Path(output) / CSV}")
+        drawn = (f"{kind}-*-{paper}.pdf" for kind in ("front", "effect"))
+        patterns = [one for one in ("front*.tex", *drawn) if paper and any(Path(output).glob(one))]
+        if patterns:
+            echo(f"for a paper: {'  '.join(str(Path(output) / one) for one in patterns)}")
 
 
 @verb(

@@ -54,11 +54,12 @@ this file, and tables of many runs list these runs."""
 REPORT_PAGE = "report.html"
 """Report that Snakemake makes in the folder of results. It is a unit, but no rule makes it."""
 _DRAWN = ("*-column.*", "*-page.*")
+_FRONTS = ("front-*.md", "front-*.tex")
 _FOR_PAPER = {
     "summary": ("summary.md", "summary.tex"),
     "pareto": ("pareto.md", "pareto.tex", *(f"pareto/{name}" for name in _DRAWN)),
-    "answer": ("space.md", "space.tex", "front.md", "front.tex", *_DRAWN),
-    "front": ("front.md", "front.tex", *_DRAWN),
+    "answer": ("space.md", "space.tex", "front.md", "front.tex", *_FRONTS, *_DRAWN),
+    "front": ("front.md", "front.tex", *_FRONTS, *_DRAWN),
     "decide": tuple(str(Path(DECISION_TABLE).with_suffix(end)) for end in (".csv", ".md", ".tex")),
 }
 """Unit -> patterns of the files for a paper that the unit writes. `summary` and `pareto` cover all runs of a

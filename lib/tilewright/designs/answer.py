@@ -17,7 +17,7 @@ from tilewright.designs.exploration import Exploration
 from tilewright.designs.front import Front, fronts
 from tilewright.designs.front_odds import least_probability
 from tilewright.designs.plan_gaps import gap_sentences
-from tilewright.designs.results import DROPPED, INFEASIBLE, INVALID, OK, uniform, value_text
+from tilewright.designs.results import DROPPED, INFEASIBLE, INVALID, OK, SUMMED, uniform, value_text
 from tilewright.hardware.attributes import power_terms
 
 EXCLUDED, UNMET = "excluded", "constraint on results not met"
@@ -92,7 +92,8 @@ class Answer:
         if missing_power and not self.overall.is_whole:
             missing_power = f"Of the designs on a front: {missing_power}"
         further = filter(None, (self.exploration.clocks.note, missing_power))
-        return (*([part] if missing else []), *self.exploration.assumptions, *further)
+        summed = [SUMMED] if len(self.fronts) > 1 else []
+        return (*([part] if missing else []), *self.exploration.assumptions, *summed, *further)
 
     @property
     def axis_notes(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tilewright.base.harmless import html
 from tilewright.designs.decision import Decision
-from tilewright.designs.decision_text import TOPICS, Statement, assumptions, heading, table_cells
+from tilewright.designs.decision_text import TOPICS, Statement, heading, table_cells
 from tilewright.results.text_tables import html_table
 
 _PAGE = Path(__file__).resolve().parent / "decision_page.html"
@@ -15,7 +15,7 @@ _PAGE = Path(__file__).resolve().parent / "decision_page.html"
 def decision_page(decision: Decision, made: Sequence[Statement]) -> str:
     """Text of the HTML file. It has the same statements as the text for the terminal."""
     heads, rows = table_cells(decision)
-    assumed = "".join(f"<li>{html(one)}</li>" for one in assumptions(decision))
+    assumed = "".join(f"<li>{html(one)}</li>" for one in decision.answer.assumptions)
     parts = {
         "TITLE": html(heading(decision)),
         "TABLE": html_table(heads, rows, texts=3),

@@ -11,7 +11,6 @@ from tilewright.base.harmless import ended_lines, markdown, terminal
 from tilewright.designs.advice_text import share
 from tilewright.designs.axis_ends import LEAST_GAIN, end_sentence
 from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, Decision, Price, RatedDesign
-from tilewright.designs.results import SUMMED
 from tilewright.results.text_tables import TextTable, render, text_table
 from tilewright.results.uncertainty import SAMPLES, samples_text
 
@@ -87,12 +86,6 @@ def heading(decision: Decision) -> str:
     return f"Decision for {exploration.name}: least {decision.measure.words} of {count} on {_networks(decision)}"
 
 
-def assumptions(decision: Decision) -> tuple[str, ...]:
-    """Assumptions behind all statements."""
-    networks = decision.answer.exploration.networks
-    return (*decision.answer.assumptions, *((SUMMED,) if len(networks) > 1 else ()))
-
-
 def decision_text(decision: Decision, made: Sequence[Statement]) -> str:
     """Text of a decision for the terminal."""
     parts = [ended_lines([heading(decision)]), render(_table(decision))]
@@ -102,7 +95,7 @@ def decision_text(decision: Decision, made: Sequence[Statement]) -> str:
             parts.append(f"\n{topic}\n")
         for one in own:
             parts += [ended_lines([one.text], "  "), ended_lines(one.commands, "    $ ")]
-    assumed = ended_lines(assumptions(decision), "  ")
+    assumed = ended_lines(decision.answer.assumptions, "  ")
     return "".join([*parts, f"\n{ASSUMED}\n{assumed}"]).rstrip("\n")
 
 
@@ -117,7 +110,7 @@ def decision_markdown(decision: Decision, made: Sequence[Statement]) -> str:
         for one in own:
             lines += ["", markdown(one.text)]
             lines += ["", *(f"    {terminal(command)}" for command in one.commands)] if one.commands else []
-    lines += ["", f"## {ASSUMED}", "", *(f"* {markdown(one)}" for one in assumptions(decision))]
+    lines += ["", f"## {ASSUMED}", "", *(f"* {markdown(one)}" for one in decision.answer.assumptions)]
     return "\n".join(lines) + "\n"
 
 

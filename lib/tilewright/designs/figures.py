@@ -17,7 +17,7 @@ from tilewright.designs.answer import Answer, values_text
 from tilewright.designs.columns import ON_FRONT
 from tilewright.designs.effects import Effect, effects, known_measures
 from tilewright.designs.front import Front, drawn_rows, order_of_sample, spread
-from tilewright.designs.results import Measure, value_text
+from tilewright.designs.results import Measure, file_word, value_text
 from tilewright.designs.tables import front_line
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
@@ -66,7 +66,7 @@ def write_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
     order = order_of_sample(answer.exploration.table)
     found: list[Path] = []
     for front in answer.fronts:
-        name = front.network.replace("/", "_").replace(" ", "_")
+        name = file_word(front.network)
         if len(front.members):
             found += save_figure(
                 front_figure(answer, front, drawn_rows(front, MOST_POINTS, order)), folder / f"front-{name}"
@@ -107,7 +107,8 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
     with figure_style():
         figure = _figure(width, top + plot_height + BOTTOM_INCHES, f"{answer.exploration.name}: {front.network}", lines)
         numbered = (f"{number}: {row['design']}" for number, row in enumerate(listed.to_dict("records"), 1))
-        figure.note(figure.caption_title, [*figure.caption_lines, "; ".join(numbered)], lambda: drawn)
+        caption = [*_front_lines(front, len(drawn), len(listed)), _assumed(answer), "; ".join(numbered)]
+        figure.note(figure.caption_title, caption, lambda: drawn)
         _, height = figure.get_size_inches()
         plot_bottom = height - top - PLOT_INCHES[1]
         box = (LEFT_INCHES / width, plot_bottom / height, PLOT_INCHES[0] / width, PLOT_INCHES[1] / height)
@@ -128,17 +129,15 @@ def effect_figure(answer: Answer, front: Front, found: Sequence[Effect]) -> Figu
     """
     measures = front.objectives or known_measures(front)
     blocks = [found[start : start + PANELS_A_ROW] for start in range(0, len(found), PANELS_A_ROW)]
-    lines = [
-        "for each value: best (solid) and median (dashed) of all compared designs with this value",
-        *_assumption_lines(answer),
-    ]
+    shown = "for each value: best (solid) and median (dashed) of all compared designs with this value"
+    lines = [shown, *_assumption_lines(answer)]
     columns = max(3, max(len(block) for block in blocks))
     step = PANEL_INCHES[0] + PANEL_GAP_INCHES, PANEL_INCHES[1] + PANEL_BOTTOM_INCHES
     top = 0.5 + SUBTITLE_INCHES * len(lines)
     width, height = 0.2 + columns * step[0], top + len(blocks) * len(measures) * step[1]
     with figure_style():
         figure = _figure(width, height, f"{answer.exploration.name}: effect of each axis, {front.network}", lines)
-        figure.note(figure.caption_title, figure.caption_lines, lambda: _effect_numbers(found))
+        figure.note(figure.caption_title, [shown, _assumed(answer)], lambda: _effect_numbers(found))
         bottom = height - top - PANEL_INCHES[1]
         for block in blocks:
             for key in measures:
@@ -191,13 +190,15 @@ def _front_lines(front: Front, drawn: int, listed: int) -> list[str]:
     return [*lines, *filter(None, [front.note])]
 
 
-def _assumption_lines(answer: Answer) -> list[str]:
+def _assumed(answer: Answer) -> str:
+    """Line with all assumptions of the comparison; '' if there are none."""
     assumed = " ".join(f"{sentence.rstrip('.')}." for sentence in answer.assumptions)
-    return (
-        textwrap.wrap(visible(f"assumed: {assumed}"), SUBTITLE_CHARACTERS, max_lines=4, placeholder=" …")
-        if assumed
-        else []
-    )
+    return f"assumed: {assumed}" if assumed else ""
+
+
+def _assumption_lines(answer: Answer) -> list[str]:
+    """Lines with the assumptions below the title of a figure of a report. Only the first four lines are shown."""
+    return textwrap.wrap(visible(_assumed(answer)), SUBTITLE_CHARACTERS, max_lines=4, placeholder=" …")
 
 
 def _draw_points(axes: Axes, front: Front, drawn: pandas.DataFrame, x_key: str, y_key: str) -> None:

@@ -26,7 +26,6 @@ from tilewright.designs.front import Front, drawn_rows, order_of_sample
 from tilewright.designs.results import (
     ENERGY,
     LATENCY,
-    SUMMED,
     USE_MEASURES,
     energy_parts,
     latency_parts,
@@ -184,8 +183,6 @@ def _words(answer: Answer) -> Iterator[str]:
     if notes := (*answer.axis_notes, *answer.mapping_notes):
         yield "<ul>" + "".join(f"<li>{html(sentence)}</li>" for sentence in notes) + "</ul>"
     sentences = [f"Networks: {', '.join(exploration.networks)}.", *answer.assumptions]
-    if len(answer.fronts) > 1:
-        sentences.append(SUMMED)
     sentences += list(dict.fromkeys(f"{front.network}: {front.note}" for front in answer.fronts if front.note))
     yield "<ul>" + "".join(f"<li>{html(sentence)}</li>" for sentence in sentences) + "</ul>"
     has_dropped = any(counts.dropped for counts in answer.counts)

@@ -29,6 +29,11 @@ SUMMED = "All networks: energies, latencies and EDPs are added up; the area is c
 """Sentence that says how the sums over all networks are made."""
 
 
+def file_word(network: str) -> str:
+    """Name of a network as a part of the names of its files."""
+    return network.replace("/", "_").replace(" ", "_")
+
+
 @dataclass(frozen=True)
 class Measure:
     """Measure of a design, with its name and unit for readers. A value in the column of the measure, divided by

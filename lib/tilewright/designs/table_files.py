@@ -19,8 +19,8 @@ from tilewright.designs.columns import (
 )
 from tilewright.designs.front import Front
 from tilewright.designs.front_odds import FRONT_PROBABILITY
-from tilewright.designs.results import ALL_NETWORKS, OK
-from tilewright.results.paper_tables import write_table
+from tilewright.designs.results import ALL_NETWORKS, OK, file_word
+from tilewright.results.paper_tables import write_in_paper, write_table
 from tilewright.results.text_tables import write_parquet
 
 SPACE_STEM, FRONT_STEM = "space", "front"
@@ -97,11 +97,16 @@ def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
     """Write `front.csv` and `front.parquet` into a folder. Returns the paths.
 
     For a paper, the values of the axes and the compared measures are also written as LaTeX and Markdown. Notes below
-    the table give the order of the rows and the assumptions.
+    the table give the order of the rows and the assumptions. If there are several networks, the front of each network
+    and the front of all networks are also written as tables of their own (`front-<network>`).
     """
     table, stem = front_table(answer), folder / FRONT_STEM
-    notes = (*_front_notes(answer), *answer.assumptions)
-    written = write_table(table, stem.with_suffix(".csv"), _columns_in_paper(answer), notes=notes)
+    columns, told = _columns_in_paper(answer), _front_notes(answer)
+    notes = (*told.values(), *answer.assumptions)
+    written = write_table(table, stem.with_suffix(".csv"), columns, notes=notes)
+    for network, note in told.items() if len(answer.fronts) > 1 else ():
+        path = folder / f"{FRONT_STEM}-{file_word(network)}.csv"
+        written += write_in_paper(table[table["network"] == network], path, columns[1:], (note, *answer.assumptions))
     return (*written, _as_parquet(table, stem))
 
 
@@ -110,14 +115,14 @@ def _columns_in_paper(answer: Answer) -> tuple[str, ...]:
     return ("network", "design", *answer.exploration.axis_names, *answer.exploration.measures)
 
 
-def _front_notes(answer: Answer) -> tuple[str, ...]:
-    """Sentences on the designs in the table of fronts, and on their order."""
-    return tuple(
-        f"{front.network}: {count_of(len(front.members), 'design')} on the front in {', '.join(front.objectives)};"
-        f" the least {front.objectives[0]} comes first."
+def _front_notes(answer: Answer) -> dict[str, str]:
+    """Network of each front with designs -> sentence on these designs and their order."""
+    return {
+        front.network: f"{front.network}: {count_of(len(front.members), 'design')} on the front in"
+        f" {', '.join(front.objectives)}; the least {front.objectives[0]} comes first."
         for front in answer.fronts
         if len(front.members) and front.objectives
-    )
+    }
 
 
 def _as_parquet(table: pandas.DataFrame, stem: Path) -> Path:

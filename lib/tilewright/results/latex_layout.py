@@ -13,6 +13,8 @@ from itertools import zip_longest
 POINTS_AN_INCH = 72.27
 """TeX points per inch."""
 _LINE_SCALE, _PAGE_POINTS = 1.2, 9.0 * POINTS_AN_INCH
+_STEP_INCHES = 0.1
+"""Step between the widths that `scaled_layout_of` tries."""
 _WIDE, _NARROW = frozenset("mwMW%@&"), frozenset("iljtfrI.,:;'|!()[]/-_ ")
 _PIECE = re.compile(r"[^_./,\- ]*[_./,\- ]?")
 """Part of a text after which a line may end."""
@@ -109,6 +111,27 @@ def layout_of(
             wrapped = _shared(spare, {place: widths[place] for place in texts}, least)
             return TableLayout(size, lines, tuple(wrapped.get(place) for place in range(len(headings))))
     return TableLayout(SIZES[-1], _widths(headings, columns, SIZES[-1])[0], (None,) * len(headings), does_fit=False)
+
+
+def scaled_layout_of(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    are_numbers: Sequence[bool],
+    inches: float,
+    most_inches: float,
+) -> TableLayout:
+    """Layout of a table that does not fit the width of `inches` and that LaTeX scales down to this width. Of the
+    layouts for widths up to `most_inches`, it is the one whose scaled text is largest. If the table fits in none of
+    them, the result is the layout in the smallest font.
+    """
+    best, best_points = None, 0.0
+    for step in range(int((most_inches - inches) / _STEP_INCHES) + 1):
+        width = inches + step * _STEP_INCHES
+        layout = layout_of(headings, rows, are_numbers, width)
+        points = layout.size.points * inches / width
+        if layout.does_fit and points > best_points:
+            best, best_points = layout, points
+    return best or layout_of(headings, rows, are_numbers, most_inches)
 
 
 def pieces(text: str) -> list[str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.harmless import latex, markdown
 from tilewright.base.measures import EDP_PJ_CYCLES
-from tilewright.results.latex_layout import SIZES, TableLayout, layout_of, pieces
+from tilewright.results.latex_layout import SIZES, TableLayout, layout_of, pieces, scaled_layout_of
 from tilewright.results.sheet import PAGE_INCHES, sheet_inches
 from tilewright.results.text_tables import NOTHING, write_csv
 
@@ -99,7 +99,8 @@ class PaperTable:
         """Table in LaTeX, for the package booktabs.
 
         If a width is given, the table has the largest font in which it fits. If it does not fit even in the smallest
-        font, cells with text get several lines. If it still does not fit, LaTeX scales the table down.
+        font, cells with text get several lines. If it still does not fit, LaTeX scales the table down; its text is then
+        as large as possible.
         """
         if not self.headings:
             return "% no columns\n"
@@ -109,7 +110,7 @@ class PaperTable:
         layout = layout_of(self.headings, self.rows, self.are_numbers, inches)
         is_scaled = not layout.does_fit
         if is_scaled:
-            layout = layout_of(self.headings, self.rows, self.are_numbers, PAGE_INCHES)
+            layout = scaled_layout_of(self.headings, self.rows, self.are_numbers, inches, PAGE_INCHES)
         lines = self._tabular(layout)
         if is_scaled:
             lines = [_SCALED, *lines, "}"]
@@ -125,21 +126,17 @@ class PaperTable:
 
     def _tabular(self, layout: TableLayout) -> list[str]:
         """LaTeX lines of the table in a layout."""
-        kinds = [
-            "r" if is_number else "l" if points is None else rf">{{\raggedright\arraybackslash}}p{{{points:.1f}pt}}"
-            for is_number, points in zip(self.are_numbers, layout.wrapped_points, strict=True)
-        ]
+        kinds = ["r" if is_number else "l" for is_number in self.are_numbers]
         body = [
             [
-                latex(_with_minus(cell)) if is_number else latex(cell) if points is None else _breakable(cell)
+                latex(_with_minus(cell)) if is_number else latex(cell) if points is None else _box(cell, points)
                 for cell, is_number, points in zip(row, self.are_numbers, layout.wrapped_points, strict=True)
             ]
             for row in self.rows
         ]
         heads = [map(latex, row) for row in layout.heading_rows]
-        packages = "booktabs,textcomp" if not any(layout.wrapped_points) else "array,booktabs,textcomp"
         return [
-            rf"% \usepackage{{{packages}}}",
+            r"% \usepackage{booktabs,textcomp}",
             rf"\begin{{tabular}}{{{''.join(kinds)}}}",
             r"\toprule",
             *(" & ".join(row) + r" \\" for row in heads),
@@ -154,9 +151,12 @@ def _lines(lines: Sequence[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _breakable(cell: str) -> str:
-    """Cell with a text in LaTeX. A line may end after a punctuation sign within a name."""
-    return r"\allowbreak{}".join(latex(piece) for piece in pieces(cell))
+def _box(cell: str, points: float) -> str:
+    """Cell with a text of several lines in LaTeX, `points` wide in TeX points. A line may end after a punctuation sign
+    within a name.
+    """
+    text = r"\allowbreak{}".join(latex(piece) for piece in pieces(cell))
+    return rf"\parbox[t]{{{points:.1f}pt}}{{\raggedright\strut {text}\strut}}"
 
 
 def _with_minus(cell: str) -> str:
@@ -177,9 +177,18 @@ def write_table(
     the table for the paper has only these columns. `notes` are sentences below the table for the paper.
     """
     write_csv(table, path)
-    paths = [path]
+    return (path, *write_in_paper(table if for_paper is None else for_paper, path, columns, notes))
+
+
+def write_in_paper(
+    table: "pandas.DataFrame", path: Path, columns: Sequence[str] = (), notes: Sequence[str] = ()
+) -> tuple[Path, ...]:
+    """Write a table for a paper as Markdown and LaTeX, beside `path` and with its name. Returns the paths; () if no
+    files for a paper are made.
+    """
+    paths: list[Path] = []
     if sheet_inches() is not None:
-        for end, shown in paper_tables(table if for_paper is None else for_paper, columns, notes):
+        for end, shown in paper_tables(table, columns, notes):
             for suffix, text in ((".md", shown.markdown()), (".tex", shown.latex(sheet_inches()))):
                 paths.append(path.with_name(f"{path.stem}{end}{suffix}"))
                 write_atomically(paths[-1], text)

@@ -45,7 +45,12 @@ def comparison_figure(comparison: RunComparison) -> Figure:
         quantity: [shown(rows, MOST_BARS) for rows in (comparison.by_term(quantity), comparison.by_layer(quantity))]
         for quantity in QUANTITIES
     }
-    lines = _subtitle(comparison)
+    told = _told(comparison)
+    lines = [
+        line
+        for text in told
+        for line in textwrap.wrap(visible(text), SUBTITLE_CHARACTERS, max_lines=3, placeholder=" …")
+    ]
     heights = [HEAD_INCHES + BAR_INCHES * max(1, *map(len, rows)) + GAP_INCHES for rows in panels.values()]
     width = 2 * (NAME_INCHES + PANEL_INCHES + NUMBER_INCHES)
     height = TITLE_INCHES + LINE_INCHES * len(lines) + sum(heights)
@@ -56,7 +61,7 @@ def comparison_figure(comparison: RunComparison) -> Figure:
         inches = figure.dpi_scale_trans
         title = f"Difference: {b.run} minus {a.run}"
         figure.text(0.2, height - 0.2, title, fontsize=10, weight="bold", va="center", transform=inches)
-        figure.note(f"{title} (A: {a.run}, B: {b.run})", lines, lambda: comparison_table(comparison))
+        figure.note(f"{title} (A: {a.run}, B: {b.run})", told, lambda: comparison_table(comparison))
         top = height - 0.4
         for line in lines:
             figure.text(0.2, top, line, fontsize=7.5, color=GREY, va="center", transform=inches)
@@ -76,7 +81,8 @@ def write_comparison_figure(comparison: RunComparison, path_stem: Path) -> tuple
     return save_figure(comparison_figure(comparison), path_stem)
 
 
-def _subtitle(comparison: RunComparison) -> list[str]:
+def _told(comparison: RunComparison) -> list[str]:
+    """Sentences on both runs: their totals, then the lines of the comparison."""
     a, b = comparison.runs
     totals = [comparison.totals(quantity) for quantity in QUANTITIES]
     parts = [
@@ -84,13 +90,7 @@ def _subtitle(comparison: RunComparison) -> list[str]:
         f" ({change(total)})"
         for quantity, total in zip(QUANTITIES, totals, strict=True)
     ]
-    told = [f"{title_of(a)} → {title_of(b)}: {', '.join(parts)}"]
-    told += comparison.lines
-    return [
-        line
-        for text in told
-        for line in textwrap.wrap(visible(text), SUBTITLE_CHARACTERS, max_lines=3, placeholder=" …")
-    ]
+    return [f"{title_of(a)} → {title_of(b)}: {', '.join(parts)}", *comparison.lines]
 
 
 def _draw(panel: Axes, comparison: RunComparison, quantity: str, what: str, rows: Sequence[Difference]) -> None:

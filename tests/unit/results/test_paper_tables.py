@@ -9,7 +9,7 @@ import numpy as np
 import pandas
 import pytest
 from tilewright.base.harmless import latex
-from tilewright.results.latex_layout import POINTS_AN_INCH, SIZES, layout_of, pieces, text_points
+from tilewright.results.latex_layout import POINTS_AN_INCH, SIZES, layout_of, pieces, scaled_layout_of, text_points
 from tilewright.results.paper_tables import PaperTable, paper_tables, write_table
 from tilewright.results.sheet import drawn_for
 
@@ -186,11 +186,27 @@ def test_a_table_without_room_is_scaled() -> None:
     assert "% 200 rows are taller than a page" in PaperTable.of(pandas.DataFrame({"n": range(200)})).latex(3.4)
 
 
+def test_the_text_of_a_scaled_table_is_as_large_as_possible() -> None:
+    """Of all widths up to that of a page, one gives the largest text, which is larger than that of a page."""
+    roles = ["choice", "runner-up; least energy; less energy, area", "least latency"]
+    numbers = {name: [1885.1, 1757.2, 12930.5] for name in ("energy_pj", "latency_cycles", "edp_pj_cycles")}
+    texts = {"role": roles, "design": [f"space-{place:03}" for place in range(3)], "sram": ["256 KiB"] * 2 + ["1 MiB"]}
+    table = PaperTable.of(pandas.DataFrame({**texts, "rows": [48] * 3, **numbers, "area_mm2": [2.4, 1.5, 5.7]}))
+    shape = table.headings, table.rows, table.are_numbers
+    layout, page = scaled_layout_of(*shape, 2.6, 7.0), layout_of(*shape, 7.0)
+    widths = [2.6 + 0.1 * step for step in range(45)]
+    fitting = {width: layout_of(*shape, width) for width in widths if layout_of(*shape, width).does_fit}
+    assert min(fitting) > 2.6
+    points, width = max((one.size.points * 2.6 / width, -width) for width, one in fitting.items())
+    assert layout == fitting[-width]
+    assert points > 1.4 * page.size.points * 2.6 / 7.0
+
+
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
 def test_latex_fits_the_column(tmp_path: Path) -> None:
     """LaTeX itself finds no table that is wider than its place."""
     tables = "\n\n".join(random_table(seed).latex(3.4) for seed in range(60))
-    head = "\\documentclass{article}\\usepackage{array,booktabs,graphicx,textcomp}\\begin{document}\n"
+    head = "\\documentclass{article}\\usepackage{booktabs,graphicx,textcomp}\\begin{document}\n"
     box = "\\setlength{\\textwidth}{3.4in}\\setlength{\\linewidth}{3.4in}\\hsize=3.4in\\parindent=0pt\n"
     (tmp_path / "t.tex").write_text(f"{head}{box}{tables}\\end{{document}}\n")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
