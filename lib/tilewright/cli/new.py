@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import join
 from typing import Annotated
 
 from tilewright.base.artifacts.files import FilePath, write_atomically
@@ -9,11 +10,22 @@ from tilewright.base.errors import InputError, Problem
 from tilewright.base.parameters import Limits, OneOf
 from tilewright.cli.new_files import KINDS, NewAccelerator, configuration_text, hardware_text, mapping_text
 from tilewright.cli.options import echo_paths
+from tilewright.cli.terminal import echo
 from tilewright.cli.verb import ARGUMENT, Help, verb
 from tilewright.hardware.silicon.library import dram_types
 from tilewright.hardware.silicon.memory_cost import CELLS
 
 HARDWARE, MAPPING, CONFIGURATION = "hardware.yaml", "mapping.yaml", "config.yaml"
+
+
+def _show(paths: Sequence[Path], networks: Sequence[str], as_json: bool) -> None:
+    """Print the paths, and the command that maps the first network on the new accelerator."""
+    echo_paths(paths, as_json)
+    if not as_json:
+        network = next((name for name in networks if Path(name).is_file()), "NETWORK")
+        given = ["--hardware", str(paths[0]), "--mapping", str(paths[1]), "--workload", network]
+        given += ["-o", str(paths[0].parent / "run")]
+        echo(f"to map a network: {join(['tilewright', 'map', *given])}")
 
 
 @verb(
@@ -24,7 +36,7 @@ HARDWARE, MAPPING, CONFIGURATION = "hardware.yaml", "mapping.yaml", "config.yaml
 
     Example: tilewright new mine --like eyeriss --array 12x14 --sram "108 KiB" --node-nm 65 --network resnet18
     """,
-    show=echo_paths,
+    show=_show,
 )
 def new(
     folder: Annotated[FilePath, ARGUMENT],

@@ -44,13 +44,13 @@ def test_the_run_of_the_example(
     monkeypatch.chdir(tmp_path)
     given = ["--like", "eyeriss", "--array", "12x14", "--sram", "108 KiB", "--node-nm", "65", "--network", NETWORK]
     assert main(["new", "mine", *given]) == 0
-    assert capsys.readouterr().out.splitlines() == ["mine/hardware.yaml", "mine/mapping.yaml", "mine/config.yaml"]
+    *paths, told = capsys.readouterr().out.splitlines()
+    assert paths == ["mine/hardware.yaml", "mine/mapping.yaml", "mine/config.yaml"]
+    files = f"--hardware mine/hardware.yaml --mapping mine/mapping.yaml --workload {NETWORK}"
+    assert told == f"to map a network: tilewright map {files} -o mine/run"
     assert main(["validate", "mine/config.yaml"]) == 0
-    files = ["--hardware", "mine/hardware.yaml", "--mapping", "mine/mapping.yaml", "--workload", NETWORK]
-    assert (
-        main(["map", *files, "--temporal-mapping-search-engine", "loma", "--lpf-limit", "3", "--no-store", "-o", "out"])
-        == 0
-    )
+    words = [*files.split(), "--temporal-mapping-search-engine", "loma", "--lpf-limit", "3", "--no-store", "-o", "out"]
+    assert main(["map", *words]) == 0
     core = tilewright.parse("hardware", "mine/hardware.yaml").cores[0]
     unit = next(row for row in tilewright.cost_library(["mac-int8-45nm"]))
     assert core.operational_array.unit_energy_pj > unit["energy_pj"], "65 nm need more than 45 nm"
