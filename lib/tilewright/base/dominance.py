@@ -99,8 +99,8 @@ def _least(points: Values, weights: Values, rows: Values) -> Values:
 
 def _least_of_halves(points: Values, weights: Values, rows: Values) -> Values:
     """Result of `_least`, by divide and conquer: points and rows are divided at a value of the first column. Rows with
-    smaller values are compared only with points with smaller values. The other rows need no comparison with these
-    points in the first column.
+    smaller values are compared only with points with smaller values. Rows with larger values are compared with all
+    points; for points with smaller values, this comparison skips the first column.
     """
     heads = points[:, 0]
     bound = np.partition(heads, len(heads) // 2)[len(heads) // 2]

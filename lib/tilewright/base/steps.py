@@ -18,10 +18,13 @@ from tilewright.base.report_files import (
 )
 
 SINGLE, MULTI = "single", "multi"
-"""Flows, which are also the names of the folders of their runs."""
+"""Names of the two flows: runs on one core (SINGLE) and runs on several cores (MULTI). The folders of these runs have
+the same names.
+"""
 NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.+-]*"
-"""Pattern of the names of runs, files and designs, which become folders of results. Rules constrain their wildcards
-with it."""
+"""Pattern (regular expression) of the names of runs, files and designs. These names become names of folders of results.
+The rules of the workflow restrict their wildcards to this pattern.
+"""
 SPACE = "space"
 """Name of the folder for explorations of design spaces."""
 FRONT = "front"

@@ -32,8 +32,9 @@ def unused_in(notices: Iterable[str]) -> list[Unused]:
 
 
 def notice_lines(notices: Sequence[str], most: int = MOST_TOLD) -> list[str]:
-    """Lines of notices for printing, without repetition. Notices of unused inputs come last; at most `most` of them are
-    printed, and the rest is counted."""
+    """Lines of notices for printing, without repetition. Notices of unused inputs come last, and at most `most` of them
+    are printed. If there are more, a further line has the number of the omitted notices.
+    """
     unused = unused_in(notices)
     others = [notice for notice in dict.fromkeys(notices) if not isinstance(notice, Unused)]
     return [*others, *capped(list(map(str, unused)), most)]

@@ -80,8 +80,9 @@ class Audit:
         return f"{len(self.different):,} different ({names}), {equal:,} equal, bit by bit"
 
     def _exceptions(self) -> Iterator[str]:
-        """Parts of `sentence` that limit its statement: on results that the audit leaves out, on folders and files that
-        cannot be recomputed, and on files that another version of the code made.
+        """Parts of `sentence` that limit its statement. There are at most three parts: one on results that the audit
+        leaves out, one on folders and files that cannot be recomputed, and one on files that another version of the
+        code made.
         """
         if self.left_out:
             counts = Counter(left.item.kind for left in self.left_out)

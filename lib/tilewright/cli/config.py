@@ -307,8 +307,9 @@ class _Reader:
         entry: Mapping[str, Any],
         defaults: Mapping[str, Any],
     ) -> None:
-        """Report options of a run that have no effect because of its other options. Update `effects` for the keys at
-        the top of the configuration."""
+        """Report options of a run that have no effect because of its other options. Update the attribute `effects`,
+        which tells for each key at the top of the configuration whether the key has an effect.
+        """
         found = [group.without_effect() for group in made.values() if group is not None]
         without = {name: why for one in found for name, why in one.items()}
         if flow == MULTI:
@@ -335,8 +336,9 @@ class _Reader:
     ) -> None:
         """Check the keys of a run against its key `fusion`.
 
-        With `fusion: search`, report a pipeline, and keys of tiling and scheduling that the search for plans cannot
-        keep fixed. Without `fusion: search`, report the options of the search for plans.
+        With `fusion: search`, report a pipeline, and report keys of tiling and scheduling that the search for plans
+        cannot keep fixed. Without `fusion: search`, report the options of the search for plans, because they have no
+        effect.
         """
         if values.get(FUSION_KEY) != SEARCHED:
             for name in (parameter.name for parameter in parameters_of(PlanSearch)):

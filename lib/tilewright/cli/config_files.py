@@ -115,9 +115,11 @@ def some_of(names: Sequence[str], shown: int = 8) -> str:
 
 
 def mapping_for(hardware: str) -> str:
-    """Mapping for a run that names no mapping: a name without suffix, for files in config/mapping/. It is the name of
-    the hardware. If the hardware is in a subfolder of config/hardware/, and the same subfolder of config/mapping/ has a
-    file of this name, the subfolder is part of the result.
+    """Name, without suffix, of the mapping file in config/mapping/ for a run that names no mapping. The result is the
+    name of the hardware.
+
+    If the hardware is in a subfolder of config/hardware/, and the same subfolder of config/mapping/ has a file of this
+    name, the result also contains the subfolder.
     """
     path, folder = find_file("hardware", hardware), Path("config", "hardware")
     if path.is_relative_to(folder):
@@ -262,8 +264,9 @@ class SystemFiles:
 
     @cached_property
     def of_graph(self) -> str:
-        """Digest of the inputs of the graph of computation nodes: the cores, the operators that they can run, and the
-        sizes and operands of their memories. The digest does not depend on links and costs.
+        """Digest of the inputs of the graph of computation nodes. The inputs are the cores, their roles, the operators
+        that they can run, the sizes and operands of their memories, and the memories that cores share. The digest does
+        not depend on links and costs.
         """
         cores = [[core_id, name, self._use(core_id)] for core_id, name in self.name_of.items()]
         said = {name: _document_of(path).data for name, path in self.path_of.items()} | dict(self.contained)

@@ -198,8 +198,8 @@ def _on_mappings(
 
 
 Bounded = tuple[Path, float, float | None]
-"""Triple (folder of a run, objective of the run, lower bound of this objective or None). Both values are computed from
-energies in pJ and latencies in cycles.
+"""Triple (folder of a run, objective of the run, lower bound of this objective or None). The objective and its bound
+are computed from energies in pJ and latencies in cycles.
 """
 
 

@@ -40,8 +40,9 @@ def batches_of(given: Sequence[object] | str) -> list[int]:
 def contexts_of(given: Sequence[object] | str, block: int = 1) -> list[int]:
     """Distinct contexts in ascending order, from the value of the option --contexts: a text, or a sequence of integers.
 
-    A text is a list or a range `first:last:how-many`. The contexts of a range are rounded to multiples of `block`,
-    except those below `block` and a single context. Raises InputError with all wrong values.
+    A text is a list or a range `first:last:how-many`. The contexts of a range are rounded to multiples of `block`.
+    There are two exceptions: contexts below `block`, and a range with only one context. Raises InputError with all
+    wrong values.
     """
     if not isinstance(given, str) or ":" not in given:
         return whole_numbers(given, "context", CONTEXTS)

@@ -46,8 +46,8 @@ def keep_descriptions(
 ) -> None:
     """Write hardware, workload and mapping of a run into its folder.
 
-    An input is left out if the verbs already find it at its present path. `sources` has the source of each input (a
-    path or an object), by kind. `network_options` are the options with which the file of the network was read.
+    An input is left out if the commands of tilewright find it at its present path. `sources` has the source of each
+    input (a path or an object), by kind. `network_options` are the options with which the file of the network was read.
     """
     from tilewright.hardware.source import schema_of
     from tilewright.hardware.whole_text import FILE_TEXT, whole_text

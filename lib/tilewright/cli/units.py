@@ -577,7 +577,7 @@ def _chunks(groups: Iterable[Sequence[str]], most: int) -> Iterator[list[str]]:
 
 
 def _drawn(files: Sequence[str]) -> tuple[str, ...]:
-    """Paths of the given files and, for each SVG file, also of the PNG file of the same figure."""
+    """Paths of the given files. For each SVG file, the path of the PNG file of the same figure is added."""
     found: list[str] = []
     for file in files:
         found += [file, file.removesuffix("svg") + "png"] if file.endswith(".svg") else [file]

@@ -101,8 +101,8 @@ class Advices:
     """True if new searches were made on changed hardware."""
     notes: tuple[str, ...] = ()
     same_words: str = "same\nmappings"
-    """Heading, in two lines, of the column with costs without a new search. It names the choices of the run that are
-    kept.
+    """Heading, in two lines, of the column with costs without a new search. The heading names the choices of the run
+    that are kept, such as the mappings.
     """
     known: Outcome | None = None
     """Costs on the unchanged hardware, with the best mapping of each layer that any search found. None if these are the
@@ -177,7 +177,9 @@ class Advices:
 
     @property
     def search_gain(self) -> float:
-        """Saving on the unchanged hardware by the best mappings that any search found, as a share of the objective."""
+        """Share of the objective that the best mappings of all searches save on the unchanged hardware; 0 if no better
+        mappings are known than those of the run.
+        """
         return self.gain(self.known) or 0.0
 
     @property

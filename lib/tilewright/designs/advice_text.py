@@ -89,14 +89,14 @@ def _costs(outcome: Outcome) -> tuple[str, str]:
 
 
 def pair_words(advices: Advices, pair: Together) -> str:
-    """Text that compares the saving of a pair with the savings of its two changes."""
+    """Text that compares the saving of a pair of changes with the saving of each of the two changes alone."""
     alone = [advices.gain(one) or 0.0 for one in pair.alone]
     told = " and ".join(f"{share(gain)}" if gain > 0 else "nothing" for gain in alone)
     return f"save {share(advices.gain(pair.outcome) or 0.0)} of {advices.objective}; alone they save {told}"
 
 
 TIE = "Two limits are about equally tight"
-"""Text that says that a change of only one of two limits helps little."""
+"""Text for two limits that are about equally tight, so that a change of only one of them helps little."""
 OF_CHANGES = "the sum of the savings of its two changes"
 """Saving with which the saving of a pair is compared."""
 
@@ -209,8 +209,8 @@ def _change(gain: float | None) -> str:
 
 
 def assumptions_of(changes: Sequence[FileChange]) -> list[str]:
-    """Sentences on the assumptions with which the gains of changes are computed, such as "a memory with a changed size
-    is counted with the old energies and the old area".
+    """Sentences on the assumptions with which the savings of changes are computed, such as "a memory with a changed
+    size is counted with the old energies and the old area".
     """
     changes = [part for change in changes for part in change.single]
     kinds = {

@@ -42,7 +42,7 @@ class AxisEnd:
     is_largest: bool
     measure: str
     before: Value
-    """Neighbour of the end: of the other values of the axis that compared designs have, the one next to the end."""
+    """Value next to the end of the axis, among the values that compared designs have."""
     gain: float
     """Share by which the least value of the measure falls from `before` to `value`."""
     following: tuple[Value, ...]
@@ -57,8 +57,8 @@ class WeakAxis:
     changes: tuple[tuple[str, float], ...]
     """Pairs (measure, largest relative change between two designs that differ only in this axis)."""
     groups: int
-    """Number of groups of designs in which this axis has several values. The designs of one group differ only in this
-    axis.
+    """Number of groups of designs in which this axis has several values. The designs of one group have equal values in
+    all other axes.
     """
 
 
@@ -189,9 +189,9 @@ def _is_size(text: str) -> bool:
 def _following(ordered: Sequence[tuple[Fraction, Value]]) -> tuple[Value, ...]:
     """Next values of a series, at most NEXT_VALUES. `ordered` has the pairs (number, value) of the series.
 
-    If the series has at least three values and equal steps, its step is continued, otherwise the ratio of its last two
-    values. The result ends before the first number that is not positive, and before the first fraction if the last
-    value is an integer.
+    If the series has at least three values and equal steps, the next values continue the series with this step.
+    Otherwise, they continue the series with the ratio of its last two values. The result ends before the first number
+    that is not positive. If the last value is an integer, the result also ends before the first fraction.
     """
     numbers = [number for number, _ in ordered]
     last, value = ordered[-1]

@@ -62,8 +62,8 @@ class FileChange:
     shrink.
     """
     within: KeyPath = ()
-    """Path at which the content of `file` stands in an accelerator file into which the core files are inserted: a path
-    below `core_files` for a core file, () for all other files.
+    """Path of the content of `file` in the accelerator file, after the core files are inserted into the accelerator
+    file: a path below `core_files` if `file` is a core file, () if it is another file.
     """
     is_sourced: bool = False
     """True if the energies and the area of the changed memory come from the cost library. A change of the size or of a

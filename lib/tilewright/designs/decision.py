@@ -29,7 +29,8 @@ OBJECTIVES = tuple(measure.words for measure in MEASURES.values())
 CLOSE = 0.01
 """Largest relative excess over the chosen design's objective at which a design counts as close to the chosen design."""
 LARGEST_FACTOR = 10.0
-"""Largest factor by which a part of the energy is multiplied or divided, to find a change that leads to another choice.
+"""Largest factor by which a part of the energy is multiplied or divided, to find a factor with which another design
+becomes as good as the chosen design.
 """
 
 

@@ -47,7 +47,9 @@ def figure_of(base: dict[str, Any], path: KeyPath) -> Figure | None:
 
 @dataclass(frozen=True)
 class Family:
-    """Designs that differ only in figures, such as an energy or a port width."""
+    """Group of designs that differ only in figures. A figure is a number that changes costs, but not the data that a
+    mapping moves, such as an energy or a port width.
+    """
 
     number: int
     members: tuple[int, ...]
@@ -94,10 +96,14 @@ class Families:
 
     @cached_property
     def _structural(self) -> tuple[int, ...]:
-        """Indexes of the axes whose values separate families. These axes set something other than figures, directly or
-        through laws, or have choices that set different paths.
+        """Indexes of the axes that separate families: designs with different values on such an axis are in different
+        families. Axes that set only figures and memory sizes come last.
 
-        Axes that set only figures and memory sizes come last.
+        An axis separates families in two cases:
+
+        * The axis sets a value that is not a figure, directly or through a law. A figure changes costs, but not the
+          data that a mapping moves. Examples are an energy and a port width.
+        * The choices of the axis set different paths of the hardware file.
         """
         found = set()
         for place, axis in enumerate(self.space.axes):
@@ -130,10 +136,11 @@ class Families:
 
     @cached_property
     def _offsets(self) -> tuple[tuple[int, ...], ...]:
-        """Offsets of the designs of a family: index of a design minus index of the first design with the same values of
-        the structural axes.
+        """Offsets of the designs of families, one tuple for each family with the same values on the structural axes
+        (the axes that separate families). A tuple has at most MOST_MEMBERS offsets.
 
-        Each tuple has at most MOST_MEMBERS offsets, and makes one family.
+        The offset of a design is its index minus the index of the first design with the same values on the structural
+        axes.
         """
         others = [place for place in range(len(self.space.axes)) if place not in self._structural]
         steps = [

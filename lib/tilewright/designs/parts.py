@@ -62,7 +62,7 @@ family.
 
 
 def parts_of(space: Space) -> tuple[SpacePart, ...]:
-    """Parts of a space, in the order of the families of the space."""
+    """Parts of a space, each with consecutive families of designs, in the order of the families."""
     families = Families(space)
     size = max(LEAST_FAMILIES, -(-len(families) // MOST_PARTS))
     shape = families.of_one_shape

@@ -311,8 +311,9 @@ class FamilyPricer:
     def _planned(self, number: int, members: FamilyMembers, kinds: dict[_Kind, _Layers]) -> "_Plan":
         """Parts of a family, as a `_Plan`. `number` is the index of the family in the call of `prices`.
 
-        The layers of the networks are also added to `kinds`, so that they are costed later. A network is left out if
-        the first member is invalid for it or lacks a memory that a layer needs.
+        The layers of the networks are also added to `kinds`, so that they are costed later. A network is left out in
+        two cases: the first member of the family is not a valid accelerator for this network, or this member lacks a
+        memory that a layer of the network needs.
         """
         assert members.variants is not None
         assert members.accelerator is not None

@@ -41,8 +41,8 @@ def size_orders(
     is_searched: bool,
     jobs: int = 1,
 ) -> tuple[SizeOrder, ...]:
-    """Order of two runs if one memory has another size, for each measure of `turns`: the smallest change of a size that
-    reverses the order. () if there is no memory to change.
+    """Order of two runs in each measure of `turns`, with the smallest change of the size of one memory that reverses
+    this order. () if there is no memory to change.
 
     If `is_searched` is true, mappings are searched for each tried size, with the options of the run. Otherwise, the
     runs keep their mappings, and only memories with costs from the library are changed. The number of `jobs` does not
@@ -95,7 +95,9 @@ class _Trials:
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """Relative difference of two runs in the measure of `turn`, as a function of the size of one memory."""
+    """Relative difference of two runs as a function of the size of one memory. The difference is that of one measure,
+    such as the latency, which `turn` names.
+    """
 
     trials: _Trials
     turn: OrderTurn

@@ -105,8 +105,8 @@ def _front(answer: Answer) -> str:
 
 def odds_line(front: Front) -> str:
     """Line on designs that are off the front at nominal costs, but on the front of some samples of the cost ranges. The
-    line has the number of these designs, and the one with the largest probability. It also says if there are no such
-    designs, or if the probabilities are not known. '' if no costs have ranges.
+    line has the number of these designs, and the name of the one with the largest probability. If there are no such
+    designs, or if the probabilities are not known, the line says so. The result is '' if no costs have ranges.
     """
     rows = front.rows
     if LEAST_ENERGY not in rows:

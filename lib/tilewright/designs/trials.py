@@ -73,7 +73,9 @@ class TrialEngine(Protocol):
 
     @property
     def holds_searches(self) -> bool:
-        """True if the result of a new search can show that a resource can be reduced without higher costs."""
+        """True if a new search can show that a change reduces a resource at no cost. If false, only the costs without a
+        new search can show this.
+        """
 
     @property
     def not_searched(self) -> str:

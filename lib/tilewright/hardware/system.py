@@ -344,7 +344,7 @@ def _without_number(core: Core, is_part: bool = False) -> list[str]:
 def _area(amount: float, missing: str, bare: list[str]) -> Area:
     """Area of `amount` mm2, or an unknown area with the reason.
 
-    `missing` is a text that names the parts without area; '' if no part lacks an area. `bare` holds the names of the
+    `missing` is a text that names the parts without area; '' if all parts have an area. `bare` has the names of the
     cores whose areas have no unit. In an accelerator of one core, `bare` is [''] if the areas have no unit.
     """
     if missing:

@@ -170,9 +170,9 @@ class _Loads:
         """Labels, by core id, of paths from any of `sources` over links of width `least_width` or more. A core without
         such a path has no label.
 
-        The path to a core is a chosen path to one of its neighbours plus one link, with as few links as possible. Among
-        these paths, the path whose most loaded link has the smallest load is taken. The paths that are chosen for
-        earlier cores count as loads for later cores. A path can pass only through `routers`.
+        The chosen paths are extended by one link at a time, so each path has as few links as possible. If several
+        extended paths reach the same core, the path whose most loaded link has the smallest load is chosen. The paths
+        that are chosen for earlier cores count as loads for later cores. A path can pass only through `routers`.
         """
         trial = list(self._counts)
         last: dict[int, _Label] = {core_id: (0, (core_id,), ()) for core_id in sources}

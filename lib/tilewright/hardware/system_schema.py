@@ -252,7 +252,8 @@ class ConnectivityFile(TableModel):
     offchip_core_id: CoreId | None = None
     """Id of the off-chip memory among `cores`. Give either this key or `offchip_core`."""
     core_connectivity: list[Connection] = Field(default=[])
-    """Links and buses: `0, 1` for a link in each direction, more ids for a bus, or a table with bandwidth and energy.
+    """Links and buses between cores. Two core ids, such as `0, 1`, are a link in each direction. More ids are a bus. A
+    table also gives bandwidth and energy.
 
     If no entry names the off-chip core, the ports of the off-chip memory link the off-chip core with all other cores,
     or with the cores that `offchip_ports` lists.
@@ -280,7 +281,9 @@ class ConnectivityFile(TableModel):
     """`true`: links, buses and ports of the off-chip memory carry data once for all cores that receive the data
     together. Default for all entries of `core_connectivity`."""
     core_files: ContainedCores = None
-    """Core descriptions by name. With this key, `cores` and `offchip_core` give these names in place of files."""
+    """Core descriptions by name. If this key is given, `cores` and `offchip_core` name these descriptions instead of
+    files.
+    """
     core_counts: CoreCounts = Field(default={})
     """Number of instances of a core in the accelerator, by core id; default 1.
 
@@ -364,7 +367,7 @@ class GraphFile(TableModel):
     the core file of the off-chip memory, each linked with all other cores.
     """
     core_files: ContainedCores = None
-    """Core descriptions by name. With this key, `cores` gives these names in place of files."""
+    """Core descriptions by name. If this key is given, `cores` names these descriptions instead of files."""
     core_counts: CoreCounts = Field(default={})
     """Number of instances of a core in the graph, by core id; default 1. Copies get the ids that follow the largest id
     of `cores`.

@@ -252,8 +252,8 @@ class OwnStage(Stage):
         """Result (`_Raw`) that stands for a pair whose first element is not a CME. Only a user's stage or the script
         can read the pair.
 
-        Raises InputError if a stage of tilewright above needs a CME (`is_below_others`), unless the first element of
-        the pair is a list.
+        Raises InputError if a stage of tilewright above needs a CME (`is_below_others`) and the first element of the
+        pair is not a list.
         """
         if self.is_below_others and not isinstance(pair[0], list):
             raise self.fault(f"run yielded {type(pair[0]).__name__} in place of a CME")

@@ -71,7 +71,9 @@ class Plan:
     stages: tuple[Stage, ...]
     item_type: type
     attached: Attached
-    """Results of the user's stages, each with its (CME, further information) pairs."""
+    """Results of the user's stages, each with its pairs (CME, further information). A CME is a cost model evaluation,
+    as in zigzag-dse.
+    """
 
     @property
     def own(self) -> int | None:
@@ -137,9 +139,9 @@ def with_conversion(stages: Sequence[Any]) -> list[tuple[int, Any, str]]:
 
 
 def told_in_script(problem: Problem, stages: Sequence[Any], places: Sequence[int]) -> Problem:
-    """Problem of a pipeline, turned into a problem of the script. Its path names the stage by index and name in
-    `stages`, such as `list_of_callables[2] (LomaStage)`. If the problem does not belong to a stage, its path is
-    `list_of_callables`.
+    """Problem of a pipeline, with its path and its message rewritten for the script of the user. The new path names the
+    stage by index and name in `stages`, such as `list_of_callables[2] (LomaStage)`. If the problem does not belong to a
+    stage, the new path is `list_of_callables`.
 
     `places` has, for each stage of the pipeline, the index of this stage in `stages`.
     """

@@ -124,13 +124,14 @@ def document_behind(mapping: Mapping, file: str) -> YamlDocument:
 
 @dataclass(frozen=True)
 class _WithParts(YamlDocument):
-    """Document of a mapping to which `cut_reductions` has added entries. For a value of an added entry, the document
-    gives the line and the value at the same path in the entry of the file that `part_of_entry` names.
+    """Document of a mapping to which `cut_reductions` has added entries. An added entry names, in `part_of_entry`, an
+    entry of the file. For a value of the added entry, the document gives the line and the value at the same path in
+    this entry of the file.
     """
 
     sources: Table[int, int] = field(default_factory=dict)
-    """Index of an entry that `cut_reductions` added -> index of the entry of the file that its `part_of_entry`
-    names.
+    """Index of an entry that `cut_reductions` added -> index of the entry in the file from which the added entry was
+    made (its `part_of_entry`).
     """
 
     def line_of(self, path: KeyPath) -> int:

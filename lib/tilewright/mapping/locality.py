@@ -45,8 +45,9 @@ class KeptData:
     last_step: int
     element_bits: int
     traffic_bits: int = 0
-    """Bits of the tensor that layers write and read. If the tensor is kept in a memory, this traffic does not reach
-    the memories above."""
+    """Number of bits that layers write and read, summed over all layers that write or read the tensor. If the tensor is
+    kept in a memory, this traffic does not reach the memories above.
+    """
     is_network_end: bool = False
     """True for an input or output of the network."""
 
@@ -248,11 +249,12 @@ def live_reach(
     data_always_from_top_memory: bool,
     even_mapping: bool,
 ) -> tuple[MemoryReach, ...]:
-    """Reach of each layer in order of execution: the topmost memory of each operand, and the bits that data of other
-    layers occupy in each memory while the layer runs.
+    """Reach of each layer in order of execution. The reach is the topmost memory of each operand, and the bits that
+    data of other layers occupy in each memory while the layer runs.
 
-    If `even_mapping` is true, all operands in a memory must have the same loops in this memory and below it. An operand
-    that passes through a memory in which another operand ends must therefore fit in this memory as a whole.
+    If `even_mapping` is true, all operands in a memory must have the same loops in this memory and below it. If one
+    operand has a memory as its topmost memory, any other operand that passes through this memory must therefore fit in
+    this memory as a whole.
     """
     flow = data_flow(workload, mapping, profile)
     ends_stay_at_top = data_always_from_top_memory and profile.effective_top_memory_option
@@ -430,8 +432,8 @@ class _Placement:
         return bits
 
     def _layer_bits(self, memory: int, step: int, *, for_whole_operands: bool = False) -> int:
-        """Bits that the running layer needs in a memory: the whole of each operand that ends in the memory, and the
-        smallest tile of each operand that passes through.
+        """Bits that the running layer needs in a memory. If the memory is the topmost memory of an operand, the whole
+        operand counts. If the operand passes through to a memory above, only its smallest tile counts.
 
         If `for_whole_operands` is true, an operand that passes through also counts as a whole if it fits in the memory.
         """

@@ -55,7 +55,7 @@ class UncostedWork:
     """Number of operations other than multiply-accumulates; None if unknown."""
 
     def to_dict(self) -> JsonObject:
-        """Plain data of this object for the summary of a run."""
+        """Data of this object as a JSON object, for the summary of a run."""
         return {
             "operator_type": self.operator_type,
             "reason": self.reason,

@@ -84,9 +84,10 @@ def spread_lanes(unrolling: Unrolling, layer: Layer, core: Core, together: bool)
     """Average number of busy lanes: array dimension -> loop dimension -> number of lanes. If a factor does not divide
     the size of its loop dimension, the work is spread evenly over the iterations.
 
-    If several array dimensions unroll a loop dimension, `together` decides which factors the calculation considers: all
-    of them, or, as in the reference tool, only those before the largest factor. Raises MappingError if a factor exceeds
-    the size of its layer dimension.
+    The argument `together` matters if several array dimensions unroll one loop dimension. If `together` is true, the
+    calculation considers the factors on all these array dimensions. If `together` is false, it considers only the
+    factors before the largest factor, as the reference tool does. Raises MappingError if a factor exceeds the size of
+    its loop dimension.
     """
     spread = _spread_factors(unrolling, layer, core, lambda quotient: quotient, exact=True, together=together)
     return {name: {dimension: float(lanes) for dimension, lanes in factors} for name, factors in spread}

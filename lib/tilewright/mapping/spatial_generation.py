@@ -145,11 +145,13 @@ def inner_operands(
 def given_draft(
     layer: Layer, core: Core, constraints: MappingConstraints, limits: MaximumUnrolling, profile: ModelProfile
 ) -> _Draft:
-    """User's mapping in the form that the model profile accepts. If `keep_given_unrolling` of the profile is set,
-    factors that do not fit the layer or the array are reduced (`cut_user_mapping`). Otherwise factors are reduced to
-    `limits`, and some of those that still do not fit are removed (`clean_user_mapping`; fault B45, docs/model.md).
+    """User's mapping in the form that the model profile accepts.
 
-    Raises the errors of the function that is used.
+    If `keep_given_unrolling` of the profile is set, `cut_user_mapping` reduces the factors that do not fit the layer or
+    the array. Otherwise, `clean_user_mapping` reduces all factors to `limits`. If some factors still do not fit, this
+    function removes factors until the others fit (fault B45, docs/model.md).
+
+    Raises MappingError if the called function raises it.
     """
     if profile.keep_given_unrolling:
         return cut_user_mapping(constraints.spatial_mapping, layer, core)
@@ -232,8 +234,10 @@ def divisors(number: int) -> list[int]:
 
 
 def hinted_dimensions(name: str, layer: Layer, constraints: MappingConstraints) -> list[str]:
-    """Loop dimensions to try on an array dimension, in the order in which the reference (zigzag-dse) iterates over its
-    set of them."""
+    """Loop dimensions to try on an array dimension: the dimensions of the user's hint, or all dimensions of the layer
+    if the layer has none of the hinted dimensions. The order is the order in which the reference tool (zigzag-dse)
+    iterates over a set of these dimensions.
+    """
     hint = dict(constraints.spatial_mapping_hint).get(name, ())
     if not any(dimension in layer.size_of for dimension in hint):
         hint = tuple(layer.size_of)
@@ -420,8 +424,9 @@ def _cuts_by_ports(layer: Layer, core: Core, constraints: MappingConstraints, pr
 
 
 def cuts_to_layer(layer: Layer, core: Core, constraints: MappingConstraints) -> Iterator[Cut]:
-    """Cuts (`Cut`) of lanes that exceed the size of a loop: several array dimensions together ask for more lanes of the
-    loop than it has iterations. There is one cut for each such loop; it has the last of these array dimensions.
+    """Cuts (`Cut`) of lanes that exceed the size of a loop, because several array dimensions together ask for more
+    lanes of the loop than the loop has iterations. There is one cut for each such loop. The cut names the last of these
+    array dimensions.
     """
     array = core.operational_array.size_of
     takes: dict[str, dict[str, int]] = {}

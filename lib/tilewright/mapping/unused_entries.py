@@ -48,8 +48,8 @@ def note_unused_on(problems: Problems, mapping: Mapping, workload: Workload | No
     """Add notices for the parts of a mapping that have no effect on `cores`. The function assumes that each of the
     cores can run every layer.
 
-    If there are not several cores, each field that has an effect only on several cores gets a notice. If the network is
-    given, notices are also added for the parts that have no effect on any of its layers, and for hints for array
+    If there is at most one core, each field that has an effect only on several cores gets a notice. If the network is
+    given, notices are also added for parts that have no effect on any layer of the network, and for hints for array
     dimensions that none of the cores has.
     """
     if len(cores) <= 1:

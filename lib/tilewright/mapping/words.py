@@ -10,9 +10,10 @@ ALL_TILES = "all"
 ReductionShape = Literal["one_core", "tree", "ring"]
 """Order in which the partial sums of several cores are added.
 
-one_core: one core adds all of them, one after the other. tree: pairs of them are added, then pairs of these sums, and
-so on. ring: the outputs are divided into shares. The running sum of each share moves from core to core, and each core
-adds its own partial sum of this share.
+* one_core: One core adds all partial sums, one after the other.
+* tree: Pairs of partial sums are added, then pairs of these sums, and so on.
+* ring: The outputs are divided into shares. The running sum of each share moves from core to core, and each core adds
+  its own partial sum of this share.
 """
 ONE_CORE, TREE, RING = get_args(ReductionShape)
 TemporalMappingType = Literal["uneven", "even"]

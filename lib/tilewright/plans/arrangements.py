@@ -42,8 +42,8 @@ def arrangements(shape: Shape, cores: int) -> list[tuple[int, ...]]:
 
 
 def _grids(shape: Shape, cores: int) -> list[Shape]:
-    """Grids of exactly this number of cores, as numbers of cores along each loop. Every core of a grid gets a part, and
-    no core gets more parts than in a round-robin arrangement.
+    """Grids of exactly `cores` cores, as numbers of cores along each loop. Every core of a grid gets a part, and no
+    core gets more parts than in a round-robin arrangement.
     """
     if len(shape) < 2:
         return []

@@ -103,8 +103,9 @@ class FusionCall:
         return self._with_cuts(self._search.from_islands(opening, islands))
 
     def so_far(self, state: IslandState) -> Fusion:
-        """Result of the search as if it ended with `state`. The numbers of plans and schedules are those of the part
-        that wrote the state: the opening, or the rounds of one island so far.
+        """Result of the search as if the search ended with `state`. The numbers of plans and schedules do not count the
+        whole search. They count only the opening if `state` is the state of the opening, and only the rounds of one
+        island so far if `state` is the state of this island.
         """
         return self._fusion(result_so_far(state))
 
@@ -271,8 +272,9 @@ def _shared_options(options: FusionOptions, searches: int) -> FusionOptions:
 
 
 def _cuts(work: PlanWork, space: PlanSpace, best: PlanOutcome, in_time: Callable[[], bool]) -> tuple[CutWorth, ...]:
-    """Benefits of the cuts between stacks. The measurement ends as soon as `in_time` returns False. If there are more
-    than MOST_CUTS cuts, only those are measured whose two stacks have the most layers together.
+    """Benefits of the cuts between stacks, one for each measured cut. The measurement ends as soon as `in_time` returns
+    False. If there are more than MOST_CUTS cuts, only MOST_CUTS cuts are measured: those whose two neighbouring stacks
+    together have the most layers.
     """
     evaluator = PlanEvaluator(work.problem, work.search, work.settings, work.objective)
     ends = space.ends_of(best.plan)

@@ -89,7 +89,7 @@ class Task:
     thorough: bool = False
     """True to evaluate all warm starts (initial allocations)."""
     by_engine: bool = False
-    """True to use also the allocation engine of a run, for example the genetic algorithm."""
+    """True to search for cores also with the allocation engine of a run, for example the genetic algorithm."""
     as_given: bool = False
     """True to evaluate only the allocation in `cores`."""
     spread: tuple[int, ...] = ()
@@ -290,12 +290,14 @@ class _TaskEnds:
         self._clock = clock
 
     def are_schedules_used(self, made: int) -> bool:
-        """True if `made` schedules are as many as the limit of schedules of the task allows."""
+        """True if `made`, the number of schedules made so far, has reached the limit of the task. False if the task has
+        no limit of schedules.
+        """
         return self._limits.schedules is not None and made >= self._limits.schedules
 
     def are_reached(self, made: int) -> bool:
-        """True if one of the limits of the task is reached: a limit of time has passed, or `made` schedules are as many
-        as the limit of schedules allows.
+        """True if one of the limits of the task is reached: a limit of time has passed, or `made`, the number of
+        schedules made so far, has reached the limit of schedules.
         """
         return self.are_schedules_used(made) or any(reading() >= end for reading, end in self._ends)
 

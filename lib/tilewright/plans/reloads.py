@@ -11,9 +11,9 @@ from tilewright.multicore.scheduling.schedule import Schedule
 
 
 def moved_again_bits(problem: SchedulingProblem, schedule: Schedule) -> tuple[int, ...]:
-    """Bits of the layer's data that links move after the first move of these data (one entry for each layer). Constants
-    belong to the first layer that reads them, and results to the layer that produces them. A multicast is one move.
-    `schedule` must contain logs.
+    """Numbers of bits that links move again, one for each layer: all moves of the layer's data after the first move
+    count. Constants belong to the first layer that reads them, and results to the layer that produces them. A multicast
+    is one move. `schedule` must contain logs.
     """
     graph, transfers = problem.graph, schedule.transfers
     moves = np.bincount(transfers["piece"][transfers["broadcast_of"] < 0], minlength=len(graph.piece_bits))

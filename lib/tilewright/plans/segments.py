@@ -57,8 +57,8 @@ class Segment:
 
 
 def blocks(space: PlanSpace) -> tuple[int, ...]:
-    """Position of the last layer of each section of the network, for at most MOST_BLOCKS sections. Each section but the
-    first begins with a layer that has weights, at a point where later layers read only few earlier tensors.
+    """Position of the last layer of each section of the network, for at most MOST_BLOCKS sections. Each section except
+    the first begins with a layer that has weights, at a point where later layers read only few earlier tensors.
     """
     last = len(space.layers) - 1
     ends = [end for end in space.ends if space.layers[end + 1].weight_bits]
@@ -164,12 +164,12 @@ class _Label:
 
 
 def compose(costs: Mapping[Segment, PlanFigures], layers: int, objective: str, count: int) -> list[tuple[Segment, ...]]:
-    """Best compositions of the complete network from segments, at most `count`, the best first. Latency and energy of a
-    composition are the sums over its segments.
+    """Best compositions of the complete network from segments, at most `count`, the best first.
 
-    The dynamic program keeps up to MOST_LABELS partial compositions at each position of the network: the best of those
-    that no other partial composition dominates in latency and energy. The EDP alone cannot decide which ones to keep,
-    because the EDP of a composition is not the sum of the segments' EDPs.
+    Latency and energy of a composition are the sums over its segments. The dynamic program keeps up to MOST_LABELS
+    partial compositions at each position of the network: the best of those that no other partial composition dominates
+    in latency and energy. The EDP alone cannot decide which partial compositions to keep, because the EDP of a
+    composition is not the sum of the segments' EDPs.
     """
     from_place: dict[int, list[tuple[Segment, PlanFigures]]] = {}
     for segment, figures in costs.items():

@@ -212,8 +212,8 @@ def _lanes(record: LayerRecord, layer: Layer) -> dict[str, float]:
     the number of passes is the number of operations of the layer.
 
     If the number of lanes does not divide the size of a loop, the last pass over the loop is not full. If such a loop
-    is unrolled along several array dimensions, this loss is assigned to the one with most lanes of the loop (if several
-    have most lanes, to the first).
+    is unrolled along several array dimensions, this loss is assigned to the array dimension with the most lanes of the
+    loop. If several array dimensions have the most lanes, the loss is assigned to the first of them.
     """
     found: dict[str, float] = dict.fromkeys(record.spatial_mapping, 1.0)
     for dimension, size in layer.loop_sizes:

@@ -137,25 +137,28 @@ class OrderTurn:
     first: int
     """Index (0 or 1) of the run with the smaller value before the change."""
     difference: float
-    """Value of the other run minus that of the first run, before the change, as a share of the value of the first run.
+    """Difference of the two runs before the change: value of the other run minus value of the run `first`, as a share
+    of the value of the run `first`.
     """
     turn: Turn | None
     """Smallest change of one number that reverses the order. A number can change within its known range, or by up to
     LARGEST_FACTOR if no range is known. None if no such change reverses the order."""
     nearest_end: Turn | None
-    """End of a known range at which the second run comes nearest to the first run. None if no range is known, or if a
-    change within a known range reverses the order."""
+    """End of a known range at which the value of the other run comes nearest to the value of the run `first`. None if
+    no range is known, or if a change within a known range reverses the order.
+    """
     left: float = 0.0
-    """Value of the second run minus that of the first run at `nearest_end`, as a share of the value of the first run; 0
-    if `nearest_end` is None."""
+    """Difference of the two runs at `nearest_end`: value of the other run minus value of the run `first`, as a share of
+    the value of the run `first`. The difference is 0 if `nearest_end` is None.
+    """
     number_count: int = 0
     """Number of uncertain numbers on which the measure depends."""
     bandwidth: Turn | None = None
-    """Smallest change of the bandwidth of an off-chip memory, by up to LARGEST_FACTOR, that reverses the order; None if
-    there is none.
+    """Smallest change of the bandwidth of an off-chip memory, by up to LARGEST_FACTOR, that reverses the order. None if
+    no such change reverses the order.
 
-    A faster clock shortens all cycles, but a wider memory shortens only some of them. A bandwidth must therefore change
-    by at least as large a factor as a clock to reverse the order.
+    A faster clock shortens all cycles, but a wider memory shortens only some of them. To reverse the order, a bandwidth
+    must therefore change by the same factor as a clock, or by a larger factor.
     """
     has_bandwidths: bool = False
     """True if bandwidths were considered."""
@@ -169,8 +172,8 @@ def order_turns(
     """Changes that would reverse the order of two runs in energy, latency and EDP. A measure in which the runs are
     equal has no entry.
 
-    `bandwidths` are further uncertain numbers: the bandwidths of off-chip memories, whose effect only the cost model
-    can tell. None if they are not known.
+    `bandwidths` are further uncertain numbers: the bandwidths of off-chip memories. Only the cost model can tell the
+    effect of a bandwidth. `bandwidths` is None if the bandwidths are not known.
     """
     numbers = tuple(uncertain_numbers(a, b))
     return tuple(filter(None, (_order_turn(measure, numbers, a, b, bandwidths) for measure in MEASURES)))
@@ -383,10 +386,11 @@ def _energy_number(
 ) -> UncertainNumber:
     """Uncertain number whose factor multiplies a part of the energy of one or both runs.
 
-    `names` are the kind of the number, and its name without the runs. `parts` are the hardware parts of each run whose
-    energy the number determines; () for a run whose energy does not depend on the number. `energies_pj` has, for each
-    run, the energy that the factor multiplies; a run with () in `parts` is ignored. `values` are the present values of
-    the number in `unit`. `limits` is the known range of the factor; None allows a change by up to LARGEST_FACTOR.
+    `names` is a pair: kind of the number, and name of the number without the names of the runs. `parts` are the
+    hardware parts of each run whose energy the number determines; () for a run whose energy does not depend on the
+    number. `energies_pj` has, for each run, the energy that the factor multiplies; a run with () in `parts` is ignored.
+    `values` are the present values of the number in `unit`. `limits` is the known range of the factor; None allows a
+    change by up to LARGEST_FACTOR.
     """
     kind, name = names
     places = [place for place in (0, 1) if parts[place]]

@@ -48,7 +48,9 @@ CHARACTER_INCHES = 0.054
 
 @dataclass(frozen=True, eq=False)
 class _Panel:
-    """Panel of the figure: its axes (several if they share a rectangle), and its position in the report."""
+    """Panel of a figure, with its matplotlib axes, its row in the report, and its height. If several axes share a
+    rectangle, they are one panel.
+    """
 
     axes: tuple[Axes, ...]
     row: int
@@ -297,10 +299,12 @@ def _place_once(figure: NotedFigure, panels: Sequence[_Panel], width: float, col
 def _sides(
     overhangs: Mapping[_Panel, tuple[float, ...]], row: Sequence[_Panel], columns: int
 ) -> tuple[list[float], list[float]]:
-    """Pair (room on the left of each column, room on the right of each column) for the texts of panels, in inches.
+    """Room in inches for the texts of panels, as a pair (room on the left of each column, room on the right of each
+    column).
 
-    All columns get the room that the widest texts need. The panels that count are those of the same kind as the first
-    panel of `row`: panels with a row for each name, or panels with numbers on the vertical axis.
+    The room is the same for all columns: the largest room that the texts of a panel need on this side. Only panels of
+    the same kind as the first panel of `row` count. The two kinds are panels with a row for each name, and panels with
+    numbers on the vertical axis.
     """
     kind = row[0].has_names
     alike = [one for one in overhangs if one.has_names == kind]

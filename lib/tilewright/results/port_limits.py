@@ -64,7 +64,7 @@ class PortLimit:
     together: Widened | None = None
     """Smallest set of two or more ports that saves at least LEAST_SHARE of the latency if all its ports are WIDER times
     as wide. Among sets of equal size, the set that saves most is chosen. If no tried set saves LEAST_SHARE and no
-    single port saves a cycle, it is the smallest set that saves any cycles.
+    single port saves a cycle, this attribute is the smallest set that saves any cycles.
 
     None if a single port saves LEAST_SHARE, if no such set was found, or if no sets were tried.
     """
@@ -93,7 +93,7 @@ class PortLimit:
 
     @property
     def named(self) -> Widened | None:
-        """Port, or set of ports, which reports present as the limit.
+        """Port, or set of ports, that is presented as the limit in reports.
 
         The best port is `limiting`, and the set is `together`. The result is the best port if it saves enough cycles to
         be a limit, otherwise the set if the set saves enough. If neither saves enough, the result is the best port if

@@ -23,8 +23,10 @@ from tilewright.results.order_turn import (
 )
 
 TOLERANCE = 0.02
-"""Accuracy of the factor that reverses the order. The search ends if log(reversing factor) and log(nearest factor that
-does not reverse the order) differ by at most this share of log(reversing factor).
+"""Accuracy of the factor that reverses the order of two runs. The size of a change is the absolute value of the
+logarithm of its factor. The search compares two sizes: the smallest size that was found to reverse the order, and the
+largest smaller size that does not reverse it. The search ends if the difference between the two sizes is at most this
+share of the first size.
 """
 MOST_TRIALS = 16
 """Largest number of factors, besides 1, for which the mappings of both runs are searched."""
@@ -51,7 +53,9 @@ class SearchedTurn:
     factor reversed the order, it is the last tried factor.
     """
     difference: float
-    """Second run minus first run at `factor`, as a share of the value of the first run."""
+    """Difference of the two runs at `factor`: value of the other run minus value of the run `first`, as a share of the
+    value of the run `first`.
+    """
     not_turned: float | None
     """Tried factor nearest to `factor` at which the order is not reversed; 1 means no change. None if the order is
     reversed even without a change, just because mappings were searched again.
@@ -76,8 +80,9 @@ def searched_turn(one: OrderTurn, turn: Turn, difference: Callable[[float], floa
     number of `turn`. If new searches without a change already reverse the order, the factor is 1. Otherwise, all tried
     factors are on the same side of 1 as the factor of `turn`, and within the limits `low` and `high` of the number.
 
-    `difference` searches both runs with the number multiplied by a factor. It returns the second run minus the first
-    run, as a share of the value of the first run.
+    `difference` searches mappings of both runs with the number multiplied by a factor. It returns the value of the
+    other run minus the value of the first run, as a share of the value of the first run. The first run is the run with
+    the smaller value before the change (`OrderTurn.first`).
 
     The accuracy of the factor is TOLERANCE, unless MOST_TRIALS ends the search first.
     """
@@ -101,8 +106,8 @@ def searched_turn(one: OrderTurn, turn: Turn, difference: Callable[[float], floa
 
 
 class _Tried(NamedTuple):
-    """Tried factor, with the difference of the runs at this factor: value of the second run minus that of the first
-    run, as a share of the value of the first run.
+    """Tried factor, with the difference of the two runs at this factor: value of the other run minus value of the first
+    run, as a share of the value of the first run. The first run is the run with the smaller value before the change.
     """
 
     factor: float
@@ -115,13 +120,14 @@ class _Tried(NamedTuple):
 
 
 def _inside(low: _Tried, high: _Tried, was_turned: Sequence[bool]) -> float:
-    """Size of the next change to try, between the size of `low`, which does not reverse the order, and the size of
-    `high`, which reverses it. `was_turned` has an entry for each trial: True if the tried change reversed the order.
+    """Size of the next change to try, between the sizes of two tried changes: `low`, which does not reverse the order,
+    and `high`, which reverses the order. `was_turned` has an entry for each trial: True if the tried change reversed
+    the order.
 
-    The secant through `low` and `high` is a linear function: size of the change -> difference of the runs. The result
-    is slightly below the root of the secant if the last tried change reversed the order, otherwise slightly above the
-    root. If the last two trials had the same outcome, or if the size beside the root is not clearly between the two
-    sizes, the result is the middle between them instead.
+    The secant is the straight line through the differences of the runs at `low` and `high`, as a function of the size
+    of the change. If the last tried change reversed the order, the result is slightly below the root of the secant,
+    otherwise slightly above the root. In two cases, the result is the middle between the sizes of `low` and `high`
+    instead: the last two trials had the same outcome, or the size beside the root is not clearly between the two sizes.
     """
     root = low.size + (high.size - low.size) * low.value / (low.value - high.value)
     beside = root * (1 - 0.4 * TOLERANCE if was_turned[-1] else 1 + 0.4 * TOLERANCE)
@@ -135,9 +141,10 @@ def _further(low: _Tried, now: float) -> float:
     """Size of the next change to try, if no tried change has reversed the order yet. `low` is the last tried change,
     and `now` is the difference of the runs without a change.
 
-    The size is slightly larger than the root of the secant through the differences at no change and at `low`, but at
-    least 1.05 times and at most twice the size of `low`. If the difference at `low` is not smaller than `now`, the
-    result is twice the size of `low`.
+    If the difference at `low` is not smaller than `now`, the result is twice the size of `low`. Otherwise, a secant
+    decides: the straight line through the differences at no change and at `low`, as a function of the size of the
+    change. The result is slightly larger than the root of the secant, but at least 1.05 times and at most twice the
+    size of `low`.
     """
     size, value = low.size, low.value
     root = size * now / (now - value) if value < now else 2 * size

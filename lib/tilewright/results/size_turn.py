@@ -60,7 +60,9 @@ class TriedSize(NamedTuple):
     """Difference of two runs at a tried size of one memory."""
 
     difference: float | None
-    """Value of the second run minus that of the first run, as a share of the first; None if there is no value."""
+    """Value of the second run minus that of the first run, as a share of the value of the first run. None if the runs
+    cannot be compared at this size.
+    """
     reason: str = ""
     """Reason why there is no difference; '' if there is one."""
 
@@ -79,7 +81,9 @@ class SizeTurn(NamedTuple):
 
 @dataclass(frozen=True)
 class SizeOrder:
-    """Order of two runs in one measure, if one on-chip memory of one run has another size."""
+    """Order of two runs in one measure (which run has the lower value), and whether another size of one on-chip memory
+    reverses this order.
+    """
 
     measure: str
     first: int
@@ -192,11 +196,11 @@ class _Row:
 
     def _nearest_fitting(self, fits: int, misfit: int, reason: str) -> tuple[int, TriedSize] | None:
         """Pair (size in bits, result at this size) of the size nearest to `misfit` at which the runs can be compared.
-        At the size `fits`, they can be compared; at the size `misfit`, they cannot, because of `reason`. None if the
-        runs can be compared at no tried size between these two.
+        At the size `fits`, the runs can be compared. At the size `misfit`, the runs cannot be compared, because of
+        `reason`. None if the runs can be compared at no tried size between these two.
 
-        The size is found by bisection. The nearest size at which the runs cannot be compared becomes the attribute
-        `misfit`, with its reason.
+        The size is found by bisection. The tried size nearest to `fits` at which the runs cannot be compared becomes
+        the attribute `misfit`, with its reason.
         """
         start, found = fits, TriedSize(None)
         while (middle := self._middle(fits, misfit)) is not None:
@@ -232,7 +236,9 @@ class _Row:
 
 @dataclass(frozen=True)
 class SizesOfRuns:
-    """Order of two runs in each measure, if one on-chip memory of one run has another size."""
+    """Order of two runs in each measure (which run has the lower value), and whether another size of one on-chip memory
+    reverses this order.
+    """
 
     memories: tuple[SizedMemory, ...]
     """On-chip memories of both runs."""
@@ -259,8 +265,9 @@ class SizesOfRuns:
 
 
 def size_lines(orders: Sequence[SizeOrder], memories: Sequence[SizedMemory], is_searched: bool) -> Iterator[str]:
-    """Sentences on the order of two runs with other sizes of memories: one for each measure, then one on sizes that
-    could not be tried (if there are any), then some on the changes that were tried.
+    """Sentences on the order of two runs if the sizes of their memories change. One sentence for each measure comes
+    first. If some sizes could not be tried, a sentence on these sizes follows. The last sentences tell which changes
+    were tried.
 
     `memories` are all on-chip memories of both runs.
     """

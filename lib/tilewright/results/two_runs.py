@@ -311,9 +311,14 @@ def different_options(a: RunLedger, b: RunLedger) -> list[str]:
 
 
 def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
-    """Notices that limit the conclusions from the comparison: different options, energy terms or layers that only one
-    run has, benefits of larger memories that are not counted, an uncertain order, causes why a ranking can mislead
-    (`unlike_causes`), and a run that is slower with more memory.
+    """Notices that can limit the conclusions from the comparison:
+
+    * Options that differ.
+    * Energy terms or layers that only one run has.
+    * Benefits of larger memories that are not counted.
+    * Order of the two runs, and whether this order is certain.
+    * Causes why a ranking can mislead (`unlike_causes`).
+    * More memory in the run that takes more cycles.
     """
     runs, options = (a.run, b.run), (a.options, b.options)
     one_flow = a.run.is_of_several_cores == b.run.is_of_several_cores

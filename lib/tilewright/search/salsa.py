@@ -170,14 +170,16 @@ def salsa_batches(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[OrderBatch]:
-    """One batch with the best order of each chain. If no order fits, one batch with orders that do not fit; the batch
-    is empty if no order matches `ordering`.
+    """Batch with the best order of each annealing chain. If no order fits, the batch has orders that do not fit. If no
+    order matches `ordering`, the batch is empty. If `ordering` is complete, the batch has only this order, unchanged.
 
     A chain starts at a random order that fits. If none of its random orders fits (START_DRAWS), the chain starts at the
-    best order that loma finds with `lpf_limit` FEW_LOOPS, after its merged loops are split into prime factors. If the
-    split order does not fit or does not match `ordering`, a separate batch has the order before the split. A complete
-    `ordering` is evaluated unchanged. `progress` is called with the number of iterations since the last call. Raises
-    MappingError for impossible constraints, and SearchStoppedError if `stop` is set.
+    best order that loma finds with `lpf_limit` FEW_LOOPS. The merged loops of this order are first split into prime
+    factors. If the split order does not fit or does not match `ordering`, the order before the split is yielded in a
+    batch of its own.
+
+    `progress` is called with the number of iterations since the last call. Raises MappingError for impossible
+    constraints, and SearchStoppedError if `stop` is set.
     """
     entries = layer_ordering(ordering, prepared)
     given = complete_order(entries, prepared.spatial.temporal_sizes)

@@ -17,7 +17,9 @@ from tilewright.results.verdict import MOST_SETS, Verdict, smallest_set
 COMPUTE = "compute"
 """Name of the bound if the computing arrays limit the step."""
 NOTABLE_GAIN = 0.1
-"""Least share of a step's time that a part must save with twice its width, to be the bound of the step."""
+"""Smallest saving that makes a part the bound of a step, as a share of the step's time. The saving is the time that the
+step saves if the part has twice its width.
+"""
 LEGEND = (
     "the port that saves most time if its width is doubled, and the share of the time that this saves."
     f"\n    If no port saves {NOTABLE_GAIN:.0%}: the smallest set of ports that together save {NOTABLE_GAIN:.0%}."
@@ -38,8 +40,8 @@ class StepLimit:
     """Bound of a step (what limits the time of the step), with the shares of the time that determine this bound."""
 
     widths: Verdict
-    """Shares of the time, by part: each share is what the part alone would save with twice its width. If a set of parts
-    bounds the step, the set comes first.
+    """Shares of the time, by part, the largest share first. The share of a part is the time that the step saves if only
+    this part has twice its width. If a set of parts bounds the step, the first share is the share of this set.
     """
     kinds: Verdict
     """Verdict on the cycles by kind; without entries if the kinds are not known."""

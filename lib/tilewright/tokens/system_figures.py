@@ -213,9 +213,9 @@ class SystemFigures:
         return shared_ways(self, sums, requests)
 
     def limit(self, step: StepRun, workload: Workload, requests: int) -> JsonObject:
-        """Table columns on the bound of a step: what limits the latency, the parts of the accelerator that save most if
-        their width or size is doubled, and, for each part, the share of the latency that it saves. `workload` has the
-        layers of the step, and `requests` is its number of requests.
+        """Table columns on the limits of a step. They tell what limits the latency, and which parts of the accelerator
+        save most if their width or size is doubled. For each part, they also give the share of the latency that the
+        part saves. `workload` has the layers of the step, and `requests` is its number of requests.
         """
         return limit_of(self, step, workload, requests)
 
@@ -272,8 +272,10 @@ class SystemFigures:
 
 
 def _row(cost: SystemLayerCost, node: WorkloadNode, cores: int) -> Sums:
-    """Figures of a layer as an array with one axis. First come the figures that all steps have, then the load of each
-    of the `cores` cores, then the latency on each changed accelerator."""
+    """Figures of a layer as an array with one axis. First come the figures that all steps have (energy, latency, and
+    counts of operations). Then comes the load of each of the `cores` cores. Last comes the latency on each changed
+    accelerator in `SystemFigures.doubled`.
+    """
     assert node.layer is not None
     counts = work_counts(node.unit, node.layer.mac_count)
     shared = np.zeros(cores)
@@ -361,9 +363,9 @@ def _pipeline(figures: SystemFigures, found: Sums) -> StepRun:
 
 
 def limit_of(figures: SystemFigures, step: StepRun, workload: Workload, requests: int) -> JsonObject:
-    """Table columns on the bound of a step: what limits the latency, the parts of the accelerator that save most if
-    their width or size is doubled, and, for each part, the share of the latency that it saves. `workload` has the
-    layers of the step, and `requests` is its number of requests.
+    """Table columns on the limits of a step. They tell what limits the latency, and which parts of the accelerator save
+    most if their width or size is doubled. For each part, they also give the share of the latency that the part saves.
+    `workload` has the layers of the step, and `requests` is its number of requests.
     """
     parts, cycles = figures.single_parts, figures.doubled_cycles(step.figures)
     latency = step.latency_cycles

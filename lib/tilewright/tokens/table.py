@@ -107,7 +107,8 @@ class TokenCurves:
             )
 
     def next_token(self, batch: int, context: int) -> Sums:
-        """Figures of a decode step, summed over its layers: one more token for each request of a batch.
+        """Figures of a decode step, summed over the layers of the step. The step makes one more token for each request
+        of a batch.
 
         `context` is the number of tokens that the new token attends to, including the new token.
         """

@@ -184,8 +184,9 @@ def read_expected(path: Path | None, notices: list[str]) -> Expected:
 
 
 def _positive(problems: Problems, data: dict[Any, Any], part: str, key: str) -> float | None:
-    """Number at the key `key` of the table `part`; None if it is missing or is not a number above 0. In the second
-    case, a notice is added. The number can also be text, because YAML reads some forms, such as 6.18e6, as text.
+    """Number at the key `key` of the table `part`. None if there is no value, or if the value is not a number above 0.
+    If there is such a wrong value, a notice is added. The number can also be text, because YAML reads some forms, such
+    as 6.18e6, as text.
     """
     value = table(data.get(part)).get(key)
     number = _number(value)
@@ -234,8 +235,8 @@ class RunEntry(TableModel):
     hint_loops: Any = None
     """Loops that decide how layers are cut, innermost first. Their meaning depends on `cn_define_mode`."""
     layer_cutoffs: list[int] = Field(default_factory=list)
-    """Ids of layers. At each of these layers, the next list of hint_loops begins; the layer itself already gets it.
-    Only `cn_define_mode` 3 uses these ids.
+    """Ids of layers. Each of these layers is the first layer that the next list of hint_loops cuts. Only
+    `cn_define_mode` 3 uses these ids.
     """
     split_W_percentage: float = Field(default=1.0, gt=0, le=1)  # noqa: N815  as in the files
     """Largest share of a memory that weights can take. Only `cn_define_mode` 4 uses this share."""

@@ -17,9 +17,11 @@ from tilewright_evidence.chips.run import STREAM_2023_SWITCHES, CaseRun, CaseRun
 
 @dataclass(frozen=True)
 class LayerComparison:
-    """Cycles of one computation node of a layer, in the reference tool and in our two models. In our models, the node
-    is from the cost class that has the most nodes of the layer. Each tuple is (temporal cycles, total0, total1,
-    total2), as in `CaseRun.layer_cycles`; None if the numbers are not known.
+    """Cycles of one computation node of a layer, in the reference tool and in our two models. In our models, nodes with
+    equal costs form a class, and the node is from the largest class of the layer.
+
+    Each tuple is (temporal cycles, total0, total1, total2), as in `CaseRun.layer_cycles`; None if the numbers are not
+    known.
     """
 
     layer: str

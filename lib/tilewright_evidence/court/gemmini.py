@@ -93,9 +93,7 @@ def _drawn_by(row: Mapping[str, Any]) -> str | None:
 
 
 CAUSES = {CALL_TERM: "calls", COMMAND_TERM: "commands", REQUEST_TERM: "requests"}
-"""Name of the part of the machine that limits a layer, by the term of the latency in which the layer waits for this
-part.
-"""
+"""Name of a latency term -> part of the machine for which the layer waits in the cycles of this term."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +128,8 @@ class _Prepared:
 
     @cached_property
     def alone(self) -> float:
-        """Cycles that the cost model predicts if the hardware file has no keys of calls, commands and requests
-        (`without_keys`).
+        """Cycles that the cost model predicts without waiting for calls, commands and requests. The keys that describe
+        them are removed from the hardware file (`without_keys`).
         """
         return self.mapping.alone
 

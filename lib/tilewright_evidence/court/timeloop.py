@@ -121,8 +121,8 @@ def _product(loops: Loops, relevant: frozenset[str]) -> int:
 def _moves(temporal: Sequence[Loops], memory: int, relevant: frozenset[str]) -> int:
     """Number of tiles that a memory holds one after the other. `relevant` are the loop dimensions that change the tile.
 
-    The number is the product of the sizes of loops above the memory: of the innermost loop that changes the tile, and
-    of all loops outside it. It is 1 if no loop changes the tile.
+    The number is a product of sizes of loops above the memory: the size of the innermost loop that changes the tile,
+    times the sizes of all loops outside this loop. If no loop changes the tile, the number is 1.
     """
     above = [(name, size) for loops in temporal[memory + 1 :] for name, size in loops if size > 1]
     first = next((place for place, (name, _) in enumerate(above) if name in relevant), len(above))

@@ -155,8 +155,8 @@ class _Product:
 
     @property
     def drawn_by(self) -> str | None:
-        """Operator and block of m, the number of tokens, as text (see BLOCK). None if constants are never fitted to
-        this row.
+        """Group of the row, as text: the operator and the number of the block of m (see BLOCK). m is the number of
+        tokens. None if constants are never fitted to this row.
         """
         return _drawn_by(self.row)
 

@@ -25,7 +25,7 @@ _REASONS = {
 """Name of a file -> reason why the content of this file cannot be recomputed."""
 _OF_OTHERS = ((f"*/{SUMMARY}",), ("*.yaml", "*.yml"))
 """File patterns of two kinds of folders without results of their own: folders whose subfolders are runs, and folders
-with YAML files. These folders are not reported as not audited.
+with YAML files. The list of folders that were not audited leaves out these two kinds.
 """
 
 

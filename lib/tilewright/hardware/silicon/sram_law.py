@@ -40,8 +40,8 @@ REACHES = {"size": 8.0, "width": 4.0, "node": 2.5, "cells": 1.0, "words": 1 / 0.
 between the logarithm of a CACTI figure and the polynomial. Distances in size, width, node and number of words are
 counted in doublings. Distances in type of cells and in ports are 0 (equal) or 1 (different).
 
-The values minimise the errors of the law when it predicts memories, or all memories of one size or width, that are left
-out of the table.
+The values minimise the prediction errors of the law. To measure these errors, one memory, or all memories of one size
+or width, are left out of the table and predicted.
 """
 NUGGET = 0.02
 """Variance of the part of a deviation that neighbouring memories do not predict, divided by the variance of the part
@@ -165,9 +165,9 @@ def errors(law: SramLaw, setup: str, whole: str = "") -> np.ndarray:
     """Relative prediction errors (absolute values) of the memories of a setup, as an array of shape (memories,
     figures). The figures are those of `SramFigures`. Each memory is predicted from all other memories of `law`.
 
-    If `whole` is `size_bytes` or `width_bits`, all memories of the setup that have the same size or width are left out
-    together, and are predicted from the rest. The smallest and the largest size or width are never left out and have no
-    errors in the array, because the law does not predict beyond the table.
+    If `whole` is `size_bytes` or `width_bits`, all memories of the setup with the same size or width are predicted
+    together, from all memories of `law` except these. The smallest and the largest size or width are never predicted
+    and have no errors in the array, because the law does not predict beyond the table.
     """
     own = [place for place, (group, _) in enumerate(law.places) if group.setup == setup]
     if not whole:

@@ -51,7 +51,9 @@ class AxisOwners:
 
 
 def owners_of_indices(owner: Integers) -> AxisOwners:
-    """Owners of an axis as runs, made from `owner`, an array with the owner of each index."""
+    """Owners of the indices of an axis. `owner` has the owner of each index. In the result, consecutive indices with
+    the same owner are one run.
+    """
     is_first = np.ones(len(owner), dtype=bool)
     np.not_equal(owner[1:], owner[:-1], out=is_first[1:])
     run_start = np.flatnonzero(is_first)
@@ -93,8 +95,9 @@ class AxisNeeds(NamedTuple):
 def join_axes(needs: Sequence[AxisNeeds]) -> tuple[AxisJoin, list[int]]:
     """Pair (join of the rows of all axes in `needs`, list with the number of each axis's first row in this join).
 
-    Row 0 of the join is neutral: its only entry has owner 0 and count 1. All axes are concatenated and joined as one
-    axis, so that the time depends on the number of rows, not on the number of axes.
+    Row 0 of the join is neutral: its only entry has owner 0 and count 1. All axes whose rows have no gaps are
+    concatenated and joined as one axis, and so are all axes with gaps. The computing time therefore depends on the
+    number of rows, not on the number of axes.
     """
     whole = [place for place, need in enumerate(needs) if need.gapped is None]
     gapped = [place for place, need in enumerate(needs) if need.gapped is not None]
@@ -191,9 +194,10 @@ def product_of_joins(
 ) -> tuple[Integers, Integers, Integers]:
     """Pairs of a need and an owner that makes some of the needed elements, as arrays (need, owner, number of elements).
 
-    `rows` has one array for each axis: for each need, the number of its row in `join`. The owner in a pair is the sum
-    of the owners along all axes. The number of elements is the product of the counts along all axes. For axes that are
-    not in `rows`, the arguments `owner` and `elements` have this sum and this product for each need.
+    `rows` has one array for each axis: the number of the row in `join`, for each need. A pair combines one entry of
+    this row from each axis. The owner of the pair is the sum of the owners of these entries, and the number of elements
+    is the product of their counts. `owner` and `elements` have the initial value of this sum and of this product for
+    each need. The initial values cover the axes that are not in `rows`.
     """
     need = np.arange(need_count, dtype=np.int64)
     for row_of_need in rows:
@@ -208,8 +212,9 @@ def product_of_joins(
 
 
 def spread(start: Integers, chosen: Integers) -> tuple[Integers, Integers]:
-    """Entries of the CSR rows in `chosen`, as two arrays with one value for each entry: the position in `chosen` of the
-    row of the entry, and the index of the entry. `start` has the index of the first entry of each row.
+    """Entries of the CSR rows in `chosen`, as two arrays with one value for each entry. The first array has the
+    position in `chosen` of the row with this entry. The second array has the index of the entry. `start` has the index
+    of the first entry of each row.
     """
     first, entries = start[chosen], start[chosen + 1] - start[chosen]
     return np.arange(len(chosen)).repeat(entries), places(first, entries)

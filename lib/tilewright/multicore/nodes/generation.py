@@ -56,8 +56,9 @@ class ReadTable:
         self._demands: dict[str, list[Demand]] = {}
         self._reads: list[tuple[str, int, int, Integers, Integers]] = []
         """Reads of each demand, as tuples (tensor, number of the operand, first CN of the reading layer, CNs, entries).
-        The last two elements are arrays with one value for each read: the CN as a number within the layer, and the
-        entry of the demand that the CN reads
+
+        The last two elements are arrays with one value for each read: the number of the CN within the layer, and the
+        index of the entry of the demand that this CN reads.
         """
 
     def add(self, operand: str, tensor: str, demand: Demand, reading: tuple[Integers, Integers], first_cn: int) -> None:
@@ -168,11 +169,12 @@ _KEPT = tuple(name for name in _FIELDS if name not in ("loop_sizes", "padding", 
 
 
 def shape_classes(layer: Layer, grid: LayerGrid) -> tuple[Integers, list[Layer]]:
-    """Pair (number of each CN's class, list with a layer for each class). The layer of a class describes one of its
-    CNs: its sizes are those of the CN, and it has no name.
+    """Pair (class number of each CN, list with a layer for each class). CNs in one class have equal sizes. The layer of
+    a class has the sizes of these CNs, and no name.
 
-    A tile at a border has a class of its own if it is smaller, or if its window contains padding. In the layer of a
-    class, `data_dimension_sizes` are the sizes of the input that a CN reads, without padding.
+    A CN at a border can be in another class than the CNs inside. This is the case if its tile is smaller, or if the
+    input that its tile needs extends into the padding. In the layer of a class, `data_dimension_sizes` are the sizes of
+    the input that a CN reads, without padding.
     """
     loops = {name: _tile_sizes(name, tiles) for name, tiles in grid.cut_tiles.items()}
     windows = {item.data_dimension: _window_sizes(layer, item, grid) for item in layer.relations}
@@ -217,8 +219,8 @@ class _Classes:
     of_cn: Integers
     count: int
     tile: dict[_Sizes, list[int]]
-    """Sizes of a dimension -> list with one value for each class: the position, among these sizes, of the size that the
-    first CN of the class has. Dimensions whose sizes do not vary have no entry
+    """Sizes of a dimension -> list with one index for each class. The index selects, among these sizes, the size of the
+    first CN in the class. Dimensions whose sizes do not vary have no entry.
     """
 
 
@@ -258,7 +260,7 @@ def _lengths(values: Integers) -> _Lengths:
 
 
 def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid) -> _Sizes:
-    """Sizes of a data dimension, such as input rows, and the loop dimensions on which these sizes depend, as a pair.
+    """Pair (sizes of a data dimension such as input rows, loop dimensions on which these sizes depend).
 
     Only loop dimensions that are cut into tiles are listed. There is one size for each combination of tiles along these
     loop dimensions. Indices in the padding are not counted.
@@ -279,8 +281,8 @@ def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid) ->
 
 
 def _windows(terms: list[tuple[DimensionTiles, int]], low: int, high: int, whole: int) -> _Lengths:
-    """Sizes of windows without padding, one for each combination of tiles of the cut loops. The tile of the first loop
-    changes slowest.
+    """Sizes of the index ranges (windows) that CNs read along a data dimension. There is one size for each combination
+    of tiles of the cut loops. The tile of the first loop changes slowest. Indices in the padding are not counted.
 
     `terms` has a pair (tiles, coefficient) for each cut loop. `low` and `high` are the first and the last index of a
     window in which every cut loop has the value 0. `whole` is the size of the data dimension without padding.

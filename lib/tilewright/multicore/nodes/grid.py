@@ -23,7 +23,9 @@ class DimensionTiles:
     start: Integers
     end: Integers
     number: Integers
-    """Contribution of the tile to the number of a CN in the full grid (one entry for each tile)."""
+    """Contribution of the tile to the number of a CN in the full grid (one entry for each tile). The number of the CN
+    is the sum of these contributions over all dimensions.
+    """
 
     @property
     def count(self) -> int:
@@ -62,7 +64,7 @@ def sums(outer: Integers, inner: Integers) -> Integers:
 
 Cuts = tuple[tuple[int, int, int], ...]
 """Triples (number of tiles, tile size, stride) of the outer loops over one dimension, innermost first. The stride is
-the difference of the CN numbers in the full grid for one step of the loop.
+the amount by which one step of the loop increases the number of a CN in the full grid.
 """
 
 
@@ -164,7 +166,7 @@ class LayerGrid:
         return total if self.full_numbers is None else total[self.full_numbers]
 
     def tile_of(self, dimension: str) -> Integers:
-        """Tile of the CN along a dimension, as its position in `tiles[dimension]` (one entry for each CN)."""
+        """Tile of each CN along a dimension, as the index of this tile in `tiles[dimension]`."""
         weights = []
         scale = 1
         for loop in self.loops:
@@ -176,8 +178,8 @@ class LayerGrid:
         return position if rank is None else rank[position]
 
     def combination_of(self, dimensions: Sequence[str]) -> tuple[Integers, tuple[int, ...]]:
-        """Pair (number of each CN's combination of tiles along some dimensions, number of tiles along each of these
-        dimensions). Combinations are numbered so that the tile of the first dimension changes slowest.
+        """Pair (combination number of each CN, number of tiles along each of `dimensions`). A combination is one tile
+        along each of `dimensions`. Combinations are numbered so that the tile of the first dimension changes slowest.
         """
         combination = np.zeros(self.cn_count, np.int64)
         for dimension in dimensions:

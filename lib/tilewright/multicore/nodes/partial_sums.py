@@ -30,8 +30,9 @@ class Addition:
     first: int
     second: int
     home: int
-    """Part on whose core the addition runs, if the cores of the parts are fixed and can run additions, the shape is not
-    `one_core`, and the mapping file names no core for the additions.
+    """Number of the part whose core runs the addition, if all of these conditions are met. The cores of the parts are
+    fixed, and the core of this part can run additions. The shape of the additions is a tree or a ring, not `one_core`.
+    The mapping file names no core for the additions.
     """
     share: int = 0
     """Number of the share of the outputs that this addition computes; always 0 unless the partial sums are added in a
@@ -158,7 +159,9 @@ def summed_layer(
 
 @dataclass(frozen=True)
 class _Summing:
-    """Layer that nodes of parts and additions replace, with the data from which these nodes are made."""
+    """Layer that is replaced by two kinds of nodes: nodes that compute the parts of the layer, and nodes that add the
+    partial sums of these parts. The fields have the data from which the nodes are made.
+    """
 
     node: WorkloadNode
     workload: Workload

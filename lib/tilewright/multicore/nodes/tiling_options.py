@@ -150,12 +150,12 @@ class Cutting(Parameters):
     like 1, but each group of layers has its own loops. 4: like 1; in addition, weights that are too large are split.
     """
     hint_loops: Annotated[HintLoops | None, Read(_read_loops)] = None
-    """List of loops, innermost first. A loop is a dimension and a number of tiles or `all`, as in [["OY", "all"]]. Mode
-    3: a list of such lists, or a table: ids of layers -> list of loops.
+    """List of loops, innermost first. A loop is a dimension with a number of tiles or `all`, as in [["OY", "all"]]. In
+    mode 3, the value is a list of such lists, or a table: ids of layers -> list of loops.
     """
     layer_cutoffs: NodeIds = ()
-    """Ids of layers, for mode 3 if `hint_loops` is a list of lists. At each of these layers, the next list begins; the
-    layer itself already gets it.
+    """Ids of layers, for mode 3 if `hint_loops` is a list of lists. Each of these layers is the first layer that the
+    next list cuts.
     """
     mode: Annotated[StackMode, Told("not a mode")] = "fused"
     """Fusion of layers. fused: the layers of a stack are interleaved; lbl: every layer is a separate stack."""

@@ -23,8 +23,9 @@ class Stream:
     operand: str
     """Memory operand: O, I1 or I2."""
     bits: int
-    """Bits of the whole words that one CN reads from the off-chip memory. For operand O: bits of the words that the CN
-    writes there, plus those of partial sums that it reads from there. The number is at least the size of the operand.
+    """Number of bits that one CN reads from the off-chip memory, in whole words. For operand O, the number of bits that
+    the CN writes there, plus the bits of partial sums that the CN reads from there. The number is at least the size of
+    the operand.
     """
     bits_per_cycle: int
     """Smallest bandwidth in bits per cycle at which the stream does not slow down the CN."""
@@ -47,8 +48,8 @@ class CoreCostRow:
     total0_cycles: int = 0
     """Cycles of the CN, including stalls and the effect of idle units."""
     total1_cycles: int = 0
-    """Cycles of the CN before its last outputs leave the array: `total0_cycles`, the cycles to bring the first tiles
-    and continued partial sums to the array, and the cycles of further latency terms.
+    """Cycles of the CN before its last outputs leave the array. This is a sum: `total0_cycles`, the cycles to bring the
+    first tiles and continued partial sums to the array, and the cycles of further latency terms.
     """
     total2_cycles: int = 0
     """Sum of `total1_cycles` and the cycles to take the last outputs from the array."""

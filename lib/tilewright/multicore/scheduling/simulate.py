@@ -62,8 +62,8 @@ RECORDS = (INPUTS, STATE)
 
 @dataclass(frozen=True, eq=False)
 class KernelRecord:
-    """Record that the kernel takes, with the arrays to which the record points. An array field of the record holds the
-    address of an array; `arrays` has the array of each such field, by field name.
+    """Record that the compiled scheduler (the kernel) reads or changes, with the arrays to which the record points. An
+    array field of the record holds only the address of an array. `arrays` has the arrays themselves, by field name.
     """
 
     record: np.record

@@ -248,11 +248,13 @@ class _Run:
     def transfer(self, tensor: Tensor, core: int, memory: int, time: int, keep: set[Tensor], cause: int) -> int:
         """Transfer a tensor to the memory `memory` of the core `core`. Returns the cycle in which the transfer ends.
 
-        If the memory already holds the tensor, nothing moves. The result is then 0, or, with the repair ARRIVAL
-        (REPAIRS), the cycle in which the tensor has arrived. The transfer starts at `time` minus its own duration or
-        later; with the repair EARLY, it starts as early as possible. `keep` has the tensors that must not be evicted to
-        make space. `cause` is a position in CAUSES. NONE means OFF_CHIP_FETCH for a tensor that comes from the off-chip
-        memory, and CORE_TO_CORE for any other tensor.
+        If the memory already holds the tensor, nothing moves, and the result is 0. With the repair ARRIVAL (REPAIRS),
+        the result in this case is the cycle in which the tensor has arrived.
+
+        The transfer starts at `time` minus its own duration or later; with the repair EARLY, it starts as early as
+        possible. `keep` has the tensors that must not be evicted to make space. `cause` is a position in CAUSES, or
+        NONE. NONE stands for OFF_CHIP_FETCH if the tensor comes from the off-chip memory, and for CORE_TO_CORE
+        otherwise.
         """
         if tensor in self.stored[memory]:
             return self.stored[memory][tensor].available if ARRIVAL in self.options.model_repairs else 0

@@ -31,8 +31,8 @@ from tilewright.workload.layer import Layer
 
 
 def whole_tile_graph(workload: Workload, graph: CnGraph) -> CnGraph:
-    """CN graph made from `graph`. All CNs of a layer have the same shape, and ordering edges connect them to one chain.
-    Each data edge carries the complete output of its source CN.
+    """CN graph made from `graph`. All CNs of a layer have the same shape, and ordering edges connect these CNs into one
+    chain. Each data edge carries the complete output of its source CN.
     """
     nodes = _layer_nodes(workload, graph)
     shapes: dict[Layer, int] = {}

@@ -232,8 +232,8 @@ def layer_graph(workload: Workload) -> LayerGraph:
 def _cut_out(node: WorkloadNode, before: dict[int, dict[int, None]], after: dict[int, dict[int, None]]) -> None:
     """Remove a node, and connect the producers of the node to its consumers.
 
-    The remaining connections have the same order, whether a node is removed at once or only after all new connections
-    of the network are made.
+    The node is removed at once. The remaining connections have the same order as if the node were removed later, after
+    all new connections of the network are made.
     """
     producers, consumers = before.pop(node.node_id), after.pop(node.node_id)
     for consumer in consumers:

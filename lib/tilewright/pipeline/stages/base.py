@@ -37,8 +37,9 @@ def problem_of_stage(error: Exception, kind: type, name: str, made_items: bool) 
     """Problem that reports an error in the code of a stage of the user. The result is None in two cases:
 
     * The error is of a class of tilewright (except WrongTypeError), whose message already explains the error.
-    * The error comes from a stage of tilewright that the user's stage called, and `made_items` is False: the user's
-      stage hands on items of the type that it gets.
+    * The error comes from a stage of tilewright that the user's stage called, and `made_items` is False.
+
+    `made_items` is False if the user's stage declares that it hands on items of the type that it gets.
     """
     if _is_told_by_tilewright(error):
         return None

@@ -20,7 +20,7 @@ def make_stage(
     place: KeyPath,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Stage | None, list[Problem]]:
-    """(stage, errors in the parameters). The stage is None if there are errors.
+    """Pair (stage, errors in the parameters). The stage is None if there are errors.
 
     `given` has the parameters that the pipeline sets. All other parameters take the values of the run, from `options`
     and `settings`. `place` is the path of the parameters in the value of `pipeline`.

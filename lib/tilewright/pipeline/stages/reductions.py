@@ -29,8 +29,8 @@ class Reduction(Stage):
     collects = Evaluations
     returns = Evaluations
     minimises: ClassVar[str] = ""
-    """Name of the objective of the stage, as in the field `objective` of records. If a subclass does not set it, it is
-    the name of the subclass.
+    """Name of the objective of the stage, as in the field `objective` of records. If a subclass sets no objective, the
+    name of the subclass is used.
     """
 
     def __init_subclass__(cls, **others: Any) -> None:
@@ -76,8 +76,8 @@ class Reduction(Stage):
         yield Evaluations(best, tuple(tally))
 
     def _best_row(self, costs: CostedBatch | None) -> tuple[int | None, tuple[float, ...]]:
-        """(index of the best loop order of a batch, rank of this loop order). The index is None if no mapping of the
-        batch is acceptable.
+        """Pair (index of the best loop order of a batch, rank of this loop order). The index is None if no mapping of
+        the batch is acceptable.
         """
         if costs is None:
             return None, ()

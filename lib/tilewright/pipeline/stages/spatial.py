@@ -241,8 +241,8 @@ class _Separately(_Spatial):
     mapper: BoundedMapper
 
     def results(self) -> Iterator[Evaluations]:
-        """Results of the temporal mapper, unchanged. If one of them has a mapping that fits, a further result without
-        costs follows. Its tallies have notes on the lower bound of the layer.
+        """Results of the temporal mapper, unchanged. If one of these results has a mapping that fits, a further result
+        without costs follows. The tallies of this further result have notes on the lower bound of the layer.
         """
         objective = what_is_minimised(self.rest.stages)
         powers = OBJECTIVES[objective]
@@ -265,7 +265,7 @@ class _Separately(_Spatial):
 
     def _proof(self, objective: str, known: tuple[float, float], value: float) -> Notes:
         """Notes on the lower bound of the layer's objective. `known` is the pair (energy in pJ, latency in cycles) of
-        the best mapping, and `value` is its objective.
+        the best mapping, and `value` is the objective of this mapping.
         """
         from tilewright.search.exact.rounds import Incumbent
 

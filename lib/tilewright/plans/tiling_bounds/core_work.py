@@ -181,8 +181,8 @@ class _Pass:
 
     @property
     def shared_passes(self) -> float:
-        """Least number of passes (cycles of the array without stalls) of the complete layer. A core that runs a share
-        of the layer needs at least this share of them."""
+        """Least number of passes (cycles of the array without stalls) of the complete layer. If a core runs a share of
+        the layer, such as one half, the core needs at least the same share of these passes."""
         busy = math.prod(self.nest.full_share(self.lanes, name, size) for name, size in self.sizes.items())
         return self.nest.layer.mac_count / (busy * self.lanes.open_units)
 

@@ -41,10 +41,12 @@ class LayerMoves:
     classes: CnClasses
     moves: PossibleMoves
     kept: Booleans
-    """True if every plan moves the bits of the piece for this reason (one entry for each reason of `moves`)"""
+    """Array with one entry for each reason to move a piece of data (the entries of `moves`): true if every plan moves
+    the bits of the piece for this reason.
+    """
     tensors: tuple[str, ...]
-    """Name of the tensor to which the moved piece belongs (one entry for each reason of `moves`, which are the reasons
-    to move a piece).
+    """Names of tensors, one for each reason to move a piece of data (the entries of `moves`): the tensor to which the
+    piece belongs.
     """
 
     def room_bits(self, kinds: set[int]) -> int:
@@ -86,8 +88,8 @@ def layer_moves(problem: SystemProblem) -> LayerMoves:
 
 
 def _any_cores(mapping: Mapping) -> Mapping:
-    """Copy of a mapping in which no entry fixes the core of each part of a layer (`core_allocation_is_fixed`), so that
-    a layer can be one part on any of its cores.
+    """Copy of a mapping in which the cores of the parts of layers are not fixed (`core_allocation_is_fixed` is false).
+    A layer that is not cut into parts can then run on any of its cores.
     """
     return Mapping(tuple(replace(entry, core_allocation_is_fixed=False) for entry in mapping.entries))
 
@@ -104,9 +106,10 @@ def _allowed(problem: SystemProblem, nodes: tuple[WorkloadNode, ...], scheduling
 
 
 def _is_direct(nodes: tuple[WorkloadNode, ...], pieces: DataPieces, moves: PossibleMoves) -> Booleans:
-    """False for data from outside the network that reach their reader only through operators that move data; True for
-    all other data (one entry for each reason to move a piece). If data pass such operators, it is not always known
-    which of their elements a part of the reader needs.
+    """Array with one entry for each reason to move a piece of data. An entry is false if two conditions are met: the
+    data come from outside the network, and they reach their reader only through operators that move data. All other
+    entries are true. After such operators, it is not always known which elements of the data a part of the reader
+    needs.
     """
     tensor = pieces.tensor[moves.piece]
     inputs = [set(node.inputs) for node in nodes]
@@ -115,8 +118,8 @@ def _is_direct(nodes: tuple[WorkloadNode, ...], pieces: DataPieces, moves: Possi
 
 
 def _counted(problem: SystemProblem, nodes: tuple[WorkloadNode, ...], graph: CnGraph, moves: PossibleMoves) -> Booleans:
-    """True if every bit of the piece moves, by a copy or a stream, however the layers are cut (one entry for each
-    reason of a move). False in three cases:
+    """Array with one entry for each reason to move a piece of data: true if every bit of the piece moves, by a copy or
+    a stream, however the layers are cut. An entry is false in three cases:
 
     * A layer may leave out some elements of the piece (gaps).
     * A layer reads or writes the piece with fewer bits per element than the tensor has.

@@ -128,8 +128,9 @@ def _is_split(terms: Sequence[tuple[str, int]], full: Mapping[str, int]) -> bool
 
 
 def _reach_of_split(terms: Sequence[tuple[str, int]], full: Mapping[str, int], length: int) -> dict[str, int]:
-    """Loop -> least number of its values. The two loops in `terms` count the indices of an axis like the two digits of
-    a number. Any `length` consecutive indices contain all combinations of at least so many values of each loop.
+    """Loop -> least number of values of this loop in `length` consecutive indices of an axis. The two loops in `terms`
+    count the indices like the two digits of a number. Wherever the `length` indices begin, they contain all
+    combinations of at least these numbers of values.
     """
     inner, outer = (name for name, _ in sorted(terms, key=lambda term: term[1]))
     rows = (length - full[inner] + 1) // full[inner] if length >= full[inner] else 0

@@ -81,8 +81,8 @@ class CoreCycles(NamedTuple):
     cause: str
     """Cause: one of CAUSES_OF_CYCLES."""
     what: str
-    """Detail of the cause: the layer whose data are not made yet, the category of the data on the way (one of
-    CATEGORIES), the link, or the memory; '' for other causes.
+    """Detail of the cause. NOT_MADE: the layer whose data are not made yet. MOVING: the category of the data on the
+    way, one of CATEGORIES. FULL_LINK: the link. NO_ROOM: the memory. All other causes: ''.
     """
     cycles: int
 

@@ -40,7 +40,7 @@ _CANNOT: dict[str, Any] = {"linestyle": "none", "marker": "x", "markersize": 3.5
 _STREAMS = "//////"
 _LABEL_POINTS = 6.5
 _CROSS_HEIGHT = 0.03
-"""Height of a cross, as a share of the height of a panel."""
+"""Height of the cross that marks a core that cannot run a class, as a share of the height of a panel."""
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 ValueOf = Callable[[CoreCostRow], float]
 

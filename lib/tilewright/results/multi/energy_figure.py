@@ -84,8 +84,9 @@ def on_core_parts(summary: Summary | None) -> dict[str, float]:
     """Name of a part of the on-core energy -> energy in pJ. The arrays come first. Memories of the cores and other
     terms follow in descending order of energy.
 
-    If there are more parts than greys, the smallest parts are merged into one part, which comes last. Memories of the
-    same name in several cores are one part. The result is {} if the summary does not divide the on-core energy.
+    If there are more parts than shades of grey (CORE_GREYS), the smallest parts are merged into one part, which comes
+    last. Memories of the same name in several cores are one part. The result is {} if the summary does not divide the
+    on-core energy.
     """
     energy = (summary or {}).get("energy") or {}
     if "on_core_memory_pj" not in energy:
@@ -218,7 +219,8 @@ def _list_parts(
 ) -> None:
     """Add a list with the parts of a schedule, their values and their shares.
 
-    The list is also the legend of the figure. So it also names parts that only other schedules have, without values.
+    The list is also the legend of the figure. Parts that only other schedules have are therefore listed too, but
+    without values.
     """
     left = NAME_INCHES + BAR_WIDTH_INCHES + 0.35
     style: dict[str, Any] = {"va": "center", "fontsize": 7.5, "transform": figure.dpi_scale_trans}

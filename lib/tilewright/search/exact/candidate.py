@@ -90,12 +90,13 @@ class Candidate:
 
     @cached_property
     def relaxed(self) -> MultisetPart | None:
-        """Search with free level boundaries and without the given temporal ordering. Its space contains all mappings of
-        the greedy space of this candidate.
+        """Search with free level boundaries and without the given temporal ordering. The space of this search contains
+        all mappings of the greedy space of this candidate. The result is None in three cases:
 
-        None in three cases: the boundaries of this candidate are free anyway; mappings must be even; or tile sizes can
-        be fractional and are not rounded up to whole numbers. In the third case, the order of multiplication could
-        decide whether a mapping fits, so the space might not contain all mappings of the greedy space.
+        * The boundaries of this candidate are free anyway.
+        * Mappings must be even.
+        * Tile sizes can be fractional and are not rounded up to whole numbers. The order of multiplication could then
+          decide whether a mapping fits. The space of the search could therefore lack some mappings of the greedy space.
         """
         if self.free or self.prepared.arrays.even or not sizes_tiles_in_any_order(self.prepared.arrays):
             return None
@@ -145,8 +146,9 @@ class Candidate:
         return self.watch.proves(self.lower_bound, best)
 
     def relax(self, best: Incumbent, widths: Sequence[int]) -> Incumbent:
-        """Better of two mappings: `best`, and the loop order that the search with free boundaries finds, with its loops
-        allocated to memories greedily. The function also raises the lower bound of this candidate.
+        """Better of two mappings: `best`, and the mapping that follows from the search with free boundaries. This
+        mapping has the loop order that the search finds, but its loops are allocated to memories greedily. The search
+        has one round for each width in `widths`. The function also raises the lower bound of this candidate.
         """
         part = self.relaxed
         known = self._relaxed_best

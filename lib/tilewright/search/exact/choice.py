@@ -33,7 +33,9 @@ class Choice:
     pj_a_cycle: float = 0.0
     """Energy in pJ that the problems made by `make` add for each cycle of the latency."""
     least: float = 0.0
-    """Further lower bound of the searched objective for any loop order of this spatial mapping."""
+    """Lower bound of the searched objective for any loop order of this spatial mapping. It applies in addition to the
+    bound that follows from `passes`.
+    """
     rest_least: float = 0.0
     """Lower bound of the searched objective for any loop order of this and all later spatial mappings. It applies in
     addition to the bound that follows from `rest_passes`.

@@ -37,8 +37,8 @@ def tensor_floors(layer: Layer, core: Core, links: Links, profile: ModelProfile)
     """Lower bounds from the accesses to the topmost memory of each operand.
 
     Every input is read from this memory at least once, and every output is written to this memory at least once. The
-    data move in full words of the port (docs/model.md#what-can-be-relied-on). The bounds are valid only if certain
-    switches of the model profile are on. They are 0 unless all switches are on.
+    data move in full words of the port (docs/model.md#what-can-be-relied-on). These statements are certain only with
+    certain switches of the model profile. If any switch of the profile is off, the bounds are therefore 0.
     """
     if not all(getattr(profile, name) for name in SWITCHES):
         return NO_FLOORS

@@ -58,11 +58,12 @@ class FrontPart(MultisetPart):
     `Staircase.misses`)."""
 
     def sweep(self, known: Staircase, width: int, tolerance: float, *, bounds_only: bool = False) -> None:
-        """Expand all labels that no known point matches within `tolerance`, at most `width` labels per generation.
+        """Expand all labels (partial loop orders) that no known point matches within `tolerance`, at most `width`
+        labels per generation. The mappings found are added to `known`.
 
-        The mappings found are added to `known`. If `bounds_only` is true, this part has free level boundaries and only
-        bounds the distance of greedily allocated mappings. The orders that it finds are then added with greedy
-        allocation. Raises MappingError if the problem exceeds the tables.
+        If `bounds_only` is true, the level boundaries of this part are free, and the sweep only bounds the distance of
+        greedily allocated mappings. The orders found are then added to `known` with greedy allocation. Raises
+        MappingError if the problem exceeds the tables.
         """
         self._left = 0.0
         if self.multiset.length == 0:
@@ -115,21 +116,23 @@ class FrontPart(MultisetPart):
             self.watch.progress(labels)
 
     def _leave(self, escapes: Values) -> None:
-        """Raise the largest distance (miss) of the labels that this part leaves unexpanded, so that it covers further
-        such labels. `escapes` has the distance of each further label from the known points."""
+        """Update the largest distance (miss) of the labels (partial loop orders) that this part does not expand.
+        `escapes` has the distances of further such labels from the known points."""
         self._left = max(self._left, float(escapes.max(initial=0.0)))
 
     def _escapes(self, known: Staircase, g: int, first: int = 0) -> Values:
-        """Distances (miss) of labels of generation `g` from the known points: array [label], from label number `first`
-        on. The distance of a label is that of its lower bounds of energy and latency."""
+        """Distances (miss) of labels (partial loop orders) of generation `g` from the known points: array [label]. The
+        array begins with the label of index `first`. The distance of a label is computed from its lower bounds of
+        energy and latency."""
         search, rows = self.search, slice(first, int(self.search.label_count[g]))
         latency = search.label_latency_bound[g, rows]
         energy = search.label_energy_bound[g, rows] + float(self.prepared.arrays.energy_pj_a_cycle) * latency
         return known.misses(energy, latency)
 
     def _keep(self, known: Staircase, width: int, tolerance: float) -> None:
-        """Keep those labels of the next generation that no known point matches within `tolerance`. If there are more
-        than `width` such labels, keep the `width` labels that are farthest from the known points."""
+        """Keep those labels (partial loop orders) of the next generation that no known point matches within
+        `tolerance`. If there are more than `width` such labels, keep the `width` labels that are farthest from the
+        known points."""
         search = self.search
         g = 1 - int(search.current)
         escapes = self._escapes(known, g)
@@ -145,7 +148,7 @@ class FrontPart(MultisetPart):
         search.label_count[g] = len(kept)
 
     def _finish(self, known: Staircase, tolerance: float, bounds_only: bool) -> None:
-        """Complete the labels of the current generation, each of which lacks one loop, and compute the costs of the
+        """Complete the labels of the current generation (loop orders that lack one loop), and compute the costs of the
         complete orders. The labels that are farthest from the known points come first. A label that a known point
         matches within `tolerance` is not completed.
 
@@ -175,8 +178,8 @@ class FrontPart(MultisetPart):
             known.add(self._found(batch))
 
     def _leave_costs(self, known: Staircase, batch: OrderBatch) -> None:
-        """Raise the largest distance (miss) of this part to that of the mapping in `batch` that is farthest from the
-        known points. Nothing changes if the distance of this part is already as large.
+        """Update the largest distance (miss) of this part with the distances of the mappings in `batch` from the known
+        points. The value changes only if one of these mappings is farther from the known points.
 
         The mappings in `batch` have free level boundaries. A greedily allocated mapping is at most as far from the
         known points as the farthest mapping with the same order and free boundaries.
@@ -229,8 +232,8 @@ class FrontPart(MultisetPart):
         choice of the levels that are closed directly below its last loop.
 
         `rows` has, for each result, its row in `orders`: array [result]. `boundaries` has its level boundaries as
-        numbers of loops: array [result, operand, level]. Row i of `orders` completes the label with the index
-        `labels[i]` in generation `g`.
+        numbers of loops: array [result, operand, level]. Row i of `orders` completes the label (partial loop order)
+        with the index `labels[i]` in generation `g`.
         """
         search, problem = self.search, self.prepared.arrays
         operands = len(self.prepared.layer.operands)
@@ -253,10 +256,10 @@ class FrontPart(MultisetPart):
     ) -> np.ndarray:
         """Level boundaries of complete orders, as numbers of loops: array [order, operand, level].
 
-        `labels` has the index in generation `g` of the label that each order completes: array [order]. `level` is the
-        number of levels that this label has closed: array [order, operand]. Two arrays [operand] are the same for all
-        orders: `closed` is the number of further levels that are closed directly below the last loop, and `counts` is
-        the number of all levels.
+        `labels` has the index in generation `g` of the label (partial loop order) that each order completes: array
+        [order]. `level` is the number of levels that this label has closed: array [order, operand]. Two arrays
+        [operand] are the same for all orders: `closed` is the number of further levels that are closed directly below
+        the last loop, and `counts` is the number of all levels.
         """
         search, length = self.search, self.multiset.length
         found = np.zeros((len(labels), len(counts), int(counts.max())), np.int64)

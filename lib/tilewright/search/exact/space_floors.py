@@ -202,12 +202,13 @@ class _Floors:
         self, operand: _Operand, level: int, way: str, lanes: Counts, bits: Values, transfers: Values, instances: Values
     ) -> Values:
         """Energy in pJ of transfers over one link of `operand`: array [spatial mapping, dimension of the innermost
-        loop]; 0 if the memory has no port for the link. The function also adds the cycles of the transfers to the busy
-        time of the port.
+        loop]. The energy is 0 if the memory has no port for the link. The function also adds the cycles of the
+        transfers to the busy time of the port.
 
-        The link belongs to the memory of level `level` and has the direction `way` (such as `tl`). `transfers` is the
-        number of transfers. Each transfer moves the data of `lanes`, with `bits` bits per element, in `instances`
-        instances of the memory at once.
+        The link belongs to the memory of level `level` and has the direction `way` (such as `tl`). Each transfer moves
+        one tile, with `bits` bits per element. `lanes` has the size of this tile along each dimension (see `_tile`).
+        `transfers` is the number of transfers of one instance of the memory. `instances` instances of the memory make
+        these transfers at once.
         """
         memory = self.core.memories[operand.memories[level]]
         port = memory.port_of.get((operand.memory_operand, way))
@@ -280,9 +281,10 @@ class _Floors:
         return np.where(thrash, np.maximum(energy, whole), whole)
 
     def _has_room(self, operand: _Operand) -> npt.NDArray[np.bool_]:
-        """True if the innermost memory of the operand has room for a tile with the data of all its lanes and of one
-        temporal loop: array [spatial mapping, dimension of the loop]. The size of the loop is the smallest prime factor
-        of the temporal loops over its dimension."""
+        """True if the innermost memory of the operand has room for one tile: array [spatial mapping, dimension of the
+        loop]. The tile has the data of all lanes of this memory and of one temporal loop. The size of the loop is the
+        smallest prime factor of the temporal loops over its dimension.
+        """
         memory, lanes = self.core.memories[operand.memories[0]], self._served(operand, 1)
         bits = operand.least_bits(self.layer)
         found = np.ones(self.temporal.shape, np.bool_)

@@ -65,8 +65,8 @@ class AttentionCosts:
     def alike(self) -> tuple[Any, ...]:
         """Key of the costs of an attention: attentions with equal keys have equal costs.
 
-        The key may be used only if the options are the same, and if the cores of the attentions differ in nothing
-        except the sizes of memories.
+        The key may be used only under two conditions. The options must be the same. The cores of the attentions must be
+        the same, except for the sizes of their memories.
         """
         nodes = [(node.layer, node.repeats) for node in layer_nodes(self.attention.unfused)]
         layers = [(replace(layer, name=""), self.mapping.constraints_for(layer), n) for layer, n in nodes if layer]
@@ -145,9 +145,8 @@ class AttentionCosts:
         return copy_ledger(self.core, (Copy(problem.bits, hops),), True)
 
     def of_plan(self, plan: AttentionPlan) -> Ledger | None:
-        """Ledger of a plan, by kind of tensor.
-
-        None if the tensors do not fit into their memories, or if no mapping fits for a layer of a tile.
+        """Ledger of a plan (energy, accesses and cycles), in which accesses are listed by kind of tensor. None if the
+        tensors do not fit into their memories, or if no mapping fits for a layer of a tile.
         """
         total = Ledger()
         found = self.program(plan)

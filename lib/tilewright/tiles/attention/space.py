@@ -84,8 +84,9 @@ def sizes_of(given: tuple[int, ...], most: int) -> tuple[int, ...]:
 class Memories:
     """Indexes of the memories of a core in which tensors of an attention can lie, innermost first.
 
-    `chain` has all memories of an operand. The other lists leave out memories with several instances, except the
-    outermost one, because several parts of the array can read or write the same data.
+    `chain` has all memories of an operand. The other lists have only memories with a single instance, and the outermost
+    memory. Memories with several instances are left out, because several parts of the array can read or write the same
+    data.
     """
 
     core: Core

@@ -44,7 +44,9 @@ class Costed:
 
 @dataclass(frozen=True)
 class Unmappable:
-    """Stack with one tile size and mode that cannot run, because no mapping fits for one of its layers."""
+    """Combination of a stack, a tile size and a mode that cannot run, because no mapping fits for one layer of the
+    stack.
+    """
 
     layers: Layers
     mode: str

@@ -195,8 +195,10 @@ def cost_of_copies(copies: Sequence[Copy], time_passes_on_used_ports: bool) -> C
     """Cost of copies that start at the same time and share ports. The latency is the time until the last port has
     finished.
 
-    The hops of a copy run one after another. If `time_passes_on_used_ports` is false, a hop that writes through a port
-    that the copy has already used runs at the same time as the next hop.
+    A hop is the transfer from one memory to the next. The hops of a copy run one after another. If
+    `time_passes_on_used_ports` is false, there are two exceptions: a hop that writes through a port that an earlier hop
+    of the copy has used, and a hop that writes through the port through which it reads. Such a hop runs at the same
+    time as the next hop.
 
     Each port finishes at the later of two times. The first is the start of its first use plus its total busy time. The
     second is the time at which its last transfer would end if ports were not shared.
@@ -229,7 +231,9 @@ def _port_cycles(ranges: list[tuple[int, int]]) -> int:
 
 @dataclass(frozen=True)
 class TileProblem:
-    """Layer of a tile, to be mapped on the memories up to those that hold the data of the layer."""
+    """Mapping problem of one layer of a tile. The layer uses the memories from the array up to the memories that hold
+    the data of the layer.
+    """
 
     layer: int
     made: tuple[int, int]
@@ -271,9 +275,8 @@ class StackModel:
         return total
 
     def kinds(self, first: int, last: int, tile: tuple[int, int], mode: str) -> Iterator[tuple[TileKind, int, Ledger]]:
-        """Triples (kind of tile, number of tiles of this kind, ledger of one such tile).
-
-        The first tile of a stack also loads the weights of the stack from the outermost memory.
+        """Triples (kind of tile, number of tiles of this kind, ledger of one such tile). A ledger has the energy,
+        accesses and cycles. The first tile of a stack also loads the weights of the stack from the outermost memory.
         """
         stack = Stack(MemoryPlaces(self.chain), first, last)
         found = tile_kinds(stack, tile, mode, self.reading)
@@ -369,8 +372,9 @@ def _raised(memories: tuple[int, ...], memory: int, more: int) -> int:
 
 
 def _input_copies(stack: Stack, kind: TileKind, i: int, memory: int, lies_in: int) -> Iterator[Copy]:
-    """Copies to `memory` that assemble the input of layer `i` of a stack. There are three sources: the output of the
-    previous layer (or the fetched input of the stack) in memory `lies_in`, kept columns, and kept rows.
+    """Copies to `memory` that assemble the input of layer `i` of a stack. There are three sources. The first is the
+    output of the previous layer (or the fetched input of the stack) in memory `lies_in`. The others are columns and
+    rows of the input that were kept from earlier tiles.
     """
     inputs, x, y, chain = stack.places.inputs, kind.x, kind.y, stack.places.chain
     core, output, activation = chain.core, chain.output, chain.activation
@@ -388,8 +392,8 @@ def _input_copies(stack: Stack, kind: TileKind, i: int, memory: int, lies_in: in
 
 
 def _kept_copies(stack: Stack, kind: TileKind, tensor: int, memory: int) -> list[Copy]:
-    """Copies that move kept data of a tensor from `memory` to the memories of kept rows and kept columns. If rows are
-    copied, columns are copied without the part that lies in these rows.
+    """Copies that move data of a tensor, which later tiles need again, from `memory` to the memories in which such rows
+    and columns are kept. If rows are copied, columns are copied without the part that lies in these rows.
     """
     if tensor > len(stack.input_bits) - 1:
         return []

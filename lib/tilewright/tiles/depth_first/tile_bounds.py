@@ -178,9 +178,10 @@ def cycles_of_passes(loops: TileLoops) -> tuple[Grid, Grid]:
     """Pair (cycles, spared cycles) for a tile with one pass along x and one pass along y. Both are arrays with one
     value for each pair of numbers of lanes (`any_lanes`), or with one value for all pairs.
 
-    The cycles are a lower bound of the cycles of the loops plus waiting; waiting for weights is left out. The spared
-    cycles are an upper bound of the part of this waiting that the first transfers of a tile do not cause. A tile with n
-    passes along x and y takes at least n times the cycles, minus the spared cycles once.
+    The cycles are a lower bound of the cycles of the loops plus waiting (cycles in which the array waits for
+    transfers). Waiting for weights is left out. The first transfers of a tile cause no waiting, but the cycles count
+    waiting for them too. The spared cycles are an upper bound of this excess. A tile with n passes along x and y takes
+    at least n times the cycles, minus the spared cycles once.
     """
     least: Grid | None = None
     first = np.zeros(1)
@@ -271,7 +272,8 @@ def _tensors(
     loops: TileLoops, still: frozenset[str], inside: list[Grid], outside: list[Grid]
 ) -> Iterator[tuple[Port, Grid]]:
     """Pairs (port, cycles) for moving the whole input and the whole output. The input moves once over each boundary
-    between two memories that the input crosses; so does the output. Weights are not included.
+    between two memories that the input crosses. The output moves once over each boundary that the output crosses.
+    Weights are not included.
 
     If the innermost memory of outputs holds only one output, the boundary above this memory is left out, because
     `_exchanges` has its transfers.

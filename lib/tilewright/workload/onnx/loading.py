@@ -112,7 +112,7 @@ within seconds."""
 
 
 def load_model(source: str | Path | onnx.ModelProto) -> tuple[onnx.ModelProto, str, str]:
-    """(model, file name for messages, default network name) of an ONNX file or of a model in memory.
+    """Triple (model, file name for messages, default network name) of an ONNX file or of a model in memory.
 
     Weights are not loaded. External files are never opened and can be missing. Data of large constants in the file are
     skipped. Raises InputError if the file cannot be read, is not an ONNX model, has no operators, or has too many

@@ -89,8 +89,9 @@ class OnCore(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """Condition of a term. It holds if the literal `owner` and at least one literal of `any_of` hold. If a field is
-    None, this field sets no condition.
+    """Condition of a term. A literal is the condition that a part runs on a core (`OnCore`). The condition of the term
+    is true if the literal `owner` and at least one literal of `any_of` are true. A field that is None sets no
+    condition.
     """
 
     owner: OnCore | None = None
@@ -185,9 +186,9 @@ def moves_of(
 ) -> Moves:
     """Lower bounds of the data movement that selected data cause.
 
-    `needs` (one entry for each need, in fetch order) selects needs of CNs. `results` (one entry for each piece) selects
-    outputs of the network. `made` (one entry for each piece) selects pieces that CNs produce; a produced piece that
-    `made` does not select counts as a piece that does not move.
+    A need is one piece that one CN reads as one operand. `needs` (one entry for each need, in fetch order) selects
+    needs. `results` (one entry for each piece) selects outputs of the network. `made` (one entry for each piece)
+    selects pieces that CNs produce. If `made` does not select a produced piece, no move of this piece is counted.
     """
     builder = _Builder(problem, space, Ways(problem.system))
     for kind, pieces in _kinds(problem, space, needs, results, made).items():
@@ -281,9 +282,12 @@ class _Builder:
         return bool(self.problem.costs.stream_bits[row, core, operand] > 0)
 
     def _fetches(self, owner: OnCore | None, arrivals: dict[int, set[OnCore]], bits: Integers, shared: bool) -> None:
-        """Add the fetches of pieces from the off-chip memory. `arrivals` maps each destination memory to literals: the
-        pieces are fetched into the memory if at least one of these literals holds. If `owner` is given, it must hold,
-        too. If `shared` is true, one fetch can serve several memories.
+        """Add the fetches of pieces from the off-chip memory. A literal is the condition that a part runs on a core
+        (`OnCore`).
+
+        `arrivals` maps each destination memory to a set of literals. The pieces are fetched into the memory if at least
+        one literal of the set is true. If `owner` is given, the literal `owner` must be true, too. If `shared` is true,
+        one fetch can serve several memories.
         """
         total, off = int(bits.sum()), self.ways.system.off_chip_memory
         certain = {memory: common(self.ways.fetched(memory)) for memory in arrivals}
@@ -307,12 +311,13 @@ class _Builder:
         shared: bool,
     ) -> None:
         """Add the moves of pieces that `core` produces. A piece moves to a reader directly from its home memory, or
-        through the off-chip memory.
+        through the off-chip memory. A literal is the condition that a part runs on a core (`OnCore`).
 
-        `arrivals` maps each destination memory to literals: the pieces move to the memory if at least one of these
-        literals holds. `written` has literals, too: the pieces must be written off-chip if at least one of them holds,
-        or in any case if `written` is None. All moves need the literal `owner`. If `shared` is true, one transfer can
-        serve several memories.
+        `arrivals` maps each destination memory to a set of literals. The pieces move to the memory if at least one
+        literal of the set is true. `written` is a set of literals, too. If at least one literal of `written` is true,
+        the pieces must be written to the off-chip memory. If `written` is None, they must always be written there. All
+        moves take place only if the literal `owner` is true. If `shared` is true, one transfer can serve several
+        memories.
         """
         total, off = int(bits.sum()), self.ways.system.off_chip_memory
         out, home = self.ways.written(core), self.ways.home(core)
@@ -343,11 +348,12 @@ class _Builder:
     def _count(
         into: ConditionalSum, amount: float, owner: OnCore | None, arrivals: list[set[OnCore]], shared: bool
     ) -> None:
-        """Add the amount to `into` once for each destination memory. `arrivals` has one set of literals for each
-        memory: the amount counts if at least one literal of the set holds, and `owner`, if given, holds too.
+        """Add terms with the value `amount` to the sum `into`, one term for each destination memory. `arrivals` has one
+        set of literals (`OnCore`) for each memory. A term counts if at least one literal of the set of its memory is
+        true. If `owner` is given, the literal `owner` must be true, too.
 
-        If `shared` is true, one transfer can serve several memories. The amount is then added only once, and counts if
-        at least one literal of any set holds.
+        If `shared` is true, one transfer can serve several memories, and only one term is added. This term counts if at
+        least one literal of any set is true.
         """
         if shared:
             into.add(amount, owner, set().union(*arrivals))

@@ -39,11 +39,12 @@ class CnClasses:
 def cn_classes(problem: SchedulingProblem, allowed: Booleans | None, may_stream: bool = False) -> CnClasses:
     """Classes of the CNs of a problem. Raises MappingError if a CN has no allowed core.
 
-    `allowed` says for each CN and core whether the core is allowed; None: all cores that the cost table allows.
+    `allowed` says for each CN and core whether the core is allowed. If `allowed` is None, all cores that the cost table
+    allows are allowed.
 
-    With `may_stream`, bounds from the classes also hold if data that fit a core stream instead of being copied before
-    use. A CN then takes the runtime of the cost table. Each of its pieces moves at least once, at any time before the
-    end of the CN.
+    With `may_stream`, bounds from the classes also hold for models in which data that fit a core can stream. Without
+    `may_stream`, the bounds assume that such data are copied before use. With `may_stream`, a CN takes the runtime of
+    the cost table. Each piece of the CN moves at least once, at any time before the end of the CN.
     """
     graph, costs = problem.graph, problem.costs
     runs = costs.runtime_cycles >= 1
@@ -81,8 +82,8 @@ def cn_classes(problem: SchedulingProblem, allowed: Booleans | None, may_stream:
 
 
 def _own_bits(problem: SchedulingProblem, of_cn: Integers) -> Integers:
-    """Total size in bits of the pieces that one CN reads by the operand, for the CN of the class with the largest total
-    (one entry for each class and operand). For the output operand, the pieces that the CN produces are included.
+    """Largest total size in bits of the pieces that a CN of the class reads by the operand (one entry for each class
+    and operand). For the output operand, the pieces that the CN produces are included.
     """
     graph, (piece, operand) = problem.graph, problem.fetch_order
     of_each = np.zeros((graph.node_count, problem.system.core_memory.shape[1]), np.int64)

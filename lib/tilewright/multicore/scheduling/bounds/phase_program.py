@@ -86,9 +86,9 @@ class PhaseProblem:
     `before`
     """
     stays: Integers
-    """Stays of data in memory, as triples (item whose units are bits, item whose units are the runs that read these
-    bits, set of memories). When a share of the bits has arrived, it occupies the memories until the same share of the
-    runs has begun
+    """Stays of data in memory, as triples (item of the bits, item of the readers, set of memories). The units of the
+    first item are the bits that stay. The units of the second item are the runs of CNs that read these bits. When a
+    share of the bits has arrived, this share occupies the memories until the same share of the runs has begun
     """
 
     @property
@@ -155,8 +155,9 @@ def covering_prices(program: PhaseProblem, room: Floats) -> Floats:
 
 
 def bound_cycles(program: PhaseProblem, weights: PhaseWeights) -> int:
-    """Lower bound in cycles that follows from weights: price of the smallest lengths and of the idle cycles of all
-    phases, plus the cheapest price of each item, minus the price of the memory capacity.
+    """Lower bound in cycles that follows from weights. A price is an amount multiplied by its weight. The bound is the
+    price of the smallest lengths and of the idle cycles of all phases, plus the lowest possible price of each item,
+    minus the price of the memory capacity.
     """
     weights = weights.normal(program)
     total = float(weights.least @ program.least_cycles + np.sum(weights.resource * program.idle_cycles))

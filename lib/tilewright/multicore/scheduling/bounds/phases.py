@@ -81,7 +81,10 @@ def limits_of_phases(
 
 
 def _runs(problem: SchedulingProblem, classes: CnClasses, chain: NodeChain, on_chip: Integers) -> list[Item]:
-    """Items for the runs of CNs, each on one of its allowed cores, including the data that the CNs stream."""
+    """Items of work for the execution of the CNs. An item stands for equal CNs that must run in the same range of
+    phases. The ways of an item are the cores on which these CNs can run. The loads of a way include the data that the
+    CNs stream.
+    """
     keys = np.stack((classes.of_cn, chain.first, chain.last), axis=1)
     distinct, counts = np.unique(keys, axis=0, return_counts=True)
     loads: dict[int, Floats] = {}
@@ -120,9 +123,11 @@ class MemorySets:
         self._known: dict[tuple[int, int, int], int] = {}
 
     def of(self, producer: int, reader: int, operand: int) -> int:
-        """Index of the set of memories that can hold a piece on its way to a reader. `producer` is the CN that makes
-        the piece, or -1 if the piece comes from the off-chip memory. `reader` is the CN that reads the piece by
-        `operand`.
+        """Index of the set of on-chip memories in which a piece (part of a tensor that moves as a whole) can be stored
+        before a CN reads the piece.
+
+        `producer` is the CN that makes the piece, or -1 if the piece comes from the off-chip memory. `reader` is the CN
+        that reads the piece, and `operand` is its operand that contains the piece.
         """
         of_cn = self._classes.of_cn
         key = (int(of_cn[producer]) if producer >= 0 else -1, int(of_cn[reader]), operand)
@@ -151,7 +156,9 @@ class MemorySets:
 def _moves(
     problem: SchedulingProblem, moves: PossibleMoves, chain: NodeChain, memories: MemorySets, cores: int
 ) -> list[Item]:
-    """Items for pieces that must move: to a CN that reads them or, for results of the network, to the off-chip memory.
+    """Items of work for the pieces (parts of tensors that move as a whole) that must move. A piece must move to a CN
+    that reads the piece. A result of the network must move to the off-chip memory.
+
     If a piece must move for several reasons (`PossibleMoves`), only one of these reasons counts.
     """
     producer, reader = moves.producer, moves.reader
@@ -190,10 +197,11 @@ def _moves(
 
 
 def ways_of(moves: PossibleMoves, kind: int, cores: int, links: int) -> tuple[Floats, Booleans]:
-    """Pair of arrays for the ways to move data of the kind `kind`: (cycles for which a bit occupies a resource, of
-    shape (ways, legs, resources); true if a bit that takes the way stays on chip, one entry for each way). A leg is one
-    of the one or two moves of a way. The resources are the on-chip cores, then the links. `cores` and `links` are the
-    numbers of these.
+    """Pair of arrays for the ways to move data of the kind `kind`. A way has one or two moves, its legs.
+
+    The first array, of shape (ways, legs, resources), has the cycles for which a bit occupies a resource. The resources
+    are the on-chip cores, then the links. `cores` and `links` are the numbers of these. The second array has one entry
+    for each way: true if a bit that takes the way stays on chip.
     """
     evicting = moves.evicting[kind]
     legs = evicting.shape[1]

@@ -179,8 +179,9 @@ class _Exact:
 
     @cached_property
     def either(self) -> dict[int, list[tuple[int, int]]]:
-        """CN -> pairs (piece, operand) of constants and results that stream on some allowed cores of the CN, and must
-        move if the CN runs on another core. A constant counts only for the first CN that can fetch it.
+        """CN -> pairs (piece, operand) of constants that the CN reads, and of results of the network that the CN
+        produces. The operand streams on at least one allowed core of the CN. If the CN runs on a core on which the
+        operand does not stream, the piece must move. A constant is listed only for the first CN that can fetch it.
         """
         found: dict[int, list[tuple[int, int]]] = {}
         seen = set(self.fetched)
@@ -332,9 +333,9 @@ class _Exact:
     def energy_pj(self) -> Fraction:
         """Lower bound in pJ of the energy of a schedule. It is the sum of two parts:
 
-        * each CN, with its streams and with the fetches and writes that only some of its allowed cores require
-          (`either`), on the allowed core on which this energy is smallest;
-        * each move that every schedule must make, over its cheapest way.
+        * for each CN, the least energy over its allowed cores. This energy includes the streams of the CN, and the
+          fetches and writes that only some of its allowed cores require (`either`);
+        * for each move that every schedule must make, the energy over the cheapest way.
         """
         off = self.system.off_chip_memory
         found = Fraction(0)

@@ -136,25 +136,26 @@ def stream_loads(problem: SchedulingProblem, schedule: Schedule) -> dict[tuple[i
 
 
 def check_schedule(problem: SchedulingProblem, schedule: Schedule, has_barriers: bool = False) -> list[str]:
-    """All faults of a recorded schedule as messages; empty if there are none.
+    """Faults of a recorded schedule, as messages; empty if there are none.
 
     The checks are:
 
-    * Each CN runs once, on a core that can run it. The CN takes its runtime on this core, or the time of its streams if
-      the streams take longer. The CN starts after the end of its predecessors and, if stacks are barriers, after the
-      end of all CNs of earlier stacks.
+    * Each CN runs once, on a core that can run it. The duration of the CN is its runtime on this core, or the time of
+      its streams if the streams take longer. The CN starts after the end of its predecessors. If stacks are barriers,
+      the CN also starts after the end of all CNs of earlier stacks.
     * No two CNs overlap on a core.
     * Each transfer goes from a memory of its source core to a memory of its target core. Between two different cores,
       there is a path. The data are in the source memory when the transfer starts. A constant comes from the off-chip
-      memory, unless cores forward constants. A transfer moves at most one word per cycle, and lasts for its bits
-      divided by its rate, rounded up.
-    * A transfer that is part of a broadcast refers to a transfer that exists. The two transfers have the same piece,
-      source memory, start and rate, and paths over which one broadcast can serve both.
-    * All inputs of a CN have arrived when it starts; operands that stream are in the off-chip memory; results of the
-      network end in the off-chip memory.
-    * No link ever carries more than its width.
-    * No memory holds more than its capacity, or less than the data that stay from their arrival to their last use. A
-      memory gains only data that arrive, and no data are left on chip at the end.
+      memory, unless cores forward constants. A transfer moves at most one word per cycle. Its duration is its number of
+      bits divided by its rate, rounded up.
+    * A transfer that is part of a broadcast refers to a transfer that exists. Both transfers move the same data from
+      the same source memory, with the same start and the same rate. One broadcast can serve both of their paths.
+    * All inputs of a CN have arrived when the CN starts. Operands that stream are in the off-chip memory. Results of
+      the network end in the off-chip memory.
+    * No link ever moves more bits per cycle than its width.
+    * The content of a memory is never larger than the capacity of the memory. The content is never smaller than the
+      data that must stay in the memory from their arrival to their last use. The content grows only if data arrive. At
+      the end, no data are left on chip.
     * The energy is the sum of its terms. The terms, and the counts of bits and words, follow from the logs.
 
     Schedules of the model `stream-2023` fail, because this model is not causal.

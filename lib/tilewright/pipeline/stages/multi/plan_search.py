@@ -46,7 +46,7 @@ class FoundPlan:
     schedules: int
     """Number of schedules that the search made."""
     as_start: StartPlan
-    """Plan in the form that a later search, for a plan on another system, takes as its start plan."""
+    """Plan in the form in which a later search on another system can start from it."""
     start_figures: tuple[int, float] | None
     """Pair (latency in cycles, energy in pJ) of the start plan on this system. None without a start plan, or if the
     start plan has no schedule on this system.

@@ -158,10 +158,10 @@ def _unary(op: Lowering, source: str, part: str, operator_type: str) -> str:
 
 
 def _masked(op: Lowering, scores: str, parts: ScoreParts) -> str:
-    """Name of the scores after masks are applied. Each tensor in `parts.masks` is added to the scores.
+    """Name of the tensor of scores after masking. Each tensor in `parts.masks` is added to the scores.
 
-    One more layer hides keys, with one operation per score, if `parts.others` has tensors, or if `parts.hides_keys` is
-    true and there are no mask tensors.
+    In two cases, a further layer hides keys, with one operation per score: `parts.others` has tensors, or
+    `parts.hides_keys` is true and there are no mask tensors.
     """
     names, shape = _SCORES, op.shape(scores)
     loops = tuple(zip(names, shape, strict=True))

@@ -279,10 +279,11 @@ def _attend(
 
 @lowers("GroupQueryAttention", domain=_MICROSOFT)
 def lower_group_query_attention(op: Lowering) -> None:
-    """Causal attention in which query heads share key heads, with rotation of queries and keys and with a cache.
+    """Causal attention in which several query heads share a key head. Queries and keys can be rotated, and the keys and
+    values of earlier tokens can come from a cache.
 
-    Lengths are known only at run time, so every query is assumed to see all keys of the cache. Raises InputError if
-    shapes do not fit together.
+    The lengths of the sequences are known only at run time, so every query is assumed to see all keys of the cache.
+    Raises InputError if shapes do not fit together.
     """
     query, key, value = _query_key_value(op)
     if op.node.integer("do_rotary", 0):

@@ -44,16 +44,16 @@ class _Axis:
     residues: int
     taps: int
     source: AxisIndex
-    """Index along this axis of the input."""
+    """Index of the input along this axis."""
     tap: AxisIndex
-    """Index along this axis of the kernel."""
+    """Index of the kernel along this axis."""
     partial: AxisIndex
     """Index of the partial result along this axis. The partial result is the tensor that the nest writes: it has only
     the output positions of the `residues` residues of the nest, with `partial_length` positions per residue.
     """
     partial_length: int
     output: AxisIndex
-    """Index along this axis of the output, over the loops P* (positions) and R* (residues)."""
+    """Index of the output along this axis, over the loops P* (positions) and R* (residues)."""
     is_counted_by_input: bool = False
     """True if the loop O* goes over input positions and several taps write the same output position."""
 
@@ -64,17 +64,17 @@ class _Axis:
 
     @property
     def costed_partial(self) -> AxisIndex:
-        """Index of the partial result along this axis, as the cost model sees it. The cost model cannot describe a
-        sliding window of an output, whose index depends on both O* and F*. The index therefore depends on R* and on the
-        longer of the loops O* and F*.
+        """Index of the partial result along this axis, as the cost model sees it. The cost model cannot describe an
+        output with a sliding window, that is, an index that depends on both O* and F*. This index therefore depends on
+        R* and on the longer of the loops O* and F*.
         """
         longer = "O" if self.length >= self.taps else "F"
         return affine((f"{longer}{self.letter}", self.residues), (f"R{self.letter}", 1))
 
     @property
     def costed_source(self) -> AxisIndex:
-        """Index of the input along this axis, as the cost model sees it if the index of the partial result is
-        `costed_partial`.
+        """Index of the input along this axis, as the cost model sees it together with `costed_partial`. The index
+        depends on the loops O* and F*. If F* is longer than O*, the index depends only on O*.
         """
         if self.length < self.taps:
             return affine((f"O{self.letter}", 1))
@@ -151,9 +151,10 @@ def _add_nest(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis], target:
 def _axis_parts(geometry: ConvSizes, axis: int, *, exact: bool) -> list[_Axis]:
     """Parts of one axis. Each nest computes one part of every axis.
 
-    A part is a range of consecutive residues (see the module docstring) with the same number of taps. If the loop of
-    the nest goes over output positions, the first output positions of these residues also read the same input position
-    through their first taps. If `exact` is false, all loops go over input positions.
+    A residue is a set of output positions that are equal modulo the stride. A part is a range of consecutive residues
+    with the same number of taps (kernel elements). If the loop of the nest goes over output positions, the residues of
+    a part have one more property: their first output positions read the same input position through their first taps.
+    If `exact` is false, all loops go over input positions.
     """
     stride, dilation, kernel = geometry.strides[axis], geometry.dilations[axis], geometry.kernel[axis]
     period = stride // math.gcd(stride, dilation)
@@ -172,10 +173,12 @@ def _axis_parts(geometry: ConvSizes, axis: int, *, exact: bool) -> list[_Axis]:
 
 
 def _runs_of_shift(geometry: ConvSizes, axis: int, taps: range) -> list[tuple[int, int, int]]:
-    """Runs of consecutive residues whose first output positions read the same input position through their first taps.
+    """Groups of consecutive residues whose first output positions read the same input position through their first
+    taps.
 
-    `taps` has the first tap of each residue. A run is a tuple (index in `taps` of its first residue, number of
-    residues, input position). The first output position of a residue is its lowest position, which is below the stride.
+    A residue is a set of output positions that are equal modulo the stride. The first output position of a residue is
+    its lowest position, which is below the stride. `taps` has the first tap (index of the kernel) of each residue. A
+    group is a tuple (index in `taps` of its first residue, number of residues, input position).
     """
     stride, dilation, before = geometry.strides[axis], geometry.dilations[axis], geometry.pads_before[axis]
     runs: list[tuple[int, int, int]] = []
@@ -189,12 +192,15 @@ def _runs_of_shift(geometry: ConvSizes, axis: int, taps: range) -> list[tuple[in
 
 
 def _axis_part(geometry: ConvSizes, axis: int, letter: str, run: tuple[int, int, int, int], by_output: bool) -> _Axis:
-    """Part of one axis that one nest computes: the residues from `first` to `first + residues - 1`.
+    """Part of one axis that one nest computes. `run` is a tuple (first, residues, taps, shift).
 
-    `run` is (first, residues, taps, shift). Residue r has the taps r + period * F (see the module docstring).
-    `residues` is the number of residues, and `taps` is the number of taps of each residue. If `by_output` is true, the
-    loop O* goes over output positions, and `shift` is the input position that the first output position of each residue
-    reads through tap r. Otherwise the loop O* goes over input positions, and `shift` is not used.
+    A residue is a set of output positions that are equal modulo the stride. The number of a residue is r, the index of
+    its first tap in the kernel. Its taps are r + period * F, with period = stride / gcd(stride, dilation).
+
+    The part has the residues from `first` to `first + residues - 1`, and each residue has `taps` taps. If `by_output`
+    is true, the loop O* goes over output positions, and `shift` is the input position that the first output position of
+    each residue reads through its first tap. If `by_output` is false, the loop O* goes over input positions, and
+    `shift` is not used.
     """
     first, residues, taps, shift = run
     stride, dilation, length = geometry.strides[axis], geometry.dilations[axis], geometry.in_size[axis]

@@ -21,8 +21,8 @@ class _Term:
 
 @lowers("Einsum")
 def lower_einsum(op: Lowering) -> None:
-    """Einsum with one nest for each product of two tensors. A nest has one loop for each label. If there is only one
-    tensor, it is summed or moved.
+    """Lower Einsum, with one loop nest for each product of two tensors. A nest has one loop for each label. If there is
+    only one tensor, the tensor is summed or moved.
 
     A label that is neither in a later tensor nor in the output is summed as early as possible. The work of a nest that
     sums products is the product of its loop sizes, in multiply-accumulates. Raises InputError for an equation that does
@@ -114,7 +114,7 @@ def _equation(op: Lowering) -> str:
 
 
 def _parsed(op: Lowering) -> tuple[list[_Term], tuple[str, ...]]:
-    """(inputs with their labels, labels of the output). The dimensions of an ellipsis are numbered from the end.
+    """Pair (inputs with their labels, labels of the output). The dimensions of an ellipsis are numbered from the end.
 
     Raises InputError for an equation that is malformed or that does not fit the ranks of the inputs.
     """

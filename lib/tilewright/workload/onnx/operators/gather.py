@@ -68,8 +68,9 @@ def lower_gather(op: Lowering) -> None:
 
 @lowers("GatherElements")
 def lower_gather_elements(op: Lowering) -> None:
-    """Gather of single elements. An output element reads the data at its own indices, except that the index along one
-    axis comes from the tensor of indices."""
+    """Lower GatherElements, which reads single elements. Each output element is read from the position of the data that
+    has the same indices, except along one axis: there, the tensor of indices gives the index.
+    """
     ends, indices = ends_of(op), ends_of(op, 1)
     shape, picked = ends.source_shape, indices.source_shape
     axis = normal_axis(op, op.node.integer("axis", 0), len(shape))

@@ -99,8 +99,8 @@ def axis_taps(rules: ResizeRules, axis: ResizedAxis) -> Taps:
 
 def _compact(read: Taps, is_read: npt.NDArray[np.bool_]) -> Taps:
     """Table of the positions in `read` at which `is_read` is true, with one row for each output position. A row has
-    each position one time, in ascending order, in the column of its distance from the first such position of the row.
-    All other columns have NOWHERE.
+    each position once, in ascending order. The column of a position is its distance from the first position of the row.
+    All other elements of the table are NOWHERE.
     """
     count = read.shape[1]
     first = np.where(is_read, read, np.iinfo(np.int64).max).min(axis=1)
@@ -335,8 +335,8 @@ def _affine_nest(op: Lowering, forms: Sequence[_AxisForm]) -> None:
 
 
 def _gathered(op: Lowering, tables: Sequence[Taps | None], written: str = "", part: str = "") -> None:
-    """Add the moves that gather the taps along one axis after another, and the nest that sums the taps into the output
-    (or into the tensor `written`).
+    """Add the moves that gather the taps (input positions that an output position reads) along one axis after another.
+    Then add the nest that sums the taps into the output, or into the tensor `written`.
     """
     result, source = op.output_shape(), op.input()
     loops = list(element_loops(result))
@@ -362,11 +362,11 @@ def _gathered(op: Lowering, tables: Sequence[Taps | None], written: str = "", pa
 
 
 def _tap_maps(op: Lowering, gathered: str, source: str, place: int, table: Taps) -> list[IndexMap]:
-    """Maps that gather the taps of the tensor `source` along axis `place` in the tensor `gathered`, in which this axis
-    becomes two axes: output position, tap. `table` has the input position of each tap.
+    """Maps that gather the taps of the tensor `source` along axis `place` in the tensor `gathered`. In `gathered`, this
+    axis becomes two axes: output position, tap. `table` has the input position of each tap.
 
-    The maps are exact, unless more than `_MOST_PIECES` maps are needed, or `table` has only NOWHERE because the taps
-    are not known. Then one inexact map is returned, in which every tap depends on the whole axis.
+    In two cases, one inexact map is returned, in which every tap depends on the whole axis: more than `_MOST_PIECES`
+    maps are needed, or `table` has only NOWHERE because the taps are not known. In all other cases, the maps are exact.
     """
     shape = op.shape(source)
     others = [(f"D{axis}", size) for axis, size in enumerate(shape) if axis != place]

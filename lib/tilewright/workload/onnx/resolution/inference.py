@@ -51,8 +51,8 @@ class EndlessInferenceError(InputError):
 @functools.lru_cache(maxsize=4096)
 def find_schema(operator: str, domain: str, version: int) -> onnx.defs.OpSchema | None:
     """Definition of an operator that applies in `version` of the operator set of `domain`. If onnx does not know
-    `version` yet, this is the newest definition. If the operator is deprecated in `version`, the result is its last
-    definition before it was deprecated. None if onnx does not know the operator in this version.
+    `version` yet, the result is the newest definition. If the operator is deprecated in `version`, the result is its
+    last definition before it was deprecated. None if onnx does not know the operator in this version.
     """
     try:
         schema = onnx.defs.get_schema(operator, min(max(version, 1), LATEST_OPSET), domain)

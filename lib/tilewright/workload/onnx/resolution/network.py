@@ -378,10 +378,10 @@ class _Resolver:
         return []
 
     def _definition(self, item: PendingNode) -> list[PendingNode] | None:
-        """Operators that replace an operator: those of the function by which onnx defines it.
+        """Operators that replace an operator: the operators of the function by which onnx defines it.
 
-        None if the operator is kept: `is_taken` accepts it, its definition has a loop with too many iterations, or onnx
-        defines it by no function.
+        None if the operator is kept. An operator is kept in four cases: there is no `is_taken`, `is_taken` accepts the
+        operator, onnx defines the operator by no function, or its definition has a loop with too many iterations.
         """
         kind = OnnxNode(0, item.name, item.proto).operator_type
         if self.is_taken is None or self.is_taken(item.proto) or kind in self.too_long:
