@@ -17,6 +17,7 @@ FACE = (
     "nodes.weights",
     "scheduling.assembly",
     "scheduling.bounds.classes",
+    "scheduling.bounds.forwarding",
     "scheduling.bounds.limits",
     "scheduling.bounds.lower_bounds",
     "scheduling.bounds.work",

@@ -132,6 +132,7 @@ def write_accelerator(folder: Path, described: Table[str, Any], energy_per_bit: 
         "core_roles": described.get("roles", {}),
         "multicast": described.get("multicast", False),
         "forwarding": described.get("forwarding", False),
+        **{key: described[key] for key in ("offchip_ports", "equal_paths", "routers") if key in described},
     }
     path = folder / "system.yaml"
     path.write_text(yaml.safe_dump(accelerator, sort_keys=False))

@@ -15,7 +15,7 @@ from tilewright.multicore.nodes.partial_sums import reductions_of, why_not_summe
 from tilewright.multicore.nodes.tiling import dimension_names
 from tilewright.multicore.scheduling.bounds.limits import SLACK, system_limits
 from tilewright.multicore.scheduling.options import ScheduleSettings
-from tilewright.multicore.scheduling.problem import Floats
+from tilewright.multicore.scheduling.problem import Booleans, Floats
 from tilewright.pipeline.stages.multi.items import SystemProblem
 from tilewright.plans.plan import layers_of
 from tilewright.plans.tiling_bounds.core_work import LayerWork, layer_work
@@ -76,10 +76,7 @@ def tiling_bounds(
     works = layer_works(problem, model, settings, summed)
     limits, found = system_limits(moves.problem.system), moves.moves
     fetched, written = found.bits(moves.kept & found.fetched), found.bits(moves.kept & (found.reader < 0))
-    # Partial sums can take a detour over the core that adds, and its own way to the reader.
-    is_summed = np.array([bool(names) for names in summed], np.bool_)
-    kept = moves.kept & ~((found.producer >= 0) & is_summed[np.maximum(found.producer, 0)])
-    moves = replace(moves, kept=kept)
+    moves = replace(moves, kept=moves.kept & ~_at_additions(problem, moves, summed))
     loads = _loads(problem, moves, works, _reduced(problem, summed))
     traffic = max(
         fetched / limits.read_bits_per_cycle,
@@ -89,9 +86,9 @@ def tiling_bounds(
     return TilingBounds(
         core_work_cycles=_whole(core_work_cycles(loads)),
         off_chip_traffic_cycles=_whole(traffic),
-        link_traffic_cycles=found.compulsory(kept).latency_cycles(),
+        link_traffic_cycles=found.compulsory(moves.kept).latency_cycles(),
         phases_cycles=_whole(max(resources_cycles(loads), phases_cycles(loads))),
-        energy_pj=_energy_pj(problem, moves, works),
+        energy_pj=_energy_pj(problem, moves, works, (fetched, written)),
         covers=EVERY_PLAN + (CUT_REDUCTIONS if cuts_reductions else "" if problem.read is None else GIVEN_REDUCTIONS),
     )
 
@@ -104,6 +101,24 @@ def summed_dimensions(problem: SystemProblem) -> list[frozenset[str]]:
         frozenset() if node.layer is None or why_not_summed(node) else frozenset(reductions_of(node.layer))
         for node in layers_of(problem.workload)
     ]
+
+
+def _at_additions(problem: SystemProblem, moves: LayerMoves, summed: Sequence[frozenset[str]]) -> Booleans:
+    """True if the cores that add partial sums can send or receive the data in place of the cores of the layer, if its
+    reduction is cut (one entry for each reason to move a piece). The output of such a layer leaves the core of the last
+    addition, and inputs that are not operands, such as a bias, go to this core. `summed` is the result of
+    `summed_dimensions`.
+    """
+    is_summed = np.array([bool(names) for names in summed], np.bool_)
+    added = [
+        {index_map.input.tensor for index_map in node.index_maps if names and not index_map.operand}
+        for node, names in zip(layers_of(problem.workload), summed, strict=True)
+    ]
+    found = moves.moves
+    pairs = zip(found.reader.tolist(), moves.tensors, strict=True)
+    is_added = np.array([reader >= 0 and tensor in added[reader] for reader, tensor in pairs], np.bool_)
+    at_additions: Booleans = is_added | ((found.producer >= 0) & is_summed[np.maximum(found.producer, 0)])
+    return at_additions
 
 
 def _reduced(problem: SystemProblem, summed: Sequence[frozenset[str]]) -> tuple[frozenset[str], ...]:
@@ -205,22 +220,25 @@ def _loads(
     return LayerLoads(problem.workload, nodes, cycles, counts, tuple(lanes), moves, reduced)
 
 
-def _energy_pj(problem: SystemProblem, moves: LayerMoves, works: Sequence[dict[str, LayerWork]]) -> float:
+def _energy_pj(
+    problem: SystemProblem, moves: LayerMoves, works: Sequence[dict[str, LayerWork]], off_chip: tuple[int, int]
+) -> float:
     """Lower bound in pJ of the energy of every plan. Each layer runs on its cheapest core, and each move that every
-    plan makes takes its cheapest path.
+    plan makes takes its cheapest path. `off_chip` has the bits that every plan reads from the off-chip memory, and
+    those that every plan writes there.
     """
     files = [place.file_name for place in problem.accelerator.places]
     cores = sum(
         min(work[files[core]].energy_pj for core in np.flatnonzero(moves.allowed[layer]).tolist())
         for layer, work in enumerate(works)
     )
-    return (cores + _moving_pj(moves)) * (1 - SLACK)
+    return (cores + _moving_pj(moves, *off_chip)) * (1 - SLACK)
 
 
-def _moving_pj(moves: LayerMoves) -> float:
+def _moving_pj(moves: LayerMoves, fetched_bits: int, written_bits: int) -> float:
     """Least energy in pJ of the moves that every plan makes: links, the off-chip memory, and the memories at both ends
-    of each move. A fraction of a word counts as the same fraction of the energy of a word, because a plan can divide
-    data among words in any way.
+    of each move. `fetched_bits` leave the off-chip memory, and `written_bits` enter it. A fraction of a word counts as
+    the same fraction of the energy of a word, because a plan can divide data among words in any way.
     """
     system, found, limits = moves.problem.system, moves.moves, system_limits(moves.problem.system)
     off = system.off_chip_memory
@@ -232,8 +250,7 @@ def _moving_pj(moves: LayerMoves) -> float:
     )
     fetch_pj = limits.read_link_pj[cores].min() + read[off] + write[on_chip].min()
     result_pj = limits.write_link_pj[cores].min() + write[off] + read[on_chip].min()
-    total = found.bits(moves.kept & found.fetched) * float(fetch_pj)
-    total += found.bits(moves.kept & (found.reader < 0)) * float(result_pj)
+    total = fetched_bits * float(fetch_pj) + written_bits * float(result_pj)
     most = np.zeros(len(found.piece_bits))
     np.maximum.at(most, found.piece[moves.kept], found.energy_pj[found.kind[moves.kept]])
     return total + float(found.piece_bits @ most)

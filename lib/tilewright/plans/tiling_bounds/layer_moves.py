@@ -17,6 +17,7 @@ from tilewright.multicore.nodes.pieces import DataPieces
 from tilewright.multicore.nodes.tiling_options import TilingOptions, network_tiling
 from tilewright.multicore.scheduling.assembly import scheduling_problem
 from tilewright.multicore.scheduling.bounds.classes import CnClasses, cn_classes
+from tilewright.multicore.scheduling.bounds.forwarding import bounded_problem
 from tilewright.multicore.scheduling.bounds.work import PossibleMoves, possible_moves
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
 from tilewright.multicore.scheduling.cost_classes import cost_classes
@@ -51,9 +52,12 @@ class LayerMoves:
 
     def room_bits(self, kinds: set[int]) -> int:
         """Total capacity, in bits, of the on-chip memories in which data can wait until a layer reads them. Only data
-        whose kind of move is in `kinds` count (numbers as in `PossibleMoves.kind`).
+        whose kind of move is in `kinds` count (numbers as in `PossibleMoves.kind`). If cores forward constants, the
+        data can wait in any memory.
         """
         system, moves = self.problem.system, self.moves
+        if system.forwards_constants:
+            return int(np.delete(system.memory_capacity_bits, system.off_chip_memory).sum())
         chosen = np.isin(moves.kind, sorted(kinds)) & (moves.reader >= 0)
         memories: set[int] = set()
         for reader, operand in {*zip(moves.reader[chosen].tolist(), moves.operand[chosen].tolist(), strict=True)}:
@@ -62,7 +66,8 @@ class LayerMoves:
 
 
 def layer_moves(problem: SystemProblem) -> LayerMoves:
-    """Data movements that every plan of a network on a system contains. Raises InputError if no core can run a
+    """Data movements that every plan of a network on a system contains. If cores forward constants, a constant counts
+    only on the links that all paths from the off-chip core have in common. Raises MappingError if no core can run a
     layer.
     """
     nodes = layers_of(problem.workload)
@@ -80,7 +85,7 @@ def layer_moves(problem: SystemProblem) -> LayerMoves:
     allowed = _allowed(problem, nodes, scheduling)
     classes = cn_classes(scheduling, allowed)
     classes = replace(classes, never_streams=np.ones_like(classes.never_streams))
-    moves = possible_moves(scheduling, classes)
+    moves = possible_moves(bounded_problem(scheduling), classes)
     kept = _counted(problem, nodes, graph, moves)
     kept &= _is_direct(nodes, assembled.pieces, moves)
     tensors = tuple(assembled.pieces.tensors[number] for number in assembled.pieces.tensor[moves.piece].tolist())

@@ -298,11 +298,22 @@ def _bulks(loads: LayerLoads, events: Sequence[_Event]) -> dict[_Bulk, int]:
 
 def _distinct_ways(ways: Floats) -> list[Floats]:
     """Paths of data without redundant ones. A path is an array of shape (legs, links) with the cycles that one bit
-    takes on each link; a path through the off-chip memory has two legs. A path is redundant if another path takes at
-    most as many cycles on every link, summed over the legs. Of equal paths, one is kept.
+    takes on each link; a path through the off-chip memory has two legs. A path is redundant if another path can replace
+    it in any phases (`_replaces`). Of equal paths, one is kept.
     """
     found: list[Floats] = []
     for way in sorted(ways, key=lambda way: (float(way.sum()), way.tobytes())):
-        if not any(bool(np.all(other.sum(axis=0) <= way.sum(axis=0))) for other in found):
+        if not any(_replaces(other, way) for other in found):
             found.append(way)
     return found
+
+
+def _replaces(one: Floats, other: Floats) -> bool:
+    """True if the path `one` takes at most as many cycles on every link in every phase as the path `other`, whatever
+    the phases of the two legs of `other`. If `one` has a single leg, this leg can take place in the phase of either leg
+    of `other`, or half in each. Both paths are arrays of shape (legs, links), as in `_distinct_ways`.
+    """
+    if one[1:].any():
+        return bool(np.all(one <= other))
+    places = (*other, other.sum(axis=0) / len(other))
+    return any(bool(np.all(one[0] <= place)) for place in places)

@@ -22,8 +22,8 @@ def needed_boxes(workload: Workload, node_id: int, cut: Collection[str] = ()) ->
     tensor.
 
     `cut` has the reduction loops along which tiles of this node can be cut. An output element of a tile can then be a
-    partial sum, which uses at least one value of each of these loops. Outputs of all other nodes count as complete
-    sums.
+    partial sum, which uses at least one value of each of these loops, and no input that is not an operand, such as a
+    bias. Outputs of all other nodes count as complete sums.
     """
     boxes: dict[str, Sides] = {}
     for node in reversed(workload.nodes):
@@ -47,6 +47,8 @@ def _pass_on(
     for index_map in node.index_maps:
         if index_map.output.tensor not in outputs or not index_map.is_exact:
             continue
+        if cut and not index_map.operand:
+            continue  # only the last addition of partial sums reads it
         found = box_of_input(
             index_map,
             boxes[index_map.output.tensor],
