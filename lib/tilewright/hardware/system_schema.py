@@ -258,7 +258,7 @@ class ConnectivityFile(TableModel):
     If no entry names the off-chip core, the ports of the off-chip memory link the off-chip core with all other cores,
     or with the cores that `offchip_ports` lists.
     """
-    offchip_ports: list[OffchipPortEntry] = Field(default=[])
+    offchip_ports: Annotated[list[OffchipPortEntry], Field(min_length=1)] = Field(default=[])
     """Ports of the off-chip memory (memory channels), each with the cores that it is linked with. Default: the ports in
     the core file of the off-chip memory, each linked with all other cores.
     """
@@ -362,7 +362,7 @@ class GraphFile(TableModel):
     """Core files; the position in the list is the core id. A core file is searched first in the folder of this file."""
     graph: GraphEntry
     """Regular graph that links the cores."""
-    offchip_ports: list[OffchipPortEntry] = Field(default=[])
+    offchip_ports: Annotated[list[OffchipPortEntry], Field(min_length=1)] = Field(default=[])
     """Ports of the off-chip memory (memory channels), each with the cores that it is linked with. Default: the ports in
     the core file of the off-chip memory, each linked with all other cores.
     """

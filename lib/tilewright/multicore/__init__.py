@@ -8,6 +8,7 @@ FACE = (
     "nodes.cut_memory",
     "nodes.generation",
     "nodes.graph",
+    "nodes.needs",
     "nodes.partial_sums",
     "nodes.pieces",
     "nodes.reduction_cuts",

@@ -214,4 +214,7 @@ def test_a_reduction_that_is_split_by_its_own_entry_is_refused(
     entry = '- {name: softmax/max, core_allocation: [0, 1], inter_core_tiling: ["K, 2"]}'
     mapping.write_text(f"{DEFAULT_OF_STREAM}\n{entry}\n")
     assert main([*_arguments("cns", "mapping", mapping, folder), "--hardware", str(_two_cores(tmp_path))]) == 2
-    assert "softmax/max: a reduction can be split over cores only with the key `reduction`" in capsys.readouterr().err
+    told = "softmax/max.inter_core_tiling[0]: a reduction cannot be split over cores without the key `reduction`"
+    error = capsys.readouterr().err
+    assert told in error
+    assert error.count("cannot be split") == 1

@@ -120,6 +120,17 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
         "offchip_ports[1].cores[0]",
         ["no core has this id", "0, 1, 2, 3, 4"],
     ),
+    "no ports": (mesh(2, 2) | {"offchip_ports": []}, "offchip_ports", ["too few items", "at least 1"]),
+    "port without width": (
+        mesh(2, 2) | {"offchip_ports": [{"cores": [0], "bandwidth": 0}]},
+        "offchip_ports[0].bandwidth",
+        ["must be greater than 0"],
+    ),
+    "port at a core that passes no data on": (
+        connected(3, ["0, 1", "1, 2"], offchip_ports=[{"cores": [2]}], routers=[0]),
+        "core_connectivity",
+        ["no data can get from core", "over cores that are routers"],
+    ),
     "port without a link": (
         mesh(2, 2) | {"offchip_ports": [{"cores": []}]},
         "offchip_ports[0].cores",

@@ -342,6 +342,10 @@ def producer_of(rows: Sequence[AxisRows], grid: LayerGrid) -> Producer:
     return Producer(grid, tuple(owners), last_step, not shared, (*reduced, *shared))
 
 
+SPLIT_REDUCTION = "a reduction cannot be split over cores without the key `reduction`, which says which cores add"
+"""Message on a loop over cores that cuts a reduction."""
+
+
 def split_reductions(name: str, index_map: IndexMap, producer: Producer) -> list[Problem]:
     """Problems, one for each loop over cores that would split a reduction of the layer called `name`.
 
@@ -355,13 +359,9 @@ def split_reductions(name: str, index_map: IndexMap, producer: Producer) -> list
     for place in grid.tiling.group_loops:
         dimension = grid.loops[place].dimension
         if dimension in producer.unsplittable:
-            message = (
-                "a reduction can be split over cores only with the key `reduction`, which says which core"
-                " adds the parts"
-            )
             kept = _kept(index_map) - set(producer.unsplittable)
             allowed = ", ".join(name for name, _ in index_map.loops if name in kept)
-            problems.append(Problem(message, path=name, value=dimension, allowed=allowed))
+            problems.append(Problem(SPLIT_REDUCTION, path=name, value=dimension, allowed=allowed))
     return problems
 
 

@@ -16,9 +16,11 @@ from tilewright.base.errors import InputError, KeyPath, Problem, Problems
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.hardware.system_paths import PathTable, path_table
 from tilewright.hardware.yaml_checks import is_usual_loop
-from tilewright.mapping.constraints import Mapping, MappingConstraints, TilingEntry
+from tilewright.mapping.constraints import WILDCARD, Mapping, MappingConstraints, TilingEntry
 from tilewright.mapping.runnable import core_choice
 from tilewright.mapping.words import ALL_TILES
+from tilewright.multicore.nodes.needs import SPLIT_REDUCTION
+from tilewright.multicore.nodes.partial_sums import reductions_of
 from tilewright.multicore.nodes.stacks import LAYER_BY_LAYER, layer_stacks
 from tilewright.multicore.nodes.tiling import (
     BY_LAYER,
@@ -36,8 +38,9 @@ from tilewright.pipeline.stages.preflight.cores import layers_of_entries
 from tilewright.workload.graph import Workload, WorkloadNode
 
 
-def check_tiles(problems: Problems, workload: Workload, mapping: Mapping) -> None:
-    """Report problems of the tilings in the mapping file.
+def check_tiles(problems: Problems, workload: Workload, mapping: Mapping) -> Mapping:
+    """Report problems of the tilings in the mapping file, and return the mapping for later checks. In this mapping, an
+    entry that cuts a reduction and does not say how to add has no loops over cores.
 
     A number of tiles is an error if it is larger than the dimension in every layer of the mapping entry.
 
@@ -47,6 +50,7 @@ def check_tiles(problems: Problems, workload: Workload, mapping: Mapping) -> Non
     them.
     """
     layers = layers_of_entries(workload, mapping)
+    kept = list(mapping.entries)
     for index, (entry, nodes) in enumerate(zip(mapping.entries, layers, strict=True)):
         for key in ("intra_core_tiling", "inter_core_tiling"):
             for position, loop in enumerate(getattr(entry, key)):
@@ -59,6 +63,29 @@ def check_tiles(problems: Problems, workload: Workload, mapping: Mapping) -> Non
                     message = _too_many(loop.dimension, sizes)
                     value, allowed = f"{loop.dimension}, {loop.tiles}", f"1 to {max(sizes)}, or {ALL_TILES}"
                     problems.at(path, message, value, allowed)
+                elif key == "inter_core_tiling" and _splits_a_reduction(problems, path, entry, nodes, loop):
+                    kept[index] = replace(entry, inter_core_tiling=(), core_allocation_is_fixed=False)
+    return replace(mapping, entries=tuple(kept))
+
+
+def _splits_a_reduction(
+    problems: Problems, path: KeyPath, entry: MappingConstraints, nodes: Sequence[WorkloadNode], loop: TilingEntry
+) -> bool:
+    """True if a loop over cores cuts a reduction of the layer that an entry names, and the entry does not have the key
+    `reduction`. The loop is then reported. For layers that the entry selects in another way, such a loop is left out,
+    and a note says so.
+    """
+    tiles = len(entry.core_allocation or ()) if loop.tiles == WILDCARD else loop.tiles
+    for node in nodes:
+        layer = node.layer
+        if layer is None or layer.name != entry.name or entry.reduction is not None or tiles in (0, 1):
+            continue
+        names, reduced = dimension_names(layer, entry), reductions_of(layer)
+        if names.get(loop.dimension) in reduced and layer.size_of[names[loop.dimension]] > 1:
+            kept = [name for name, dimension in names.items() if dimension not in reduced]
+            problems.at(path, SPLIT_REDUCTION, f"{loop.dimension}, {loop.tiles}", ", ".join(kept))
+            return True
+    return False
 
 
 def _tell_missing_dimension(
@@ -212,7 +239,7 @@ def check_cutting(
     if options.cn_define_mode is not None:
         check_hint_loops(problems, workload, options)
     elif mapping is not None:
-        check_tiles(problems, workload, mapping)
+        mapping = check_tiles(problems, workload, mapping)
     before = len(problems.found)
     check_cutoffs(problems, workload, options)
     if mapping is None or accelerator is None:
