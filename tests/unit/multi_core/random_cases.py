@@ -129,19 +129,19 @@ def random_system(draw: random.Random) -> dict[str, Any]:
     }
 
 
-def further_parts(draw: random.Random, system: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Name -> changes of a random system that add something: a core, a link that is at least as wide and as cheap as
-    the others, multicast, and all of these.
+def further_parts(draw: random.Random, system: dict[str, Any], bandwidth: int = 96) -> dict[str, dict[str, Any]]:
+    """Name -> changes of a random system that add something: a core, a link that is as cheap as the others and has the
+    bandwidth `bandwidth`, multicast, and all of these. The default is at least the widest link of `random_system`.
 
     The core has at most one link, so that no path between other cores changes: one if other cores have links.
     """
     cores, links = system["cores"], system["links"]
     new, off_chip_id = len(cores), len(cores) + 1
     moved = [{**link, "cores": [off_chip_id if core == new else core for core in link["cores"]]} for link in links]
-    fastest = {"type": "link", "bandwidth": 96, "energy_per_bit": "0 fJ"}
+    fastest = {"type": "link", "bandwidth": bandwidth, "energy_per_bit": "0 fJ"}
     tail = [{**fastest, "cores": [0, new]}] if links else []
     core = {"cores": {**cores, new: cores[draw.choice(range(len(cores) - 1))]}, "links": [*moved, *tail]}
-    joined = {frozenset(link["cores"]) for link in links} | {frozenset(group) for group in system["sharing"]}
+    joined = {frozenset(link["cores"]) for link in links} | {frozenset(group) for group in system.get("sharing", [])}
     pairs = [(one, other) for other in cores for one in range(other) if frozenset((one, other)) not in joined]
     link = {"links": [*links, {**fastest, "cores": list(draw.choice(pairs))}]} if pairs else {}
     multicast = {"multicast": True}

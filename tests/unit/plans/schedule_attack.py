@@ -29,11 +29,11 @@ from tests.unit.plans.plan_attack import simple_plan
 from tests.unit.plans.random_plans import random_settings
 from tests.unit.plans.test_reductions import with_random_cuts
 
-MOST_NODES = 150
+MOST_NODES = 60
 """Largest number of computation nodes, so that the plain scheduler takes little time."""
 
 
-def attack(seed: int, schedules: int = 2) -> Tally:
+def attack(seed: int, schedules: int = 4) -> Tally:
     """Faults of the schedules of one random plan, and counts of what the schedules have."""
     draw, tally = random.Random(seed), Tally()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,7 @@
 """Bounds of every plan on wide systems: random attacks, and examples in which a bound was once above a schedule."""
 
+import copy
+import random
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -8,12 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx.helper import make_node
-from tilewright.base.errors import Problems
+from tilewright.base.errors import InputError, Problems
+from tilewright.hardware.system_paths import path_table
 from tilewright.mapping.constraints import Mapping as LayerMapping
 from tilewright.mapping.constraints import PartAdditions, TilingEntry
 from tilewright.multicore.nodes.reduction_cuts import cut_reductions
 from tilewright.multicore.scheduling.options import ScheduleSettings
 from tilewright.multicore.scheduling.simulate import Scheduler
+from tilewright.pipeline.sources import parse_accelerator
 from tilewright.pipeline.stages.multi.items import SystemProblem
 from tilewright.plans.evaluate import PlanEvaluator
 from tilewright.plans.plan import LayerTiles, Plan, layers_of
@@ -22,9 +26,12 @@ from tilewright.plans.tiling_bounds.needed_shares import needed_boxes
 from tilewright.search.options import CnSearchOptions
 
 from tests.members import members
+from tests.unit.multi_core.random_cases import further_parts
+from tests.unit.multi_core.random_grids import random_small_network, random_wide_system
 from tests.unit.multi_core.runs import core, off_chip, saved, write_accelerator
 from tests.unit.plans.cases import system_problem
 from tests.unit.plans.plan_attack import attack
+from tests.unit.plans.random_plans import random_settings
 
 SETTINGS, SEARCH = ScheduleSettings(), CnSearchOptions(lpf_limit=2)
 
@@ -33,6 +40,72 @@ SETTINGS, SEARCH = ScheduleSettings(), CnSearchOptions(lpf_limit=2)
 def test_no_random_plan_on_a_wide_system_is_below_the_bounds(seed: int) -> None:
     """Random parts, stacks, allocations, detours and sums of parts on buses, meshes, rings, tori, stars and rows."""
     assert attack(seed).wrong == []
+
+
+@pytest.mark.parametrize("seed", range(members(300, 6)))
+def test_a_better_wide_system_has_no_larger_bound(seed: int, tmp_path: Path) -> None:
+    """Law: twice the bandwidth of all links and ports, twice the memory, a core, a link, multicast and forwarding do
+    not make a bound larger. A further link can change paths, so that more data share a port; such links are left out.
+    """
+    draw = random.Random(seed)
+    given = connected_system(draw, tmp_path)
+    file = random_small_network(draw).save(tmp_path)
+    settings, is_cut = random_settings(draw), draw.random() < 0.3
+
+    def bounds_of(name: str, changed: dict[str, Any]) -> tuple[float, float, Paths]:
+        problem = system_problem(file, write_accelerator(tmp_path / name, {**given, **changed}))
+        found = tiling_bounds(problem, SEARCH.model, settings, cuts_reductions=is_cut)
+        paths = {pair: path.core_ids for pair, path in path_table(problem.accelerator).items()}
+        return found.latency_cycles, found.energy_pj, paths
+
+    cycles, energy, paths = bounds_of("given", {})
+    further = further_parts(random.Random(seed + 1), given, bandwidth=1000)
+    better = {"wider": with_wider_links(given), "larger": with_larger_memories(given), "forwarding": FORWARDING}
+    for name, changed in {**better, **further}.items():
+        further_cycles, further_energy, new_paths = bounds_of(name, changed)
+        if name == "link" and any(new_paths[pair] != path for pair, path in paths.items()):
+            continue
+        assert further_cycles <= cycles, name
+        assert further_energy <= energy * (1 + 1e-12), name
+
+
+FORWARDING = {"forwarding": True}
+Paths = dict[tuple[int, int], tuple[int, ...]]
+"""Cores along the path of each pair (sender, receiver)."""
+
+
+def connected_system(draw: random.Random, folder: Path) -> dict[str, Any]:
+    """A wide system whose cores all reach the off-chip memory. Its paths do not depend on the load of links, because
+    a further core could then change the paths of all other cores.
+    """
+    while True:
+        given = random_wide_system(draw)
+        given.pop("equal_paths", None)
+        try:
+            parse_accelerator(write_accelerator(folder / "drawn", given))
+        except InputError:
+            continue
+        return given
+
+
+def with_wider_links(given: dict[str, Any]) -> dict[str, Any]:
+    """Changes of a system that give all links and all off-chip ports twice the bandwidth."""
+    off_chip_core = copy.deepcopy(given["offchip"])
+    for port in off_chip_core["memories"]["dram"]["ports"]:
+        port["bandwidth_max"] *= 2
+    lists = {key: given[key] for key in ("links", "offchip_ports") if key in given}
+    wider = {key: [{**one, "bandwidth": 2 * one["bandwidth"]} for one in found] for key, found in lists.items()}
+    return {"offchip": off_chip_core, **wider}
+
+
+def with_larger_memories(given: dict[str, Any]) -> dict[str, Any]:
+    """Changes of a system that give all memories of its cores twice the size."""
+    cores = copy.deepcopy(given["cores"])
+    for described in cores.values():
+        for memory in described["memories"].values():
+            number, unit = memory["size"].split()
+            memory["size"] = f"{2 * int(number)} {unit}"
+    return {"cores": cores}
 
 
 def system(folder: Path, links: list[dict[str, Any]], cores: Mapping[int, Any], **more: Any) -> Path:
