@@ -8,7 +8,6 @@ FACE = (
     "nodes.cut_memory",
     "nodes.generation",
     "nodes.graph",
-    "nodes.needs",
     "nodes.partial_sums",
     "nodes.pieces",
     "nodes.reduction_cuts",
