@@ -1,5 +1,6 @@
 """Random small networks, accelerators, mappings and options, from a seed."""
 
+import copy
 import random
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,26 @@ def further_parts(draw: random.Random, system: dict[str, Any], bandwidth: int = 
     link = {"links": [*links, {**fastest, "cores": list(draw.choice(pairs))}]} if pairs else {}
     multicast = {"multicast": True}
     return {"core": core, "link": link, "multicast": multicast, "all": {**core, **multicast}}
+
+
+def with_wider_links(given: dict[str, Any]) -> dict[str, Any]:
+    """Changes of a system that give all links and all off-chip ports twice the bandwidth."""
+    off_chip_core = copy.deepcopy(given["offchip"])
+    for port in off_chip_core["memories"]["dram"]["ports"]:
+        port["bandwidth_max"] *= 2
+    lists = {key: given[key] for key in ("links", "offchip_ports") if key in given}
+    wider = {key: [{**one, "bandwidth": 2 * one["bandwidth"]} for one in found] for key, found in lists.items()}
+    return {"offchip": off_chip_core, **wider}
+
+
+def with_larger_memories(given: dict[str, Any]) -> dict[str, Any]:
+    """Changes of a system that give all memories of its cores twice the size."""
+    cores = copy.deepcopy(given["cores"])
+    for described in cores.values():
+        for memory in described["memories"].values():
+            number, unit = memory["size"].split()
+            memory["size"] = f"{2 * int(number)} {unit}"
+    return {"cores": cores}
 
 
 def random_tiling(draw: random.Random) -> tuple[list[dict[str, Any]], list[str]]:

@@ -1,6 +1,5 @@
 """Bounds of every plan on wide systems: random attacks, and examples in which a bound was once above a schedule."""
 
-import copy
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -26,7 +25,7 @@ from tilewright.plans.tiling_bounds.needed_shares import needed_boxes
 from tilewright.search.options import CnSearchOptions
 
 from tests.members import members
-from tests.unit.multi_core.random_cases import further_parts
+from tests.unit.multi_core.random_cases import further_parts, with_larger_memories, with_wider_links
 from tests.unit.multi_core.random_grids import random_small_network, random_wide_system
 from tests.unit.multi_core.runs import core, off_chip, saved, write_accelerator
 from tests.unit.plans.cases import system_problem
@@ -86,26 +85,6 @@ def connected_system(draw: random.Random, folder: Path) -> dict[str, Any]:
         except InputError:
             continue
         return given
-
-
-def with_wider_links(given: dict[str, Any]) -> dict[str, Any]:
-    """Changes of a system that give all links and all off-chip ports twice the bandwidth."""
-    off_chip_core = copy.deepcopy(given["offchip"])
-    for port in off_chip_core["memories"]["dram"]["ports"]:
-        port["bandwidth_max"] *= 2
-    lists = {key: given[key] for key in ("links", "offchip_ports") if key in given}
-    wider = {key: [{**one, "bandwidth": 2 * one["bandwidth"]} for one in found] for key, found in lists.items()}
-    return {"offchip": off_chip_core, **wider}
-
-
-def with_larger_memories(given: dict[str, Any]) -> dict[str, Any]:
-    """Changes of a system that give all memories of its cores twice the size."""
-    cores = copy.deepcopy(given["cores"])
-    for described in cores.values():
-        for memory in described["memories"].values():
-            number, unit = memory["size"].split()
-            memory["size"] = f"{2 * int(number)} {unit}"
-    return {"cores": cores}
 
 
 def system(folder: Path, links: list[dict[str, Any]], cores: Mapping[int, Any], **more: Any) -> Path:
