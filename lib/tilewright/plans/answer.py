@@ -26,6 +26,7 @@ from tilewright.multicore.scheduling.result import ScheduleArtifact
 from tilewright.pipeline.configuration.arguments import arguments_of
 from tilewright.pipeline.configuration.fusion_options import FusionOptions
 from tilewright.pipeline.stages.multi import run as multi_run
+from tilewright.pipeline.stages.multi.core_mapping import KnownRows
 from tilewright.pipeline.stages.multi.items import SystemProblem
 from tilewright.pipeline.stages.multi.run import MultiCoreProblem, fixed_mapping_text
 from tilewright.plans.cores import PlanFigures
@@ -112,6 +113,8 @@ class Fusion:
     """Result for the network as it is, without cuts of reductions. None if this `Fusion` itself is for the network as
     it is.
     """
+    known: KnownRows | None = None
+    """Costs of computation nodes that the search computed in this process, so that they are not computed again."""
 
     @property
     def best(self) -> PlanOutcome:
@@ -155,10 +158,11 @@ class Fusion:
         """Problem of allocation and scheduling for the best plan. Each part can run on any of its allowed cores, so the
         lower bounds hold for all allocations.
         """
-        evaluator = PlanEvaluator(
-            self.problem, self.options.part(CnSearchOptions), self.settings, self.options.objective
-        )
-        return evaluator.multi_core_problem(self.plan)
+        return self._problem_of(self.plan)
+
+    def _problem_of(self, plan: Plan) -> MultiCoreProblem:
+        options, objective = self.options.part(CnSearchOptions), self.options.objective
+        return PlanEvaluator(self.problem, options, self.settings, objective, self.known).multi_core_problem(plan)
 
     @cached_property
     def _genome(self) -> Genome:
@@ -241,8 +245,7 @@ class Fusion:
         if lbl == self.best:
             problem, artifact = self.multi_core_problem, self.artifact
         else:
-            options, objective = self.options.part(CnSearchOptions), self.options.objective
-            problem = PlanEvaluator(self.problem, options, self.settings, objective).multi_core_problem(lbl.plan)
+            problem = self._problem_of(lbl.plan)
             space = problem.space
             artifact = multi_run.schedule(
                 problem, space.genome([lbl.cores[layer][group] for layer, group in space.parts])

@@ -139,7 +139,7 @@ class FusionCall:
             self._settings,
             self.options.objective,
             self.clock,
-            self.known,
+            self._known,
         )
         show = self.progress or (lambda done, planned, best, elapsed: None)
 
@@ -151,12 +151,16 @@ class FusionCall:
         )
 
     @cached_property
+    def _known(self) -> KnownRows:
+        return {} if self.known is None else self.known
+
+    @cached_property
     def _any_plan(self) -> Callable[[], TilingBounds]:
         return cache(lambda: tiling_bounds(self.problem, self.options.part(CnSearchOptions).model, self._settings))
 
     def _fusion(self, found: FusionResult, cuts: tuple[CutWorth, ...] = ()) -> Fusion:
         given = (self.problem, self.options, self._settings, self.space)
-        return Fusion(*given, found, cuts, self._any_plan, self.start_digest)
+        return Fusion(*given, found, cuts, self._any_plan, self.start_digest, known=self._known)
 
     def _with_cuts(self, found: FusionResult) -> Fusion:
         """Result of a search, with the benefits of the cuts between stacks."""
@@ -276,7 +280,7 @@ def _cuts(work: PlanWork, space: PlanSpace, best: PlanOutcome, in_time: Callable
     False. If there are more than MOST_CUTS cuts, only MOST_CUTS cuts are measured: those whose two neighbouring stacks
     together have the most layers.
     """
-    evaluator = PlanEvaluator(work.problem, work.search, work.settings, work.objective)
+    evaluator = PlanEvaluator(work.problem, work.search, work.settings, work.objective, work.known)
     ends = space.ends_of(best.plan)
     bounds = dict(zip(ends, zip((-1, *ends[:-1]), (*ends[1:], ends[-1]), strict=True), strict=True))
     inner = [end for end in ends[:-1] if _is_of_stacks(best.plan, ends)]

@@ -10,7 +10,7 @@ the bound wrong.
 
 import math
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import Any
 
@@ -234,47 +234,59 @@ def best_weights(program: PhaseProblem) -> PhaseWeights:
     return _Primal(program).weights()
 
 
+@dataclass(eq=False)
+class _Row:
+    """Constraint of the linear program: a weighted sum of variables lies between two limits."""
+
+    number: int
+    lower: float
+    upper: float
+    factors: dict[int, float] = field(default_factory=dict)
+    """Number of a variable -> its factor in the sum."""
+
+
 class _Primal:
     """Linear program whose variables are the shares of each item (units of work) that are done in each way and phase.
     The dual values of the program are the weights.
     """
 
     def __init__(self, program: PhaseProblem) -> None:
-        from ortools.linear_solver import pywraplp  # it takes a while to import
-
         self.program = program
-        self.optimal = pywraplp.Solver.OPTIMAL
-        self.solver = pywraplp.Solver.CreateSolver("GLOP")
-        self.no_limit = self.solver.infinity()
-        self.solver.Objective().SetMinimization()
-        cycles = [self.solver.NumVar(0.0, self.no_limit, "") for _ in range(program.phases)]
+        self.variables = 0
+        """Number of variables. The first variables are the lengths of the phases."""
+        self.rows: list[_Row] = []
+        cycles = [self._part() for _ in range(program.phases)]
         self.resources = [[self._at_least(float(idle)) for idle in of_phase] for of_phase in program.idle_cycles]
         self.least = [self._at_least(float(bound)) for bound in program.least_cycles]
         self.rooms = [[self._at_most(float(bits)) for _ in cycles] for bits in program.room_bits]
         self.covering = [[self.rooms[other] for other in np.flatnonzero(row)] for row in program.inside]
         for phase, length in enumerate(cycles):
-            self.solver.Objective().SetCoefficient(length, 1.0)
             for constraint in (*self.resources[phase], self.least[phase]):
-                constraint.SetCoefficient(length, 1.0)
+                constraint.factors[length] = 1.0
         ordered = set(program.orders.ravel().tolist()) | set(program.stays[:, :2].ravel().tolist())
-        self.begun: dict[int, list[Any]] = {}
-        self.done: dict[int, list[Any]] = {}
+        self.begun: dict[int, list[int]] = {}
+        self.done: dict[int, list[int]] = {}
         for number, item in enumerate(program.items):
             self._add(number, item, number in ordered)
         self.orders = [dict(self._order(order)) for order in range(len(program.orders))]
         self.stays = [dict(self._stay(stay)) for stay in range(len(program.stays))]
 
-    def _at_least(self, value: float) -> Any:
-        return self.solver.Constraint(value, self.no_limit)
+    def _row(self, lower: float, upper: float) -> _Row:
+        self.rows.append(_Row(len(self.rows), lower, upper))
+        return self.rows[-1]
 
-    def _at_most(self, value: float) -> Any:
-        return self.solver.Constraint(-self.no_limit, value)
+    def _at_least(self, value: float) -> _Row:
+        return self._row(value, math.inf)
 
-    def _equal(self, value: float) -> Any:
-        return self.solver.Constraint(value, value)
+    def _at_most(self, value: float) -> _Row:
+        return self._row(-math.inf, value)
 
-    def _part(self) -> Any:
-        return self.solver.NumVar(0.0, self.no_limit, "")
+    def _equal(self, value: float) -> _Row:
+        return self._row(value, value)
+
+    def _part(self) -> int:
+        self.variables += 1
+        return self.variables - 1
 
     def _add(self, number: int, item: Item, is_ordered: bool) -> None:
         """Add an item to the linear program: variables for its share in each leg and phase, and its loads. `number` is
@@ -291,42 +303,42 @@ class _Primal:
             legs_are_equal = self._equal(0.0) if leg else None
             for phase, part in enumerate(of_phase, item.first):
                 if legs_are_equal is None:
-                    all_of_it.SetCoefficient(part, 1.0)
+                    all_of_it.factors[part] = 1.0
                 else:
-                    legs_are_equal.SetCoefficient(part, 1.0)
+                    legs_are_equal.factors[part] = 1.0
                 for place, load in used:
-                    self.resources[phase][place].SetCoefficient(part, -load)
+                    self.resources[phase][place].factors[part] = -load
                 if leg == 0 and item.holds[way]:
                     since = phase + 1 if item.since is None else item.since
                     for of_set in self.covering[item.memories]:
                         for constraint in of_set[since : item.until + 1]:
-                            constraint.SetCoefficient(part, item.count)
+                            constraint.factors[part] = item.count
             if legs_are_equal is not None:
                 for part in parts[way, 0]:
-                    legs_are_equal.SetCoefficient(part, -1.0)
+                    legs_are_equal.factors[part] = -1.0
         if is_ordered:
             self.begun[number] = self._sums([of_phase for (_, leg), of_phase in parts.items() if leg == 0])
             ends = [of_phase for leg, of_phase in parts.items() if item.is_last(*leg)]
             is_one = all(leg == 0 for _, leg in parts)
             self.done[number] = self.begun[number] if is_one else self._sums(ends)
 
-    def _sums(self, ways: list[list[Any]]) -> list[Any]:
+    def _sums(self, ways: list[list[int]]) -> list[int]:
         """Variables for the share of an item that is done by the end of a phase: one variable for each phase in which
         the item can be done, except the last phase. By the end of the last phase, the share is always 1. `ways` has one
         list for each way, with a variable for the share that is done in each phase.
         """
-        sums: list[Any] = []
+        sums: list[int] = []
         for parts in list(zip(*ways, strict=True))[:-1]:
             total, defined = self._part(), self._equal(0.0)
-            defined.SetCoefficient(total, 1.0)
+            defined.factors[total] = 1.0
             for part in parts:
-                defined.SetCoefficient(part, -1.0)
+                defined.factors[part] = -1.0
             if sums:
-                defined.SetCoefficient(sums[-1], -1.0)
+                defined.factors[sums[-1]] = -1.0
             sums.append(total)
         return sums
 
-    def _put(self, constraint: Any, sums: list[Any], first: int, phase: int, factor: float) -> float:
+    def _put(self, constraint: _Row, sums: list[int], first: int, phase: int, factor: float) -> float:
         """Add `factor` times an item's share at the end of `phase` to a constraint, and return the constant part of
         this term.
 
@@ -338,29 +350,29 @@ class _Primal:
             return 0.0
         if phase - first >= len(sums):
             return factor
-        constraint.SetCoefficient(sums[phase - first], factor)
+        constraint.factors[sums[phase - first]] = factor
         return 0.0
 
-    def _order(self, order: int) -> Iterator[tuple[int, Any]]:
+    def _order(self, order: int) -> Iterator[tuple[int, _Row]]:
         before, after = self.program.orders[order].tolist()
         for phase in self.program.order_phases(order):
             constraint = self._at_most(0.0)
             known = self._put(constraint, self.begun[after], self.program.items[after].first, phase, 1.0)
             known += self._put(constraint, self.done[before], self.program.items[before].first, phase, -1.0)
-            constraint.SetUb(-known)
+            constraint.upper = -known
             yield phase, constraint
 
-    def _stay(self, stay: int) -> Iterator[tuple[int, Any]]:
+    def _stay(self, stay: int) -> Iterator[tuple[int, _Row]]:
         bits, reader, of_set = self.program.stays[stay].tolist()
         count = self.program.items[bits].count
         for phase in self.program.stay_phases(stay):
             constraint, taken = self._at_most(0.0), self._part()
             known = self._put(constraint, self.done[bits], self.program.items[bits].first, phase - 1, 1.0)
             known += self._put(constraint, self.begun[reader], self.program.items[reader].first, phase - 1, -1.0)
-            constraint.SetUb(-known)
-            constraint.SetCoefficient(taken, -1.0)
+            constraint.upper = -known
+            constraint.factors[taken] = -1.0
             for room in self.covering[of_set]:
-                room[phase].SetCoefficient(taken, count)
+                room[phase].factors[taken] = count
             yield phase, constraint
 
     def weights(self) -> PhaseWeights:
@@ -368,19 +380,44 @@ class _Primal:
         program, phases = self.program, self.program.phases
         rooms, orders, stays = len(self.rooms), len(self.orders), len(self.stays)
         order, stay = np.zeros((orders, phases)), np.zeros((stays, phases))
-        if self.solver.Solve() != self.optimal:  # for example, if no allocation has a schedule
+        prices = self._prices()
+        if prices is None:  # for example, if no allocation has a schedule
             return PhaseWeights(
                 np.zeros_like(program.idle_cycles), np.zeros(phases), np.zeros((rooms, phases)), order, stay
             )
         for found, constraints in ((order, self.orders), (stay, self.stays)):
             for row, of_phase in zip(found, constraints, strict=True):
                 for phase, constraint in of_phase.items():
-                    row[phase] = -constraint.dual_value()
+                    row[phase] = -prices[constraint.number]
         counts = np.array([program.items[bits].count for bits in program.stays[:, 0].tolist()]).reshape(-1, 1)
         return PhaseWeights(
-            np.array([[one.dual_value() for one in of_phase] for of_phase in self.resources]),
-            np.array([one.dual_value() for one in self.least]),
-            np.array([[-one.dual_value() for one in of_set] for of_set in self.rooms]).reshape(rooms, phases),
+            np.array([[prices[one.number] for one in of_phase] for of_phase in self.resources]),
+            np.array([prices[one.number] for one in self.least]),
+            np.array([[-prices[one.number] for one in of_set] for of_set in self.rooms]).reshape(rooms, phases),
             order,
             stay / counts,
         )
+
+    def _prices(self) -> list[float] | None:
+        """Dual value of each row, by the number of the row; None if the solver finds no optimum. The solver gets the
+        whole program as one message, because a call of the solver for each factor takes longer than the solution.
+        """
+        from ortools.linear_solver import linear_solver_pb2, pywraplp  # it takes a while to import
+
+        message = linear_solver_pb2.MPModelProto(maximize=False)
+        for number in range(self.variables):
+            is_length = number < self.program.phases
+            message.variable.add(lower_bound=0.0, upper_bound=math.inf, objective_coefficient=float(is_length))
+        for row in self.rows:
+            message.constraint.add(
+                lower_bound=row.lower,
+                upper_bound=row.upper,
+                var_index=row.factors.keys(),
+                coefficient=row.factors.values(),
+            )
+        solver = pywraplp.Solver.CreateSolver("GLOP")
+        problem = solver.LoadModelFromProto(message)
+        assert not problem, problem
+        if solver.Solve() != pywraplp.Solver.OPTIMAL:
+            return None
+        return [constraint.dual_value() for constraint in solver.constraints()]
