@@ -21,9 +21,13 @@ from tilewright.plans.space import SELECTIONS, PartRule, PlanSpace
 from tilewright.plans.trials import Trials
 from tilewright.plans.work import Likeness, PlanWork, SegmentTask, segment_task
 
-SEGMENT_SHARE, SEGMENT_COUNT_SHARE = 0.3, 0.4
+SEGMENT_SHARE, SEGMENT_COUNT_SHARE = 0.5, 0.4
 """Largest shares of the budget that the search spends on segments of the network. SEGMENT_SHARE: share of the seconds
 and schedules that are left; SEGMENT_COUNT_SHARE: share of the number of plans that is left.
+"""
+UNIFORM_SHARE = 0.25
+"""Largest share of the seconds and schedules that are left, for plans in which one part rule cuts all layers. Each part
+rule is tried at least once, unless a limit ends the whole search.
 """
 SEGMENT_RULES = 3
 """Largest number of part rules that are tried for segments. The search takes these rules from the best plans in which
@@ -189,7 +193,12 @@ class Opening:
             for rule in PART_RULES:
                 for variant in self._schedules(self.space.uniform(rows, rule)):
                     rule_of.setdefault(variant, rule)
-        outcomes = self.trials.look_at([Task(plan) for plan in rule_of], UNIFORM)
+        plans, is_past = list(rule_of), self.trials.after(UNIFORM_SHARE)
+        first = [plan for place, plan in enumerate(plans) if rule_of[plan] not in map(rule_of.get, plans[:place])]
+        outcomes = self.trials.look_at([Task(plan) for plan in first], UNIFORM)
+        if not is_past():
+            others = [Task(plan) for plan in plans if plan not in first]
+            outcomes += self.trials.look_at(others, UNIFORM, is_past)
         found = sorted((one for one in outcomes if one.figures is not None), key=self.trials.rank)
         best = list(dict.fromkeys(rule_of[one.plan] for one in found))[:SEGMENT_RULES]
         return [rule for rule in PART_RULES if rule in best]

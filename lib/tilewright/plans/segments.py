@@ -8,6 +8,7 @@ them. Therefore compositions are only starting points for the search for plans o
 """
 
 import itertools
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,7 @@ from tilewright.workload.graph import Workload, WorkloadNode
 SEGMENT_TILES = (2, 4, 8, 16, 32, ALL_ROWS)
 """Numbers of tiles along rows that are tried for a segment of several layers."""
 PART_RULES = (
+    PartRule(math.inf, False, fills_cores=True),
     PartRule(0.5, True),
     PartRule(0.25, True),
     PartRule(0.125, True),
@@ -29,7 +31,7 @@ PART_RULES = (
     PartRule(0.5, True, along_rows=True),
 )
 """Part rules that are tried. Many parts balance the work of the cores. Few parts move less data, because each part
-needs the complete input.
+needs the complete input. One part for each core does both; weights that do not fit a core then stream.
 """
 MOST_BLOCKS = 24
 """Largest number of sections into which the network is divided. A section has consecutive layers, and a segment

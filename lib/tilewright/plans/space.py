@@ -4,7 +4,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tilewright.hardware.core import Core
@@ -60,7 +60,7 @@ class PartRule:
     """Rule that decides into how many parts a layer is split between cores."""
 
     share: float
-    """Largest share of a core's weight memory for the weights of one part."""
+    """Largest share of a core's weight memory for the weights of one part; infinite if weights may stream."""
     spreads: bool
     """True if the rule spreads work. If True, a layer gets the number of parts with the fewest idle array units and
     idle cores. If False, it gets the smallest number of parts whose weights fit.
@@ -68,6 +68,10 @@ class PartRule:
     along_rows: bool = False
     """True if a layer is cut along rows, with one part for each core. Each core then needs all weights. If False, the
     layer is cut along channels.
+    """
+    fills_cores: bool = False
+    """True if a layer is cut along channels into as many parts as fill the cores (`LayerSpace.filling`), or more if the
+    weights of a part do not fit.
     """
 
 
@@ -110,6 +114,11 @@ class LayerSpace:
     """
     machine: Machine | None = None
     """Properties of the system for estimates of blocks. None: no core can run the layer."""
+    filling: int = 1
+    """Number of parts with which a rule with `fills_cores` fills the cores. For a layer with weights, it is the number
+    of allowed cores. A layer without weights has the number that most layers with weights have: if its parts run where
+    the parts of its input run, no data move between cores.
+    """
 
     @property
     def layer(self) -> Layer:
@@ -247,17 +256,21 @@ class LayerSpace:
         return self.tiles(self.parts_for(rule), tiles)
 
     def parts_for(self, rule: PartRule) -> int:
-        """Number of parts that a rule gives, from the numbers in `part_counts`. A number is large enough if the weights
-        of a part then fit into the share of a weight memory that the rule allows. If no number is large enough, the
-        result is the largest number.
+        """Number of parts that a rule gives.
 
-        If the rule does not spread work, the result is the smallest number that is large enough. If the rule spreads
-        work, the result can be larger, up to a limit: it is the number with which the parts occupy the fewest array
-        units, where idle units and idle cores also count (`_taken_units`).
+        A number is large enough if the weights of a part then fit into the share of a weight memory that the rule
+        allows. If the rule fills the cores, the result is the smallest such number, and at least `filling`. The other
+        rules take a number from `part_counts`; if no number there is large enough, they take the largest.
+
+        If a rule does not spread work, the result is the smallest number that is large enough. If a rule spreads work,
+        the result can be larger, up to a limit: it is the number with which the parts occupy the fewest array units,
+        where idle units and idle cores also count (`_taken_units`).
         """
-        fewest = 1
+        fewest = self.filling if rule.fills_cores else 1
         if self.weight_bits and self.weight_room_bits:
-            fewest = math.ceil(self.weight_bits / (self.weight_room_bits * rule.share))
+            fewest = max(fewest, math.ceil(self.weight_bits / (self.weight_room_bits * rule.share)))
+        if rule.fills_cores:
+            return fewest
         counts = [count for count in self.part_counts if count >= fewest] or [self.part_counts[-1]]
         if not rule.spreads or len(counts) == 1:
             return counts[0]
@@ -357,12 +370,21 @@ def plan_space(problem: SystemProblem, fixed: Fixed) -> PlanSpace:
     vary in this space.
     """
     nodes = layers_of(problem.workload)
-    layers = tuple(_layer_space(problem, node) for node in nodes)
+    layers = _filled(tuple(_layer_space(problem, node) for node in nodes))
     constants = dict.fromkeys(
         name for one in layers for name in one.layer.constant_operands if name in one.layer.input_operands
     )
     several = len(problem.accelerator.onchip_core_ids) > 1
     return PlanSpace(layers, fixed, tuple(sorted(constants)), _ends(problem, nodes), several)
+
+
+def _filled(layers: Sequence[LayerSpace]) -> tuple[LayerSpace, ...]:
+    """Layers with the numbers of parts that fill the cores (`filling`)."""
+    counts = Counter(one.cores for one in layers if one.weight_bits)
+    usual = max(counts, key=lambda count: (counts[count], -count), default=None)
+    return tuple(
+        replace(one, filling=one.cores if one.weight_bits or usual is None else min(usual, one.cores)) for one in layers
+    )
 
 
 def parts_left_out(problem: SystemProblem) -> list[str]:
