@@ -1,9 +1,11 @@
 """Check whether `tilewright fuse` finds the best uniform blocks of matrix products on grids of cores.
 
-    .venv/bin/python benchmarks/blocks.py [--seconds 20] [--only 256x256x256-4x4]
+    .venv/bin/python benchmarks/blocks.py [--seconds 20] [--only 256x256x256] [--pairs first|other]
 
-There are 20 pairs of a matrix product and a grid. For each pair, the program schedules all cuts of the product into a x
-b parts on n cores, with one to four parts per core. Parts are assigned to cores in turn or in runs of parts, in both
+There are two sets of 20 pairs of a matrix product and a grid. The second set (`--pairs other`) has products with prime
+sizes, long and thin products and products with a batch, on grids of 9 to 64 cores, a ring and a torus. For each pair,
+the program schedules all cuts of the product into a x b parts (with a batch: a x b x c) on n cores, with one to four
+parts per core. Parts are assigned to cores in turn or in runs of parts, in both
 orders of the loops. The best of these schedules is compared with the result of a search without a mapping file.
 `--seconds` are CPU seconds of the search, in one process. Prints a table in Markdown, and adds each row to
 `benchmarks/results/blocks.jsonl`. The program reports results and never fails.
@@ -19,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,21 +48,51 @@ from tilewright.search.options import CnSearchOptions  # noqa: E402
 CORES = PROJECT / "config" / "hardware" / "multi" / "cores"
 PRODUCTS = ((256, 256, 256), (64, 512, 256), (512, 128, 192), (100, 300, 200), (384, 96, 768))
 """Matrix products: number of rows, inner size, and number of columns."""
-GRIDS = ((2, 2, 256, 64), (1, 6, 256, 64), (4, 4, 64, 64), (4, 4, 256, 128))
-"""Grids of cores: rows, columns, size in KiB of each of a core's two memories, and bits per cycle of the DRAM port."""
+OTHER_PRODUCTS = ((127, 251, 131), (1021, 61, 16), (8, 509, 96), (6, 40, 64, 48))
+"""Further matrix products. Four numbers: size of the batch, and the sizes of the products of two inputs."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """System of equal cores with one off-chip memory."""
+
+    rows: int
+    columns: int
+    memory_kib: int
+    """Size of each of the two memories of a core."""
+    port_bits: int
+    """Width of the DRAM port in bits per cycle."""
+    kind: str = "2d_mesh"
+    """Topology of the links: `2d_mesh`, `2d_torus` or `ring`."""
+
+    @property
+    def name(self) -> str:
+        """Name of the grid in the table."""
+        kind = "" if self.kind == "2d_mesh" else f"{self.kind.removeprefix('2d_')} "
+        return f"{kind}{self.rows}x{self.columns}, {self.memory_kib} KiB, {self.port_bits} bits"
+
+
+GRIDS = (Grid(2, 2, 256, 64), Grid(1, 6, 256, 64), Grid(4, 4, 64, 64), Grid(4, 4, 256, 128))
+OTHER_GRIDS = (
+    Grid(3, 3, 128, 64),
+    Grid(2, 8, 32, 128),
+    Grid(1, 10, 64, 96, "ring"),
+    Grid(3, 4, 256, 64, "2d_torus"),
+    Grid(8, 8, 64, 256),
+)
 Row = dict[str, Any]
 
 
-def product_file(folder: Path, sizes: tuple[int, int, int]) -> Path:
-    """ONNX file with one matrix product whose weights are constants."""
-    rows, inner, columns = sizes
-    weights = onnx.numpy_helper.from_array(np.zeros((inner, columns), np.float32), "w")
-    shapes = {"a": (rows, inner), "y": (rows, columns)}
-    source, made = (
+def product_file(folder: Path, sizes: tuple[int, ...]) -> Path:
+    """ONNX file with one matrix product. Its second operand is a constant, or an input if there is a batch."""
+    *batch, rows, inner, columns = sizes
+    shapes = {"a": (*batch, rows, inner), "w": (*batch, inner, columns), "y": (*batch, rows, columns)}
+    left, right, made = (
         onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in shapes.items()
     )
+    constants = [] if batch else [onnx.numpy_helper.from_array(np.zeros((inner, columns), np.float32), "w")]
     node = onnx.helper.make_node("MatMul", ["a", "w"], ["y"], name="mm")
-    graph = onnx.helper.make_graph([node], "mm", [source], [made], [weights])
+    graph = onnx.helper.make_graph([node], "mm", [left, right] if batch else [left], [made], constants)
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)])
     model.ir_version = 8
     path = folder / "mm.onnx"
@@ -67,33 +100,37 @@ def product_file(folder: Path, sizes: tuple[int, int, int]) -> Path:
     return path
 
 
-def grid_file(folder: Path, rows: int, columns: int, memory_kib: int, port_bits: int) -> Path:
+def grid_file(folder: Path, grid: Grid) -> Path:
     """Accelerator file of a grid of equal cores, each with an array of 16 x 16."""
     core = yaml.safe_load((CORES / "k16_c16.yaml").read_text())
     for name in ("sram_weight", "sram_activation"):
-        core["memories"][name]["size"] = f"{memory_kib} KiB"
+        core["memories"][name]["size"] = f"{grid.memory_kib} KiB"
     off_chip = yaml.safe_load((CORES / "offchip.yaml").read_text())
     for port in off_chip["memories"]["dram"]["ports"]:
-        port["bandwidth_max"] = port_bits
+        port["bandwidth_max"] = grid.port_bits
     (folder / "core.yaml").write_text(yaml.safe_dump(core, sort_keys=False))
     (folder / "offchip.yaml").write_text(yaml.safe_dump(off_chip, sort_keys=False))
-    links = {"type": "2d_mesh", "nb_rows": rows, "nb_cols": columns, "bandwidth": 64, "unit_energy_cost": 3.0}
-    cores = [*["./core.yaml"] * (rows * columns), "./offchip.yaml"]
+    count = grid.rows * grid.columns
+    links = {"type": grid.kind, "bandwidth": 64, "unit_energy_cost": 3.0, "offchip_core_id": count}
+    if grid.kind != "ring":
+        links |= {"nb_rows": grid.rows, "nb_cols": grid.columns}
     path = folder / "grid.yaml"
-    system = {"name": "grid", "cores": cores, "graph": {**links, "offchip_core_id": rows * columns}}
+    system = {"name": "grid", "cores": [*["./core.yaml"] * count, "./offchip.yaml"], "graph": links}
     path.write_text(yaml.safe_dump(system, sort_keys=False))
     return path
 
 
-def cuts(rows: int, columns: int, most: int) -> Iterator[tuple[TilingEntry, ...]]:
-    """Loops of all cuts into at most `most` parts, in both orders. Equal cuts are listed only once."""
+def cuts(sizes: dict[str, int], most: int) -> Iterator[tuple[TilingEntry, ...]]:
+    """Loops of all cuts into at most `most` parts, in both orders. Equal cuts are listed only once. `sizes` has the
+    size of each dimension that is cut.
+    """
     sides = [
         sorted({math.ceil(size / math.ceil(size / wanted)) for wanted in range(1, min(size, most) + 1)})
-        for size in (rows, columns)
+        for size in sizes.values()
     ]
     for counts in itertools.product(*sides):
         if math.prod(counts) <= most:
-            loops = [TilingEntry(name, count) for name, count in zip("DK", counts, strict=True) if count > 1]
+            loops = [TilingEntry(name, count) for name, count in zip(sizes, counts, strict=True) if count > 1]
             yield tuple(loops)
             if len(loops) > 1:
                 yield tuple(reversed(loops))
@@ -105,7 +142,7 @@ def best_uniform(problem: SystemProblem) -> tuple[int, str, int]:
     one = space.layers[0]
     evaluator = PlanEvaluator(problem, FusionOptions().part(CnSearchOptions), ScheduleSettings(), "latency")
     best, text, schedules = 1 << 62, "", 0
-    for loops in cuts(one.size("D"), one.size("K"), 4 * one.cores):
+    for loops in cuts({name: one.size(name) for name in one.block_dimensions}, 4 * one.cores):
         try:
             made = evaluator.multi_core_problem(space.plan([LayerTiles(loops, one.rows_within(1))], (0,)))
         except TilewrightError:
@@ -122,13 +159,13 @@ def best_uniform(problem: SystemProblem) -> tuple[int, str, int]:
     return best, text, schedules
 
 
-def measured(sizes: tuple[int, int, int], grid: tuple[int, int, int, int], seconds: float) -> Row:
+def measured(sizes: tuple[int, ...], grid: Grid, seconds: float) -> Row:
     """Result of the search and of the enumeration for one pair."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         problem = SystemProblem(
             parse_workload(product_file(folder, sizes), "corrected"),
-            parse_accelerator(grid_file(folder, *grid)),
+            parse_accelerator(grid_file(folder, grid)),
             parse_mapping([{"name": "default"}]),
         )
         start = time.process_time()
@@ -138,7 +175,8 @@ def measured(sizes: tuple[int, int, int], grid: tuple[int, int, int, int], secon
         best, text, schedules = best_uniform(problem)
         return {
             "product": "x".join(map(str, sizes)),
-            "grid": f"{grid[0]}x{grid[1]}, {grid[2]} KiB, {grid[3]} bits",
+            "grid": grid.name,
+            "seed": options.seed,
             "found_cycles": found.latency_cycles,
             "found_s": middle - start,
             "best_uniform_cycles": best,
@@ -163,13 +201,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=20.0, help="CPU seconds of the search of each pair")
     parser.add_argument("--only", nargs="+", default=[], metavar="PRODUCT", help="such as 256x256x256")
+    parser.add_argument("--pairs", choices=("first", "other"), default="first")
     parser.add_argument("--output", type=Path, default=PROJECT / "benchmarks" / "results" / "blocks.jsonl")
     arguments = parser.parse_args()
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     heads = ("product", "grid, memories, port", "found, cycles", "CPU s", "best uniform, cycles", "its cut", "ratio")
     print(f"| {' | '.join((*heads, 'schedules', 'CPU s'))} |")
     print("|---|---|---:|---:|---:|---|---:|---:|---:|")
-    for sizes, grid in itertools.product(PRODUCTS, GRIDS):
+    chosen = (PRODUCTS, GRIDS) if arguments.pairs == "first" else (OTHER_PRODUCTS, OTHER_GRIDS)
+    for sizes, grid in itertools.product(*chosen):
         if arguments.only and "x".join(map(str, sizes)) not in arguments.only:
             continue
         row = measured(sizes, grid, arguments.seconds)
