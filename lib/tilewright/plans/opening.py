@@ -21,11 +21,11 @@ from tilewright.plans.space import SELECTIONS, PartRule, PlanSpace
 from tilewright.plans.trials import Trials
 from tilewright.plans.work import Likeness, PlanWork, SegmentTask, segment_task
 
-SEGMENT_SHARE, SEGMENT_COUNT_SHARE = 0.5, 0.4
+SEGMENT_SHARE, SEGMENT_COUNT_SHARE = 0.3, 0.4
 """Largest shares of the budget that the search spends on segments of the network. SEGMENT_SHARE: share of the seconds
 and schedules that are left; SEGMENT_COUNT_SHARE: share of the number of plans that is left.
 """
-UNIFORM_SHARE = 0.25
+UNIFORM_SHARE = 0.15
 """Largest share of the seconds and schedules that are left, for plans in which one part rule cuts all layers. Each part
 rule is tried at least once, unless a limit ends the whole search.
 """
