@@ -204,6 +204,16 @@ def core_counts(parts: int, cores: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(count for count in counts if count <= cores))
 
 
+def part_bits(layer: Layer, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Bits of the data of a part of a layer, by operand. `sizes` has the size of the part along each dimension that is
+    cut. Outputs have the width of partial sums or of final outputs, whichever is larger.
+    """
+    loops = tuple((name, sizes.get(name, size)) for name, size in layer.loop_sizes)
+    part, width = replace(layer, loop_sizes=loops), layer.bits_of
+    wide = {OUTPUT: max(width[OUTPUT], width[FINAL_OUTPUT])}
+    return {name: operand_elements(part, name, CORRECTED) * wide.get(name, width[name]) for name in part.operands}
+
+
 class _Estimate:
     """Estimator for the cycles and the off-chip traffic of the blocks of one layer."""
 
@@ -220,14 +230,10 @@ class _Estimate:
         self.written_bits = operand_elements(layer, OUTPUT, CORRECTED) * layer.bits_of[FINAL_OUTPUT]
 
     def _bits(self, sizes: tuple[int, ...]) -> dict[str, int]:
-        """Bits of a block's data, by operand. Outputs have the width of partial sums or of final outputs, whichever is
-        larger.
+        """Bits of a block's data, by operand. `sizes` has the size of the block along each dimension in
+        `dimensions`.
         """
-        changed = dict(zip(self.dimensions, sizes, strict=True))
-        loops = tuple((name, changed.get(name, size)) for name, size in self.layer.loop_sizes)
-        block, width = replace(self.layer, loop_sizes=loops), self.layer.bits_of
-        wide = {OUTPUT: max(width[OUTPUT], width[FINAL_OUTPUT])}
-        return {name: operand_elements(block, name, CORRECTED) * wide.get(name, width[name]) for name in block.operands}
+        return part_bits(self.layer, dict(zip(self.dimensions, sizes, strict=True)))
 
     def _depends(self, operand: str, place: int) -> bool:
         one = tuple(1 if place == other else size for other, size in enumerate(self.sizes))

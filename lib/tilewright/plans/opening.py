@@ -15,6 +15,7 @@ from tilewright.plans.blocks import Blocks
 from tilewright.plans.budget import IsPast
 from tilewright.plans.cores import PlanFigures
 from tilewright.plans.evaluate import PlanOutcome, PlanToBeat, Task
+from tilewright.plans.passing import passing_tasks
 from tilewright.plans.plan import LayerTiles, Plan
 from tilewright.plans.segments import PART_RULES, SEGMENT_TILES, Segment, candidates, compose
 from tilewright.plans.space import SELECTIONS, PartRule, PlanSpace
@@ -62,9 +63,10 @@ than LEAST_REFINED, the LEAST_REFINED best cuts are selected.
 """
 LAYER_BY_LAYER_RULES = (PartRule(1.0, True), *PART_RULES)
 START, LAYER_BY_LAYER, BLOCKS, UNIFORM = "start", "layer by layer", "blocks", "uniform"
-COMPOSITION = "composition"
-"""Origin (step of the search that proposes a plan) of plans that are composed of segments. The constants START,
-LAYER_BY_LAYER, BLOCKS and UNIFORM are the origins of the other plans of the opening.
+COMPOSITION, PASSING = "composition", "passing weights"
+"""Origins (steps of the search that propose a plan) of plans that are composed of segments, and of plans whose weights
+pass through all cores in pieces. The constants START, LAYER_BY_LAYER, BLOCKS and UNIFORM are the origins of the other
+plans of the opening.
 """
 
 
@@ -83,6 +85,7 @@ class Opening:
         if given is not None:
             (self.trials.start,) = self.trials.look_at([given], START)
         self.trials.look_at(self._layer_by_layer(), LAYER_BY_LAYER)
+        self.trials.look_at(list(passing_tasks(self.work.problem, self.space)), PASSING)
         self._blocks()
         rules = self._uniform() if len(self.space.layers) > 1 else []
         if self.space.fixed.stacks is None:

@@ -16,7 +16,7 @@ from tilewright.mapping.words import ALL_TILES
 from tilewright.multicore.nodes.tiling import loops_over_cores
 from tilewright.multicore.nodes.weights import network_input_operands, weight_bits, weight_capacity_bits
 from tilewright.pipeline.stages.multi.items import SystemProblem
-from tilewright.plans.blocks import Blocks, Machine, machine, uniform_blocks
+from tilewright.plans.blocks import Blocks, Machine, machine, part_bits, part_counts, uniform_blocks
 from tilewright.plans.plan import LayerTiles, Loops, Plan, layers_of
 from tilewright.workload.graph import WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
@@ -47,6 +47,11 @@ TILE_COUNTS = (1, 2, 4, 7, 8, 14, 16, 28, 32, 56, ALL_ROWS)
 MOST_PARTS = 32
 """Factor that limits the number of parts of a layer along channels. The limit is MOST_PARTS x the number of cores that
 are allowed for the layer.
+"""
+LEAST_PASSING, FEWEST_PASSING = 8, 3
+"""Numbers for weights that pass through a core in pieces. LEAST_PASSING: least number of channels of a piece, if the
+room of a core allows it; with fewer channels, an array mostly waits for its inputs. FEWEST_PASSING: number of pieces in
+a core with which one piece is used, and two pieces can arrive at the same time.
 """
 SPREAD = 4
 """Factor that limits the number of parts for rules that spread work. The limit is SPREAD x the larger of two numbers:
@@ -211,6 +216,42 @@ class LayerSpace:
         pairs = [(name, count) for name, count in zip(self.block_dimensions, counts, strict=True) if count > 1]
         loops = tuple(TilingEntry(name, count) for name, count in (pairs[::-1] if outwards else pairs))
         return LayerTiles(loops if self.between is None else self.between, self.rows_within(tiles))
+
+    def passing(self, depth: int, pieces: int = 0) -> LayerTiles:
+        """Tiles of the layer in one part of the rows (or of the batch) for each core. Each of these parts is cut into
+        pieces along channels, which pass through the core one after another. A bus or a link with multicast then brings
+        each piece of the weights to all cores at once.
+
+        `pieces` is the number of pieces. 0 stands for the smallest number for which the inputs and outputs of a part
+        and `depth` pieces of its weights fit a core at the same time. If a piece then has fewer than LEAST_PASSING
+        channels, FEWEST_PASSING pieces of the weights need room. If no number is large enough, the layer is cut along
+        channels only (`filling`).
+        """
+        across = self.rows or self.third
+        if self.between is not None or not across or not self.channels:
+            return self.tiles(self.filling, 1)
+        rows = min(self.filling, self.size(across))
+        part = {across: math.ceil(self.size(across) / rows)}
+        pieces = pieces or self._pieces(depth, part)
+        if LEAST_PASSING * pieces > self.size(self.channels[0]) and depth > FEWEST_PASSING or not pieces:
+            pieces = self._pieces(FEWEST_PASSING, part)
+        if not pieces:
+            return self.tiles(self.filling, 1)
+        loops = ((across, rows), (self.channels[0], pieces))
+        return LayerTiles(tuple(TilingEntry(name, count) for name, count in loops if count > 1), self.rows_within(1))
+
+    def _pieces(self, depth: int, part: dict[str, int]) -> int:
+        """Smallest number of pieces along channels for which `depth` pieces of the weights fit a core (`passing`); 0 if
+        there is no such number. `part` has the size of a part along the rows.
+        """
+        channel = self.channels[0]
+        size, rooms = self.size(channel), () if self.machine is None else self.machine.rooms
+        for pieces in part_counts(size, size):
+            bits = part_bits(self.layer, {**part, channel: math.ceil(size / pieces)})
+            taken = {name: of * (depth if name in self.layer.constant_operands else 1) for name, of in bits.items()}
+            if all(sum(taken[name] for name in held) <= room for room, held in rooms):
+                return pieces
+        return 0
 
     def tiles(self, parts: int, tiles: int, along_rows: bool = False) -> LayerTiles:
         """Tiles of the layer: `parts` parts, which can run on different cores, and in each part `tiles` tiles of rows.
