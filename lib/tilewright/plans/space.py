@@ -231,10 +231,11 @@ class LayerSpace:
         if self.between is not None or not across or not self.channels:
             return self.tiles(self.filling, 1)
         rows = min(self.filling, self.size(across))
-        part = {across: math.ceil(self.size(across) / rows)}
-        pieces = pieces or self._pieces(depth, part)
-        if LEAST_PASSING * pieces > self.size(self.channels[0]) and depth > FEWEST_PASSING or not pieces:
-            pieces = self._pieces(FEWEST_PASSING, part)
+        if not pieces:
+            part = {across: math.ceil(self.size(across) / rows)}
+            pieces = self._pieces(depth, part)
+            if not pieces or LEAST_PASSING * pieces > self.size(self.channels[0]):
+                pieces = self._pieces(min(depth, FEWEST_PASSING), part)
         if not pieces:
             return self.tiles(self.filling, 1)
         loops = ((across, rows), (self.channels[0], pieces))
