@@ -40,7 +40,7 @@ from tilewright.pipeline.sources import parse_accelerator, parse_workload  # noq
 from tilewright.pipeline.stages.multi.items import SystemProblem  # noqa: E402
 from tilewright.plans.call import fused  # noqa: E402
 from tilewright.plans.cores import SchedulingJudge  # noqa: E402
-from tilewright.plans.evaluate import PlanEvaluator  # noqa: E402
+from tilewright.plans.evaluate import PlanEvaluator, PlanToBeat  # noqa: E402
 from tilewright.plans.plan import LayerTiles  # noqa: E402
 from tilewright.plans.space import Fixed, plan_space  # noqa: E402
 from tilewright.search.options import CnSearchOptions  # noqa: E402
@@ -48,7 +48,7 @@ from tilewright.search.options import CnSearchOptions  # noqa: E402
 CORES = PROJECT / "config" / "hardware" / "multi" / "cores"
 PRODUCTS = ((256, 256, 256), (64, 512, 256), (512, 128, 192), (100, 300, 200), (384, 96, 768))
 """Matrix products: number of rows, inner size, and number of columns."""
-OTHER_PRODUCTS = ((127, 251, 131), (1021, 61, 16), (8, 509, 96), (6, 40, 64, 48))
+OTHER_PRODUCTS = ((61, 127, 67), (509, 61, 16), (8, 251, 96), (6, 24, 64, 40))
 """Further matrix products. Four numbers: size of the batch, and the sizes of the products of two inputs."""
 
 
@@ -136,15 +136,18 @@ def cuts(sizes: dict[str, int], most: int) -> Iterator[tuple[TilingEntry, ...]]:
                 yield tuple(reversed(loops))
 
 
-def best_uniform(problem: SystemProblem) -> tuple[int, str, int]:
-    """Triple (least latency in cycles, cut and number of cores, number of schedules) over all uniform blocks."""
+def best_uniform(problem: SystemProblem, found_cycles: int) -> tuple[int, str, int]:
+    """Triple (least latency in cycles, cut and number of cores, number of schedules) over all uniform blocks. A cut is
+    left out if a lower bound of its latency is above `found_cycles`, the latency that the search found.
+    """
     space = plan_space(problem, Fixed())
     one = space.layers[0]
     evaluator = PlanEvaluator(problem, FusionOptions().part(CnSearchOptions), ScheduleSettings(), "latency")
     best, text, schedules = 1 << 62, "", 0
+    rival = None if one.machine is None else PlanToBeat(found_cycles + 1, one.machine)
     for loops in cuts({name: one.size(name) for name in one.block_dimensions}, 4 * one.cores):
         try:
-            made = evaluator.multi_core_problem(space.plan([LayerTiles(loops, one.rows_within(1))], (0,)))
+            made = evaluator.multi_core_problem(space.plan([LayerTiles(loops, one.rows_within(1))], (0,)), rival)
         except TilewrightError:
             continue
         judge, parts = SchedulingJudge(made), math.prod(int(loop.tiles) for loop in loops)
@@ -172,7 +175,7 @@ def measured(sizes: tuple[int, ...], grid: Grid, seconds: float) -> Row:
         options = FusionOptions(fusion_time_budget_s=seconds, nb_plans=10**6, jobs=1)
         found = fused(problem, options, clock=time.process_time)
         middle = time.process_time()
-        best, text, schedules = best_uniform(problem)
+        best, text, schedules = best_uniform(problem, found.latency_cycles)
         return {
             "product": "x".join(map(str, sizes)),
             "grid": grid.name,
