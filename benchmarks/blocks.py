@@ -48,7 +48,7 @@ from tilewright.search.options import CnSearchOptions  # noqa: E402
 CORES = PROJECT / "config" / "hardware" / "multi" / "cores"
 PRODUCTS = ((256, 256, 256), (64, 512, 256), (512, 128, 192), (100, 300, 200), (384, 96, 768))
 """Matrix products: number of rows, inner size, and number of columns."""
-OTHER_PRODUCTS = ((61, 127, 67), (509, 61, 16), (8, 251, 96), (6, 24, 64, 40))
+OTHER_PRODUCTS = ((23, 127, 41), (211, 31, 8), (6, 251, 48), (3, 12, 64, 24))
 """Further matrix products. Four numbers: size of the batch, and the sizes of the products of two inputs."""
 
 
