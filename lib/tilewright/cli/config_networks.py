@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     pass
 
 
-NETWORK_KEYS = ("dims", "input_shapes", "branches", "precision", "bits")
+NETWORK_KEYS = ("dims", "input_shapes", "branches", "precision", "bits", "zeros")
 """Keys of the configuration with options for ONNX files. The value of each key is a table with one entry per workload.
-An entry is a table of sizes, shapes, branches or bits, or the name of a precision.
+An entry is a table of sizes, shapes, branches, bits or shares of zeros, or the name of a precision.
 """
 
 
@@ -77,12 +77,24 @@ def _bits(table: Any, path: tuple[str, ...], note: Note) -> Iterator[str]:
             yield f"--bits={name}={bits}"
 
 
+def _zeros(table: Any, path: tuple[str, ...], note: Note) -> Iterator[str]:
+    for name, share in _items(table, path, note):
+        try:
+            NetworkOptions(zeros=((str(name), share),)).check()
+        except InputError as error:
+            for problem in error.problems:
+                note(problem.message, (*path, str(name)), problem.value, problem.allowed, problem.nearest)
+        else:
+            yield f"--zeros={name}={share!r}"
+
+
 _ARGUMENTS = {
     "dims": _dims,
     "input_shapes": _input_shapes,
     "branches": _branches,
     "precision": _precision,
     "bits": _bits,
+    "zeros": _zeros,
 }
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter as Keyword
 from inspect import signature
+from math import isfinite
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
@@ -46,12 +47,12 @@ def common_options(function: Function) -> Function:
 
 
 def network_options(function: Function) -> Callable[..., Any]:
-    """Add --dim, --input-shape, --branch, --precision and --bits. The command gets all their values in the argument
-    `network_options`."""
+    """Add --dim, --input-shape, --branch, --precision, --bits and --zeros. The command gets all their values in the
+    argument `network_options`."""
 
     @wraps(function)
     def with_network_options(*args: Any, **values: Any) -> Any:
-        texts = (values.pop(name) for name in ("dims", "input_shapes", "branches", "precision", "bits"))
+        texts = (values.pop(name) for name in ("dims", "input_shapes", "branches", "precision", "bits", "zeros"))
         return function(*args, network_options=parse_network_options(*texts), **values)
 
     dim = (
@@ -70,7 +71,13 @@ def network_options(function: Function) -> Callable[..., Any]:
         " of an ONNX network. `Conv.weights=4` sets the bits for one operator type or one operator. The option can be"
         " given several times."
     )
+    zeros = (
+        "Share of zeros, from 0 to 1, of weights (constants), activations (inputs) and outputs (final outputs) of an"
+        " ONNX network, for hardware files with zero_gating or run_length. `conv1.activations=0.4` sets the share for"
+        " one operator type or one operator. The option can be given several times."
+    )
     for option in (
+        click.option("--zeros", multiple=True, metavar="NAME=SHARE,...", help=zeros),
         click.option(
             "--precision",
             default=ASSUMED,
@@ -89,7 +96,8 @@ def network_options(function: Function) -> Callable[..., Any]:
 
 
 def network_keywords(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Add `dims`, `input_shapes`, `branches`, `precision` and `bits` to a function that takes `network_options`.
+    """Add `dims`, `input_shapes`, `branches`, `precision`, `bits` and `zeros` to a function that takes
+    `network_options`.
 
     Python callers can give all of them except `precision` as dicts: `dims={"sequence": 128}`.
     """
@@ -224,6 +232,7 @@ def parse_network_options(
     branches: tuple[str, ...] = (),
     precision: str = ASSUMED,
     bits: tuple[str, ...] = (),
+    zeros: tuple[str, ...] = (),
 ) -> NetworkOptions:
     """Network options from NAME=VALUE texts. Raises InputError with a problem for each wrong text."""
     problems: list[Problem] = []
@@ -232,7 +241,9 @@ def parse_network_options(
     chosen = _pairs("branch", branches, str, "NODE=then or NODE=else", problems)
     parts = tuple(part for text in bits for part in text.split(","))
     widths = _pairs("bits", parts, _size, "NAME=BITS with weights, activations or partial as NAME", problems)
-    options = NetworkOptions(sizes, shapes, chosen, precision, widths)
+    parts = tuple(part for text in zeros for part in text.split(","))
+    shares = _pairs("zeros", parts, _share, "NAME=SHARE with weights, activations or outputs as NAME", problems)
+    options = NetworkOptions(sizes, shapes, chosen, precision, widths, shares)
     try:
         options.check()
     except InputError as error:
@@ -264,6 +275,15 @@ def _size(text: str) -> int | None:
     if not (text.isascii() and text.isdecimal() and len(text.lstrip("0")) <= len(str(LARGEST_WHOLE_NUMBER))):
         return None
     return int(text) if int(text) <= LARGEST_WHOLE_NUMBER else None
+
+
+def _share(text: str) -> float | None:
+    """Number that the text gives; None if the text is not a finite number."""
+    try:
+        share = float(text)
+    except ValueError:
+        return None
+    return share if isfinite(share) else None
 
 
 def _shape(text: str) -> tuple[int, ...] | None:

@@ -28,6 +28,7 @@ from tilewright.cost.workspace import ENERGY, IDEAL_TEMPORAL, LATENCY, OFFLOADIN
 from tilewright.hardware.core import DIRECTIONS, Core
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.mapping.spatial import ConvertedSpatialMapping
+from tilewright.mapping.zeros import active_share
 from tilewright.workload.layer import Layer
 
 
@@ -74,6 +75,8 @@ def breakdown(
         **core_figures(core, profile),
         array_use=array_use(layer, core, spatial.unrolling, profile, links),
         cycles_per_operation=int(problem.cycles_per_operation),
+        zeros=dict(layer.zeros),
+        active_share=active_share(layer, core, dict(links)),
         array_dimensions=tuple(core.operational_array.size_of),
     )
 

@@ -25,6 +25,7 @@ from tilewright.hardware.static_power import rate_pj_a_cycle
 from tilewright.hardware.system import IN_CELLS
 from tilewright.mapping.constraints import Unrolling
 from tilewright.mapping.spatial import spread_lanes
+from tilewright.mapping.zeros import active_share
 from tilewright.workload.layer import Layer, weight_operand
 from tilewright.workload.relevancy import operand_relevancy
 
@@ -37,7 +38,7 @@ def array_work(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelPro
     mapping cannot be converted to busy lanes."""
     given = {name: dict(factors) for name, factors in unrolling}
     if core.operational_array.kind == DIGITAL:
-        return ArrayWork(layer.mac_count, given, given, {}, profile)
+        return ArrayWork(layer.mac_count, given, given, {}, profile, active_share(layer, core, dict(links)))
     spread = profile.in_memory_active_parts
     lanes = spread_lanes(unrolling, layer, core, profile.whole_tiles) if spread else given
     return ArrayWork(layer.mac_count, given, lanes, input_loops(layer, profile, links), profile)
@@ -57,7 +58,9 @@ def work_of_record(record: LayerRecord) -> ArrayWork:
     """Work of a layer for the model of an array. The work is read from the record of the layer."""
     own = record.array_use or ArrayUseRecord({}, {})
     profile = profile_by_name(record.model)
-    return ArrayWork(record.layer.work, record.spatial_mapping, own.lanes, own.input_loops, profile)
+    return ArrayWork(
+        record.layer.work, record.spatial_mapping, own.lanes, own.input_loops, profile, record.active_share
+    )
 
 
 def input_loops(layer: Layer, profile: ModelProfile, links: Links) -> Mapping[str, InputWindow | None]:

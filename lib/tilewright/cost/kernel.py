@@ -57,6 +57,16 @@ def parts_of_transfer(problem, ws, o, m, x):
 
 
 @kernel
+def read_share(problem, ws, o):
+    """Share of the reads of input `o` from its innermost memory that take place although zeros stop operations.
+
+    A read is left out only if every operation that uses it is stopped. The operations of different cycles are stopped
+    independently.
+    """
+    return 1.0 - problem.gate[o] ** (ws.period[0, o, 0, TL] // problem.cycles_per_operation)
+
+
+@kernel
 def words_of_parts(problem, ws, o, m, x, parts, wide):
     """Number of words of `wide` bits that are accessed on one link in the whole layer, if one transfer moves `parts`
     parts of a word. The link is (operand `o`, memory level `m`, direction `x`). A part is the smallest piece of a word
@@ -67,6 +77,8 @@ def words_of_parts(problem, ws, o, m, x, parts, wide):
     if parts == 0:
         return 0
     words = parts * (problem.bandwidth_min_bits[o, m, x] / wide) * ws.count[0, o, m, x] * problem.units[o, m + 1]
+    if m == 0 and x == TL and problem.gate[o] > 0.0:
+        words *= read_share(problem, ws, o)
     return np.int64(rounded_up(words) if problem.switches[WHOLE_TILES] else words)
 
 

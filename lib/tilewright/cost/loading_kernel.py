@@ -153,15 +153,18 @@ def load_ports(problem, ws, v, busy_cycles):
             o = problem.service_operand[s]
             m = problem.service_level[s]
             x = problem.service_direction[s]
-            wide = problem.bandwidth_max_bits[o, m, x]
+            own = problem.bandwidth_max_bits[o, m, x]
+            if wide == 0:
+                wide = own
             if o == OUTPUT_INDEX and (x == TL or x == FH):
                 continue
             if ws.count[v, o, m, x] > 1:
                 ws.load[o, m, x] = ws.transfer_cycles[o, m, x]
+                # The links of a port have different widths only if some of them move compressed data.
                 if problem.switches[LEVEL_FLOOR]:
-                    required += ws.exact_bandwidth[v, o, m, x]
+                    required += ws.exact_bandwidth[v, o, m, x] * (wide / own)
                 else:
-                    required += ws.bandwidth[v, o, m, x]
+                    required += ws.bandwidth[v, o, m, x] * (wide / own)
             elif ws.count[v, o, m, x] == 1:
                 insert_load(
                     ws, whole, float(ws.transfer_cycles[o, m, x]), float(loading_floor(problem, ws, v, o, m, x)), s

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.hardware.core import Port
+from tilewright.mapping.zeros import plain_widths
 
 ROOMY_MARGIN = 128
 """Factor that defines when a memory has room for every allocation: its size is then at least this factor times the
@@ -55,16 +56,23 @@ class FigurePlaces:
     """Triple of arrays (operands, memory levels, directions), with one element for each link that a port serves."""
     link_port: np.ndarray
     """Index of the port that serves each link of `links`."""
+    link_sizes: np.ndarray | None = None
+    """Array with one element for each link of `links`: size of the compressed data as a share of the plain data. None
+    if no data are compressed.
+    """
 
     @classmethod
-    def of(cls, topmost_bits: Sequence[int | None], port_of: np.ndarray) -> "FigurePlaces":
+    def of(
+        cls, topmost_bits: Sequence[int | None], port_of: np.ndarray, sizes: np.ndarray | None = None
+    ) -> "FigurePlaces":
         """Positions of the figures. `topmost_bits` has one element for each memory: the size of all its operands in
         bits, or None if one of these operands also has a memory further out. `port_of` is the field `port_of` of a
-        problem.
+        problem. `sizes` has the axes of `port_of`: the size of the compressed data of each link as a share of the plain
+        data, or None if no data are compressed.
         """
         roomy = [NEVER if bits is None else min(bits * ROOMY_MARGIN, NEVER) for bits in topmost_bits]
         o, m, x = np.nonzero(port_of >= 0)
-        return cls(np.array(roomy, np.int64), (o, m, x), port_of[o, m, x])
+        return cls(np.array(roomy, np.int64), (o, m, x), port_of[o, m, x], None if sizes is None else sizes[o, m, x])
 
     def write(self, problems: np.record | np.ndarray, figures: CoreFigures) -> None:
         """Write the figures of a core into one problem, or into each problem of an array of problems."""
@@ -72,5 +80,8 @@ class FigurePlaces:
         for name, column in figures.memories.items():
             problems[name][..., :count] = column
         problems["holds_everything"][..., :count] = self.roomy_bits <= figures.memories["memory_bits"]
-        problems["bandwidth_max_bits"][..., *self.links] = figures.most_bits[self.link_port]
-        problems["bandwidth_min_bits"][..., *self.links] = figures.least_bits[self.link_port]
+        most, least = figures.most_bits[self.link_port], figures.least_bits[self.link_port]
+        if self.link_sizes is not None:
+            most, least = plain_widths(most, self.link_sizes), plain_widths(least, self.link_sizes)
+        problems["bandwidth_max_bits"][..., *self.links] = most
+        problems["bandwidth_min_bits"][..., *self.links] = least

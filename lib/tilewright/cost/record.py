@@ -208,6 +208,10 @@ class LayerRecord:
     """Cycles that a unit of the array needs for one operation."""
     array_use: ArrayUseRecord | None = field(default=None, metadata=LEFT_OUT)
     """Use of an in-memory array by the layer; None for a digital array."""
+    zeros: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
+    """Given share of zeros of each input operand and of final outputs (key `O_final`)."""
+    active_share: float = field(default=1.0, metadata=LEFT_OUT)
+    """Share of the operations that take energy. It is 1 unless the array stops operations with a zero."""
     level_boundaries: dict[str, tuple[int, ...]] | None = field(default=None, metadata=LEFT_OUT)
     """Number of loops up to and including each memory level of each operand; None if the search did not choose the
     loops of each memory."""

@@ -343,20 +343,35 @@ def record_partial_sums(problem, ws, v, m, is_top):
     """
     o = OUTPUT_INDEX
     partial_low = is_accumulated_above(problem, ws, v, m)
-    ws.precision[v, o, m, FL] = problem.precision_bits[o] if partial_low else problem.final_precision_bits
+    ws.precision[v, o, m, FL] = problem.sum_bits[m, FL] if partial_low else problem.final_precision_bits
     if ws.partial_sum[v, m]:
         copy_link(ws, v, o, m, FL, TL)
         ws.precision[v, o, m, TL] = problem.precision_bits[o] if partial_low else 0
         skip_first_accumulation(problem, ws, v, m, TL, m)
+    if partial_low:
+        widen_sums(problem, ws, v, m, FL)
     if is_top:
         return
     partial_high = is_accumulated_above(problem, ws, v, m + 1)
     added_later = partial_high or (problem.switches[WIDE_UNTIL_ADDED] and ws.adds_in_space[v, m + 1] != 0)
-    ws.precision[v, o, m, TH] = problem.precision_bits[o] if added_later else problem.final_precision_bits
+    ws.precision[v, o, m, TH] = problem.sum_bits[m, TH] if added_later else problem.final_precision_bits
     if ws.partial_sum[v, m + 1]:
         copy_link(ws, v, o, m, TH, FH)
         ws.precision[v, o, m, FH] = problem.precision_bits[o] if partial_high else 0
         skip_first_accumulation(problem, ws, v, m, FH, m + 1)
+    if added_later:
+        widen_sums(problem, ws, v, m, TH)
+
+
+@kernel
+def widen_sums(problem, ws, v, m, x):
+    """Count the bandwidth of partial sums that move upwards over link `x` of memory level `m` with the bits that they
+    have on this link (`sum_bits`). Only links with compressed final outputs have such bits.
+    """
+    o = OUTPUT_INDEX
+    if problem.sum_bits[m, x] != problem.precision_bits[o]:
+        ws.exact_bandwidth[v, o, m, x] *= problem.sum_bits[m, x] / problem.precision_bits[o]
+        ws.bandwidth[v, o, m, x] = np.int64(math.ceil(ws.exact_bandwidth[v, o, m, x]))
 
 
 @kernel

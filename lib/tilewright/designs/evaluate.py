@@ -29,6 +29,7 @@ from tilewright.hardware.system import core_area
 from tilewright.mapping import constraints
 from tilewright.mapping.memory_reach import MemoryReach, core_for
 from tilewright.mapping.source import MappingSource
+from tilewright.mapping.zeros import refuse_zeros
 from tilewright.pipeline.stages.base import Change, Control, Rest, Stage
 from tilewright.pipeline.stages.descriptions import Descriptions
 from tilewright.pipeline.stages.items import LayerProblem
@@ -88,6 +89,7 @@ class NetworkEvaluator(DesignEvaluator):
         layer.
         """
         core = single_core(accelerator)
+        refuse_zeros([core], "a space of designs")
         places = self._placed(replace(accelerator, cores=(_without_costs(core),)))
         return _sum(core, self._layers(core, places), self._profile)
 
@@ -115,6 +117,7 @@ class NetworkEvaluator(DesignEvaluator):
         MappingError if the core lacks a memory that a layer needs.
         """
         core = single_core(accelerator)
+        refuse_zeros([core], "a space of designs")
         found = []
         for place in self._placed(replace(accelerator, cores=(_without_costs(core),))):
             _, layer, given = self._kinds[place.layer]

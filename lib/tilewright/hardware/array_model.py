@@ -55,6 +55,8 @@ class ArrayWork(NamedTuple):
     docs/model.md).
     """
     profile: ModelProfile = REFERENCE
+    active_share: float = 1.0
+    """Share of the operations that take energy. It is 1 unless zeros stop operations (`mapping.zeros`)."""
 
 
 class ArrayModel(Protocol):
@@ -88,13 +90,13 @@ class ArrayModel(Protocol):
 
 class Digital(NamedTuple):
     """Array of units that do one operation per cycle. The energy of an operation does not depend on the data
-    (zigzag-dse 3.9.1)."""
+    (zigzag-dse 3.9.1), unless zeros stop operations."""
 
     terms: tuple[str, ...] = (MAC,)
 
     def energies_pj(self, array: OperationalArray, work: ArrayWork) -> tuple[float, ...]:
-        """Tuple with one energy in pJ: the number of operations times the energy of one operation."""
-        return (float(array.unit_energy_pj * work.operations),)
+        """Tuple with one energy in pJ: the number of operations that take energy, times the energy of one operation."""
+        return (float(array.unit_energy_pj * work.operations) * work.active_share,)
 
     def cycles_per_operation(self, array: OperationalArray) -> int:
         """Always 1."""

@@ -58,6 +58,32 @@ class CacheLevel:
 
 
 @dataclass(frozen=True)
+class RunLength:
+    """Run-length compression of the data in a memory: each element that is not zero is stored with the number of zeros
+    before it (`mapping.zeros`). The decoder is beside the memory, so the other memories have the plain data.
+    """
+
+    operands: tuple[str, ...]
+    """Memory operands whose data are compressed."""
+    run_bits: int
+    """Bits of the number of zeros before an element."""
+    pairs: int
+    """Number of pairs (number of zeros, element) in a word."""
+    word_bits: int
+    """Bits of a word of `pairs` pairs."""
+
+
+@dataclass(frozen=True)
+class ZeroGating:
+    """Gating of operations with a zero (`mapping.zeros`): such an operation takes its cycle, but no energy."""
+
+    operands: tuple[str, ...]
+    """Memory operands whose zeros stop an operation."""
+    reads_of: tuple[str, ...] = ()
+    """Memory operands that are not read from their innermost memory for a stopped operation."""
+
+
+@dataclass(frozen=True)
 class Memory:
     """Memory of a core. Each of its instances serves a different set of array elements."""
 
@@ -90,14 +116,17 @@ class Memory:
     """Loop dimensions along which neighbouring elements are next to each other in the memory. For each operand, only
     the first of these dimensions that the operand has is used.
     """
+    run_length: RunLength | None = field(default=None, metadata=LEFT_OUT)
+    """Compression of the data in the memory; None if they are not compressed."""
 
     @cached_property
     def frame(self) -> "Memory":
-        """Structure of the memory: its operands, its served dimensions, and the type and the served directions of each
-        port.
+        """Structure of the memory: its operands, its served dimensions, its compression, and the type and the served
+        directions of each port.
         """
         ports = tuple(Port("", port.port_type, 0, 0, port.allocation) for port in self.ports)
-        return Memory("", 0, 0.0, 0.0, self.operands, ports, self.served_dimensions)
+        served = self.served_dimensions
+        return Memory("", 0, 0.0, 0.0, self.operands, ports, served, run_length=self.run_length)
 
     @cached_property
     def port_of(self) -> dict[tuple[str, str], int]:
@@ -124,6 +153,8 @@ class OperationalArray:
     """Additional numbers of the array (`hardware.attributes`), if they differ from their default values."""
     command_dimensions: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
     """Loop dimensions that a command of the array covers; () stands for the innermost loop."""
+    zero_gating: ZeroGating | None = field(default=None, metadata=LEFT_OUT)
+    """Gating of operations with a zero; None if every operation takes its energy."""
 
     @cached_property
     def size_of(self) -> dict[str, int]:

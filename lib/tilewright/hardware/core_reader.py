@@ -16,7 +16,18 @@ from tilewright.base.validation import TableModel, validate
 from tilewright.base.yamlfile import YamlDocument, items, table
 from tilewright.hardware.array_model import array_model
 from tilewright.hardware.attributes import LEAKAGE, figures_of
-from tilewright.hardware.core import MM2, NO_UNIT, CacheLevel, Core, Dataflow, Memory, OperationalArray, Port
+from tilewright.hardware.core import (
+    MM2,
+    NO_UNIT,
+    CacheLevel,
+    Core,
+    Dataflow,
+    Memory,
+    OperationalArray,
+    Port,
+    RunLength,
+    ZeroGating,
+)
 from tilewright.hardware.in_memory_circuits import precharging_energy_pj
 from tilewright.hardware.memory_costs import is_from_library, library_cost
 from tilewright.hardware.physical_rates import CLOCK_KEY, core_in_cycles
@@ -26,6 +37,7 @@ from tilewright.hardware.system import CELLS, core_area
 from tilewright.hardware.waiting_checks import check_waiting, has_waiting
 from tilewright.hardware.yaml_checks import ALONE, OFF_CHIP, STORE, array_kind, check_hardware
 from tilewright.hardware.yaml_schema import DataflowEntry, HardwareFile, MemoryEntry, PortEntry, hardware_file
+from tilewright.hardware.zero_checks import check_zeros
 
 PORT_KINDS = (("r_port", "read"), ("w_port", "write"), ("rw_port", "read_write"))
 _BANDWIDTHS = {"r_bw", "w_bw"}
@@ -164,6 +176,7 @@ def core_entry(
     if entry is not None:
         check_hardware(problems, document, entry, use, clock_mhz)
         check_waiting(problems, entry, only_stores=use in (STORE, OFF_CHIP))
+        check_zeros(problems, entry, is_alone=use == ALONE)
     if entry is not None and not problems.found and use == ALONE:  # several cores have a common clock
         core = core_of(entry)
         for path, said in clock_notes(core, clock_period_ns(core)):
@@ -270,6 +283,7 @@ def _dataflow(entry: DataflowEntry) -> Dataflow:
 
 def _array(entry: HardwareFile) -> OperationalArray:
     array = entry.operational_array
+    gating = array.zero_gating
     return OperationalArray(
         dimensions=tuple(zip(array.dimensions, array.sizes, strict=True)),
         unit_energy_pj=array.unit_energy or 0.0,
@@ -279,6 +293,7 @@ def _array(entry: HardwareFile) -> OperationalArray:
         parameters=_in_memory_parameters(entry) if array.is_imc else (),
         figures=figures_of("array", _given(array)),
         command_dimensions=tuple(array.command_dimensions or ()),
+        zero_gating=None if gating is None else ZeroGating(tuple(gating.operands), tuple(gating.reads_of or ())),
     )
 
 
@@ -328,7 +343,14 @@ def _memory(name: str, entry: MemoryEntry, precharging_pj: float = 0.0) -> Memor
         figures=figures_of("memory", _of_library(source) | _given(entry)),
         caches=tuple(CacheLevel(one.size, one.request_latency_cycles) for one in entry.caches or ()),
         row_dimensions=tuple(entry.row_dimensions or ()),
+        run_length=_run_length(entry),
     )
+
+
+def _run_length(entry: MemoryEntry) -> RunLength | None:
+    """Compression of the data in a memory; None if the file gives none."""
+    code = entry.run_length
+    return None if code is None else RunLength(tuple(code.operands), code.run_bits, code.pairs, code.word)
 
 
 def _of_library(source: CostSource | None) -> dict[str, Any]:

@@ -162,6 +162,31 @@ class CacheEntry(TableModel):
     """Cycles from a request to its data, if the cache has the data."""
 
 
+class RunLengthEntry(TableModel):
+    """Run-length compression of the data in a memory (docs/model.md#zeros): pairs of a number of zeros and an element
+    that is not zero. Eyeriss has pairs of 5 and 16 bits, three of them in 64 bits.
+    """
+
+    operands: Annotated[list[Literal["I1", "I2", "O"]], Field(min_length=1)]
+    """Memory operands whose data are compressed. Of O, only final outputs are compressed. The workload gives the shares
+    of zeros."""
+    run_bits: Annotated[int, Field(ge=1, le=16)]
+    """Bits of the number of zeros before an element."""
+    pairs: Annotated[int, Field(ge=1, le=1024)]
+    """Number of pairs in a word."""
+    word: SizeBits
+    """Size of a word of `pairs` pairs, in bits (or `8 B`)."""
+
+
+class ZeroGatingEntry(TableModel):
+    """Gating of operations with a zero (docs/model.md#zeros): such an operation takes its cycle, but no energy."""
+
+    operands: Annotated[list[Literal["I1", "I2"]], Field(min_length=1)]
+    """Memory operands whose zeros stop an operation. The workload gives the shares of zeros."""
+    reads_of: Annotated[list[Literal["I1", "I2"]], Field(min_length=1)] | None = None
+    """Memory operands that are not read from their innermost memory for a stopped operation."""
+
+
 class MemoryEntry(TableModel):
     """Memory of a core. The file lists memories from innermost to outermost."""
 
@@ -203,6 +228,10 @@ class MemoryEntry(TableModel):
     """Loop dimensions along which elements have consecutive addresses in the memory. For each operand, the first listed
     dimension that indexes the operand counts. Needs `burst`.
     """
+    run_length: RunLengthEntry | None = None
+    """Compression of the data in the memory. Default: none. Its ports move the compressed data; the memory has room for
+    the plain data.
+    """
 
 
 class ArrayEntry(TableModel):
@@ -223,6 +252,8 @@ class ArrayEntry(TableModel):
     """Array dimensions along which data move from unit to unit. These dimensions add cycles to drain the array."""
     command_dimensions: Annotated[list[Name], Field(min_length=1)] | None = None
     """Loop dimensions that one command of the array covers. Default: the innermost loop. Needs `command_iterations`."""
+    zero_gating: ZeroGatingEntry | None = None
+    """Gating of operations with a zero. Default: none, so every operation takes `unit_energy`."""
     input_precision: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
     """Bits of activations and of weights for which an in-memory array is built, both powers of two. Other arrays do not
     use this key."""

@@ -18,6 +18,7 @@ from tilewright.cost.ledger import ACCESSES, ROUNDING, agree, energy_columns, en
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import DIRECTIONS, Core, Memory
+from tilewright.mapping.zeros import compressed_share
 from tilewright.results.records import (
     Summary,
     layers_in_order,
@@ -41,6 +42,7 @@ def _compulsory(record: LayerRecord, core: Core) -> Iterator[str]:
         direction = "fl" if operand == "O" else "tl"
         port = memory.port_of.get((record.memory_operand_links[operand], direction))
         needed_bits = covered_elements(record, operand) * _least_bits(record, operand)
+        needed_bits = math.floor(needed_bits * _least_size(record, operand, memory))
         if needed_bits == 0:
             continue
         if port is None:
@@ -52,6 +54,19 @@ def _compulsory(record: LayerRecord, core: Core) -> Iterator[str]:
         dropped = 0 if profile_by_name(record.model).whole_tiles else 1
         if (words + dropped) * width_bits < needed_bits:
             yield f"{operand} moves {words} words of {width_bits} bits at {memory.name}, but needs {needed_bits} bits"
+
+
+def _least_size(record: LayerRecord, operand: str, memory: Memory) -> float:
+    """Lower bound of the size of the data of an operand that are read from or written to its outermost memory, as a
+    share of the plain data. Zeros make it smaller than 1 if the memory is compressed, or if the memory is also the
+    innermost memory and gating leaves out reads.
+    """
+    key, link = ("O_final" if operand == "O" else operand), record.memory_operand_links
+    size = 1.0
+    if memory.run_length is not None and link[operand] in memory.run_length.operands and key in record.zeros:
+        size = compressed_share(memory.run_length, record.layer.precision_bits[key], record.zeros[key])
+    single = len(record.memory_levels[operand]) == 1
+    return min(1.0, size) * (record.active_share if single and operand != "O" else 1.0)
 
 
 def covered_elements(record: LayerRecord, operand: str) -> int:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from tilewright.base.artifacts.codec import DERIVED
+from tilewright.base.artifacts.codec import DERIVED, LEFT_OUT
 from tilewright.base.hashes import hash_once
 from tilewright.base.units import FieldError
 
@@ -62,6 +62,10 @@ class Layer:
     """
     constant_operands: tuple[str, ...] = ()
     """Input operands that are known before run time (weights)."""
+    zeros: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
+    """Pairs (key, share) with the share of zeros, from 0 to 1, of each input operand and of final outputs (key
+    `O_final`), if it is given. Partial sums have no share: they count as never zero.
+    """
     part_of: tuple[str, ...] = field(default=(), compare=False, repr=False, metadata=DERIVED)
     """Operator that this layer is a part of, as (name, type); () for a layer that is a whole operator. If the type has
     a domain, there is a third entry: the type without the domain.
@@ -79,6 +83,13 @@ class Layer:
     def bits_of(self) -> dict[str, int]:
         """Bits per element, by key: each input operand, `O` for partial sums, and `O_final` for final outputs."""
         return dict(self.precision_bits)
+
+    @cached_property
+    def zeros_of(self) -> dict[str, float]:
+        """Share of zeros, by key: each input operand, and `O_final` for final outputs. Keys without a given share are
+        missing.
+        """
+        return dict(self.zeros)
 
     @cached_property
     def operands(self) -> tuple[str, ...]:

@@ -16,6 +16,11 @@ BIT_OPERANDS = (WEIGHTS, ACTIVATIONS, PARTIAL)
 and PARTIAL are partial sums.
 """
 MOST_BITS = 1024
+OUTPUTS = "outputs"
+ZERO_OPERANDS = (WEIGHTS, ACTIVATIONS, OUTPUTS)
+"""Kinds of data whose share of zeros a user can give. WEIGHTS are constant inputs of layers, ACTIVATIONS all other
+inputs, and OUTPUTS final outputs.
+"""
 
 
 class NetworkOptions(NamedTuple):
@@ -40,9 +45,14 @@ class NetworkOptions(NamedTuple):
     """Pairs (key, bits). The key `weights`, `activations` or `partial` applies to all operators. `Conv.weights` applies
     to one operator type, and `conv1.weights` to one operator.
     """
+    zeros: tuple[tuple[str, float], ...] = ()
+    """Pairs (key, share of zeros). The key `weights`, `activations` (inputs) or `outputs` applies to all operators.
+    `Conv.weights` applies to one operator type, and `conv1.weights` to one operator.
+    """
 
     def check(self) -> None:
-        """Raise InputError for an unknown precision, branch or operand, and for bits out of range."""
+        """Raise InputError for an unknown precision, branch or operand, for bits out of range, and for shares of zeros
+        out of range."""
         problems = []
         if self.precision not in PRECISIONS:
             nearest = nearest_name(self.precision, PRECISIONS)
@@ -53,6 +63,7 @@ class NetworkOptions(NamedTuple):
                 path, allowed = f"branches.{operator}", ", ".join(BRANCHES)
                 problems.append(Problem("unknown branch", "", 0, path, repr(branch), allowed))
         problems += _faults_of_bits(self.bits)
+        problems += _faults_of_zeros(self.zeros)
         if problems:
             raise InputError(problems)
 
@@ -64,6 +75,7 @@ class NetworkOptions(NamedTuple):
             "branches": [list(pair) for pair in self.branches],
             "precision": self.precision,
             **({"bits": [list(pair) for pair in self.bits]} if self.bits else {}),
+            **({"zeros": [list(pair) for pair in self.zeros]} if self.zeros else {}),
         }
 
     @classmethod
@@ -94,4 +106,21 @@ def _faults_of_bits(pairs: tuple[tuple[str, int], ...]) -> list[Problem]:
         if type(bits) is not int or not 1 <= bits <= MOST_BITS:
             allowed = f"a whole number from 1 to {MOST_BITS}"
             problems.append(Problem("wrong number of bits", path=f"bits.{key}", value=repr(bits), allowed=allowed))
+    return problems
+
+
+def _faults_of_zeros(pairs: tuple[tuple[str, float], ...]) -> list[Problem]:
+    """Problems of the option `zeros` that are found without the network: an unknown operand or a wrong share."""
+    problems = []
+    for key, share in pairs:
+        operand = str(key).rpartition(".")[2]
+        if operand not in ZERO_OPERANDS:
+            allowed, nearest = ", ".join(ZERO_OPERANDS), nearest_name(operand, ZERO_OPERANDS)
+            problems.append(
+                Problem("unknown operand", path=f"zeros.{key}", value=operand, allowed=allowed, nearest=nearest)
+            )
+        is_number = isinstance(share, int | float) and not isinstance(share, bool)
+        if not (is_number and 0 <= share <= 1):
+            allowed = "a number from 0 to 1"
+            problems.append(Problem("wrong share of zeros", path=f"zeros.{key}", value=repr(share), allowed=allowed))
     return problems

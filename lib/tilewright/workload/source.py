@@ -55,6 +55,7 @@ def refuse_options(source: WorkloadSource, options: NetworkOptions) -> None:
         "branch": "branches",
         "precision": "precision",
         "bits": "bits",
+        "zeros": "zeros",
     }
     message = "applies only to ONNX files, and this workload is not an ONNX file"
     problems = [

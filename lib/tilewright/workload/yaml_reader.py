@@ -63,6 +63,20 @@ class PrecisionEntry(TableModel):
     """Bits of final outputs."""
 
 
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class ZerosEntry(TableModel):
+    """Share of zeros of each operand, from 0 to 1. Only hardware files with `zero_gating` or `run_length` use it."""
+
+    W: Share | None = None
+    """Share of the weights that are zero."""
+    I: Share | None = None  # noqa: E741
+    """Share of the inputs that are zero."""
+    O_final: Share | None = None
+    """Share of the final outputs that are zero. Partial sums count as never zero."""
+
+
 class SourcesEntry(TableModel):
     """Layers that produce the inputs of a layer."""
 
@@ -103,6 +117,8 @@ class LayerEntry(TableModel):
     """Size of each loop dimension, in the order of `loop_dims`."""
     operand_precision: PrecisionEntry
     """Bits of each operand."""
+    zeros: ZerosEntry | None = None
+    """Share of zeros of each operand (docs/model.md#zeros). Default: not known, so zeros save nothing."""
     operand_source: SourcesEntry | None = None
     """Id of the layer that produces each input. The layer's own id means that the input is constant."""
     pr_loop_dims: list[LoopDimension] | None = None
@@ -374,4 +390,10 @@ def _layer(entry: LayerEntry, name: str, constants: tuple[str, ...]) -> Layer:
         ),
         data_dimension_sizes=tuple(zip(windows, entry.pr_loop_sizes or (), strict=False)),
         constant_operands=constants,
+        zeros=() if entry.zeros is None else _given_zeros(entry.zeros),
     )
+
+
+def _given_zeros(entry: ZerosEntry) -> tuple[tuple[str, float], ...]:
+    """Pairs (operand, share of zeros) that a layer gives."""
+    return tuple((name, float(share)) for name, share in entry.model_dump().items() if share is not None)

@@ -87,6 +87,8 @@ _NETWORK = {
     " workload.",
     "bits": "Bits of operands of an ONNX file, for each workload: a table from operands (weights, activations, partial;"
     " also for one operator type or operator, such as Conv.weights) to bits.",
+    "zeros": "Shares of zeros of an ONNX file, from 0 to 1, for each workload: a table from operands (weights,"
+    " activations, outputs; also for one operator type or operator, such as Conv.weights) to shares.",
     "precision": "Bits of floating-point tensors, for each workload: assumed (8 bits) or file (bits of the file).",
 }
 """Description of each key for ONNX files."""

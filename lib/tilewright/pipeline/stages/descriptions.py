@@ -72,6 +72,11 @@ class Descriptions:
         """Path of the mapping file, for messages; '' if the mapping is not a file."""
         return self.written.mapping or file_of(self.mapping)
 
+    @property
+    def workload_file(self) -> str:
+        """Path of the workload file, for messages; '' if the workload is not a file."""
+        return file_of(self.workload)
+
     def checked(self) -> "Descriptions":
         """Unchanged descriptions, if they have no errors. Otherwise, InputError with all errors is raised."""
         if self.problems:

@@ -10,6 +10,7 @@ from tilewright.mapping.notices import array_width_notices, element_fit_problems
 from tilewright.mapping.runnable import restrict_to_core
 from tilewright.mapping.source import given_mapping, names_unknown_to
 from tilewright.mapping.unused_entries import note_unused_on
+from tilewright.mapping.zeros import note_unused_zeros
 from tilewright.pipeline.stages.base import Change
 from tilewright.pipeline.stages.descriptions import Descriptions, NetworkProblem
 from tilewright.workload.graph import Workload
@@ -50,6 +51,12 @@ class MappingParser(Change):
         if item.network is not None:
             for core in accelerator.cores[:1]:
                 notices += array_width_notices(_layers_on(core, network), core, mapping, item.hardware_file)
+                notices += note_unused_zeros(
+                    _layers_on(core, network),
+                    core,
+                    lambda layer: dict(mapping.constraints_for(layer).memory_operand_links),
+                    (item.hardware_file, item.workload_file),
+                )
         return NetworkProblem(network, accelerator, mapping, notices=(*item.notices, *notices))
 
 

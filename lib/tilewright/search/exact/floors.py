@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tilewright.base.profile import SWITCHES, ModelProfile
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.mapping.zeros import least_read_share, least_sizes
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_elements
 
@@ -43,6 +44,7 @@ def tensor_floors(layer: Layer, core: Core, links: Links, profile: ModelProfile)
     if not all(getattr(profile, name) for name in SWITCHES):
         return NO_FLOORS
     energies, cycles = [], defaultdict[tuple[int, int], float](float)
+    sizes = least_sizes(layer, core, dict(links))
     for operand, memory_operand in links:
         levels = memory_hierarchy(core).memories_of(memory_operand)
         if operand not in layer.operands or not levels:
@@ -52,8 +54,9 @@ def tensor_floors(layer: Layer, core: Core, links: Links, profile: ModelProfile)
         if port is None:
             continue
         bits = operand_elements(layer, operand, profile) * layer.bits_of[FINAL_OUTPUT if operand == OUTPUT else operand]
-        words = bits / memory.ports[port].bandwidth_max_bits
-        energies.append(words * (memory.write_energy_pj if operand == OUTPUT else memory.read_energy_pj))
+        words = bits / memory.ports[port].bandwidth_max_bits * sizes.get((operand, levels[-1]), 1.0)
+        taken = least_read_share(layer, core, dict(links), operand) if len(levels) == 1 else 1.0
+        energies.append(words * (memory.write_energy_pj if operand == OUTPUT else memory.read_energy_pj) * taken)
         # Along an array dimension that the memory does not serve, several instances of the memory work in parallel.
         sides = core.operational_array.dimensions
         instances = math.prod(size for name, size in sides if name not in memory.served_dimensions)

@@ -24,6 +24,7 @@ from tilewright.hardware.core import DIGITAL, Core
 from tilewright.hardware.hierarchy import instance_count, memory_hierarchy
 from tilewright.mapping.spatial_space import SpatialTable
 from tilewright.mapping.temporal import prime_factors
+from tilewright.mapping.zeros import active_share, least_read_share, least_sizes, plain_widths
 from tilewright.search.exact.floors import Links, tensor_floors
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import data_dimension_size, operand_elements, operand_relevancy, window_groups
@@ -99,6 +100,8 @@ class _Floors:
 
     def __init__(self, layer: Layer, core: Core, links: Links, profile: ModelProfile, table: SpatialTable) -> None:
         self.layer, self.core, self.links, self.profile, self.table = layer, core, links, profile, table
+        self.sizes = least_sizes(layer, core, dict(links))
+        """Size of compressed data as a share of the plain data, by (operand, index of the memory)."""
         self.names, self.sides, self.lanes = table.dimensions, table.sides, table.lanes
         sizes, total = np.array([layer.size_of[name] for name in self.names], np.int64), self.lanes.prod(axis=1)
         self.is_whole = (sizes % total == 0).all(axis=1)
@@ -145,7 +148,8 @@ class _Floors:
         them."""
         array = self.core.operational_array
         if array.kind == DIGITAL:
-            return np.full(len(self.lanes), array.unit_energy_pj * self.macs)
+            share = active_share(self.layer, self.core, dict(self.links))
+            return np.full(len(self.lanes), array.unit_energy_pj * self.macs * share)
         found = np.zeros(len(self.lanes))
         names = array_model(array).terms
         for n in range(len(self.lanes) if len(self.lanes) <= MOST_ARRAY_ENERGIES else 0):
@@ -214,10 +218,14 @@ class _Floors:
         port = memory.port_of.get((operand.memory_operand, way))
         if port is None:
             return np.zeros_like(transfers)
-        wide, least = memory.ports[port].bandwidth_max_bits, memory.ports[port].bandwidth_min_bits
+        share = self.sizes.get((operand.name, operand.memories[level]), 1.0)
+        written = np.array((memory.ports[port].bandwidth_max_bits, memory.ports[port].bandwidth_min_bits))
+        wide, least = plain_widths(written, np.array(share)).tolist()
         amount = self._elements(operand, lanes) * bits
         largest = self._elements(operand, self._tile(lanes)) * bits
-        parts = np.where(self.is_whole, np.ceil(amount / least * (1 - 1e-12)) * least, amount)
+        # Some transfers of a compressed output are not compressed. Their parts can be smaller than `least`.
+        has_parts = self.is_whole & (not operand.is_output or share == 1.0)
+        parts = np.where(has_parts, np.ceil(amount / least * (1 - 1e-12)) * least, amount)
         cost = memory.read_energy_pj if way in ("tl", "th") else memory.write_energy_pj
         self.busy[operand.memories[level], port] += np.ceil(largest / wide * (1 - 1e-12))[:, None] * transfers
         energy: Values = (parts / wide * cost * instances)[:, None] * transfers
@@ -257,7 +265,8 @@ class _Floors:
             return down + self._moved(operand, 0, "tl", lanes, bits, self._returned(each), instances)
         stays = np.where(operand.irrelevant, self.temporal, 1).astype(float).prod(axis=1)
         transfers = np.where(operand.irrelevant, each / stays[:, None], each)
-        return self._moved(operand, 0, "tl", lanes, bits, transfers, instances)
+        taken = least_read_share(self.layer, self.core, dict(self.links), operand.name)
+        return self._moved(operand, 0, "tl", lanes, bits, transfers, instances) * taken
 
     def _innermost_boundary(self, operand: _Operand) -> Values:
         """Least energy in pJ of the data that move between the two innermost memories: array [spatial mapping,
@@ -305,7 +314,7 @@ class _Floors:
             memory = self.core.memories[k]
             port = memory.port_of.get((operand.memory_operand, way))
             if port is not None:
-                words = amount / memory.ports[port].bandwidth_max_bits
+                words = amount / memory.ports[port].bandwidth_max_bits * self.sizes.get((operand.name, k), 1.0)
                 energy += words * (memory.read_energy_pj if way in ("tl", "th") else memory.write_energy_pj)
                 self.busy[k, port] += words / instance_count(self.core, k) if level else 0.0
         return energy

@@ -14,6 +14,7 @@ from tilewright.hardware.core import DIGITAL, Core
 from tilewright.mapping.constraints import GivenReach, Mapping, MappingConstraints
 from tilewright.mapping.memory_reach import core_for
 from tilewright.mapping.runnable import can_run
+from tilewright.mapping.zeros import refuse_zeros
 from tilewright.tiles.attention.program import (
     KEYS,
     LAST,
@@ -102,6 +103,7 @@ class AttentionCosts:
             problems.append(Problem(text, path=place))
         if problems:
             raise InputError(problems)
+        refuse_zeros([self.core], "attention in tiles")
         self.memories.check()
 
     def program(self, plan: AttentionPlan) -> PlanProgram:

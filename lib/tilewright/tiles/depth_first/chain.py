@@ -12,6 +12,7 @@ from tilewright.base.profile import ModelProfile
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.mapping.constraints import Mapping, MappingConstraints
+from tilewright.mapping.zeros import refuse_zeros
 from tilewright.tiles.depth_first.axes import AxisWindow
 from tilewright.workload.graph import Workload, WorkloadNode, refuse_folded
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer, activation_operand, weight_operand
@@ -98,6 +99,7 @@ def read_chain(workload: Workload, core: Core, mapping: Mapping, profile: ModelP
     Raises InputError with the names of all layers that cannot be part of a chain.
     """
     refuse_folded(workload, "a chain needs each layer separately")
+    refuse_zeros([core], "a chain of layers in tiles")
     faults: dict[str, list[str]] = {}
     layers: list[ChainLayer] = []
     nodes = {node.node_id: node for node in workload.nodes}

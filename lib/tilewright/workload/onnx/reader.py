@@ -18,6 +18,7 @@ from tilewright.workload.graph import PASS_THROUGH, UNSUPPORTED, Tensor, Workloa
 from tilewright.workload.network_options import NetworkOptions
 from tilewright.workload.onnx.coverage import Coverage, OperatorCoverage, build_coverage
 from tilewright.workload.onnx.given_bits import BitsOfNetwork
+from tilewright.workload.onnx.given_zeros import with_zeros
 from tilewright.workload.onnx.loading import load_model
 from tilewright.workload.onnx.lowering import (
     LoweredNode,
@@ -81,6 +82,7 @@ def read_onnx(
             workload, coverage = read_every_operator(model, profile, options)
         else:
             workload, coverage = OTHER_READINGS[REFERENCE.name](model, profile, options)
+        workload = with_zeros(workload, options.zeros)
         coverage = replace(coverage, notices=(*coverage.notices, *unused_of_model(model)))
     except InputError as error:
         raise InputError(replace(problem, file=problem.file or file) for problem in error.problems) from None

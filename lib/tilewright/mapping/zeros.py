@@ -1,0 +1,173 @@
+"""Zeros of operands: energy that gating saves, and size of compressed data, from the share of zeros of each operand.
+
+The hardware file says which zeros stop an operation and which data are compressed, and the workload says how many zeros
+each operand has. Elements count as zero independently of each other. The format and both mechanisms are those of
+Eyeriss (Chen et al., IEEE JSSC 52(1), 2017, sections IV-D and V-E); docs/model.md#zeros has the formulas.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from tilewright.base.errors import InputError, MappingError, Problem, Unused
+from tilewright.hardware.core import Core, RunLength
+from tilewright.hardware.zero_checks import RUN_LENGTH, ZERO_GATING
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
+
+NOISE = 1e-12
+"""Relative tolerance: a quotient that is this close to an integer counts as the integer."""
+
+
+def zero_keys(core: Core) -> tuple[str, ...]:
+    """Keys of the hardware file that read shares of zeros: of the array first, then of the memories."""
+    found = [f"operational_array.{ZERO_GATING}"] if core.operational_array.zero_gating else []
+    found += [f"memories.{memory.name}.{RUN_LENGTH}" for memory in core.memories if memory.run_length]
+    return tuple(found)
+
+
+def refuse_zeros(cores: Iterable[Core], flow: str) -> None:
+    """Raise InputError if the hardware file of a core has keys that read shares of zeros. `flow` names the kind of run
+    that does not model zeros, as the subject of a sentence.
+    """
+    problems = [
+        Problem(
+            f"{flow} does not model zeros", core.name, path=key, allowed="leave the key out, or use map or evaluate"
+        )
+        for core in cores
+        for key in zero_keys(core)
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def note_unused_zeros(
+    layers: Sequence[Layer], core: Core, links: Callable[[Layer], Mapping[str, str]], files: tuple[str, str]
+) -> list[Unused]:
+    """Notices of shares of zeros that no key of the hardware file reads, and of keys without any share of zeros.
+
+    `links` gives the memory operand of each operand of a layer. `files` are the hardware file and the workload file.
+    """
+    hardware_file, workload_file = files
+    read: dict[str, set[str]] = {key: set() for key in zero_keys(core)}
+    given: dict[str, set[str]] = {}
+    for layer in layers:
+        link, shares = links(layer), layer.zeros_of
+        for operand in layer.operands:
+            key = FINAL_OUTPUT if operand == OUTPUT else operand
+            if key not in shares:
+                continue
+            used = [name for name, operands in _operands_of_keys(core) if link.get(operand) in operands]
+            for name in used:
+                read[name].add(str(link.get(operand)))
+            given.setdefault(key, set()).add("used" if used else "unused")
+    found = [
+        Unused(
+            Problem(f"has no effect: no key of the hardware file reads the zeros of {key}", workload_file, 0, "zeros")
+        )
+        for key, uses in given.items()
+        if uses == {"unused"}
+    ]
+    for name, operands in _operands_of_keys(core):
+        for operand in operands:
+            if operand not in read[name]:
+                why = f"has no effect on {operand}: no layer gives the share of its zeros"
+                found.append(Unused(Problem(why, hardware_file, 0, name)))
+    return found
+
+
+def _operands_of_keys(core: Core) -> list[tuple[str, tuple[str, ...]]]:
+    """Pairs (key of the hardware file, memory operands whose zeros the key reads)."""
+    gating = core.operational_array.zero_gating
+    codes = [memory.run_length.operands for memory in core.memories if memory.run_length]
+    return list(zip(zero_keys(core), [*([gating.operands] if gating else []), *codes], strict=True))
+
+
+def pairs_an_element(run_bits: int, zeros: float) -> float:
+    """Expected number of pairs of a run-length code for one element, if the share `zeros` of the elements is zero.
+
+    A pair ends with an element that is not zero, or after 2^run_bits zeros: the longest run, 2^run_bits - 1 zeros, and
+    a zero as its element. The number is 1 without zeros, and 1 / 2^run_bits if all elements are zero.
+    """
+    longest: int = 2**run_bits
+    return 1.0 / longest if zeros >= 1.0 else (1.0 - zeros) / (1.0 - zeros**longest)
+
+
+def compressed_share(code: RunLength, bits: int, zeros: float) -> float:
+    """Expected size of compressed data as a share of the size of the plain data. It is above 1 if there are few zeros.
+
+    Raises MappingError if an element of `bits` bits does not fit into a pair.
+    """
+    if code.pairs * (code.run_bits + bits) > code.word_bits:
+        raise MappingError(
+            f"{RUN_LENGTH}: {code.pairs} pairs of {code.run_bits} + {bits} bits do not fit into a word of"
+            f" {code.word_bits} bits"
+        )
+    return code.word_bits / code.pairs / bits * pairs_an_element(code.run_bits, zeros)
+
+
+def compressed_sizes(layer: Layer, core: Core, link: Mapping[str, str]) -> dict[tuple[str, int], float]:
+    """Size of compressed data as a share of the plain data, by (operand of the layer, index of the memory). Operands
+    without a given share of zeros are not compressed.
+
+    Raises MappingError if an element does not fit into a pair of the code.
+    """
+    found = {}
+    for k, memory in enumerate(core.memories):
+        code = memory.run_length
+        for operand in layer.operands if code is not None else ():
+            key = FINAL_OUTPUT if operand == OUTPUT else operand
+            bits = layer.bits_of[key]
+            if code is not None and link[operand] in code.operands and key in layer.zeros_of and bits > 0:
+                found[operand, k] = compressed_share(code, bits, layer.zeros_of[key])
+    return found
+
+
+def least_sizes(layer: Layer, core: Core, link: Mapping[str, str]) -> dict[tuple[str, int], float]:
+    """Lower bound of the size of the data that move to or from a memory, as a share of the plain data, by (operand of
+    the layer, index of the memory): the sizes of `compressed_sizes`, but at most 1 for the output, whose partial sums
+    are not compressed.
+    """
+    sizes = compressed_sizes(layer, core, link)
+    return {place: min(1.0, size) if place[0] == OUTPUT else size for place, size in sizes.items()}
+
+
+def plain_widths(widths: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Bits of plain data that ports of these widths (in bits) move per cycle, if the data take only these shares of
+    their plain size. Parts of a bit are left out, and every port moves at least one bit.
+    """
+    return np.where(widths > 0, np.maximum(1, np.floor(widths / shares * (1 + NOISE))), 0).astype(np.int64)
+
+
+def gating_zeros(layer: Layer, core: Core, link: Mapping[str, str], read: str) -> dict[str, float]:
+    """Share of zeros of each other input whose zeros make the read of operand `read` from its innermost memory
+    unnecessary; {} if the file does not say that such reads are left out.
+    """
+    gating = core.operational_array.zero_gating
+    if gating is None or read == OUTPUT or link[read] not in gating.reads_of:
+        return {}
+    shares = _stopping(layer, core, link)
+    return {operand: zeros for operand, zeros in shares.items() if operand != read}
+
+
+def least_read_share(layer: Layer, core: Core, link: Mapping[str, str], read: str) -> float:
+    """Lower bound of the share of the reads of operand `read` from its innermost memory that take place although zeros
+    stop operations. The bound is reached if each read serves one operation.
+    """
+    return math.prod(1.0 - zeros for zeros in gating_zeros(layer, core, link, read).values())
+
+
+def active_share(layer: Layer, core: Core, link: Mapping[str, str]) -> float:
+    """Share of the operations of a layer that take energy, because none of their inputs that gate is zero."""
+    return math.prod(1.0 - zeros for zeros in _stopping(layer, core, link).values())
+
+
+def _stopping(layer: Layer, core: Core, link: Mapping[str, str]) -> dict[str, float]:
+    """Share of zeros of each input whose zeros stop an operation. Inputs without a given share are left out."""
+    gating = core.operational_array.zero_gating
+    inputs = layer.input_operands if gating is not None else ()
+    return {
+        operand: layer.zeros_of[operand]
+        for operand in inputs
+        if gating is not None and link.get(operand) in gating.operands and operand in layer.zeros_of
+    }
