@@ -1,6 +1,7 @@
 """Attacks on the lower bounds that loma and salsa print: random mappings of random layers, none below a bound."""
 
 import random
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -28,12 +29,14 @@ MAPPINGS = 100
 MOST_SPATIAL = 3
 LOOPS = (2, 10)
 CLOSE = 1e-9
+Draw = Callable[[int, tuple[int, int]], Problem]
+"""A random problem of a seed, with a number of loops."""
 
 
-def attack_layer_bounds(seed: int) -> Tally:
+def attack_layer_bounds(seed: int, draw: Draw = random_problem) -> Tally:
     """Compare the bounds of the layer of a seed, for each objective, with random mappings of its spatial mappings."""
     tally, rng = Tally(), random.Random(seed)
-    problem = random_problem(rng.getrandbits(48), LOOPS)
+    problem = draw(rng.getrandbits(48), LOOPS)
     model = rng.choice((problem.model, "corrected", "zigzag-3.9.1"))
     even = rng.choice(("uneven", "uneven", "even"))
     prepared = list(_prepared(problem, model, even, rng))

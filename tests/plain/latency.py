@@ -12,6 +12,7 @@ from tests.plain.relevancy import Number
 from tests.plain.reuse import Link, Reuse
 from tests.plain.switches import Switches
 from tests.plain.time_line import union_on_time_line, union_without_first_windows
+from tests.plain.zeros import PlainZeros
 
 LinkName = tuple[str, int, str]
 """(operand, memory level, direction)"""
@@ -53,8 +54,8 @@ class Loading:
 class PortTable:
     """Which port serves which link, of the operands of a layer on a core."""
 
-    def __init__(self, core: Core, link: dict[str, str], chains: dict[str, list[Memory]]) -> None:
-        self.core, self.link, self.chains = core, link, chains
+    def __init__(self, core: Core, link: dict[str, str], chains: dict[str, list[Memory]], zeros: PlainZeros) -> None:
+        self.core, self.link, self.chains, self.zeros = core, link, chains, zeros
         by_memory_operand = {m: o for o, m in link.items()}
         self.place: dict[LinkName, PortName] = {}
         self.services: dict[PortName, list[LinkName]] = {}
@@ -78,12 +79,13 @@ class PortTable:
         return max(p for p, port in enumerate(memory.ports) if (owner, direction) in port.allocation)
 
     def widths(self, name: LinkName) -> tuple[int, int]:
-        """(narrowest, widest) bandwidth of a link in bits; zeros without port."""
+        """(narrowest, widest) bandwidth of a link in bits of plain data; zeros without port."""
         if name not in self.place:
             return 0, 0
         k, p = self.place[name]
         port = self.core.memories[k].ports[p]
-        return port.bandwidth_min_bits, port.bandwidth_max_bits
+        narrow, wide = port.bandwidth_min_bits, port.bandwidth_max_bits
+        return self.zeros.width(name[0], k, name[2], narrow), self.zeros.width(name[0], k, name[2], wide)
 
     def serves_both_inputs(self, name: LinkName) -> bool:
         """Whether the port of a link also serves the other memory operand of inputs."""
@@ -245,14 +247,16 @@ class LatencyModel:
         for place, entries in loadings.items():
             if not entries:
                 continue
-            wide = self.core.memories[place[0]].ports[place[1]].bandwidth_max_bits
+            wide = self.table.widths(self.table.services[place][0])[1]
             exact = self.on("per_level_loading_floor")
             required: Number = 0
             for name, entry in entries.items():
                 load[name] = entry.real
                 if entry.count > 1:
-                    moved = links[name].bandwidth
-                    required += moved / self.phases if exact else math.ceil(int(moved) / self.phases)
+                    moved, own = links[name].bandwidth, self.table.widths(name)[1]
+                    # Bits that are counted otherwise (`sum_bits`) are not cut to whole bits before they are rounded up.
+                    whole = moved if links[name].is_widened else int(moved)
+                    required += (moved / self.phases if exact else math.ceil(whole / self.phases)) * (wide / own)
             spare = max(0, ((wide - required) / wide) * computing)
             once = [(name, entry) for name, entry in entries.items() if entry.count == 1]
             for name, entry in sorted(once, key=lambda pair: -pair[1].real):

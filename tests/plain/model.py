@@ -21,6 +21,7 @@ from tests.plain.relevancy import Loops, Number, relevancy_of
 from tests.plain.reuse import DIRECTIONS, Levels, Link, OperandModel, Reuse, merged_down, temporal_cycles
 from tests.plain.spatial import DoesNotFitError, SpatialMapping
 from tests.plain.switches import REFERENCE, Switches, switches_of
+from tests.plain.zeros import PlainZeros
 
 Links = tuple[tuple[str, str], ...]
 
@@ -85,12 +86,16 @@ class PlainModel:
         spatial = SpatialMapping(layer, core, self.chains, unrolling, self.switches)
         self.temporal_sizes = spatial.temporal_sizes
         self.phases = phases_of(core.operational_array)
-        self.mac_energy_pj = operations_energy_pj(core, layer, unrolling, self.switches)
+        self.zeros = PlainZeros(layer, core, self.link)
+        self.mac_energy_pj = operations_energy_pj(core, layer, unrolling, self.switches) * float(self.zeros.active())
         self.models = {
             o: OperandModel(o, relevancy_of(layer, o, self.switches), spatial, self.switches, self.phases)
             for o in self.operands
         }
-        self.table = PortTable(core, self.link, self.chains)
+        sums = self.models["O"].bits_of["O"]
+        places = [core.memories.index(memory) for memory in self.chains["O"]]
+        self.models["O"].sum_bits = [self.zeros.sum_bits(k, sums) for k in places]
+        self.table = PortTable(core, self.link, self.chains, self.zeros)
         self.time = LatencyModel(self.operands, self.table, self.switches, self.phases)
         self.allocator = Allocator(core, self.link, self.models, self.chains, self.switches, even)
         self.held = {k: self.allocator.held(memory) for k, memory in enumerate(core.memories)}
@@ -205,15 +210,19 @@ class PlainModel:
             if wide == 0:
                 raise DoesNotFitError
             units = reuse.units[m + 1]
+            taken = Fraction(1)
+            if m == 0 and direction == "tl":
+                taken = self.zeros.taken(o, tuple(self.models[o].exact[0]), link.period // self.phases)
             if "whole_tiles" not in self.switches:
-                row[direction] = int(math.ceil(link.amount * link.bits / narrow) * (narrow / wide) * link.count * units)
+                words = math.ceil(link.amount * link.bits / narrow) * (narrow / wide) * link.count * units
+                row[direction] = int(words if taken == 1 else words * float(taken))
                 continue
             tile = reuse.tiles[m, direction]
             parts = sum(
                 (share * math.ceil(Fraction(elements * link.bits, narrow)) for elements, share in tile.shares),
                 start=Fraction(0),
             )
-            row[direction] = math.ceil(parts * Fraction(narrow, wide) * link.count * Fraction(units))
+            row[direction] = math.ceil(parts * Fraction(narrow, wide) * link.count * Fraction(units) * taken)
         return row
 
     def _memory_energy(self, costs: dict[str, OperandCost]) -> float:

@@ -29,6 +29,8 @@ class Link:
     """Bits an operation on average, not rounded."""
     window: int = 0
     """Cycles at the end of a period in which the lower level's tile is not in use, if it is kept once."""
+    is_widened: bool = False
+    """Whether partial sums count with other bits than they have, beside final outputs that are compressed."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,8 @@ class OperandModel:
         self.bits_of = dict(rel.layer.bits_of)
         if "room_for_final_outputs" in switches:
             self.bits_of["O"] = max(self.bits_of["O"], self.bits_of["O_final"])
+        self.sum_bits: list[int] = []
+        """[m] bits of a partial sum on its way up from below or to above memory m, for outputs."""
         self.memo_of_tiles: dict[object, Tile] = {}
         self.integer_boost = self._boost(self.integer, exactly=False)
 
@@ -197,9 +201,19 @@ class OperandModel:
         again = [flags[a] if self.whole else int(tensor * (left[a + 1] - 1)) != 0 for a in (m, m + 1)]
         up_low, back_low = pair(low, flags[m], again[0], visits(m))
         up_high, back_high = pair(high, flags[m + 1], again[1], visits(m + 1))
+        wide_high = again[1] or ("wide_until_added" in self.switches and lanes_add)
         if "wide_until_added" in self.switches and lanes_add:
             up_high = replace(up_high, bits=sums)  # lanes above have yet to add it up (B47)
+        up_low, up_high = (self._widened(link, again, m) for link, again in ((up_low, again[0]), (up_high, wide_high)))
         return {"tl": back_low, "fl": up_low, "th": up_high, "fh": back_high}
+
+    def _widened(self, link: Link, again: bool, m: int) -> Link:
+        """The link with the bits of partial sums at memory m, if it moves partial sums."""
+        sums = self.bits_of["O"]
+        if not again or self.sum_bits[m] == sums or link.period == 0:
+            return link
+        bandwidth = link.bandwidth * self.sum_bits[m] / sums
+        return replace(link, bits=self.sum_bits[m], bandwidth=bandwidth, is_widened=True)
 
 
 def temporal_cycles(loops: Iterable[tuple[str, Number]]) -> int:

@@ -1,0 +1,35 @@
+"""Random problems with shares of zeros, and with keys of the hardware file that read them."""
+
+import random
+from dataclasses import replace
+
+from tilewright.hardware.core import Core, RunLength, ZeroGating
+from tilewright.workload.layer import Layer
+
+from tests.plain.problems import Problem, random_problem
+from tests.plain.switches import SWITCHES
+
+
+def problem_with_zeros(
+    seed: int, loops: tuple[int, int] = (0, 8), switches: tuple[str, ...] = SWITCHES, kind: str | None = None
+) -> Problem:
+    """A random problem of a seed, with zeros."""
+    problem = random_problem(seed, loops, switches, kind)
+    layer, core = with_random_zeros(random.Random(seed + 77), problem.layer, problem.core)
+    return replace(problem, layer=layer, core=core)
+
+
+def with_random_zeros(rng: random.Random, layer: Layer, core: Core) -> tuple[Layer, Core]:
+    """The layer with shares of zeros, and the core with keys for zeros: each at random."""
+    names = [key for key, _ in layer.precision_bits if key != "O"]
+    zeros = tuple((key, rng.choice((0.0, 0.125, 0.25, 0.5, 0.75, 1.0))) for key in names if rng.random() < 0.8)
+    most = max(bits for _, bits in layer.precision_bits)
+    memories = []
+    for memory in core.memories:
+        run_bits, pairs = rng.choice((1, 2, 5)), rng.choice((1, 3))
+        code = RunLength(memory.operands, run_bits, pairs, pairs * (run_bits + most) + rng.choice((0, 1, 7)))
+        memories.append(replace(memory, run_length=code) if rng.random() < 0.5 else memory)
+    choices = (("I1",), ("I2",), ("I1", "I2"))
+    gating = ZeroGating(rng.choice(choices), rng.choice((*choices, ()))) if rng.random() < 0.7 else None
+    array = replace(core.operational_array, zero_gating=gating)
+    return replace(layer, zeros=zeros), replace(core, memories=tuple(memories), operational_array=array)

@@ -1,0 +1,82 @@
+"""Zero gating and run-length compression a second time, from docs/model.md#zeros, in exact fractions.
+
+The expected size of a code is added up over all runs that a pair can hold, so nothing is shared with the package.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tilewright.hardware.core import Core
+from tilewright.workload.layer import Layer
+
+
+def exactly(share: float) -> Fraction:
+    """A share as it was written: 0.45 is 9/20."""
+    return Fraction(str(share))
+
+
+def elements_a_pair(run_bits: int, zeros: Fraction) -> Fraction:
+    """Expected number of elements that one pair stands for: k zeros and an element, or as many zeros as fit and one
+    element more, whatever it is."""
+    longest = 2**run_bits - 1
+    ended = sum((zeros**k * (1 - zeros) * (k + 1) for k in range(longest)), start=Fraction(0))
+    return ended + zeros**longest * (longest + 1)
+
+
+@dataclass(frozen=True)
+class PlainZeros:
+    """What zeros save in a layer on a core."""
+
+    layer: Layer
+    core: Core
+    link: dict[str, str]
+
+    def share(self, operand: str) -> Fraction | None:
+        """Share of zeros of an operand; of the output, of its final elements. None if it is not given."""
+        key = "O_final" if operand == "O" else operand
+        return exactly(dict(self.layer.zeros)[key]) if key in dict(self.layer.zeros) else None
+
+    def size(self, operand: str, memory: int) -> Fraction:
+        """Size of an operand in a memory, compressed if it is, over its plain size."""
+        code, zeros = self.core.memories[memory].run_length, self.share(operand)
+        bits = self.layer.bits_of["O_final" if operand == "O" else operand]
+        if code is None or zeros is None or self.link[operand] not in code.operands or bits == 0:
+            return Fraction(1)
+        return Fraction(code.word_bits, code.pairs * bits) / elements_a_pair(code.run_bits, zeros)
+
+    def width(self, operand: str, memory: int, direction: str, bits: int) -> int:
+        """Plain bits that a port of so many bits moves a cycle; partial sums that come back are plain."""
+        comes_back = operand == "O" and direction in ("tl", "fh")
+        return bits if comes_back or bits == 0 else max(1, math.floor(bits / self.size(operand, memory)))
+
+    def sum_bits(self, memory: int, bits: int) -> int:
+        """Bits with which a partial sum counts on the way up to or from a memory."""
+        return math.ceil(bits / self.size("O", memory))
+
+    def stopping(self) -> dict[str, Fraction]:
+        """Shares of zeros of the inputs that stop operations."""
+        gating = self.core.operational_array.zero_gating
+        if gating is None:
+            return {}
+        shares = {o: self.share(o) for o in self.layer.operands[1:] if self.link[o] in gating.operands}
+        return {o: share for o, share in shares.items() if share is not None}
+
+    def active(self) -> Fraction:
+        """Share of the operations in which no input that stops them is zero."""
+        return math.prod((1 - share for share in self.stopping().values()), start=Fraction(1))
+
+    def taken(self, operand: str, lanes: tuple[tuple[str, Fraction], ...], cycles: int) -> Fraction:
+        """Share of the reads of an operand from its innermost memory that take place, if each read serves so many lanes
+        for so many operations. A read is left out if, in every operation, some input stops every lane."""
+        gating = self.core.operational_array.zero_gating
+        if gating is None or operand == "O" or self.link[operand] not in gating.reads_of:
+            return Fraction(1)
+        runs = Fraction(1)
+        for other, share in self.stopping().items():
+            if other != operand:
+                windows = {one.data_dimension: {d for d, _ in one.terms} for one in self.layer.relations}
+                own = {d for name in dict(self.layer.operand_dimensions)[other] for d in windows.get(name, {name})}
+                different = math.prod(math.ceil(factor) for d, factor in lanes if d in own)
+                runs *= 1 - share**different
+        return 1 - (1 - runs) ** cycles
