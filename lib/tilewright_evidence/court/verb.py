@@ -16,6 +16,7 @@ from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import Argument, Help, Tell, silent, verb
 
 from tilewright_evidence.court.case import CourtSet
+from tilewright_evidence.court.eyeriss import EYERISS
 from tilewright_evidence.court.gemmini import GEMMINI
 from tilewright_evidence.court.gpu import GPU
 from tilewright_evidence.court.timeloop import TIMELOOP
@@ -238,5 +239,5 @@ def _write(found: Sequence[Heard], folder: Path) -> list[Path]:
     return paths
 
 
-SETS: dict[str, CourtSet] = {one.name: one for one in (GEMMINI, TIMELOOP, GPU, TPU)}
+SETS: dict[str, CourtSet] = {one.name: one for one in (GEMMINI, TIMELOOP, GPU, TPU, EYERISS)}
 """Sets of measurements, by name."""

@@ -1,0 +1,238 @@
+"""Set `eyeriss_v1`: latency, power, buffer traffic and DRAM traffic of Eyeriss v1, measured layer by layer.
+
+Each row of the set gives a case for each quantity. The estimate is what the command `evaluate` gives for the mapping of
+the layer and the hardware file of the chip (`eyeriss_mapping`). No number is fitted.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tilewright.base.errors import InputError, Problem
+from tilewright.cost.ledger import ACCESSES
+
+from tilewright_evidence.court.case import Case, CourtSet, Values
+from tilewright_evidence.court.eyeriss_mapping import (
+    BITS,
+    EyerissWork,
+    eyeriss_core,
+    layers,
+    traffic_bytes,
+)
+from tilewright_evidence.court.rows import read_rows
+
+NAME = "eyeriss_v1"
+COLUMNS: dict[str, type | tuple[type, ...]] = {
+    "row_id": str,
+    "network": str,
+    "batch": int,
+    "layer": str,
+    "power_mw": float,
+    "total_latency_ms": float,
+    "processing_latency_ms": float,
+    "zeros_in_ifmaps_pct": float,
+    "global_buffer_accesses_mb": float,
+    "dram_accesses_mb": float,
+}
+LATENCY, PROCESSING, BUFFER, DRAM, POWER = "latency", "processing", "buffer", "DRAM", "power"
+QUANTITIES = {
+    LATENCY: "total_latency_ms",
+    PROCESSING: "processing_latency_ms",
+    BUFFER: "global_buffer_accesses_mb",
+    DRAM: "dram_accesses_mb",
+    POWER: "power_mw",
+}
+"""Column of the set with the measurement of each quantity, in ms, MB and mW. Processing is the latency without the
+times in which the array waits for the DRAM."""
+_FOLLOWERS = (
+    ("alexnet", ("CONV3", "CONV4", "CONV5")),
+    ("vgg16", ("CONV1-1", "CONV1-2")),
+    ("vgg16", ("CONV2-1", "CONV2-2")),
+    ("vgg16", ("CONV3-1", "CONV3-2", "CONV3-3")),
+    ("vgg16", ("CONV4-1", "CONV4-2", "CONV4-3")),
+    ("vgg16", ("CONV5-1", "CONV5-2", "CONV5-3")),
+)
+DIRECT = {(network, one): other for network, names in _FOLLOWERS for one, other in pairwise(names)}
+"""Layer that reads the outputs of a layer as they are, without pooling between them."""
+FIRST = {("alexnet", "CONV1"): "CONV3", ("vgg16", "CONV1-1"): "CONV1-2"}
+"""First layer of each network, whose inputs are not compressed -> layer whose share of zeros its outputs get if no
+layer of the set reads them directly."""
+DRAM_BYTES_PER_MS = 8 * 60e3
+"""Bytes that the bus of 64 bits and 60 MHz moves in a millisecond."""
+CYCLES_PER_MS = 200e3
+UNITS = 168
+SMALLEST_SIZE = 1 / 24
+"""Size of the compressed data as a share of the plain data, if all elements are zero."""
+
+
+def zeros_of(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[tuple[str, float], ...]]:
+    """Shares of zeros of the inputs and final outputs of each layer, by (network, layer).
+
+    The set has the zeros of inputs. The outputs of a layer have the zeros of the inputs of the layer that reads them
+    directly. If pooling lies between, or if the set lacks this layer, the share is not published. The outputs then get
+    the share of the inputs of the same layer, or for the first layer of a network the share of a later layer (`FIRST`).
+    """
+    share = {(row["network"], row["layer"]): row["zeros_in_ifmaps_pct"] / 100 for row in rows}
+    found = {}
+    for key, own in share.items():
+        others = (DIRECT.get(key), FIRST.get(key))
+        after = next((share[key[0], name] for name in others if name and (key[0], name) in share), own)
+        inputs = () if key in FIRST else (("I", own),)
+        found[key] = (*inputs, ("O_final", after))
+    return found
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """Layer of the set with our predictions for each quantity."""
+
+    row: Mapping[str, Any]
+    work: EyerissWork
+    is_first: bool
+
+    @cached_property
+    def estimates(self) -> dict[str, tuple[float, str]]:
+        """Estimate and largest part of the estimate, by quantity."""
+        return self._predicted(with_keys=True)
+
+    @cached_property
+    def alone(self) -> dict[str, tuple[float, str]]:
+        """The same without the keys for zeros."""
+        return self._predicted(with_keys=False)
+
+    def _predicted(self, *, with_keys: bool) -> dict[str, tuple[float, str]]:
+        record = self.work.record(with_keys=with_keys, is_first=self.is_first)
+        moved = traffic_bytes(record, eyeriss_core())
+        time_ms = record.latency_cycles / CYCLES_PER_MS
+        terms = record.latency_breakdown_cycles
+        waits = {"array": terms["ideal"] + terms["spatial_stall"], "waiting for ports": terms["temporal_stall"]}
+        buffer = {name: count / 1e6 for name, count in moved.items() if "buffer" in name}
+        dram = {name: count / 1e6 for name, count in moved.items() if name.startswith("dram")}
+        parts = {"spads and buffers": record.energy_terms_pj[ACCESSES], "array": record.energy_terms_pj["mac"]}
+        return {
+            LATENCY: (time_ms, _largest(waits)),
+            PROCESSING: (time_ms, _largest(waits)),
+            BUFFER: (sum(buffer.values()), _largest(buffer)),
+            DRAM: (sum(dram.values()), _largest(dram)),
+            POWER: (record.energy_pj / time_ms * 1e-6, _largest(parts)),
+        }
+
+    @cached_property
+    def rooflines(self) -> dict[str, float]:
+        """Roofline of each quantity: each tensor moves once and is not compressed, and all units are busy.
+
+        The power is that of the operations at the energy of the hardware file.
+        """
+        shape, images = self.work.shape, self.work.images
+        size = {name: count * BITS / 8 for name, count in shape.elements(images).items()}
+        macs = shape.macs_of_image * images
+        time_ms = max(macs / UNITS / CYCLES_PER_MS, sum(size.values()) / DRAM_BYTES_PER_MS)
+        energy_pj = macs * eyeriss_core().operational_array.unit_energy_pj
+        return {
+            LATENCY: time_ms,
+            PROCESSING: time_ms,
+            BUFFER: (size["I"] + 2 * size["O"]) / 1e6,
+            DRAM: sum(size.values()) / 1e6,
+            POWER: energy_pj / time_ms * 1e-6,
+        }
+
+    @cached_property
+    def bounds(self) -> dict[str, float]:
+        """Lower bound of each quantity. The buffer hands over each input and takes each output at least once. The DRAM
+        moves each weight, and all other data at the smallest size of the code. The power is that of the operations
+        without a zero, at the energy of the hardware file.
+        """
+        shape, images = self.work.shape, self.work.images
+        size = {name: count * BITS / 8 for name, count in shape.elements(images).items()}
+        macs = shape.macs_of_image * images
+        active = macs * (1 - dict(self.work.zeros).get("I", 0.0))
+        energy_pj = active * eyeriss_core().operational_array.unit_energy_pj
+        return {
+            LATENCY: macs / UNITS / CYCLES_PER_MS,
+            PROCESSING: macs / UNITS / CYCLES_PER_MS,
+            BUFFER: (size["I"] + size["O"]) / 1e6,
+            DRAM: (size["W"] + (size["I"] + size["O"]) * SMALLEST_SIZE) / 1e6,
+            POWER: energy_pj / self.row["total_latency_ms"] * 1e-6,
+        }
+
+    def measured(self, quantity: str) -> float:
+        """Measurement of a quantity, in ms, MB or mW."""
+        return float(self.row[QUANTITIES[quantity]])
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    layer: _Layer
+    quantity: str
+    others: tuple[_Layer, ...] = ()
+    """Other layers of the same network in the set, to which the factor of the fitted roofline is fitted."""
+    device: str = ""
+    is_fitted: bool = False
+    drawn_by: str | None = field(default=None)
+
+    def case(self, constants: Mapping[str, Values]) -> Case:
+        """Case of one quantity of a layer."""
+        row, quantity = self.layer.row, self.quantity
+        estimate, cause = self.layer.estimates[quantity]
+        roofline = self.layer.rooflines[quantity]
+        factors = [one.measured(quantity) / one.rooflines[quantity] for one in self.others]
+        return Case(
+            identity=f"{row['row_id']} {quantity}",
+            part=f"{row['network']}, {quantity}",
+            group=f"{row['network']} {row['layer']}",
+            measured=self.layer.measured(quantity),
+            bound=self.layer.bounds[quantity],
+            estimate=estimate,
+            roofline=roofline,
+            fitted_roofline=roofline * median(factors) if factors else None,
+            limited_by=cause,
+            fitted=False,
+            alone=self.layer.alone[quantity][0],
+        )
+
+
+def _largest(parts: Mapping[str, float]) -> str:
+    return max(parts, key=lambda name: parts[name])
+
+
+def prepare(files: Sequence[Path]) -> list[_Prepared]:
+    """Layers of `files`, once for each quantity, ready for predictions. Raises InputError with all mistakes."""
+    rows = read_rows(files, COLUMNS)
+    unknown = [row for row in rows if (row["network"], row["layer"]) not in layers()]
+    if unknown:
+        message, known = "no mapping is known for this layer", ", ".join(" ".join(key) for key in layers())
+        raise InputError([Problem(message, value=f"{row['network']} {row['layer']}", allowed=known) for row in unknown])
+    zeros = zeros_of(rows)
+    found = []
+    for row in rows:
+        key = row["network"], row["layer"]
+        shape, mapping = layers()[key]
+        found.append(_Layer(row, EyerissWork(shape, mapping, row["batch"], zeros[key]), key in FIRST))
+    return [
+        _Prepared(one, quantity, tuple(other for other in _of_network(found, one) if other is not one))
+        for one in found
+        for quantity in QUANTITIES
+    ]
+
+
+def _of_network(found: Sequence[_Layer], one: _Layer) -> list[_Layer]:
+    return [other for other in found if other.row["network"] == one.row["network"]]
+
+
+EYERISS = CourtSet(
+    name=NAME,
+    title="Eyeriss v1, silicon: latency, traffic and power of layers",
+    unit="ms, MB, mW",
+    source="Chen et al., Eyeriss, IEEE JSSC 2017, tables V and VI; github.com/cucapra/fodlam 03db3a1, MIT",
+    rule="no rows: nothing is fitted. The factor of the fitted roofline is the median of measured / roofline over the"
+    " other layers of the network",
+    constants={},
+    peer="",
+    second="",
+    prepare=prepare,
+    patterns=("rows.csv", "sample.csv"),
+)

@@ -1,0 +1,272 @@
+"""Layers of Eyeriss v1 as layers, mappings and hardware files of tilewright.
+
+The file `eyeriss_v1_mappings.csv` has the shape and the mapping of each layer. The mappings of AlexNet are those of
+table III of the paper (Chen et al., IEEE JSSC 52(1), 2017). The mappings of VGG-16 are not published. They are chosen
+by `chosen_mapping`, and can differ from those of the chip.
+
+A unit computes one row of outputs from one row of a kernel and one row of inputs (row stationary). A pass over the
+array has `n` images, `q` channels and `p` kernels in each unit, and `e` rows of outputs. `r` sets of units share the
+channels and `t` sets the kernels. The buffer keeps the sums of `m` kernels until all channels are added.
+"""
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+from math import prod
+from typing import Any
+
+import yaml
+from tilewright.base.profile import CORRECTED
+from tilewright.cost.record import LayerRecord
+from tilewright.hardware.core import Core
+from tilewright.hardware.yaml_reader import read_accelerator
+from tilewright.hardware.zero_checks import RUN_LENGTH, ZERO_GATING
+from tilewright.search.evaluate import evaluate
+from tilewright.search.options import SearchOptions
+from tilewright.workload.layer import Layer, parse_equation, parse_relation
+
+from tilewright_evidence.court.case import DATA
+from tilewright_evidence.court.mapped_layer import LINKS, YamlTable
+
+HARDWARE = DATA / "hardware" / "eyeriss_v1.yaml"
+MAPPINGS = DATA / "hardware" / "eyeriss_v1_mappings.csv"
+EQUATION = "O[g][b][k][oy][ox]+=W[g][k][c][fy][fx]*I[g][b][c][iy][ix]"
+BITS = 16
+BUFFER_BITS = 25 * 512 * 64
+"""Capacity of the global buffer, which inputs and partial sums share."""
+ROWS, COLUMNS = 12, 14
+FILTER_SPAD, SUM_SPAD, INPUT_SPAD = 224, 24, 12
+"""Elements that one unit has room for: weights, partial sums and inputs."""
+DRAM_PJ_A_BIT = 200 * 1.74 / BITS
+"""Energy of the DRAM for the choice of mappings: 200 times a MAC for 16 bits (ISCA 2016, table IV). The hardware file
+has the energy of the chip alone.
+"""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Shape of a convolution. Sizes are those of one group, and inputs are square, with their padding."""
+
+    groups: int
+    stride: int
+    kernel: int
+    channels: int
+    filters: int
+    output: int
+    padded_input: int
+
+    @property
+    def macs_of_image(self) -> int:
+        """Multiply-accumulates of one image."""
+        return self.groups * self.filters * self.channels * self.output**2 * self.kernel**2
+
+    def elements(self, images: int) -> dict[str, int]:
+        """Number of elements of each operand. Inputs include their padding."""
+        inputs = self.groups * self.channels * self.padded_input**2 * images
+        outputs = self.groups * self.filters * self.output**2 * images
+        return {"I": inputs, "O": outputs, "W": self.groups * self.filters * self.channels * self.kernel**2}
+
+
+@dataclass(frozen=True)
+class RowStationary:
+    """Mapping of a layer, with the letters of table III."""
+
+    m: int
+    n: int
+    e: int
+    p: int
+    q: int
+    r: int
+    t: int
+
+
+@cache
+def layers() -> Mapping[tuple[str, str], tuple[Shape, RowStationary]]:
+    """Shape and mapping of each layer, by (network, layer)."""
+    with MAPPINGS.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {
+        (row["network"], row["layer"]): (
+            Shape(**{name: int(row[name]) for name in Shape.__dataclass_fields__}),
+            RowStationary(**{name: int(row[name]) for name in RowStationary.__dataclass_fields__}),
+        )
+        for row in rows
+    }
+
+
+@cache
+def eyeriss_core(*, with_keys: bool = True, is_first: bool = False) -> Core:
+    """Core of Eyeriss. Without keys, the file has neither gating nor compression. The first layer of a network reads
+    inputs that are not compressed.
+    """
+    document: YamlTable = yaml.safe_load(HARDWARE.read_text())
+    if not with_keys:
+        del document["operational_array"][ZERO_GATING], document["memories"]["dram"][RUN_LENGTH]
+    elif is_first:
+        document["memories"]["dram"][RUN_LENGTH]["operands"] = ["O"]
+    return read_accelerator(document).cores[0]
+
+
+@dataclass(frozen=True)
+class EyerissWork:
+    """Layer, images and mapping of a measurement, in the form that the command `evaluate` takes."""
+
+    shape: Shape
+    mapping: RowStationary
+    images: int
+    zeros: tuple[tuple[str, float], ...] = ()
+    """Shares of zeros, as in `Layer.zeros`."""
+
+    @property
+    def loops(self) -> tuple[tuple[str, int], ...]:
+        """Temporal loops, inner to outer, with those of size 1.
+
+        Row by row slides through a unit: a unit has no room for the row. The model has no sliding buffers, so the
+        hardware file gives the row room, and the row could stay for the next kernels. If there is only one image, and
+        thus no loop between the row and the next kernels, the outermost part of the row is therefore a loop of its own.
+        """
+        shape, own = self.shape, self.mapping
+        columns = shape.output
+        outer = _least_factor(columns) if own.n == 1 and own.m > own.p * own.t else 1
+        return (
+            ("K", own.p),
+            ("C", own.q),
+            ("FX", shape.kernel),
+            ("OX", columns // outer),
+            ("OX", outer),
+            ("B", own.n),
+            ("K", -(-own.m // (own.p * own.t))),
+            ("C", -(-shape.channels // (own.q * own.r))),
+            ("OY", -(-shape.output // own.e)),
+            ("B", self.images // own.n),
+            ("K", -(-shape.filters // own.m)),
+            ("G", shape.groups),
+        )
+
+    @property
+    def unrolling(self) -> tuple[tuple[str, tuple[tuple[str, int], ...]], ...]:
+        """Loops side by side. A set has a row for each row of the kernel and a column for each row of outputs. A set
+        that is wider than the array is cut into pieces below each other. Further sets lie below each other, or side by
+        side if the array is not high enough.
+        """
+        own, kernel = self.mapping, self.shape.kernel
+        pieces = -(-own.e // COLUMNS)
+        lanes = {"FY": kernel, "OY": pieces, "C": own.r, "K": own.t}
+        below = prod(lanes.values()) <= ROWS
+        sides = {"D1": lanes if below else {"FY": kernel}, "D2": {"OY": -(-own.e // pieces)}}
+        if not below:
+            sides["D2"] |= {"C": own.r, "K": own.t}
+        return tuple((side, tuple((d, f) for d, f in one.items() if f > 1)) for side, one in sides.items())
+
+    @property
+    def order(self) -> tuple[tuple[str, int], ...]:
+        """Temporal loops, inner to outer, without those of size 1."""
+        return tuple(loop for loop in self.loops if loop[1] > 1)
+
+    @property
+    def boundaries(self) -> dict[str, tuple[int, ...]]:
+        """Number of loops up to and including each memory, by operand."""
+
+        def count(end: int) -> int:
+            return sum(size > 1 for _, size in self.loops[:end])
+
+        total = len(self.order)
+        return {
+            "O": (count(3), count(8), total),
+            "W": (count(3), count(6), total),
+            "I": (count(4), count(7), total),
+        }
+
+    def layer(self, *, with_zeros: bool = True) -> Layer:
+        """Layer of the cost model. Channels, kernels and rows of outputs are rounded up to whole passes."""
+        size = {"G": 1, "B": 1, "K": 1, "C": 1, "OY": 1, "OX": 1, "FY": 1, "FX": 1}
+        for name, count in (*self.loops, *(loop for _, factors in self.unrolling for loop in factors)):
+            size[name] *= count
+        size["OY"] = self.shape.output
+        stride = self.shape.stride
+        return Layer(
+            name="layer",
+            operator_type="Conv",
+            operand_dimensions=parse_equation(EQUATION),
+            loop_sizes=tuple(size.items()),
+            relations=(parse_relation(f"ix={stride}*ox+1*fx"), parse_relation(f"iy={stride}*oy+1*fy")),
+            precision_bits=(("W", BITS), ("I", BITS), ("O", BITS), ("O_final", BITS)),
+            data_dimension_sizes=(("IX", self.shape.padded_input), ("IY", self.shape.padded_input)),
+            constant_operands=("W",),
+            zeros=self.zeros if with_zeros else (),
+        )
+
+    def record(self, *, with_keys: bool = True, is_first: bool = False) -> LayerRecord:
+        """Record of the layer, as `evaluate` makes it. Without keys, zeros save nothing. Raises MappingError if the
+        mapping does not fit.
+        """
+        core = eyeriss_core(with_keys=with_keys, is_first=is_first)
+        options = SearchOptions(model=CORRECTED.name)
+        layer = self.layer(with_zeros=with_keys)
+        return evaluate(layer, core, LINKS, self.unrolling, self.order, options, self.boundaries)
+
+    def point(self) -> dict[str, Any]:
+        """Mapping as the JSON object of one line in a file of points, which the command `evaluate` reads."""
+        return {
+            "layer": "layer",
+            "spatial_mapping": {side: dict(factors) for side, factors in self.unrolling},
+            "loop_order": [list(loop) for loop in self.order],
+            "memory_operand_links": dict(LINKS),
+            "level_boundaries": {operand: list(found) for operand, found in self.boundaries.items()},
+        }
+
+
+def traffic_bytes(record: LayerRecord, core: Core) -> dict[str, float]:
+    """Bytes that cross the ports of the buffers and of the DRAM, by name of the memory and operand, such as `dram I`.
+    The buffers of inputs and sums count reads and writes of the array, as the measurement does. The DRAM counts all.
+    """
+    found: dict[str, float] = {}
+    counted = {"psum_buffer": ("tl", "fl", "th"), "ifmap_buffer": ("tl",), "dram": ("tl", "fl")}
+    for operand, names in record.memory_levels.items():
+        for level, name in enumerate(names):
+            memory = next(one for one in core.memories if one.name == name)
+            for way in counted.get(name, ()):
+                port = memory.port_of.get((record.memory_operand_links[operand], way))
+                if port is not None:
+                    bits = record.word_accesses[operand][level][way] * memory.ports[port].bandwidth_max_bits
+                    found[f"{name} {operand}"] = found.get(f"{name} {operand}", 0.0) + bits / 8
+    return found
+
+
+def row_stationary_mappings(shape: Shape, images: int, e: int) -> Iterator[RowStationary]:
+    """Mappings that the published rules allow for a 3 x 3 layer: weights, sums and inputs of a pass fit into a unit,
+    sets fit into the array, and the sums of `m` kernels and the inputs of a pass fit into the buffer together.
+
+    `p` and `m` are powers of two, `r` and `t` use all rows of the array, and `n` is one image or all.
+    """
+    powers = [2**power for power in range(10)]
+    for p, q, r, n in product([one for one in powers if one <= SUM_SPAD], (1, 2, 3, 4), (1, 2, 4), {1, images}):
+        t = ROWS // shape.kernel // r
+        if p * q * shape.kernel > FILTER_SPAD or q * shape.kernel > INPUT_SPAD or q * r > shape.channels:
+            continue
+        inputs = n * q * r * ((e - 1) * shape.stride + shape.kernel) * shape.padded_input
+        for m in powers:
+            sums = m * n * e * shape.output
+            if m % (p * t) == 0 and m <= shape.filters and (inputs + sums) * BITS <= BUFFER_BITS:
+                yield RowStationary(m, n, e, p, q, r, t)
+
+
+def chosen_mapping(work: EyerissWork) -> RowStationary:
+    """Mapping with the least energy of chip and DRAM by the cost model, among `row_stationary_mappings` with as many
+    rows of outputs as the mapping of `work` has; the first of equal ones. Zeros do not count.
+    """
+    core = eyeriss_core()
+
+    def energy_pj(mapping: RowStationary) -> float:
+        record = replace(work, mapping=mapping, zeros=()).record()
+        moved = sum(count for name, count in traffic_bytes(record, core).items() if name.startswith("dram"))
+        return record.energy_pj + 8 * moved * DRAM_PJ_A_BIT
+
+    return min(row_stationary_mappings(work.shape, work.images, work.mapping.e), key=energy_pj)
+
+
+def _least_factor(number: int) -> int:
+    """Smallest prime factor of a number; 1 for 1."""
+    return next((factor for factor in range(2, number + 1) if number % factor == 0), 1)
