@@ -31,6 +31,7 @@ _NETWORK = {
     "input_shapes": "Mapping[str, Sequence[int]] | Iterable[tuple[str, Sequence[int]]] | None",
     "branches": "Mapping[str, str] | Iterable[tuple[str, str]] | None",
     "bits": "Mapping[str, int] | Iterable[tuple[str, int]] | None",
+    "zeros": "Mapping[str, float] | Iterable[tuple[str, float]] | None",
     "precision": f"Literal[{', '.join(map(repr, PRECISIONS))}] | None",
 }
 """Types of the network options (`NetworkOptions`), by the name of the argument."""

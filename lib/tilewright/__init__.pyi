@@ -123,6 +123,7 @@ def map_workload(
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
     bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
+    zeros: _Mapping[str, float] | _Iterable[tuple[str, float]] | None = ...,
 ) -> _MappedWorkload: ...
 def split(
     workload: _FilePath,
@@ -139,6 +140,7 @@ def split(
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
     bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
+    zeros: _Mapping[str, float] | _Iterable[tuple[str, float]] | None = ...,
 ) -> _SplitNetwork: ...
 def cns(
     workload: _WorkloadSource,
@@ -161,6 +163,7 @@ def cns(
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
     bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
+    zeros: _Mapping[str, float] | _Iterable[tuple[str, float]] | None = ...,
 ) -> _CnProblem: ...
 def cost(
     cns: _FilePath | _CnProblem,
@@ -199,6 +202,7 @@ def cost(
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
     bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
+    zeros: _Mapping[str, float] | _Iterable[tuple[str, float]] | None = ...,
 ) -> _CostedCnProblem: ...
 def allocate(
     costs: _FilePath | _CostedCnProblem,
@@ -236,6 +240,7 @@ def allocate(
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
     bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
+    zeros: _Mapping[str, float] | _Iterable[tuple[str, float]] | None = ...,
 ) -> _MultiCoreResult: ...
 def schedule(
     costs: _FilePath | _CostedCnProblem,
@@ -265,6 +270,7 @@ def schedule(
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
     bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
+    zeros: _Mapping[str, float] | _Iterable[tuple[str, float]] | None = ...,
 ) -> _MultiCoreResult: ...
 def fuse(
     workload: _WorkloadSource,
@@ -317,6 +323,7 @@ def fuse(
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
     bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
+    zeros: _Mapping[str, float] | _Iterable[tuple[str, float]] | None = ...,
 ) -> _Fusion: ...
 def evaluate(
     layer: _Layer | str = ...,
@@ -341,6 +348,7 @@ def evaluate(
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
     bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
+    zeros: _Mapping[str, float] | _Iterable[tuple[str, float]] | None = ...,
 ) -> _LayerRecord | tuple[_LayerRecord, ...]: ...
 def tokens(
     workload: _WorkloadSource,
@@ -443,6 +451,7 @@ def check(
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
     bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
+    zeros: _Mapping[str, float] | _Iterable[tuple[str, float]] | None = ...,
 ) -> list[_Check]: ...
 def explain(
     run: _FilePath,
@@ -460,6 +469,7 @@ def explain(
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
     bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
+    zeros: _Mapping[str, float] | _Iterable[tuple[str, float]] | None = ...,
 ) -> _Bottlenecks: ...
 def advise(
     run: _FilePath,
@@ -482,6 +492,7 @@ def advise(
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
     bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
+    zeros: _Mapping[str, float] | _Iterable[tuple[str, float]] | None = ...,
 ) -> _Advices: ...
 def depth_first(
     workload: _WorkloadSource,
@@ -509,6 +520,7 @@ def depth_first(
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
     bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
+    zeros: _Mapping[str, float] | _Iterable[tuple[str, float]] | None = ...,
 ) -> tuple[_DepthFirstSchedule, ...]: ...
 def attention(
     workload: _WorkloadSource,
@@ -547,6 +559,7 @@ def audit(
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
     bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
+    zeros: _Mapping[str, float] | _Iterable[tuple[str, float]] | None = ...,
 ) -> dict[str, _Any]: ...
 def export(
     run: _FilePath,
@@ -561,6 +574,7 @@ def export(
     branches: _Mapping[str, str] | _Iterable[tuple[str, str]] | None = ...,
     precision: _Literal['assumed', 'file'] | None = ...,
     bits: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
+    zeros: _Mapping[str, float] | _Iterable[tuple[str, float]] | None = ...,
 ) -> _Any: ...
 
 map = map_workload

@@ -2,12 +2,14 @@
 
 import random
 from dataclasses import replace
+from fractions import Fraction
 
-from tilewright.hardware.core import Core, RunLength, ZeroGating
+from tilewright.hardware.core import Core, Memory, RunLength, ZeroGating
 from tilewright.workload.layer import Layer
 
 from tests.plain.problems import Problem, random_problem
 from tests.plain.switches import SWITCHES
+from tests.plain.zeros import elements_a_pair, exactly
 
 
 def problem_with_zeros(
@@ -28,8 +30,20 @@ def with_random_zeros(rng: random.Random, layer: Layer, core: Core) -> tuple[Lay
     for memory in core.memories:
         run_bits, pairs = rng.choice((1, 2, 5)), rng.choice((1, 3))
         code = RunLength(memory.operands, run_bits, pairs, pairs * (run_bits + most) + rng.choice((0, 1, 7)))
-        memories.append(replace(memory, run_length=code) if rng.random() < 0.5 else memory)
+        coded = replace(memory, run_length=code) if rng.random() < 0.5 else memory
+        memories.append(coded if _moves_a_bit(coded, replace(layer, zeros=zeros)) else memory)
     choices = (("I1",), ("I2",), ("I1", "I2"))
     gating = ZeroGating(rng.choice(choices), rng.choice((*choices, ()))) if rng.random() < 0.7 else None
     array = replace(core.operational_array, zero_gating=gating)
     return replace(layer, zeros=zeros), replace(core, memories=tuple(memories), operational_array=array)
+
+
+def _moves_a_bit(memory: Memory, layer: Layer) -> bool:
+    """Whether all ports of a memory move a bit of plain data per cycle, whichever operand each has."""
+    code, zeros = memory.run_length, dict(layer.zeros)
+    sizes = [
+        Fraction(code.word_bits, code.pairs * bits) / elements_a_pair(code.run_bits, exactly(zeros[key]))
+        for key, bits in layer.precision_bits
+        if code is not None and key in zeros and bits > 0
+    ]
+    return min(port.bandwidth_max_bits for port in memory.ports) >= max(sizes, default=0)

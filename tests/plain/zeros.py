@@ -57,7 +57,7 @@ class PlainZeros:
     def stopping(self) -> dict[str, Fraction]:
         """Shares of zeros of the inputs that stop operations."""
         gating = self.core.operational_array.zero_gating
-        if gating is None:
+        if gating is None or self.layer.operator_type not in ("Conv", "Gemm") or len(self.layer.operands) < 3:
             return {}
         shares = {o: self.share(o) for o in self.layer.operands[1:] if self.link[o] in gating.operands}
         return {o: share for o, share in shares.items() if share is not None}

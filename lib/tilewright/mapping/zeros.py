@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from tilewright.base.errors import InputError, MappingError, Problem, Unused
+from tilewright.base.operator_groups import MAC_TYPES, bare_type
 from tilewright.hardware.core import Core, RunLength
 from tilewright.hardware.zero_checks import RUN_LENGTH, ZERO_GATING
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 
+_DOWNSAMPLING = "Conv_downsample"
+"""Operator type of convolutions in workload files that is not an ONNX type."""
 NOISE = 1e-12
 """Relative tolerance: a quotient that is this close to an integer counts as the integer."""
 
@@ -123,6 +126,19 @@ def compressed_sizes(layer: Layer, core: Core, link: Mapping[str, str]) -> dict[
     return found
 
 
+def check_widths(layer: Layer, core: Core, link: Mapping[str, str]) -> None:
+    """Raise MappingError if a port would move less than one bit of plain data per cycle, because its data grow."""
+    for (operand, k), share in compressed_sizes(layer, core, link).items():
+        memory = core.memories[k]
+        for (owner, _), place in memory.port_of.items():
+            port = memory.ports[place]
+            if owner == link[operand] and port.bandwidth_max_bits * (1 + NOISE) < share:
+                raise MappingError(
+                    f"{RUN_LENGTH}: port {port.name} of {memory.name} has {port.bandwidth_max_bits} bits per cycle, but"
+                    f" the code makes each bit of {operand} {share:.3g} bits long"
+                )
+
+
 def least_sizes(layer: Layer, core: Core, link: Mapping[str, str]) -> dict[tuple[str, int], float]:
     """Lower bound of the size of the data that move to or from a memory, as a share of the plain data, by (operand of
     the layer, index of the memory): the sizes of `compressed_sizes`, but at most 1 for the output, whose partial sums
@@ -137,6 +153,11 @@ def plain_widths(widths: np.ndarray, shares: np.ndarray) -> np.ndarray:
     their plain size. Parts of a bit are left out, and every port moves at least one bit.
     """
     return np.where(widths > 0, np.maximum(1, np.floor(widths / shares * (1 + NOISE))), 0).astype(np.int64)
+
+
+def plain_width(width: int, share: float) -> int:
+    """Bits of plain data that one port of `width` bits moves per cycle (`plain_widths`)."""
+    return int(plain_widths(np.array(width), np.array(share)))
 
 
 def gating_zeros(layer: Layer, core: Core, link: Mapping[str, str], read: str) -> dict[str, float]:
@@ -163,11 +184,19 @@ def active_share(layer: Layer, core: Core, link: Mapping[str, str]) -> float:
 
 
 def _stopping(layer: Layer, core: Core, link: Mapping[str, str]) -> dict[str, float]:
-    """Share of zeros of each input whose zeros stop an operation. Inputs without a given share are left out."""
+    """Share of zeros of each input whose zeros stop an operation. Inputs without a given share are left out. Only
+    multiply-accumulates are stopped: the result of any other operation can depend on its other input.
+    """
     gating = core.operational_array.zero_gating
-    inputs = layer.input_operands if gating is not None else ()
+    inputs = layer.input_operands if gating is not None and _multiplies(layer) else ()
     return {
         operand: layer.zeros_of[operand]
         for operand in inputs
         if gating is not None and link.get(operand) in gating.operands and operand in layer.zeros_of
     }
+
+
+def _multiplies(layer: Layer) -> bool:
+    """True if the operations of a layer are multiply-accumulates of two inputs."""
+    types = (*MAC_TYPES, _DOWNSAMPLING)
+    return len(layer.input_operands) == 2 and bare_type(layer.operator_type) in types

@@ -30,6 +30,7 @@ from tilewright.mapping.constraints import MappingConstraints, Unrolling
 from tilewright.mapping.memory_reach import core_for, reach_of_core
 from tilewright.mapping.spatial import ConvertedSpatialMapping, convert_spatial_mapping
 from tilewright.mapping.temporal import applicable_ordering, counted_boundaries
+from tilewright.mapping.zeros import check_widths
 from tilewright.search.blocks import cost_rows, thread_block, write_block
 from tilewright.search.options import BoundaryParameters, SearchOptions
 from tilewright.workload.layer import Layer
@@ -69,9 +70,11 @@ def prepare(
     """Layer on a core with the spatial mapping `unrolling`, converted into the arrays that the kernel reads.
 
     If `same_data_is_no_access` is true, an input that the array uses again in the next cycle is not read again; this is
-    the default of zigzag-dse. Raises MappingError if the spatial mapping is impossible.
+    the default of zigzag-dse. Raises MappingError if the spatial mapping is impossible, or if compressed data do not
+    fit through a port.
     """
     spatial = convert_spatial_mapping(unrolling, layer, core, links, options.profile)
+    check_widths(layer, core, dict(links))
     arrays = build_problem(
         layer,
         core,

@@ -54,8 +54,8 @@ class Case:
     second: float | None = None
     """Further prediction for comparison, such as the sum of two bounds; None if there is none."""
     alone: float | None = None
-    """Prediction of the cost model if the hardware file has no keys of calls, commands and requests; None if the set
-    has no such prediction.
+    """Prediction of the cost model if the hardware file has no keys of calls, commands, requests and zeros; None if the
+    set has no such prediction.
     """
     roofline_terms: tuple[float, ...] = ()
     """Triple (time to compute at the peak, time to move the data at full bandwidth, number of calls), from which a

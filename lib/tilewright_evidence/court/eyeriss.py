@@ -61,6 +61,8 @@ DIRECT = {(network, one): other for network, names in _FOLLOWERS for one, other 
 FIRST = {("alexnet", "CONV1"): "CONV3", ("vgg16", "CONV1-1"): "CONV1-2"}
 """First layer of each network, whose inputs are not compressed -> layer whose share of zeros its outputs get if no
 layer of the set reads them directly."""
+SAMPLE = ("CONV1", "CONV3", "CONV4", "CONV5", "CONV1-1", "CONV1-2", "CONV4-2", "CONV4-3")
+"""Layers of the sample in the package."""
 DRAM_BYTES_PER_MS = 8 * 60e3
 """Bytes that the bus of 64 bits and 60 MHz moves in a millisecond."""
 CYCLES_PER_MS = 200e3

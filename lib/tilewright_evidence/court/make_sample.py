@@ -14,7 +14,7 @@ from typing import Any
 from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.json_values import JsonObject
 
-from tilewright_evidence.court import gemmini, gpu, timeloop, tpu
+from tilewright_evidence.court import eyeriss, gemmini, gpu, timeloop, tpu
 from tilewright_evidence.court.case import DATA, set_files
 from tilewright_evidence.court.rows import read_rows
 
@@ -33,6 +33,8 @@ def write_samples(folder: Path) -> None:
     rows = _rows(folder, gpu.NAME, gpu.GPU.patterns, gpu.COLUMNS)
     _write_csv(gpu.NAME, "sample.csv", _chosen(rows, gpu.is_fitted, lambda row: (row["device"], row["dtype"]), each=8))
 
+    rows = _rows(folder, eyeriss.NAME, eyeriss.EYERISS.patterns, eyeriss.COLUMNS)
+    _write_csv(eyeriss.NAME, "sample.csv", [row for row in rows if row["layer"] in eyeriss.SAMPLE])
     place = folder / tpu.NAME
     rows = read_rows(set_files(place, ("matmul_*",)), tpu.MATMUL_COLUMNS)
     _write_csv(tpu.NAME, "matmul_sample.csv", _chosen(rows, tpu.is_fitted, lambda row: row["contents"], each=8))

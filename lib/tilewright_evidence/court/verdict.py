@@ -204,6 +204,7 @@ LEGEND = (
     "below bound: rows that were measured to be faster than the bound allows (* with an explanation);\n"
     "columns after that: median error of other predictions on the same rows.\n"
     "second table: errors of simpler predictions of the same rows;\n"
-    "cost model alone: without the keys of calls, commands and requests;\n"
-    "fitted roofline: a roofline with as many constants, fitted to the same rows"
+    "cost model alone: without the keys of calls, commands, requests and zeros;\n"
+    "fitted roofline: a roofline with as many constants, fitted to the same rows; for Eyeriss, a roofline times a\n"
+    "factor that is fitted to the other layers of the network"
 )

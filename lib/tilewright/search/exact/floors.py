@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tilewright.base.profile import SWITCHES, ModelProfile
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
-from tilewright.mapping.zeros import least_read_share, least_sizes
+from tilewright.mapping.zeros import least_read_share, least_sizes, plain_width
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_elements
 
@@ -54,7 +54,7 @@ def tensor_floors(layer: Layer, core: Core, links: Links, profile: ModelProfile)
         if port is None:
             continue
         bits = operand_elements(layer, operand, profile) * layer.bits_of[FINAL_OUTPUT if operand == OUTPUT else operand]
-        words = bits / memory.ports[port].bandwidth_max_bits * sizes.get((operand, levels[-1]), 1.0)
+        words = bits / plain_width(memory.ports[port].bandwidth_max_bits, sizes.get((operand, levels[-1]), 1.0))
         taken = least_read_share(layer, core, dict(links), operand) if len(levels) == 1 else 1.0
         energies.append(words * (memory.write_energy_pj if operand == OUTPUT else memory.read_energy_pj) * taken)
         # Along an array dimension that the memory does not serve, several instances of the memory work in parallel.

@@ -24,7 +24,7 @@ from tilewright.hardware.core import DIGITAL, Core
 from tilewright.hardware.hierarchy import instance_count, memory_hierarchy
 from tilewright.mapping.spatial_space import SpatialTable
 from tilewright.mapping.temporal import prime_factors
-from tilewright.mapping.zeros import active_share, least_read_share, least_sizes, plain_widths
+from tilewright.mapping.zeros import active_share, least_read_share, least_sizes, plain_width
 from tilewright.search.exact.floors import Links, tensor_floors
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import data_dimension_size, operand_elements, operand_relevancy, window_groups
@@ -219,8 +219,8 @@ class _Floors:
         if port is None:
             return np.zeros_like(transfers)
         share = self.sizes.get((operand.name, operand.memories[level]), 1.0)
-        written = np.array((memory.ports[port].bandwidth_max_bits, memory.ports[port].bandwidth_min_bits))
-        wide, least = plain_widths(written, np.array(share)).tolist()
+        wide = plain_width(memory.ports[port].bandwidth_max_bits, share)
+        least = plain_width(memory.ports[port].bandwidth_min_bits, share)
         amount = self._elements(operand, lanes) * bits
         largest = self._elements(operand, self._tile(lanes)) * bits
         # Some transfers of a compressed output are not compressed. Their parts can be smaller than `least`.
@@ -314,7 +314,8 @@ class _Floors:
             memory = self.core.memories[k]
             port = memory.port_of.get((operand.memory_operand, way))
             if port is not None:
-                words = amount / memory.ports[port].bandwidth_max_bits * self.sizes.get((operand.name, k), 1.0)
+                share = self.sizes.get((operand.name, k), 1.0)
+                words = amount / plain_width(memory.ports[port].bandwidth_max_bits, share)
                 energy += words * (memory.read_energy_pj if way in ("tl", "th") else memory.write_energy_pj)
                 self.busy[k, port] += words / instance_count(self.core, k) if level else 0.0
         return energy

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.workload.graph import Workload, WorkloadNode
-from tilewright.workload.layer import FINAL_OUTPUT, Layer
+from tilewright.workload.layer import FINAL_OUTPUT, Layer, activation_operand
 from tilewright.workload.network_options import ACTIVATIONS, OUTPUTS, WEIGHTS
 
 _ALL = ""
@@ -49,7 +49,9 @@ def _node(node: WorkloadNode, table: Mapping[str, Mapping[str, float]]) -> Workl
 
 def _zeros(layer: Layer, shares: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
     """Pairs (operand, share of zeros) of a layer, from shares by kind of data."""
-    kinds = {name: WEIGHTS if name in layer.constant_operands else ACTIVATIONS for name in layer.input_operands}
+    activation = activation_operand(layer)  # the input of a network counts as a constant operand
+    constants = [name for name in layer.constant_operands if name != activation]
+    kinds = {name: WEIGHTS if name in constants else ACTIVATIONS for name in layer.input_operands}
     kinds[FINAL_OUTPUT] = OUTPUTS
     return tuple((name, shares[kind]) for name, kind in kinds.items() if kind in shares)
 
@@ -65,7 +67,7 @@ def _fault(workload: Workload, key: str, share: float) -> Problem | None:
         message = "no operator of the network has this type or name"
         return Problem(message, path=_OPTION, value=value, nearest=nearest_name(selector, list(known)))
     layers = [node.layer for node in workload.nodes if node.layer is not None and selector in _selectors(node)]
-    if operand == WEIGHTS and not any(layer.constant_operands for layer in layers):
+    if operand == WEIGHTS and not any(set(layer.constant_operands) - {activation_operand(layer)} for layer in layers):
         return Problem("has no effect: the layers have no constant operands", path=_OPTION, value=value)
     if not layers:
         return Problem("has no effect: the operators have no layers", path=_OPTION, value=value)
