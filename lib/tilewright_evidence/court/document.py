@@ -28,7 +28,7 @@ SHOWN = {
     ("gpu-gemm", "h100 fp8"): "H100: matrix products in fp8",
     ("tpu-v6e", "products"): "TPU v6e: matrix products of Llama-3.1-8B",
     ("tpu-v6e", "attention, decode"): "TPU v6e: attention of Llama-3.1-8B, decode",
-    ("eyeriss_v1", "alexnet, processing"): "Eyeriss v1: processing latency of AlexNet layers, published mappings",
+    ("eyeriss_v1", "alexnet, latency"): "Eyeriss v1: latency of AlexNet layers, published mappings",
     ("eyeriss_v1", "alexnet, power"): "Eyeriss v1: power of the chip for the same layers",
 }
 """Text for each part in the table of `summary_text`, by (set, part). The part with the largest median error is also in
