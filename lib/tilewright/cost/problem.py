@@ -18,11 +18,11 @@ from tilewright.cost.problem_figures import CoreFigures, FigurePlaces
 from tilewright.cost.spatial_analysis import spatial_analysis
 from tilewright.cost.waiting import waiting_arrays, waiting_fields
 from tilewright.hardware.array_model import array_model
-from tilewright.hardware.core import DIRECTIONS, FL, TH, Core, Port
+from tilewright.hardware.core import DIRECTIONS, Core, Port
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.hardware.memory_columns import MEMORY_COLUMNS, memory_columns
 from tilewright.mapping.spatial import ConvertedSpatialMapping
-from tilewright.mapping.zeros import NOISE, compressed_sizes, gating_zeros
+from tilewright.mapping.zeros import NOISE, gates, link_sizes
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import (
     OperandRelevancy,
@@ -77,7 +77,7 @@ PROBLEM_DTYPE = np.dtype(
         ("group_step", np.int64, (_O, _D)),  # [o, d] distance of two iterations that touch the same positions
         ("precision_bits", np.int64, (_O,)),  # [o] bits per element; for the output, bits of a partial sum
         ("final_precision_bits", np.int64),
-        ("sum_bits", np.int64, (_M, 4)),  # [m, x] bits of a partial sum over links FL and TH (`_link_sizes`)
+        ("sum_bits", np.int64, (_M, 4)),  # [m, x] bits of a partial sum over links FL and TH (`mapping.zeros`)
         ("gate", np.float64, (_O,)),  # [o] share of cycles in which zeros stop all lanes of the innermost memory
         ("output_elements", np.int64),
         ("level_count", np.int64, (_O,)),
@@ -231,7 +231,7 @@ def problem_frame(
     problem = _copy(unmapped)
     fill(problem, _spatial_arrays(spatial, operands, dimensions, relevancy, depth, profile))
     fill(problem, {"units": lanes.units, "boost": lanes.boost, "fixed_cycles": _drain_cycles(core, spatial)})
-    fill(problem, {"gate": _gates(layer, core, dict(links), spatial, profile)})
+    fill(problem, {"gate": gates(layer, core, dict(links), dict(spatial.fractional), profile)})
     return problem, FigurePlaces.of(kept, problem.port_of, sizes)
 
 
@@ -240,7 +240,7 @@ def _unmapped_frame(
     layer: Layer, core: Core, links: tuple[tuple[str, str], ...], profile: ModelProfile
 ) -> tuple[Problem, list[int | None], int, np.ndarray | None]:
     """Problem with only the fields that are the same for every spatial mapping, topmost bits (`_topmost_bits`), largest
-    number of memory levels of an operand, and sizes of compressed data (`_link_sizes`). The caller must not change the
+    number of memory levels of an operand, and sizes of compressed data (`link_sizes`). The caller must not change the
     returned arrays, because later calls return the same objects.
     """
     link = dict(links)
@@ -265,56 +265,12 @@ def _unmapped_frame(
             "switches": np.array([on for _, on in switch_values(profile)], np.int8),
         },
     )
-    sizes = _link_sizes(layer, core, link, chains, problem.port_of.shape)
+    sizes = link_sizes(layer, core, link, chains, problem.port_of.shape)
     sums = np.full(problem.sum_bits.shape, problem.precision_bits[0])
     if sizes is not None:
         sums = np.ceil(sums / sizes[0] * (1 - NOISE)).astype(np.int64)
     fill(problem, {"sum_bits": sums})
     return problem, _topmost_bits(layer, core, link, profile), depth, sizes
-
-
-def _link_sizes(
-    layer: Layer, core: Core, link: dict[str, str], chains: dict[str, tuple[int, ...]], shape: tuple[int, ...]
-) -> np.ndarray | None:
-    """Size of the data that each link moves, as a share of the plain data: array [o, m, x] of this shape. None if no
-    data are compressed.
-
-    A port of `w` bits moves `w / share` bits of plain data per cycle. Compressed are inputs, and final outputs that
-    move upwards (FL, TH). Partial sums are not compressed. On links with compressed final outputs they therefore count
-    with more bits, `sum_bits`, so that the quotient of bits and width is right. Partial sums that are read back (TL,
-    FH) have the plain width.
-    """
-    memories = compressed_sizes(layer, core, link)
-    if not memories:
-        return None
-    found = np.ones(shape)
-    for o, operand in enumerate(layer.operands):
-        for m, k in enumerate(chains[operand]):
-            ways = (FL, TH) if operand == OUTPUT else range(len(DIRECTIONS))
-            for x in ways:
-                found[o, m, x] = memories.get((operand, k), 1.0)
-    return found
-
-
-def _gates(
-    layer: Layer, core: Core, link: dict[str, str], spatial: ConvertedSpatialMapping, profile: ModelProfile
-) -> np.ndarray:
-    """Share of the cycles in which zeros of the other inputs stop every lane of one innermost memory, for each operand;
-    0 for an operand whose reads are never left out.
-
-    Lanes that use different elements of the other input stop independently. A sliding window counts as if its lanes
-    used different elements.
-    """
-    found = np.zeros(len(layer.operands))
-    levels = dict(spatial.fractional)
-    for o, operand in enumerate(layer.operands):
-        share = 1.0
-        for other, zeros in gating_zeros(layer, core, link, operand).items():
-            same = operand_relevancy(layer, other, profile).irrelevant
-            lanes = math.prod(math.ceil(factor * (1 - NOISE)) for d, factor in levels[operand][0] if d not in same)
-            share *= 1.0 - zeros**lanes
-        found[o] = 1.0 - share
-    return found
 
 
 def _chains(layer: Layer, core: Core, link: dict[str, str]) -> dict[str, tuple[int, ...]]:

@@ -29,7 +29,7 @@ from tilewright.hardware.system import core_area
 from tilewright.mapping import constraints
 from tilewright.mapping.memory_reach import MemoryReach, core_for
 from tilewright.mapping.source import MappingSource
-from tilewright.mapping.zeros import refuse_zeros
+from tilewright.mapping.zero_keys import refuse_zeros
 from tilewright.pipeline.stages.base import Change, Control, Rest, Stage
 from tilewright.pipeline.stages.descriptions import Descriptions
 from tilewright.pipeline.stages.items import LayerProblem

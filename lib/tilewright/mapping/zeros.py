@@ -6,84 +6,23 @@ Eyeriss (Chen et al., IEEE JSSC 52(1), 2017, sections IV-D and V-E); docs/model.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from tilewright.base.errors import InputError, MappingError, Problem, Unused
+from tilewright.base.errors import MappingError
 from tilewright.base.operator_groups import MAC_TYPES, bare_type
-from tilewright.hardware.core import Core, RunLength
-from tilewright.hardware.zero_checks import RUN_LENGTH, ZERO_GATING
+from tilewright.base.profile import ModelProfile
+from tilewright.hardware.core import DIRECTIONS, FL, TH, Core, RunLength
+from tilewright.hardware.zero_checks import RUN_LENGTH
+from tilewright.mapping.spatial import SpatialLoops
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
+from tilewright.workload.relevancy import operand_relevancy
 
 _DOWNSAMPLING = "Conv_downsample"
 """Operator type of convolutions in workload files that is not an ONNX type."""
 NOISE = 1e-12
 """Relative tolerance: a quotient that is this close to an integer counts as the integer."""
-
-
-def zero_keys(core: Core) -> tuple[str, ...]:
-    """Keys of the hardware file that read shares of zeros: of the array first, then of the memories."""
-    found = [f"operational_array.{ZERO_GATING}"] if core.operational_array.zero_gating else []
-    found += [f"memories.{memory.name}.{RUN_LENGTH}" for memory in core.memories if memory.run_length]
-    return tuple(found)
-
-
-def refuse_zeros(cores: Iterable[Core], flow: str) -> None:
-    """Raise InputError if the hardware file of a core has keys that read shares of zeros. `flow` names the kind of run
-    that does not model zeros, as the subject of a sentence.
-    """
-    problems = [
-        Problem(
-            f"{flow} does not model zeros", core.name, path=key, allowed="leave the key out, or use map or evaluate"
-        )
-        for core in cores
-        for key in zero_keys(core)
-    ]
-    if problems:
-        raise InputError(problems)
-
-
-def note_unused_zeros(
-    layers: Sequence[Layer], core: Core, links: Callable[[Layer], Mapping[str, str]], files: tuple[str, str]
-) -> list[Unused]:
-    """Notices of shares of zeros that no key of the hardware file reads, and of keys without any share of zeros.
-
-    `links` gives the memory operand of each operand of a layer. `files` are the hardware file and the workload file.
-    """
-    hardware_file, workload_file = files
-    read: dict[str, set[str]] = {key: set() for key in zero_keys(core)}
-    given: dict[str, set[str]] = {}
-    for layer in layers:
-        link, shares = links(layer), layer.zeros_of
-        for operand in layer.operands:
-            key = FINAL_OUTPUT if operand == OUTPUT else operand
-            if key not in shares:
-                continue
-            used = [name for name, operands in _operands_of_keys(core) if link.get(operand) in operands]
-            for name in used:
-                read[name].add(str(link.get(operand)))
-            given.setdefault(key, set()).add("used" if used else "unused")
-    found = [
-        Unused(
-            Problem(f"has no effect: no key of the hardware file reads the zeros of {key}", workload_file, 0, "zeros")
-        )
-        for key, uses in given.items()
-        if uses == {"unused"}
-    ]
-    for name, operands in _operands_of_keys(core):
-        for operand in operands:
-            if operand not in read[name]:
-                why = f"has no effect on {operand}: no layer gives the share of its zeros"
-                found.append(Unused(Problem(why, hardware_file, 0, name)))
-    return found
-
-
-def _operands_of_keys(core: Core) -> list[tuple[str, tuple[str, ...]]]:
-    """Pairs (key of the hardware file, memory operands whose zeros the key reads)."""
-    gating = core.operational_array.zero_gating
-    codes = [memory.run_length.operands for memory in core.memories if memory.run_length]
-    return list(zip(zero_keys(core), [*([gating.operands] if gating else []), *codes], strict=True))
 
 
 def pairs_an_element(run_bits: int, zeros: float) -> float:
@@ -146,6 +85,54 @@ def least_sizes(layer: Layer, core: Core, link: Mapping[str, str]) -> dict[tuple
     """
     sizes = compressed_sizes(layer, core, link)
     return {place: min(1.0, size) if place[0] == OUTPUT else size for place, size in sizes.items()}
+
+
+def link_sizes(
+    layer: Layer, core: Core, link: Mapping[str, str], chains: Mapping[str, tuple[int, ...]], shape: tuple[int, ...]
+) -> np.ndarray | None:
+    """Size of the data that each link moves, as a share of the plain data: array [o, m, x] of this shape. None if no
+    data are compressed.
+
+    A port of `w` bits moves `w / share` bits of plain data per cycle. Compressed are inputs, and final outputs that
+    move upwards (FL, TH). Partial sums are not compressed. On links with compressed final outputs they therefore count
+    with more bits, `sum_bits`, so that the quotient of bits and width is right. Partial sums that are read back (TL,
+    FH) have the plain width.
+    """
+    memories = compressed_sizes(layer, core, link)
+    if not memories:
+        return None
+    found = np.ones(shape)
+    for o, operand in enumerate(layer.operands):
+        for m, k in enumerate(chains[operand]):
+            ways = (FL, TH) if operand == OUTPUT else range(len(DIRECTIONS))
+            for x in ways:
+                found[o, m, x] = memories.get((operand, k), 1.0)
+    return found
+
+
+def gates(
+    layer: Layer,
+    core: Core,
+    link: Mapping[str, str],
+    levels: Mapping[str, tuple[SpatialLoops, ...]],
+    profile: ModelProfile,
+) -> np.ndarray:
+    """Share of the cycles in which zeros of the other inputs stop every lane of one innermost memory, for each operand;
+    0 for an operand whose reads are never left out.
+
+    `levels` has the spatial loops of each operand, the loops between the array and its innermost memory first. Lanes
+    that use different elements of the other input stop independently. A sliding window counts as if its lanes
+    used different elements.
+    """
+    found = np.zeros(len(layer.operands))
+    for o, operand in enumerate(layer.operands):
+        share = 1.0
+        for other, zeros in gating_zeros(layer, core, link, operand).items():
+            same = operand_relevancy(layer, other, profile).irrelevant
+            lanes = math.prod(math.ceil(factor * (1 - NOISE)) for d, factor in levels[operand][0] if d not in same)
+            share *= 1.0 - zeros**lanes
+        found[o] = 1.0 - share
+    return found
 
 
 def plain_widths(widths: np.ndarray, shares: np.ndarray) -> np.ndarray:

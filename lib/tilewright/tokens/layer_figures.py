@@ -21,7 +21,7 @@ from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.static_power import clock_period_ns
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.runnable import UncostedWork
-from tilewright.mapping.zeros import refuse_zeros
+from tilewright.mapping.zero_keys import refuse_zeros
 from tilewright.pipeline.stages.base import Control
 from tilewright.pipeline.stages.descriptions import NetworkProblem
 from tilewright.pipeline.stages.pipeline import Pipeline

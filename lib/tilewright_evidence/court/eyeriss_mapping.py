@@ -207,7 +207,7 @@ class EyerissWork:
         layer = self.layer(with_zeros=with_keys)
         return evaluate(layer, core, LINKS, self.unrolling, self.order, options, self.boundaries)
 
-    def point(self) -> dict[str, Any]:
+    def point(self) -> Mapping[str, Any]:
         """Mapping as the JSON object of one line in a file of points, which the command `evaluate` reads."""
         return {
             "layer": "layer",

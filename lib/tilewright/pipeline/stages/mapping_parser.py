@@ -10,7 +10,7 @@ from tilewright.mapping.notices import array_width_notices, element_fit_problems
 from tilewright.mapping.runnable import restrict_to_core
 from tilewright.mapping.source import given_mapping, names_unknown_to
 from tilewright.mapping.unused_entries import note_unused_on
-from tilewright.mapping.zeros import note_unused_zeros
+from tilewright.mapping.zero_keys import note_unused_zeros
 from tilewright.pipeline.stages.base import Change
 from tilewright.pipeline.stages.descriptions import Descriptions, NetworkProblem
 from tilewright.workload.graph import Workload

@@ -14,7 +14,7 @@ from tilewright.hardware.core import DIGITAL, Core
 from tilewright.mapping.constraints import GivenReach, Mapping, MappingConstraints
 from tilewright.mapping.memory_reach import core_for
 from tilewright.mapping.runnable import can_run
-from tilewright.mapping.zeros import refuse_zeros
+from tilewright.mapping.zero_keys import refuse_zeros
 from tilewright.tiles.attention.program import (
     KEYS,
     LAST,

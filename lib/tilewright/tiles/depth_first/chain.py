@@ -12,7 +12,7 @@ from tilewright.base.profile import ModelProfile
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.mapping.zeros import refuse_zeros
+from tilewright.mapping.zero_keys import refuse_zeros
 from tilewright.tiles.depth_first.axes import AxisWindow
 from tilewright.workload.graph import Workload, WorkloadNode, refuse_folded
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer, activation_operand, weight_operand

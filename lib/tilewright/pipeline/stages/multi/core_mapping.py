@@ -15,7 +15,7 @@ from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping as LayerMapping
 from tilewright.mapping.dataflows import constraints_on_core, refusal
 from tilewright.mapping.runnable import core_choice
-from tilewright.mapping.zeros import refuse_zeros
+from tilewright.mapping.zero_keys import refuse_zeros
 from tilewright.multicore.nodes.graph import CnGraph
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
 from tilewright.multicore.scheduling.cost_classes import CostClass, CostClasses, cost_classes
