@@ -158,6 +158,14 @@ def gating_zeros(layer: Layer, core: Core, link: Mapping[str, str], read: str) -
     return {operand: zeros for operand, zeros in shares.items() if operand != read}
 
 
+def gates_reads(layer: Layer, core: Core) -> bool:
+    """True if zeros of a layer leave out reads from an innermost memory. The links of the layer do not matter: any
+    given share of zeros of an input counts.
+    """
+    gating = core.operational_array.zero_gating
+    return gating is not None and bool(gating.reads_of) and any(one in layer.zeros_of for one in layer.input_operands)
+
+
 def least_read_share(layer: Layer, core: Core, link: Mapping[str, str], read: str) -> float:
     """Lower bound of the share of the reads of operand `read` from its innermost memory that take place although zeros
     stop operations. The bound is reached if each read serves one operation.
