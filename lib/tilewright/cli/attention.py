@@ -135,7 +135,7 @@ def attention(
         Limits(least=0),
         Help(
             "Time limit in seconds for one attention. At the limit, the best result so far is used, with its gap to the"
-            " lower bound."
+            " lower bound over all tile sizes, loop orders and memories."
         ),
     ] = TIME_BUDGET_S,
     search: Named[LayerOptions],

@@ -104,7 +104,9 @@ def decide(
     advice: Annotated[bool, Help("Also run the chosen design, and try changes and pairs of changes of it.")] = True,
     bounds: Annotated[
         bool,
-        Help("Also compute lower bounds for the chosen and the second-best design, with new searches of mappings."),
+        Help(
+            "Also search mappings of the chosen and the second-best design again, with lower bounds over all mappings."
+        ),
     ] = False,
     space: Annotated[FilePath | None, Help("File of the space, if the folder does not name it.")] = None,
     jobs: int = 1,

@@ -127,7 +127,7 @@ def depth_first(
         Limits(least=0),
         Help(
             "Time limit of --optimum in seconds. At the limit, the best schedule so far is used, with its gap to the"
-            " lower bound."
+            " lower bound over all cuts, tile sizes and modes that are tried."
         ),
     ] = TIME_BUDGET_S,
     search: Named[TileOptions],

@@ -211,7 +211,7 @@ BUILT_IN: tuple[RunColumn, ...] = (
     Columns(
         "proven_problems, largest_gap, objective_lower_bound, objective_gap, proof_covers",
         "Number of layers with a proof, and the largest gap of the other layers; lower bound of the objective of the"
-        " network, in the units of the objective, and the gap to this bound; the mappings that the proofs cover.",
+        " network, in the units of the objective, and the gap to this bound; the mappings over which the proofs hold.",
         run_proof,
         flow=SINGLE,
     ),

@@ -119,9 +119,7 @@ def lower_gather_nd(op: Lowering) -> None:
         axes = tuple(range(outer)), tuple(range(batch + depth))
         move_all(op, [grid_map(ends, piece, *axes, inner) for piece in pieces])
         return
-    op.approximated(
-        f"{_COMPUTED if chosen is None else _MANY}: each result can depend on all elements along the gathered axes"
-    )
+    op.approximated(f"{_COMPUTED if chosen is None else _MANY}: each result can depend on all data along the axes")
     strides = [Stride(size, {n: 1}, {n: 1} if n < batch else {}) for n, size in enumerate(picked[:-1])]
     strides += [Stride(shape[n], {}, {n: 1}) for n in range(batch, batch + depth)]
     maps = [strided_map(ends, [*strides, *inner], is_exact=False)]
@@ -327,9 +325,7 @@ def lower_col2im(op: Lowering) -> None:
     block = op.values(2)
     axes = len(output) - 2
     if block is None or axes < 1 or len(shape) != 3:
-        raise op.node.error(
-            "the block shape must be a constant, and the columns must have three axes", str(list(shape))
-        )
+        raise op.node.error("the block shape must be constant, and the columns must have 3 axes", str(list(shape)))
     kernel = tuple(int(size) for size in np.asarray(block).reshape(-1))
     strides = op.node.integers("strides", (1,) * axes)
     dilations = op.node.integers("dilations", (1,) * axes)
