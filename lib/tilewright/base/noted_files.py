@@ -66,8 +66,8 @@ class NotedFolder:
 
     def note(self) -> None:
         """Write the digests of all present files into the note, which is the file of digests in the folder. If two
-        processes do this at the same time, digests that one of them wrote can be lost. A file whose digest is lost is
-        later deleted and made again.
+        processes do this at the same time, the digests from one process can be lost. A file without a digest is later
+        deleted and made again.
         """
         lines = [self._line(path) for path in self._files()]
         if lines and frozenset(lines) != self._noted():

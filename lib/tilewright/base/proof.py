@@ -1,4 +1,4 @@
-"""Proofs: a value with its lower bound, the gap between them, and the set for which both are valid.
+"""Proofs: a value, its lower bound, the gap, and the mappings, schedules or plans that the proof covers.
 
 Every verb, page and file uses the texts in this module to state a proof.
 """
@@ -102,7 +102,7 @@ class SpatialMappings:
     """Set of the spatial mappings of a layer that were searched."""
 
     kind: SpatialKind = "given"
-    """Kind of the set:
+    """Kind of spatial mappings in the set:
 
     * `given`: the spatial mapping of the mapping file.
     * `open`: spatial mappings that fill the sides of the array that the mapping file leaves open.
@@ -124,7 +124,7 @@ class SpatialMappings:
 
     @property
     def text(self) -> str:
-        """Text that describes the set, for messages and files."""
+        """Text that describes these spatial mappings, for messages and files."""
         if self.kind == "given":
             return "the spatial mapping of the mapping file"
         if self.kind == "largest divisors":
@@ -172,7 +172,7 @@ class Schedules:
 
     @property
     def text(self) -> str:
-        """Text that describes the set, for messages and files."""
+        """Text that describes these schedules, for messages and files."""
         if self.parts and self.decided == self.parts:
             which = "the only allowed allocation to cores"
         elif self.decided:
@@ -195,9 +195,7 @@ GIVEN_REDUCTIONS = "; a plan cuts reductions between cores only as the mapping f
 mapping file can.
 """
 ALLOWED_ALLOCATIONS = "the allowed allocations of these tiles"
-"""Short text that names the set `Schedules`: the schedules for which a lower bound of a network on several cores is
-valid.
-"""
+"""Short text that names the schedules of `Schedules`: a lower bound of a network on several cores is valid for them."""
 OF_THIS_TILING = "of this tiling; other tilings may be faster"
 """Text beside a gap to the lower bound of the set `Schedules`. It says that the gap covers only this tiling."""
 
@@ -224,8 +222,8 @@ def if_copied_line(found: Mapping[str, Any]) -> list[str]:
 
 
 def covered_by(bound: Mapping[str, Any]) -> str:
-    """Text that names the set for which the `lower_bound` of a `summary.json` or `fusion.json` is valid. A file of an
-    older version may lack this text; the result is then a default text.
+    """Text that names the schedules or plans for which the `lower_bound` of a `summary.json` or `fusion.json` is valid.
+    A file of an older version may lack this text; the result is then a default text.
     """
     return str(bound.get("covers", f"{ALLOWED_ALLOCATIONS} (other tiles are not covered)"))
 
@@ -241,7 +239,7 @@ class TilePlans:
 
     @property
     def text(self) -> str:
-        """Text that describes the set, for messages and files."""
+        """Text that describes these tile plans, for messages and files."""
         limit = "no lpf_limit" if self.lpf_limit is None else f"lpf_limit {self.lpf_limit}"
         within = f"if loma with {limit} maps the layers of each tile"
         if self.kind == "attention":

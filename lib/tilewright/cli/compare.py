@@ -62,8 +62,10 @@ def _bandwidths(compared: "RunComparison", places: tuple[str, str]) -> "tuple[Un
 
 
 def _searched_again(compared: "RunComparison", places: tuple[str, str], jobs: int) -> "RunComparison":
-    """Comparison of two runs, extended by new searches of their mappings: one search for each change that would reverse
-    the order of the runs. Raises InputError if a run is not a search on one core, or if its inputs are not found.
+    """Comparison of two runs, extended by new searches of their mappings. The searches find the factor by which a
+    hardware number, such as a bandwidth, must change until the worse run becomes the better one in energy, latency or
+    EDP. For each tried factor, the mappings of both runs are searched again. Raises InputError if a run is not a search
+    on one core, or if its inputs are not found.
     """
     from tilewright.designs.order_search import searched_turns
 

@@ -24,8 +24,8 @@ from tilewright.plans.islands import IslandRound, IslandState
 
 SCHEMA = "tilewright/fusion-island"
 _STATE = rf"{OPENING}|\d+\.\d+"
-"""Regular expression for the names of the parts of a search that write a state: the opening, and each round of each
-island. A state is a file that later parts read.
+"""Regular expression for the names of the search parts that write a state: the opening, and each round of each island.
+A state is a file that later search parts read.
 """
 
 

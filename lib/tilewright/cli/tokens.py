@@ -170,7 +170,9 @@ def _found(
 
 
 def _unused_of(mapping: Any, file: str, network: Any, accelerator: "Accelerator") -> list[str]:
-    """Notices of the parts of a mapping file that no layer uses. Raises InputError for unknown names in the file."""
+    """Notices on entries and keys of a mapping file that have no effect, because no layer uses them. Raises InputError
+    for unknown names in the file.
+    """
     from tilewright.mapping.file_checks import document_behind
     from tilewright.mapping.source import names_unknown_to
     from tilewright.mapping.unused_entries import note_unused_on

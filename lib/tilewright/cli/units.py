@@ -373,8 +373,8 @@ class Units:
         """Digests of the code that the pipeline of a run uses.
 
         The first digest is that of the user's stages; '' if there are none. The second is that of the code that writes
-        exports; '' if the run has no exports. A run on several cores whose pipeline the user gave has a third digest:
-        that of all code that such a pipeline can run.
+        exports; '' if the run has no exports. If the user gave the pipeline of a run on several cores, there is a third
+        digest: the digest of all code that such a pipeline can run.
         """
         stages = run.stages
         code = [stages.code, self.code["export"] if stages.exports else ""]

@@ -55,11 +55,11 @@ class Together:
     changes: tuple[FileChange, ...]
     outcome: Outcome
     alone: tuple[Outcome, ...] = ()
-    """Costs with each single change of the set; () if no single change helps."""
+    """Costs with each change alone; () if no change helps alone."""
 
     @property
     def change(self) -> FileChange:
-        """Single change that makes all changes of the set."""
+        """One change that makes all of `changes`."""
         return FileChange.together(self.changes)
 
 
@@ -200,7 +200,7 @@ class Advices:
 
     @property
     def spare(self) -> tuple[tuple[int, Advice], ...]:
-        """Pairs (number, advice) of the changes that reduce a resource, and with which neither energy nor latency rises
+        """Pairs (number, advice) of changes that reduce a resource at no cost: neither energy nor latency rises
         (`free_outcome`).
 
         For the mappings of the run, the costs are compared with the costs of the run. For the mappings of a new search,

@@ -29,8 +29,8 @@ OBJECTIVES = tuple(measure.words for measure in MEASURES.values())
 CLOSE = 0.01
 """Largest relative excess over the chosen design's objective at which a design counts as close to the chosen design."""
 LARGEST_FACTOR = 10.0
-"""Largest factor by which a part of the energy is multiplied or divided, to find a factor with which another design
-becomes as good as the chosen design.
+"""Largest reported factor for a part of the energy. If the part is multiplied or divided by the reported factor,
+another design becomes as good as the chosen design.
 """
 
 
@@ -138,8 +138,8 @@ class Decision:
     LEAST_GAIN.
     """
     barred: BarredDesign | None
-    """Design that a constraint on results excludes, and whose objective is below that of the chosen design by at least
-    the share LEAST_GAIN. None if there is none.
+    """Design that a constraint on results excludes. Its objective is below the objective of the chosen design by at
+    least the share LEAST_GAIN. None if there is no such design.
     """
 
     @property

@@ -107,14 +107,16 @@ def _single_statement(decision: Decision, run: Path, found: NextChanges) -> Stat
     ranking = command_line("advise", run, "--no-search", "--no-mapping-changes")
     if single is None:
         text = (
-            f"{run.name}: any single hardware number of {decision.choice.name} that the space does not vary, multiplied"
-            f" or divided by {FACTOR}, saves less than {LEAST_GAIN:.1%} of {advices.objective}."
+            f"{run.name}: each hardware number of {decision.choice.name} was multiplied or divided by {FACTOR}, except"
+            f" the numbers that the design space varies; each of these changes saves less than {LEAST_GAIN:.1%} of"
+            f" {advices.objective}."
         )
         return Statement(NEXT, text, (ranking,))
     text = (
         f"{run.name}: {single.change.words} saves {share(advices.gain(single.same) or 0.0)} of {advices.objective} with"
-        f" the {_held(advices)}. {_after_search(advices, single)} No other single number that the space does"
-        f" not vary, multiplied or divided by {FACTOR}, saves more with the {_held(advices)}."
+        f" the {_held(advices)}. {_after_search(advices, single)} No other hardware number saves more with"
+        f" the {_held(advices)} if it is multiplied or divided by {FACTOR} (numbers that the design space varies were"
+        " not tried)."
         f"{_assumed(advices, single)}"
     )
     return Statement(NEXT, text, (ranking, _again(run, single)))

@@ -234,7 +234,9 @@ def complete(
 
 
 def gathered(space: Space, folder: Path) -> tuple[Exploration, tuple[SpacePart, ...]]:
-    """Pair (exploration with the results of all shards that are up to date, shards that are missing or out of date)."""
+    """Pair (exploration, other shards). The exploration has the results of all shards that are up to date. The other
+    shards are missing or out of date.
+    """
     states = shard_states(space, ShardDigests(space), folder)
     content = joined(space, read_shards([folder / SHARDS / shard.file_name for shard in states.fresh]))
     missing = sum(shard.end - shard.first for shard in states.missing)

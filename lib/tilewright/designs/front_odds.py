@@ -88,7 +88,7 @@ def with_odds(rows: pandas.DataFrame, objectives: Sequence[str], is_whole: bool)
 
 
 def least_probability(rows: pandas.DataFrame, measure: str, index: Any) -> float:
-    """Share of the cost samples in which no design has a smaller value of the measure than the design whose row has the
+    """Share of the cost samples in which a design has the smallest value of the measure. The row of this design has the
     label `index`.
     """
     laws, ranges = _ranges(rows)

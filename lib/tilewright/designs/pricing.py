@@ -272,8 +272,8 @@ class _Layers:
     search: tuple[Stage, ...]
     problem: LayerProblem
     seen: dict[tuple[int, Core], _Seen] = field(default_factory=dict)
-    """Results for these layers. The key is a pair: the first element is the number of a part of a family (`_Plan`), and
-    the second element is the core of the first member of this family, without memories that the layers do not use.
+    """Results for these layers. The key is a pair (number of a part of a family, core). `_Plan` describes the parts of
+    a family. The core is that of the first member of the family, without memories that the layers do not use.
     """
 
 
@@ -459,8 +459,8 @@ def _price(layers: _Layers, space: Space) -> None:
 def _check_cycles(item: TemporalProblem, variants: CoreVariants, space: Space) -> None:
     """Raise InputError if ports of a variant are so narrow that the number of cycles could overflow."""
     if most_cycles(item.arrays, item.spatial, int(variants.widths.min())) > MOST_CYCLES:
-        message = f"layer '{item.layer.name}' is too large for the narrowest ports of the space"
-        raise InputError([Problem(f"{message}: moving its data could take 2^57 cycles", space.file)])
+        message = f"layer '{item.layer.name}' moves too much data for the narrowest ports of the design space"
+        raise InputError([Problem(f"{message}: its transfers could take 2^57 cycles", space.file)])
 
 
 def _spatial_mappings(makers: tuple[Stage, ...], problem: LayerProblem) -> list[TemporalProblem]:

@@ -217,8 +217,8 @@ _LIMITS = (BANDWIDTH, SIZE, SIDE, LINK)
 
 
 def _best_pair(made: Advices, pairs: Sequence[tuple[Advice, Advice]], outcomes: Sequence[Outcome]) -> Together | None:
-    """Pair of changes that saves most, among the pairs that save at least LEAST_GAIN more than the sum of what their
-    changes save alone. None if there are no such pairs.
+    """Pair of changes that saves most. Only some pairs are candidates: such a pair saves at least LEAST_GAIN more than
+    both changes save alone, added up. None if there is no such pair.
 
     Of equal pairs, the first is taken.
     """

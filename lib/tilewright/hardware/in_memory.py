@@ -148,8 +148,8 @@ def used_rows(own: InMemoryArray, work: ArrayWork) -> int:
 
 
 def _distinct_inputs(beside: Mapping[str, float], along: Mapping[str, float], work: ArrayWork) -> int:
-    """Number of rows of a bank that take inputs if each row takes one distinct input. Columns with different inputs
-    need different rows.
+    """Number of rows of a bank that take inputs: one row for each distinct input. Columns that need the same input
+    share its row. Columns that need different inputs use different rows.
 
     `beside` has the lanes along a word line, one column per lane. `along` has the lanes along a bit line. Both map a
     loop dimension to its number of lanes.
@@ -179,8 +179,8 @@ def _whole(rows: float) -> int:
 
 
 def _unshared(own: InMemoryArray, work: ArrayWork) -> list[str]:
-    """Loop dimensions that the mapping spreads over columns and over which inputs differ (`input_loops`); [] if the
-    mapping uses only one row.
+    """Loop dimensions with two properties: the mapping spreads them over columns, and inputs differ along them
+    (`input_loops`). [] if the mapping uses only one row.
     """
     if _product(work.lanes.get(own.bit_line, {})) == 1:
         return []

@@ -156,10 +156,10 @@ def told_in_script(problem: Problem, stages: Sequence[Any], places: Sequence[int
 
 
 def completed(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """Stages after two changes.
+    """Stages of a pipeline, adapted to the stages that a user wrote. There are two changes.
 
-    First, each user's stage gets the model and the objective of the stages below it. Second, sums cover only the layers
-    that the user's stages pass on.
+    First, each user's stage gets the stages below it, their model and their objective. Second, each stage `Sum` above a
+    user's stage becomes a stage that sums only the layers that the user's stages pass on.
     """
     found: list[Stage] = []
     own_below = False

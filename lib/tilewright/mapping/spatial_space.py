@@ -203,8 +203,8 @@ class SpatialSpace:
         file, the mapping without any reduction is another variant, and factors on the array dimensions in `fixed` are
         never reduced.
 
-        If the mapping unrolls a loop beyond its size, it has no variants. Loops that only the array dimensions in
-        `fixed` unroll are not checked.
+        If the mapping unrolls a loop beyond its size, it has no variants. There is one exception: a loop may be
+        unrolled beyond its size if it is unrolled only over array dimensions in `fixed`.
         """
         total: dict[str, int] = {}
         for factors in mapping.values():

@@ -146,9 +146,9 @@ def _note_loops(problems: Problems, entry: MappingConstraints, layers: list[Laye
 
 
 def _note_odd_loops(problems: Problems, entry: MappingConstraints, workload: Workload, layers: list[Layer]) -> None:
-    """Add a notice for each loop dimension that `entry` names, that no layer of the network has, and whose name is not
-    a usual one. `entry` selects no layer of this network, but can be meant for another network. `layers` has all layers
-    of this network.
+    """Add a notice for each loop dimension in `entry` with two properties: no layer of the network has this dimension,
+    and its name is not a usual one. `entry` selects no layer of this network, but can be meant for another network.
+    `layers` has all layers of this network.
     """
     known = list(dict.fromkeys(dimension for layer in layers for dimension in layer.size_of))
     for path, dimension in named_loops(entry):

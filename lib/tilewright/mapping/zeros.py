@@ -79,9 +79,9 @@ def check_widths(layer: Layer, core: Core, link: Mapping[str, str]) -> None:
 
 
 def least_sizes(layer: Layer, core: Core, link: Mapping[str, str]) -> dict[tuple[str, int], float]:
-    """Lower bound of the size of the data that move to or from a memory, as a share of the plain data, by (operand of
-    the layer, index of the memory): the sizes of `compressed_sizes`, but at most 1 for the output, whose partial sums
-    are not compressed.
+    """Lower bounds for sizes of moved data, by (operand of the layer, index of the memory). A size is the size of the
+    data that move to or from the memory, as a share of the plain data. The bounds are the sizes of `compressed_sizes`,
+    but at most 1 for the output, because its partial sums are not compressed.
     """
     sizes = compressed_sizes(layer, core, link)
     return {place: min(1.0, size) if place[0] == OUTPUT else size for place, size in sizes.items()}
@@ -148,8 +148,8 @@ def plain_width(width: int, share: float) -> int:
 
 
 def gating_zeros(layer: Layer, core: Core, link: Mapping[str, str], read: str) -> dict[str, float]:
-    """Share of zeros of each other input whose zeros make the read of operand `read` from its innermost memory
-    unnecessary; {} if the file does not say that such reads are left out.
+    """Share of zeros for some inputs other than `read`, by input. A zero of such an input makes a read of operand
+    `read` from its innermost memory unnecessary. {} if the hardware file does not say that such reads are left out.
     """
     gating = core.operational_array.zero_gating
     if gating is None or read == OUTPUT or link[read] not in gating.reads_of:

@@ -163,8 +163,8 @@ class SearchBudget:
             limit.reserve_s = min(reserve, max(0.0, limit.budget_s - start))
 
     def after(self, share: float) -> IsPast:
-        """Function that returns True as soon as a share of the seconds that are left now, or the same share of the
-        schedules that are left now, is used.
+        """Function that returns True as soon as a share of the remaining budget is used. The budget has seconds and
+        schedules; it is enough if the share of one of the two is used.
         """
         ends = [(limit, limit.elapsed() + share * limit.left_s) for limit in self.time_limits]
         left = self.schedules_left

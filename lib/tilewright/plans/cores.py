@@ -159,7 +159,7 @@ def layer_cores(space: AllocationSpace, cores: PartCores, layers: int) -> LayerC
 
 @dataclass(frozen=True)
 class CutParts:
-    """Properties of the parts of one plan that the search for cores uses."""
+    """Data on one plan for the search for cores. A plan can divide a layer into parts. Each part runs on one core."""
 
     recut: Sequence[int]
     """Indices of the parts that meet two conditions: the part has several allowed cores, and its layer now has another

@@ -53,7 +53,8 @@ def _compulsory(record: LayerRecord, core: Core) -> Iterator[str]:
         # The reference model drops the fraction of the last word, and rounding can drop one full word (switch B41).
         dropped = 0 if profile_by_name(record.model).whole_tiles else 1
         if (words + dropped) * width_bits < needed_bits:
-            yield f"{operand} moves {words} words of {width_bits} bits at {memory.name}, but needs {needed_bits} bits"
+            moved = f"{operand} moves {words} words at {memory.name}, and each word has {width_bits} bits"
+            yield f"{moved}, but the layer needs {needed_bits} bits of {operand} in total"
 
 
 def _least_size(record: LayerRecord, operand: str, memory: Memory) -> float:
@@ -77,8 +78,8 @@ def covered_elements(record: LayerRecord, operand: str) -> int:
     on strides and padding, and `record` has neither. If the model has integer tile sizes, each dimension counts in
     full.
 
-    The reference model has fractional lanes (fault B41 in docs/model.md). For this model, a dimension counts at most as
-    the number of passes along it times the number of its lanes, with the lanes rounded down.
+    The reference model has fractional lanes (fault B41 in docs/model.md). For this model, at most p * l elements count
+    along a dimension: p is the number of passes along the dimension, and l is the number of its lanes, rounded down.
     """
     whole_tiles = profile_by_name(record.model).whole_tiles
     passes = loop_products(record.loop_order)

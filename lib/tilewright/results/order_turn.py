@@ -80,8 +80,9 @@ class UncertainNumber:
     kind: str
     """Kind of the number: MAC_ENERGY, MEMORY_ENERGY, CLOCK or BANDWIDTH."""
     parts: tuple[tuple[str, ...], tuple[str, ...]]
-    """Names of the hardware parts in each run whose costs or speed the number determines; () for a run that does not
-    depend on the number."""
+    """Names of hardware parts, for each run. The number determines the costs or the speed of these parts. () for a run
+    that does not depend on the number.
+    """
     runs: tuple[ChangedRun, ChangedRun]
     low: float
     """Smallest factor by which the number can be multiplied."""
@@ -239,7 +240,7 @@ def _within_ranges(numbers: Iterable[UncertainNumber], measure: str, first: int)
 
 
 def _not_considered(measure: str, has_costs: bool, lacks_bandwidths: bool) -> str:
-    """Text on the numbers on which a measure depends but that are not considered; '' if there are none."""
+    """Text on numbers that are not considered although the measure depends on them; '' if there are none."""
     energies = [] if has_costs or measure == "latency" else ["energies without a range"]
     bandwidths = ["bandwidths"] if lacks_bandwidths and measure != "energy" else []
     found = [*energies, *bandwidths]
@@ -386,11 +387,11 @@ def _energy_number(
 ) -> UncertainNumber:
     """Uncertain number whose factor multiplies a part of the energy of one or both runs.
 
-    `names` is a pair: kind of the number, and name of the number without the names of the runs. `parts` are the
-    hardware parts of each run whose energy the number determines; () for a run whose energy does not depend on the
-    number. `energies_pj` has, for each run, the energy that the factor multiplies; a run with () in `parts` is ignored.
-    `values` are the present values of the number in `unit`. `limits` is the known range of the factor; None allows a
-    change by up to LARGEST_FACTOR.
+    `names` is a pair: kind of the number, and name of the number without the names of the runs. `parts` has hardware
+    parts for each run: the energy of these parts depends on the number. It has () for a run whose energy does not
+    depend on the number. `energies_pj` has, for each run, the energy that the factor multiplies; a run with () in
+    `parts` is ignored. `values` are the present values of the number in `unit`. `limits` is the known range of the
+    factor; None allows a change by up to LARGEST_FACTOR.
     """
     kind, name = names
     places = [place for place in (0, 1) if parts[place]]

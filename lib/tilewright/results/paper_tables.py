@@ -259,8 +259,8 @@ def _units(table: "pandas.DataFrame") -> dict[str, tuple[float, str]]:
     """Units for the columns of a table: ending of the column names (a key of UNITS) -> (factor, unit). All columns with
     the same ending get the same unit.
 
-    This unit is the largest one in which the largest absolute value of these columns is at least 1. If there is no such
-    unit, the smallest unit is taken.
+    This unit is chosen so that the largest absolute value of these columns is at least 1 in the unit. If several units
+    have this property, the largest unit is chosen. If there is no such unit, the smallest unit is taken.
     """
     largest: dict[str, float] = {}
     for name in map(str, table.columns):

@@ -77,7 +77,7 @@ class ComparableRuns:
     are listed; the tuple is () for a run on the front.
     """
     not_compared: tuple[str, ...] = ()
-    """Names of the runs of the network that have no up-to-date result. These runs could dominate runs of the group."""
+    """Names of runs of the same network without an up-to-date result. These runs could dominate runs of the group."""
     order_lines: tuple[str, ...] = ()
     """Sentences on what would reverse the order of the two best runs, at most one for each measure. A last sentence
     says what was considered. () if this was not computed.

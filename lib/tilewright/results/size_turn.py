@@ -199,8 +199,8 @@ class _Row:
         At the size `fits`, the runs can be compared. At the size `misfit`, the runs cannot be compared, because of
         `reason`. None if the runs can be compared at no tried size between these two.
 
-        The size is found by bisection. The tried size nearest to `fits` at which the runs cannot be compared becomes
-        the attribute `misfit`, with its reason.
+        The size is found by bisection. Afterwards, the attribute `misfit` is a pair (size, reason). At this size, the
+        runs cannot be compared; of the tried sizes with this property, it is the nearest to `fits`.
         """
         start, found = fits, TriedSize(None)
         while (middle := self._middle(fits, misfit)) is not None:

@@ -171,8 +171,8 @@ def _always_dominated(quantities: Sequence[Quantity], ranges: Ranges) -> npt.NDA
     """Array of shape (runs,): True for a run if at least one run of the nominal front is certain to dominate it for all
     values of the factors. The nominal front is the Pareto front if all factors are 1.
 
-    These runs can be left out when other runs are judged: if one of them dominates a run in a sample, a run of the
-    nominal front also dominates that run in the sample.
+    The other runs need no comparison with these runs. If one of these runs dominates another run in a sample, some run
+    of the nominal front also dominates this other run in the sample.
     """
     members = np.flatnonzero(on_front(np.stack([quantity.values for quantity in quantities], axis=1)))
     found = np.zeros(len(quantities[0].values), np.bool_)

@@ -18,8 +18,8 @@ from tilewright.base.objectives import EDP, Powers
 from tilewright.base.proof import ROUNDING
 
 LINES = 400
-"""Number of slopes for which the polygon around the sum of the layers' convex sets has a side (see the module). More
-slopes make the bound tighter. The bound is valid with any number of slopes.
+"""Number of slopes. The polygon around the sum of the layers' convex sets has one side for each slope (see the module).
+More slopes make the bound tighter. The bound is valid with any number of slopes.
 """
 
 

@@ -20,7 +20,7 @@ class Constant:
     unit: str
     meaning: str
     value: float
-    """Fitted value, rounded to three digits. The rule of the set chooses the rows for the fit."""
+    """Fitted value, rounded to three digits. A rule (`CourtSet.rule`) chooses the rows for the fit."""
     lowest: float
     highest: float
     """Upper end of the range in which the fit searches; `lowest` is the lower end."""
@@ -28,11 +28,12 @@ class Constant:
 
 @dataclass(frozen=True)
 class Case:
-    """Measurement with our predictions for it. Times are in the unit of the set."""
+    """Measurement with our predictions for it. The unit of times is `CourtSet.unit`."""
 
     identity: str
     part: str
-    """Name of the part of the set that contains the measurement, such as a device and a kind of work."""
+    """Name of the part of the set of measurements that contains this measurement, such as a device and a kind of work.
+    """
     group: str
     """Origin of the row, such as a layer or a shape of weights.
 
@@ -50,12 +51,12 @@ class Case:
     fitted: bool
     """True if constants were fitted to this row."""
     peer: float | None = None
-    """Prediction of another tool; None if the set has none."""
+    """Prediction of another tool; None if the set of measurements has no such prediction."""
     second: float | None = None
     """Further prediction for comparison, such as the sum of two bounds; None if there is none."""
     alone: float | None = None
     """Prediction of the cost model if the hardware file has no keys of calls, commands, requests and zeros; None if the
-    set has no such prediction.
+    set of measurements has no such prediction.
     """
     roofline_terms: tuple[float, ...] = ()
     """Triple (time to compute at the peak, time to move the data at full bandwidth, number of calls), from which a
@@ -64,8 +65,7 @@ class Case:
     fitted_roofline: float | None = None
     """Prediction of a roofline with as many fitted constants as the estimate; None if no roofline is fitted."""
     fastest: float | None = None
-    """Shortest measurement of the row, which is compared with the bound; None if the set measures each row only once.
-    """
+    """Shortest measurement of the row, which is compared with the bound; None if each row was measured only once."""
     equal: bool | None = None
     """True if the estimate equals the number in the source, in every digit that the source gives; None if this is not
     checked.
@@ -134,7 +134,7 @@ class CourtSet:
     """Set of measurements with everything that its comparison needs."""
 
     name: str
-    """Name of the set on the command line, and of its folder."""
+    """Name of the set of measurements. The command line and the folder of the set use this name."""
     title: str
     unit: str
     source: str

@@ -59,8 +59,10 @@ _FOLLOWERS = (
 DIRECT = {(network, one): other for network, names in _FOLLOWERS for one, other in pairwise(names)}
 """Layer that reads the outputs of a layer as they are, without pooling between them."""
 FIRST = {("alexnet", "CONV1"): "CONV3", ("vgg16", "CONV1-1"): "CONV1-2"}
-"""First layer of each network, whose inputs are not compressed -> layer whose share of zeros its outputs get if no
-layer of the set reads them directly."""
+"""First layer of each network -> a later layer. The inputs of the first layer are not compressed. The outputs of the
+first layer get the share of zeros of the inputs of the later layer, if no layer of the set of measurements reads these
+outputs directly.
+"""
 SAMPLE = ("CONV1", "CONV3", "CONV4", "CONV5", "CONV1-1", "CONV1-2", "CONV4-2", "CONV4-3")
 """Layers of the sample in the package."""
 DRAM_BYTES_PER_MS = 8 * 60e3
@@ -171,7 +173,8 @@ class _Prepared:
     layer: _Layer
     quantity: str
     others: tuple[_Layer, ...] = ()
-    """Other layers of the same network in the set, to which the factor of the fitted roofline is fitted."""
+    """Other layers of the same network in the set of measurements. The factor of the fitted roofline is fitted to them.
+    """
     device: str = ""
     is_fitted: bool = False
     drawn_by: str | None = field(default=None)

@@ -1,7 +1,7 @@
 """Fit of the constants of a device to measurements, by coordinate descent on a grid.
 
-The fit minimises the mean of |log(estimate / measured)| over the fitted rows. The rule of a set chooses these rows.
-Fits to random draws of rows show how much the errors depend on this choice.
+The fit minimises the mean of |log(estimate / measured)| over some rows of a set of measurements. Each set has a rule
+that chooses these rows (`CourtSet.rule`). Fits to random draws of rows show how much the errors depend on this choice.
 """
 
 import hashlib

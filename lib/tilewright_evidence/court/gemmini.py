@@ -82,7 +82,7 @@ def group_of(layer: Mapping[str, Any]) -> str:
 
 
 def is_fitted(row: Mapping[str, Any]) -> bool:
-    """True if the rule of the set chooses the row for the fit."""
+    """True if the rule of the set of measurements (`CourtSet.rule`) chooses the row for the fit."""
     text = _drawn_by(row)
     return text is not None and in_hundred(text, SALT) < SHARE
 
@@ -107,7 +107,7 @@ class _Prepared:
 
     @property
     def is_fitted(self) -> bool:
-        """True if constants are fitted to this row. The rule of the set (`CourtSet.rule`) decides this."""
+        """True if constants are fitted to this row. The rule of its set of measurements decides this."""
         return not self.is_default and is_fitted(self.row)
 
     @property
@@ -163,7 +163,7 @@ class _Prepared:
 
     @property
     def part(self) -> str:
-        """Name of the part of the set that contains the row."""
+        """Name of the part of the set of measurements that contains the row."""
         source, kind, array = (self.row[name] for name in ("source", "kind", "array"))
         return f"{source} {kind}" if source == "D3" else f"{source} {kind}, array {array}"
 

@@ -37,8 +37,8 @@ DEVICE = "tpu_v6e"
 SALT, SHARE = f"court|{NAME}", 6
 BLOCK = 64
 """Number of consecutive values of m (the number of tokens) in a block. Rows of one operator whose values of m lie in
-the same block form a group. The rule of the set chooses for the fit either all rows of a group that can be fitted, or
-none.
+the same block form a group. A rule chooses the rows for the fit (`CourtSet.rule`). It chooses either all rows of a
+group that can be fitted, or none.
 """
 BF16_BYTES = 2
 OWN, UP_DOWN, GATE_UP, Q, ON_CHIP, IMPLAUSIBLE = (
@@ -126,7 +126,7 @@ def tpu() -> Tpu:
 
 
 def is_fitted(row: Mapping[str, Any]) -> bool:
-    """True if the rule of the set chooses the row for the fit."""
+    """True if the rule of the set of measurements (`CourtSet.rule`) chooses the row for the fit."""
     text = _drawn_by(row)
     return text is not None and in_hundred(text, SALT) < SHARE
 

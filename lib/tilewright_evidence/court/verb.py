@@ -190,7 +190,7 @@ def _draw_lines(one: Heard) -> list[str]:
     return [
         f"  other draws of the fitted rows, {draws.part}: median error {draws.low:.1%} to {draws.high:.1%} in eight of"
         f" ten draws, median {draws.middle:.1%}; {draws.worse:.0%} of the draws give a larger error than"
-        " the rule of the set"
+        " the draw that tilewright uses"
         for draws in one.draws
     ]
 

@@ -83,9 +83,7 @@ class OneCoreRun(Findings):
         if (folder / SUMMARY).is_file() and sums_up_plainly(self._stages):
             self.items.append(AuditItem(folder, TOTALS, ""))
         elif (folder / SUMMARY).is_file():
-            self.not_audited.append(
-                NotAudited(str(folder / SUMMARY), "a stage that the user wrote computed its totals")
-            )
+            self.not_audited.append(NotAudited(str(folder / SUMMARY), "its totals come from a stage that a user wrote"))
 
     @property
     def _layers(self) -> Artifact:
@@ -104,7 +102,7 @@ class OneCoreRun(Findings):
         yield from (self._totals(item) for item in items if item.kind == TOTALS)
 
     def _without_record(self) -> list[str]:
-        """Names of the layers of the network for which the layer file of the run has no row."""
+        """Names of layers that are in the network, but have no row in the layer file of the run."""
         known = {name for row in self._layers.payload for name in row.get("layer_names", [row["layer"]["name"]])}
         layers = [node.layer for node in self._problem.workload.layers_in_order]
         return [layer.name for layer in layers if layer is not None and layer.name not in known]

@@ -59,8 +59,8 @@ def disjoint_demands(demands: Sequence[Demand], dimensions: tuple[str, ...], gri
 
 
 def _without(content: Integers, boxes: Boxes, other: Demand) -> list[tuple[Integers, Boxes]]:
-    """Parts of `boxes` that the boxes of the demand `other` do not cover, as pairs of arrays (content, boxes). The
-    parts of one box do not overlap.
+    """Parts of `boxes` outside the boxes of the demand `other`, as pairs of arrays (content, boxes). The parts of one
+    box do not overlap.
 
     A content is the set of elements that one combination of tiles needs. `content` has, for each box, the number of the
     content to which the box belongs. A box is compared only with the box of `other` that belongs to the same content.

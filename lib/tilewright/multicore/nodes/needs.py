@@ -119,8 +119,8 @@ def network_tensors(workload: Workload) -> NetworkTensors:
 
 
 def unknown_dependencies(network: NetworkTensors) -> list[str]:
-    """Messages on tensors that layers read, or that leave the network, and whose dependences are unknown. The graph has
-    no edges for these dependences.
+    """Messages on tensors with unknown dependences, for tensors that a node reads and for outputs of the network. The
+    graph has no edges for these dependences. Further messages name the outputs of the network whose size is unknown.
     """
     tensors = network.workload.tensor_of
     told = []

@@ -150,9 +150,10 @@ def share_axis(node: WorkloadNode, workload: Workload, shares: int) -> tuple[int
 def summed_layer(
     node: WorkloadNode, workload: Workload, ranges: Sequence[Ranges], shape: str, first_id: int
 ) -> SummedLayer:
-    """Nodes that replace a layer. `ranges` has the ranges of the cut reductions for each part, and `shape` is the order
-    of the additions. New nodes get the ids from `first_id` on. Only the node that makes the output of the layer keeps
-    the layer's id. `why_not_summed` must have found no reason.
+    """Nodes that replace a layer whose reduction is cut into parts. `ranges` has one entry for each part: the indices
+    of each cut loop dimension that the part computes. `shape` is the order of the additions. New nodes get the ids from
+    `first_id` on. Only the node that makes the output of the layer keeps the layer's id. `why_not_summed` must have
+    found no reason.
     """
     return _Summing(node, workload, tuple(ranges), shape, first_id).made()
 

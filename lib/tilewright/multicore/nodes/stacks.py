@@ -79,9 +79,9 @@ def _weight_bits(node: "WorkloadNode", workload: "Workload") -> int:
 
 
 def _given(workload: "Workload", stacks: Sequence[Sequence[int]], layers: "Mapping[int, WorkloadNode]") -> Stacks:
-    """Given stacks, and a stack for every other layer. The parts and additions that replace a layer are in the stack
-    that lists them, or else in the stack that lists the layer. Raises InputError if a listed id belongs to no node, or
-    if an id is listed twice.
+    """Given stacks, and a stack for every other layer. Parts and additions can replace a layer. A part or an addition
+    is in the stack that lists its own id. If no stack lists its id, it is in the stack that lists the layer. Raises
+    InputError if a listed id belongs to no node, or if an id is listed twice.
     """
     known = {node.node_id for node in workload.nodes}
     problems, seen = [], set()

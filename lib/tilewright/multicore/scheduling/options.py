@@ -153,8 +153,9 @@ class ScheduleSettings(SchedulerParameters):
         return ScheduleSettings(**{name: stated[name] for name in names if name in stated})
 
     def unused_properties(self, accelerator: "MultiCoreAccelerator") -> list[Unused]:
-        """Notices that the multicast or the forwarding of a hardware file has no effect, one for each of the two that
-        the file uses. Only the causal schedule model has multicast and forwarding; for this model, the list is empty.
+        """Notices on two properties of a hardware file that have no effect: multicast and forwarding. Each property
+        that the file uses has one notice. Only the causal schedule model has multicast and forwarding; for this model,
+        the list is empty.
         """
         if self.schedule_model == CAUSAL:
             return []

@@ -331,7 +331,8 @@ class _Run:
 
     def block(self, cn: int, time: int, runtime: int) -> int:
         """Book the links over which operands of a CN stream, for the `runtime` cycles of the CN. Returns the cycle in
-        which the CN starts: the first cycle, not before `time`, from which all these links are free long enough.
+        which the CN starts. This cycle is not before `time`; it is the first one from which all these links are free
+        long enough.
         """
         core = int(self.allocation[cn])
         bits = self.problem.costs.stream_bits[self.problem.graph.cost_row[cn], core].tolist()

@@ -227,8 +227,8 @@ class Run:
 
     @property
     def island_parts(self) -> list[str]:
-        """Names of the parts of a search with islands that write a state (the result that later parts read); [] for a
-        single island.
+        """Names of the search parts that write a state, if the search has several islands; otherwise []. A state is a
+        result that later search parts read.
         """
         return list(state_parts(*self.island_counts)) if self.island_counts[0] > 1 else []
 

@@ -157,8 +157,8 @@ def _files_written_twice(placed: list[Placed]) -> list[Problem]:
 
 
 def _nearest_place(placed: list[Placed], index: int) -> KeyPath:
-    """Path in the value of `pipeline` for problems of a stage that the user did not write: the path of the nearest
-    stage that the user wrote.
+    """Path in the value of `pipeline` for problems of a stage. If the user did not write this stage into `pipeline`,
+    the path is that of the nearest stage that the user wrote there.
     """
     others = sorted(range(len(placed)), key=lambda other: abs(other - index))
     return next((placed[other].entry.place for other in others if placed[other].entry.place), ())

@@ -380,8 +380,8 @@ class _Layer:
                 candidate.sharpen_floor()
 
     def _waiting(self, among: Sequence[Candidate]) -> list[Candidate]:
-        """Candidates in `among` that the lower bounds do not settle and that are not too large to be searched, by
-        ascending lower bound.
+        """Candidates in `among` that must be searched, by ascending lower bound. A candidate is left out in two cases:
+        its lower bound shows that no search is needed, or the candidate is too large to be searched.
         """
         found = [one for one in among if one.refused is None and not one.settled(self.best)]
         return sorted(found, key=lambda candidate: candidate.lower_bound)

@@ -45,9 +45,7 @@ class Visits:
     """
 
     first: dict[tuple[int, int, int], int]
-    """Number of runs of those tiles that come first in their row of tiles. These tiles have no earlier output to merge
-    with.
-    """
+    """Number of runs of first tiles. The first tile of a row of tiles has no earlier output to merge with."""
     later: dict[tuple[int, int, int], int]
     rows: dict[tuple[int, int], int]
     """Number of rows of tiles, by (heads, queries) of the row. At the end of each row, its output is divided by its

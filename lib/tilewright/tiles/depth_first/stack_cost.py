@@ -196,9 +196,9 @@ def cost_of_copies(copies: Sequence[Copy], time_passes_on_used_ports: bool) -> C
     finished.
 
     A hop is the transfer from one memory to the next. The hops of a copy run one after another. If
-    `time_passes_on_used_ports` is false, there are two exceptions: a hop that writes through a port that an earlier hop
-    of the copy has used, and a hop that writes through the port through which it reads. Such a hop runs at the same
-    time as the next hop.
+    `time_passes_on_used_ports` is false, there is one exception: a hop that writes through a used port runs at the same
+    time as the next hop. A port is used if the hop itself reads through this port, or if an earlier hop of the copy has
+    read or written through it.
 
     Each port finishes at the later of two times. The first is the start of its first use plus its total busy time. The
     second is the time at which its last transfer would end if ports were not shared.
@@ -392,8 +392,8 @@ def _input_copies(stack: Stack, kind: TileKind, i: int, memory: int, lies_in: in
 
 
 def _kept_copies(stack: Stack, kind: TileKind, tensor: int, memory: int) -> list[Copy]:
-    """Copies that move data of a tensor, which later tiles need again, from `memory` to the memories in which such rows
-    and columns are kept. If rows are copied, columns are copied without the part that lies in these rows.
+    """Copies of rows and columns of a tensor that later tiles need again. The copies go from `memory` to the memories
+    that keep these rows and columns. If rows are copied, columns are copied without the part that lies in these rows.
     """
     if tensor > len(stack.input_bits) - 1:
         return []

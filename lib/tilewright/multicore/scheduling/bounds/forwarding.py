@@ -14,8 +14,8 @@ def bounded_problem(problem: SchedulingProblem) -> SchedulingProblem:
     itself is returned.
 
     If cores forward constants, a core can get a constant from any core that holds it, not only from the off-chip core.
-    Then the only links that every constant certainly uses are the links that all paths from the off-chip core have in
-    common. In the returned problem, each path from the off-chip core therefore has only these links.
+    Every constant then certainly uses only some links: the links that are part of every path from the off-chip core. In
+    the returned problem, each path from the off-chip core therefore has only these links.
     """
     if not problem.system.forwards_constants:
         return problem

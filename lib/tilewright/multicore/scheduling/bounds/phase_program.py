@@ -78,7 +78,7 @@ class PhaseProblem:
     resource)
     """
     room_bits: Floats
-    """Total capacity in bits of the memories in the set (one entry for each set of memories)"""
+    """Total capacity in bits of a set of memories (one entry for each set)"""
     inside: Booleans
     """True if the first set of memories is a subset of the second set (one entry for each pair of sets)"""
     orders: Integers
@@ -147,7 +147,7 @@ class PhaseWeights:
 
 
 def covering_prices(program: PhaseProblem, room: Floats) -> Floats:
-    """Price of keeping one bit in the memories of a set at the beginning of a phase: array of shape (sets, phases). The
+    """Price of one bit that a set of memories stores at the beginning of a phase: array of shape (sets, phases). The
     price is the sum of the weights `room` of this set and of all sets that contain this set.
     """
     covering: Floats = program.inside.astype(np.float64) @ room

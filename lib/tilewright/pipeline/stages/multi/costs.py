@@ -165,8 +165,8 @@ def costed(stages: Slice, problem: CnProblem, control: Control | None = None) ->
 
 
 def cost_model(stages: Slice) -> str:
-    """Name of the model profile with which the stages compute the costs. If a stage that a user wrote computes the
-    costs without a model profile, the result is the name of this stage.
+    """Name of the model profile with which the stages compute the costs. A stage of a user can compute the costs
+    without a model profile. The result is then the name of this stage.
     """
     stage = stages.stages[0]
     return model_of(stage.inner()) or model_of((stage,)) or stage.name()

@@ -210,8 +210,8 @@ class CostedCnProblem:
     (`scheduling.cost_classes`).
     """
     cost_model: str = ""
-    """Name of the model profile with which the costs were computed; '' if not known. If a stage that a user wrote
-    computed the costs without a model profile, the name of this stage.
+    """Name of the model profile with which the costs were computed; '' if not known. A stage of a user can compute the
+    costs without a model profile. The field then has the name of this stage.
     """
 
     def __repr__(self) -> str:

@@ -50,8 +50,8 @@ class ScoreParts:
     """Names of the tensors that are broadcast to [batch, heads, queries, keys] and added to the scores."""
     has_softcap: bool = False
     others: tuple[tuple[str, tuple[Axis, ...]], ...] = ()
-    """Pairs (tensor that decides which keys are hidden, such as lengths; indices of this tensor over the loops B, H, D,
-    K). Reading these tensors costs nothing.
+    """Pairs (name of a tensor, indices of this tensor over the loops B, H, D, K). The tensors, such as lengths, decide
+    which keys are hidden. Reading them costs nothing.
     """
     exposed: str = ""
     """Name of the output that holds the scores; '' if there is no such output."""

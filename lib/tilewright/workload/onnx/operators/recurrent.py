@@ -92,7 +92,7 @@ class RecurrentSteps:
         return Value(self.products, (self.time,), (), gate * self.sizes.hidden)
 
     def last(self, value: Value, *, is_reverse: bool) -> Value:
-        """Part of `value` that belongs to the step of the block that runs last. If `is_reverse` is true, this is the
+        """Part of `value` for one step of the block: the step that runs last. If `is_reverse` is true, this step is the
         earliest step along the time axis.
         """
         if self.length == 1:

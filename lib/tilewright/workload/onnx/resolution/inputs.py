@@ -30,8 +30,7 @@ class GivenSizes:
     In a pattern such as `*.height` or `boxes_*[0]`, `*` matches any text. A name takes precedence over a pattern. A
     pattern with more literal characters takes precedence over a pattern with fewer literal characters.
 
-    The object records which keys were used, and for which names sizes were looked up, so that unused keys can be
-    reported.
+    The object records the used keys, and the names whose sizes were looked up. Unused keys can therefore be reported.
     """
 
     def __init__(self, dims: Mapping[str, int]) -> None:
