@@ -48,7 +48,7 @@ kind that comes first in this dict.
 ITEM_KEYS = {
     WORKLOAD: (
         *("id", "operator_type", "equation", "dimension_relations", "loop_dims", "loop_sizes", "operand_precision"),
-        *("operand_source", "pr_loop_dims", "pr_loop_sizes", "padding"),
+        *("operand_source", "pr_loop_dims", "pr_loop_sizes", "padding", "zeros"),
     ),
     MAPPING: (
         *("name", "spatial_mapping", "spatial_mapping_hint", "memory_operand_links", "temporal_ordering"),

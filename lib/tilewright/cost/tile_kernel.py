@@ -86,9 +86,10 @@ def joint_positions(problem, ws, o, row):
     `ws.dimension_size`. The function is for operands some of whose windows share loops.
 
     Windows that share loops, directly or through other windows, form a group. If two iterations of a group touch the
-    same position, they differ by a multiple of the vector `group_step`. Each position is counted once: at its first
-    iteration in the tile, from which one step back leaves the tile. A group counts at most its positions in the whole
-    layer. The result is the product over all groups.
+    same position, they differ by a multiple of the vector `group_step`. Each position is counted once, at the first
+    iteration of the tile that touches it. An iteration is the first one if one step of `group_step` back leaves the
+    tile. The number for a group is at most the number of its positions in the whole layer. The result is the product
+    over all groups.
     """
     positions = 1.0
     for group in range(problem.relation_count):

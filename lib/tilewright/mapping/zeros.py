@@ -170,12 +170,12 @@ def least_read_share(layer: Layer, core: Core, link: Mapping[str, str], read: st
     """Lower bound of the share of the reads of operand `read` from its innermost memory that take place although zeros
     stop operations. The bound is reached if each read serves one operation.
     """
-    return math.prod(1.0 - zeros for zeros in gating_zeros(layer, core, link, read).values())
+    return math.prod((1.0 - zeros for zeros in gating_zeros(layer, core, link, read).values()), start=1.0)
 
 
 def active_share(layer: Layer, core: Core, link: Mapping[str, str]) -> float:
     """Share of the operations of a layer that take energy, because none of their inputs that gate is zero."""
-    return math.prod(1.0 - zeros for zeros in _stopping(layer, core, link).values())
+    return math.prod((1.0 - zeros for zeros in _stopping(layer, core, link).values()), start=1.0)
 
 
 def _stopping(layer: Layer, core: Core, link: Mapping[str, str]) -> dict[str, float]:

@@ -69,7 +69,7 @@ ENTRIES: dict[str, tuple[Data, str, list[str]]] = {
     "a ring around too few outputs": (
         {"inter_core_tiling": ["C, 16"], "reduction": {"shape": "ring"}},
         "map.yaml:6 y.reduction.shape",
-        ["no axis of the outputs of y has an index for each of the 16 parts", "one_core, tree"],
+        ["a ring of 16 parts needs an axis of the outputs of y with at least 16 indices", "one_core, tree"],
     ),
     "fewer fixed cores than parts": (
         CUT | {"reduction": {}, "core_allocation": [0, 1], "core_allocation_is_fixed": True},

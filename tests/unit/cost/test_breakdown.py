@@ -37,9 +37,9 @@ def test_a_true_result_passes(evaluated: tuple[Problem, Workspace]) -> None:
 
 @pytest.mark.parametrize("place", ["words", "energy", "load", "transfer_cycles"])
 def test_a_negative_number_is_refused(evaluated: tuple[Problem, Workspace], place: str) -> None:
-    """One negative access, energy or cycle anywhere is an error that says what is impossible."""
+    """One negative access, energy or cycle anywhere is an error that says what is wrong."""
     evaluated[1][place][0, 0, 0] = -1
-    with pytest.raises(InvariantError, match="impossible"):
+    with pytest.raises(InvariantError, match="contradicts itself: wrong"):
         verify(*evaluated)
 
 

@@ -109,7 +109,9 @@ def test_what_is_wrong_is_told(changes: dict[str, Any], said: str) -> None:
 def test_a_special_core_of_a_graph_stands_once() -> None:
     """There is one for pooling."""
     data = contained(mesh(2, 1, {"pooling_core_id": 2, "offchip_core_id": 3}))
-    assert any("core_counts.2: is pooling_core_id" in one for one in told(data | {"core_counts": {2: 2}}))
+    assert any(
+        "core_counts.2: is the core that pooling_core_id names" in one for one in told(data | {"core_counts": {2: 2}})
+    )
 
 
 def test_the_workflow_knows_contained_cores(tmp_path: Path) -> None:

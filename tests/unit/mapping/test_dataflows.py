@@ -152,7 +152,7 @@ def test_what_no_dataflow_does_is_a_row_with_the_reason() -> None:
     (row,) = map_core(cut(workload), workload, given, system({"one": exclusive(KC, DIAGONAL)}), "one", OPTIONS)
     assert not row.can_run
     assert "D1 OX 4" in row.reason
-    assert "exclusive dataflows of core small: D1 K 4, D2 C 4; or D1 G 4" in row.reason
+    assert "core small can use only its exclusive dataflows: D1 K 4, D2 C 4; or D1 G 4" in row.reason
 
 
 def depthwise() -> Workload:

@@ -118,7 +118,7 @@ def test_nothing_is_decided_for_no_layers() -> None:
 def test_an_operand_without_memory_is_told(profile: ModelProfile) -> None:
     """A core that holds no weights cannot run a layer with weights."""
     core = Core("one", buffered_core().operational_array, (memory("top", 100, ("I1", "O"), ("D1",), top=True),))
-    with pytest.raises(MappingError, match=r"no memory for operand W \(I2\) of layer 'l0'"):
+    with pytest.raises(MappingError, match=r"no memory for operand W \(memory operand I2\) of layer 'l0'"):
         find_memory_reach(chain(10), core, mapping(), profile)
 
 

@@ -21,8 +21,8 @@ OTHER_WAY = (("O", "O"), ("W", "I1"), ("I", "I2"))
     [
         (LINKS, {"W": 8, "I": 8}, []),
         (LINKS, {"W": 2, "I": 4}, []),
-        (LINKS, {"W": 8, "I": 16}, ["activations of 8 bits, but activations have 16 (in 2 layers: a, b)"]),
-        (OTHER_WAY, {"W": 8, "I": 16}, ["weights of 8 bits, but weights have 16 (in 2 layers: a, b)"]),
+        (LINKS, {"W": 8, "I": 16}, ["activations of 8 bits, but activations have 16 bits (in 2 layers: a, b)"]),
+        (OTHER_WAY, {"W": 8, "I": 16}, ["weights of 8 bits, but weights have 16 bits (in 2 layers: a, b)"]),
     ],
 )
 def test_each_width_once_with_its_layers(
@@ -52,4 +52,6 @@ def test_a_run_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     )
     said = [line for line in capsys.readouterr().err.splitlines() if "input_precision" in line]
     assert len(said) == 1
-    assert "energy and cycles are computed for activations of 4 bits, but activations have 8 (in 8 layers:" in said[0]
+    assert (
+        "energy and cycles are computed for activations of 4 bits, but activations have 8 bits (in 8 layers:" in said[0]
+    )

@@ -82,4 +82,4 @@ def test_a_core_takes_data_from_a_neighbour_while_the_port_is_busy() -> None:
     without = simulate(problem, np.array([0, 1, 1]))
     assert {int(row["cause"]) for row in without.transfers} == {OFF_CHIP_FETCH}
     faults = check_schedule(problem, found)
-    assert faults == ["transfer 2 of piece 0 is a constant, but does not come from the off-chip memory"]
+    assert faults == ["transfer 2 of tensor piece 0 is a constant, but does not come from the off-chip memory"]

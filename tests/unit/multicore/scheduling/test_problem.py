@@ -178,7 +178,7 @@ def test_a_circle_is_told() -> None:
 def test_allocations_and_prefetches_of_the_wrong_size_are_told() -> None:
     """Too few cores; an operand that no core has."""
     problem = small_problem()
-    with pytest.raises(InputError, match="for each of 2 CNs"):
+    with pytest.raises(InputError, match="must name 2 cores, one for each computation node"):
         simulate(problem, np.array([0]))
     with pytest.raises(InputError, match="is not the number of an operand"):
         simulate(problem, np.array([0, 0]), ScheduleOptions(operands_to_prefetch=(3,)))

@@ -83,7 +83,7 @@ def test_a_damaged_file_is_told(tmp_path: Path) -> None:
     text = columns["description"].tobytes()
     for old, new, told in (
         (b'"tilewright/schedule"', b'"tilewright/workload"', "wrong kind of artifact"),
-        (b'"version":1', b'"version":0', "written by another tilewright"),
+        (b'"version":1', b'"version":0', "written by another version of tilewright"),
     ):
         assert old in text
         columns["description"] = np.frombuffer(text.replace(old, new), np.uint8)

@@ -121,5 +121,5 @@ def test_the_page_lists_every_stage() -> None:
 
 def test_a_page_without_marks_is_refused() -> None:
     """The catalogue does not go just anywhere."""
-    with pytest.raises(ValueError, match="has no lines"):
+    with pytest.raises(ValueError, match="needs the line"):
         with_catalogue("# Stages\n")
