@@ -38,7 +38,8 @@ from tests.unit.multi_core.runs import FAST, GA, write_accelerator, write_mappin
 
 PLANS = ("--nb-plans", "8", "--fusion-time-budget-s", "none", "--jobs", "1", "--lpf-limit", "4")
 BOUND = re.compile(
-    r"lower bounds over (?P<covers>.+): (?P<cycles>[\d,]+) cycles, (?P<energy>\S+) µJ; gaps(?: of this tiling)? to these bounds:"
+    r"lower bounds over (?P<covers>.+): (?P<cycles>[\d,]+) cycles, (?P<energy>\S+) µJ;"
+    r" gaps(?: of this tiling)? to these bounds:"
     r" (?P<latency_gap>[\d.]+%) in latency, (?P<energy_gap>[\d.]+%) in energy"
 )
 TIMES = re.compile(

@@ -10,6 +10,9 @@ from fractions import Fraction
 from tilewright.hardware.core import Core
 from tilewright.workload.layer import Layer
 
+NOISE = Fraction(1, 10**12)
+"""Part of a bit that does not count: a run of 32 zeros can make data longer by less than this."""
+
 
 def exactly(share: float) -> Fraction:
     """A share as it was written: 0.45 is 9/20."""
@@ -48,11 +51,11 @@ class PlainZeros:
     def width(self, operand: str, memory: int, direction: str, bits: int) -> int:
         """Plain bits that a port of so many bits moves a cycle; partial sums that come back are plain."""
         comes_back = operand == "O" and direction in ("tl", "fh")
-        return bits if comes_back or bits == 0 else max(1, math.floor(bits / self.size(operand, memory)))
+        return bits if comes_back or bits == 0 else max(1, math.floor(bits / self.size(operand, memory) * (1 + NOISE)))
 
     def sum_bits(self, memory: int, bits: int) -> int:
         """Bits with which a partial sum counts on the way up to or from a memory."""
-        return math.ceil(bits / self.size("O", memory))
+        return math.ceil(bits / self.size("O", memory) * (1 - NOISE))
 
     def stopping(self) -> dict[str, Fraction]:
         """Shares of zeros of the inputs that stop operations."""

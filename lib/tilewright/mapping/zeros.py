@@ -158,14 +158,6 @@ def gating_zeros(layer: Layer, core: Core, link: Mapping[str, str], read: str) -
     return {operand: zeros for operand, zeros in shares.items() if operand != read}
 
 
-def gates_reads(layer: Layer, core: Core) -> bool:
-    """True if zeros of a layer leave out reads from an innermost memory. The links of the layer do not matter: any
-    given share of zeros of an input counts.
-    """
-    gating = core.operational_array.zero_gating
-    return gating is not None and bool(gating.reads_of) and any(one in layer.zeros_of for one in layer.input_operands)
-
-
 def least_read_share(layer: Layer, core: Core, link: Mapping[str, str], read: str) -> float:
     """Lower bound of the share of the reads of operand `read` from its innermost memory that take place although zeros
     stop operations. The bound is reached if each read serves one operation.
@@ -176,6 +168,13 @@ def least_read_share(layer: Layer, core: Core, link: Mapping[str, str], read: st
 def active_share(layer: Layer, core: Core, link: Mapping[str, str]) -> float:
     """Share of the operations of a layer that take energy, because none of their inputs that gate is zero."""
     return math.prod((1.0 - zeros for zeros in _stopping(layer, core, link).values()), start=1.0)
+
+
+def least_active_share(layer: Layer, core: Core) -> float:
+    """Lower bound of `active_share` for any memory operands of the layer. It is 1 if no zeros stop operations."""
+    if core.operational_array.zero_gating is None or not _multiplies(layer):
+        return 1.0
+    return math.prod((1.0 - layer.zeros_of.get(one, 0.0) for one in layer.input_operands), start=1.0)
 
 
 def _stopping(layer: Layer, core: Core, link: Mapping[str, str]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from tilewright.search.evaluate import evaluate, prepare
 from tilewright.search.options import SearchOptions
 
 from tests.members import members
-from tests.plain import comparison
+from tests.plain import attack_open, comparison
 from tests.plain.attack import Outcome, attack
 from tests.plain.attack_layer_bounds import attack_layer_bounds
 from tests.plain.tally import Tally
@@ -130,6 +130,17 @@ def test_no_mapping_is_below_a_bound() -> None:
         tally.add(attack_layer_bounds(seed, problem_with_zeros))
     assert tally.wrong == []
     assert tally.counts["mappings"] > members(6000, 500)
+
+
+def test_no_spatial_mapping_is_better_than_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proofs over open sides of the array hold. Before a spatial mapping of seed 323 is made, its bound counts only the
+    operations that zeros do not stop."""
+    monkeypatch.setattr(attack_open, "random_problem", problem_with_zeros)
+    outcome = Outcome()
+    for seed in (323, 2017, *range(2000, 2000 + members(12, 3))):
+        outcome.add(attack_open.attack_open(seed))
+    assert outcome.differences == []
+    assert outcome.counts["proven"] > members(40, 10)
 
 
 def test_reads_are_left_out_only_if_all_operations_stop() -> None:

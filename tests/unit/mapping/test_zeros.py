@@ -20,7 +20,7 @@ def hardware(*, with_keys: bool = True) -> dict[str, Any]:
     """The accelerator of the examples, with or without keys for zeros."""
     data: dict[str, Any] = yaml.safe_load((EXAMPLES / "accelerator.yaml").read_text())
     if with_keys:
-        data["operational_array"]["zero_gating"] = dict(GATING)
+        data["operational_array"]["zero_gating"] = GATING
         data["memories"]["dram"]["run_length"] = CODE
     return data
 
@@ -53,7 +53,7 @@ def test_few_zeros_make_data_grow() -> None:
 
 @pytest.mark.parametrize("objective", ["energy", "latency", "EDP"])
 def test_engines_agree(objective: str) -> None:
-    """The engine `exact` gives the result of `loma`, because left-out reads have no proof, and says so."""
+    """The proven optimum of `exact` is not above what `loma` finds, and its proof holds with the keys."""
     found = {
         engine: summary(ZEROS, temporal_mapping_search_engine=engine, objective=objective)
         for engine in ("loma", "exact")
@@ -65,22 +65,8 @@ def test_engines_agree(objective: str) -> None:
             ("loma", {"energy": "pj", "latency": "cycles", "EDP": "pj_cycles"}[objective]),
         )
     )
-    assert best == pytest.approx(tried)
-    (reason,) = found["exact"].summary["without_proof"]
-    assert "zero_gating.reads_of" in reason
-
-
-def test_gated_operations_and_codes_have_proofs() -> None:
-    """Without `reads_of`, the exact search proves its result."""
-    core = hardware()
-    del core["operational_array"]["zero_gating"]["reads_of"]
-    options = {
-        "workload_data_always_from_top_mem": True,
-        "objective": "energy",
-        "temporal_mapping_search_engine": "exact",
-    }
-    found = tilewright.map(workload(ZEROS), core, MAPPING, **options).summary
-    assert not found.get("without_proof")
+    assert best <= tried * (1 + 1e-9)
+    assert not found["exact"].summary.get("without_proof")
 
 
 def test_inputs_without_effect_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from tilewright.cost.waiting import waiting_keys
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import TemporalOrderingEntry, Unrolling
 from tilewright.mapping.temporal import complete_order, counted_boundaries, loop_multiset
-from tilewright.mapping.zeros import gates_reads
 from tilewright.pipeline.stages.base import Control, Rest, Stage
 from tilewright.pipeline.stages.items import CandidateTally, Evaluations, TemporalProblem
 from tilewright.pipeline.stages.layers import tally_key
@@ -41,11 +40,6 @@ def reason_without_proof(layer: Layer, core: Core) -> str:
     """Reason why the exact search gives no proof for a layer on a core; '' if it gives one."""
     if outputs_have_windows(layer):
         return NO_PROOF_OF_WINDOWS
-    if gates_reads(layer, core):
-        return (
-            "zeros leave out reads (key zero_gating.reads_of of the hardware file), for which the exact search has no"
-            " bounds over spatial mappings; the mapping is the best one that Loma finds, with greedy allocation"
-        )
     if core.waits:
         keys = ", ".join(waiting_keys(core)) or "of a memory that the layer does not use"
         return (

@@ -23,6 +23,7 @@ from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import DIGITAL, Core
 from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.mapping.temporal import GAP, LoopMultiset, order_pattern
+from tilewright.mapping.zeros import least_active_share
 from tilewright.search.batch import SearchStoppedError
 from tilewright.search.evaluate import Boundaries, PreparedProblem
 from tilewright.search.exact.bounds_kernel import TOLERANCE
@@ -167,7 +168,9 @@ def bound_of_passes(
     """
     array = core.operational_array
     # The energy of other kinds of arrays, and further energy terms, can depend on the spatial mapping.
-    energy = floors.energy_pj + (array.unit_energy_pj * layer.mac_count if array.kind == DIGITAL else 0.0)
+    energy = floors.energy_pj
+    if array.kind == DIGITAL:
+        energy += array.unit_energy_pj * layer.mac_count * least_active_share(layer, core)
     latency = max(passes * array_model(array).cycles_per_operation(array), floors.cycles)
     return Incumbent(energy_pj=energy + pj_a_cycle * latency, latency_cycles=latency).value(objective)
 
