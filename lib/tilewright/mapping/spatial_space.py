@@ -29,7 +29,8 @@ from tilewright.mapping.spatial_generation import (
     maximum_unrolling,
     size_limits,
 )
-from tilewright.workload.layer import Layer
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
+from tilewright.workload.relevancy import operand_relevancy
 
 _Factors = tuple[tuple[str, int], ...]
 Lanes = npt.NDArray[np.int64]
@@ -51,8 +52,8 @@ class SpatialChoice:
 
 @dataclass(frozen=True)
 class SpatialTable:
-    """Table of the distinct spatial mappings of a space. Their factors are reduced until the data fit the innermost
-    memories; only factors that the mapping file gives are not reduced.
+    """Table of the distinct spatial mappings of a space, except those whose data certainly do not fit the innermost
+    memories. In place of these, the table has mappings with factors that are reduced until the data fit.
     """
 
     sides: tuple[str, ...]
@@ -107,7 +108,7 @@ class SpatialSpace:
 
     def table(self) -> SpatialTable | None:
         """Table of the distinct mappings of the space, in a deterministic order. Factors that the mapping file gives do
-        not change. All other factors are reduced until the data fit the innermost memories.
+        not change. If data certainly do not fit the innermost memories, the other factors are reduced until they fit.
 
         The result is None if the space has more than MOST_IN_TABLE mappings, or if `keep_given_unrolling` of the
         profile is false. Raises the errors of `__iter__`.
@@ -164,14 +165,58 @@ class SpatialSpace:
     def _fitting(
         self, group: tuple[str, ...], options: Sequence[Sequence[_Factors]], given: dict[str, dict[str, int]]
     ) -> Iterator[dict[str, dict[str, int]]]:
-        """Unrollings of the array dimensions of a group, one for each combination of `options`. Factors are reduced
-        until the data fit the innermost memories; factors in `given` do not change.
+        """Unrollings of the array dimensions of a group, one or two for each combination of `options`. In the first,
+        factors are reduced until the data fit the innermost memories; factors in `given` do not change. If factors were
+        reduced, and the data perhaps also fit without this, the second has the factors of the combination.
         """
         for chosen in product(*options):
             draft = {name: dict(factors) for name, factors in given.items()}
             draft |= {name: dict(factors) for name, factors in zip(group, chosen, strict=True)}
+            whole = {name: dict(draft[name]) for name in group}
             cut = limit_to_capacity(draft, self.layer, self.core, self.constraints, self.profile, frozenset(given))
-            yield {name: cut[name] for name in group}
+            reduced = {name: cut[name] for name in group}
+            yield reduced
+            if reduced != whole and self._may_fit(draft | whole, frozenset(given)):
+                yield whole
+
+    def _may_fit(self, draft: dict[str, dict[str, int]], given: frozenset[str]) -> bool:
+        """False if some innermost memory certainly has no room for the data of its lanes.
+
+        The reduction of factors (`limit_to_capacity`) counts outputs with the bits of partial sums, all lanes of a
+        loop, and no sharing in sliding windows. The cost model can need less room: outputs that no temporal loop
+        accumulates have their final bits; lanes that do not divide a loop can be idle, but on average less than half
+        of them; and the windows of neighbouring lanes overlap.
+        """
+        for operand, memory_index, served in inner_operands(self.layer, self.core, self.constraints):
+            entry = operand_relevancy(self.layer, operand, self.profile)
+            lanes = dict.fromkeys(self.layer.size_of, 1)
+            for name in served:
+                for dimension, factor in draft.get(name, {}).items():
+                    lanes[dimension] *= factor
+            is_alone = set(served) >= {name for name, _ in self.core.operational_array.dimensions}
+            for dimension, count in lanes.items():
+                # Together with the lanes of array dimensions that other memories serve, the lanes may not divide it.
+                if not is_alone or self.layer.size_of[dimension] % count:
+                    lanes[dimension] = -(-count // 2)
+            lanes |= {
+                dimension: 1 for name in given for dimension in draft[name]
+            }  # can have more lanes than iterations
+            elements = math.prod(lanes[dimension] for dimension in entry.relevant if dimension in lanes)
+            if elements * self._least_bits(operand) > self.core.memories[memory_index].size_bits:
+                return False
+        return True
+
+    def _least_bits(self, operand: str) -> int:
+        """Smallest number of bits of an element in an innermost memory. For an output, it is the number of final bits
+        only if the array has enough units to unroll all loops that accumulate the output.
+        """
+        bits = self.layer.bits_of[operand]
+        if operand != OUTPUT:
+            return bits
+        sums = operand_relevancy(self.layer, OUTPUT, self.profile).irrelevant
+        iterations = math.prod(self.layer.size_of[name] for name in sums if name in self.layer.size_of)
+        can_end = iterations <= self.core.operational_array.unit_count
+        return min(bits, self.layer.bits_of[FINAL_OUTPUT]) if can_end else bits
 
     @property
     def _iterations(self) -> int:

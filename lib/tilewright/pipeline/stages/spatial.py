@@ -124,12 +124,12 @@ class _Ranked:
         return None if table is None or floors is None else cls(space, table, floors)
 
     def by_bound(self, objective: str, pj_a_cycle: float) -> Iterator[tuple[Unrolling, float]]:
-        """Pairs (spatial mapping, lower bound of the objective), the least bound first. `pj_a_cycle` pJ per cycle of
-        latency are added to the energy in the objective.
+        """Pairs (spatial mapping, lower bound of the objective), the least bound first, without spatial mappings whose
+        data certainly do not fit. `pj_a_cycle` pJ per cycle of latency are added to the energy in the objective.
         """
         bounds = self.floors.values(objective, pj_a_cycle)
         for place in np.argsort(bounds, kind="stable").tolist():
-            for unrolling in self.space.of_table(self.table, place):
+            for unrolling in self.space.of_table(self.table, place) if self.floors.fits[place] else ():
                 yield unrolling, float(bounds[place])
 
 

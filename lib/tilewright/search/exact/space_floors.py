@@ -52,6 +52,9 @@ class SpaceFloors:
     can_be_innermost: npt.NDArray[np.bool_]
     """True if the innermost temporal loop can have this dimension: array [spatial mapping, dimension]. It can if the
     dimension has temporal loops, or if no dimension has temporal loops."""
+    fits: npt.NDArray[np.bool_]
+    """False if an innermost memory certainly has no room for the data of its lanes: array [spatial mapping]. No
+    mapping has such a spatial mapping."""
 
     def values(self, objective: str, pj_a_cycle: float = 0.0) -> Values:
         """Lower bound of the objective for each spatial mapping. The energy includes `pj_a_cycle` for each cycle of the
@@ -125,7 +128,8 @@ class _Floors:
         for busy in self.busy.values():
             cycles = np.maximum(cycles, busy)
         is_looped = self.temporal > 1
-        return SpaceFloors(energy, cycles, is_looped | ~is_looped.any(axis=1)[:, None])
+        fits = np.logical_and.reduce([self._fits(operand) for operand in self._operands()])
+        return SpaceFloors(energy, cycles, is_looped | ~is_looped.any(axis=1)[:, None], fits)
 
     @property
     def _cycles_per_operation(self) -> int:
@@ -288,6 +292,17 @@ class _Floors:
             energy += self._moved(operand, 0, outer_way, below, bits, transfers, self._instances(below))
             energy += self._moved(operand, 1, inner_way, above, bits, transfers, self._instances(above))
         return np.where(thrash, np.maximum(energy, whole), whole)
+
+    def _fits(self, operand: _Operand) -> npt.NDArray[np.bool_]:
+        """True if the innermost memory of the operand has room for the data of its lanes: array [spatial mapping]. An
+        output has the bits of partial sums if temporal loops accumulate it, and otherwise its final bits.
+        """
+        lanes, bits = self._served(operand, 1), np.full(len(self.lanes), self.layer.bits_of[operand.name])
+        if operand.is_output:
+            bits = np.where(self._output_visits > 1, bits, operand.least_bits(self.layer))
+        size_bits = self.core.memories[operand.memories[0]].size_bits
+        found: npt.NDArray[np.bool_] = self._elements(operand, self._tile(lanes)) * bits <= size_bits * (1 + ROUNDING)
+        return found
 
     def _has_room(self, operand: _Operand) -> npt.NDArray[np.bool_]:
         """True if the innermost memory of the operand has room for one tile: array [spatial mapping, dimension of the

@@ -203,18 +203,21 @@ def test_the_engine_best_proves_the_same_optima() -> None:
     outcome = Outcome()
     for seed in range(700, 703):
         outcome.add(attack_open(seed, model="corrected", engine="best"))
+    outcome.add(attack_open(2018, engine="best"))  # outputs have their final bits, fewer than those of partial sums
     assert not outcome.differences, outcome.differences[:3]
     assert outcome.counts["proven"] > 6
 
 
 def test_table_has_the_mappings_that_fit() -> None:
-    """The table of a space has each listed mapping that fits the innermost memories, apart from loops of one lane."""
+    """The table of a space has each listed mapping that fits the innermost memories, apart from loops of one lane. The
+    others are listed, too: they can fit if the model needs less room than all lanes with partial sums."""
     for array, bits in (((("D1", 4), ("D2", 6)), 900), ((("D1", 3), ("D2", 2), ("D3", 4)), 16)):
         core = register_core(array=array, buffer_bits=bits)
         for layer, mixed in ((LAYER, False), (LAYER, True), (WIDE_LAYER, False)):
             space = SpatialSpace(layer, core, constraints(), CORRECTED, mixed)
-            fitting = set()
+            fitting, listed = set(), set()
             for choice in space:
+                listed.add(without_single_lanes(choice.unrolling))
                 draft = {name: dict(factors) for name, factors in choice.unrolling}
                 cut = limit_to_capacity(copy.deepcopy(draft), layer, core, constraints(), CORRECTED)
                 if cut == draft:
@@ -223,7 +226,7 @@ def test_table_has_the_mappings_that_fit() -> None:
             assert table is not None
             found = [without_single_lanes(one) for n in range(len(table.lanes)) for one in space.of_table(table, n)]
             assert len(set(found)) == len(found)
-            assert set(found) == fitting
+            assert fitting <= set(found) <= listed
 
 
 def without_single_lanes(unrolling: Unrolling) -> tuple[tuple[str, frozenset[tuple[str, int]]], ...]:

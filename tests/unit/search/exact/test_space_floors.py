@@ -54,7 +54,9 @@ def check_floors(seeds: range, ragged_only: bool = False) -> list[list[float]]:
         spaces = {name: space_of(prepared, name) for name in ("greedy", "free")}
         for allocation, members_of in spaces.items():
             for space in members_of:
-                if len(space.values("energy")):
+                if not floors.fits[0]:
+                    assert np.isinf(space.values("energy")).all(), (seed, allocation)
+                elif len(space.values("energy")):
                     found.append(ratios(floors, space))
                     assert max(found[-1]) <= 1 + 1e-9, (seed, allocation, found[-1])
         check_free_space(seed, prepared, spaces)
