@@ -26,10 +26,9 @@ SEGMENT_SHARE, SEGMENT_COUNT_SHARE = 0.3, 0.4
 """Largest shares of the budget that the search spends on segments of the network. SEGMENT_SHARE: share of the seconds
 and schedules that are left; SEGMENT_COUNT_SHARE: share of the number of plans that is left.
 """
-UNIFORM_SHARE, UNIFORM_COUNT_SHARE = 0.15, 0.5
-"""Largest shares of the budget for plans in which one part rule cuts all layers. UNIFORM_SHARE: share of the seconds
-and schedules that are left; UNIFORM_COUNT_SHARE: share of the number of plans that is left. Each part rule is tried at
-least once, unless a limit ends the whole search.
+UNIFORM_SHARE = 0.15
+"""Largest share of the seconds and schedules that are left, for plans in which one part rule cuts all layers. Each part
+rule is tried at least once, unless a limit ends the whole search. The number of plans does not limit these plans.
 """
 SEGMENT_RULES = 3
 """Largest number of part rules that are tried for segments. The search takes these rules from the best plans in which
@@ -201,8 +200,7 @@ class Opening:
         first = [plan for place, plan in enumerate(plans) if rule_of[plan] not in map(rule_of.get, plans[:place])]
         outcomes = self.trials.look_at([Task(plan) for plan in first], UNIFORM)
         if not is_past():
-            most = int(UNIFORM_COUNT_SHARE * max(0, self.trials.budget.plans_left))
-            others = [Task(plan) for plan in plans if plan not in first][:most]
+            others = [Task(plan) for plan in plans if plan not in first]
             outcomes += self.trials.look_at(others, UNIFORM, is_past)
         found = sorted((one for one in outcomes if one.figures is not None), key=self.trials.rank)
         best = list(dict.fromkeys(rule_of[one.plan] for one in found))[:SEGMENT_RULES]

@@ -57,7 +57,7 @@ class PlanEffort(Parameters):
 
     nb_plans: PositiveCount = 4000
     """Number of plans after which the search for a plan ends. A plan for a part of the network counts as a plan. The
-    initial plans (layer by layer; one for each rule that cuts all layers) are always evaluated.
+    initial plans (layer by layer; all layers cut in the same way) are always evaluated.
     """
     nb_schedules: PositiveCount | None = None
     """Number of schedules after which the search for a plan ends; the last plan can exceed this number. null: no
