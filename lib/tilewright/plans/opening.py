@@ -28,7 +28,8 @@ and schedules that are left; SEGMENT_COUNT_SHARE: share of the number of plans t
 """
 UNIFORM_SHARE = 0.15
 """Largest share of the seconds and schedules that are left, for plans in which one part rule cuts all layers. Each part
-rule is tried at least once, unless a limit ends the whole search. The number of plans does not limit these plans.
+rule is tried with the fewest and with the most tiles, unless a limit ends the whole search. The number of plans does
+not limit these plans.
 """
 SEGMENT_RULES = 3
 """Largest number of part rules that are tried for segments. The search takes these rules from the best plans in which
@@ -197,7 +198,8 @@ class Opening:
                 for variant in self._schedules(self.space.uniform(rows, rule)):
                     rule_of.setdefault(variant, rule)
         plans, is_past = list(rule_of), self.trials.after(UNIFORM_SHARE)
-        first = [plan for place, plan in enumerate(plans) if rule_of[plan] not in map(rule_of.get, plans[:place])]
+        ends = [self.space.uniform(rows, rule) for rows in (SEGMENT_TILES[0], SEGMENT_TILES[-1]) for rule in PART_RULES]
+        first = list(dict.fromkeys(next(iter(self._schedules(plan))) for plan in ends))
         outcomes = self.trials.look_at([Task(plan) for plan in first], UNIFORM)
         if not is_past():
             others = [Task(plan) for plan in plans if plan not in first]
