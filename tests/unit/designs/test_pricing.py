@@ -170,7 +170,7 @@ def test_in_memory_arrays_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_cycles_that_cannot_be_counted_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """As a design alone refuses them."""
     monkeypatch.setattr(pricing, "MOST_CYCLES", 10)
-    with pytest.raises(InputError, match="too large for the narrowest ports"):
+    with pytest.raises(InputError, match="moves too much data for the narrowest ports"):
         priced(read_space(front_space()))
 
 
