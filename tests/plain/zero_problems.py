@@ -39,7 +39,7 @@ def with_random_zeros(rng: random.Random, layer: Layer, core: Core) -> tuple[Lay
 
 
 def _moves_a_bit(memory: Memory, layer: Layer) -> bool:
-    """Whether all ports of a memory move a bit of plain data per cycle, whichever operand each has."""
+    """True if all ports of a memory move a bit of plain data per cycle, whichever operand each has."""
     code, zeros = memory.run_length, dict(layer.zeros)
     sizes = [
         Fraction(code.word_bits, code.pairs * bits) / elements_a_pair(code.run_bits, exactly(zeros[key]))

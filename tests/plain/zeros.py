@@ -29,7 +29,7 @@ def elements_a_pair(run_bits: int, zeros: Fraction) -> Fraction:
 
 @dataclass(frozen=True)
 class PlainZeros:
-    """What zeros save in a layer on a core."""
+    """Savings by zeros in a layer on a core."""
 
     layer: Layer
     core: Core

@@ -1,16 +1,13 @@
 """Options for ONNX files in a configuration (sizes, branches, precisions), as command-line arguments."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 from tilewright.base.errors import InputError, nearest_name
 from tilewright.base.units import LARGEST_WHOLE_NUMBER
 from tilewright.cli.config_files import Note
 from tilewright.workload.network_options import BRANCHES, PRECISIONS, NetworkOptions
-
-if TYPE_CHECKING:
-    pass
-
 
 NETWORK_KEYS = ("dims", "input_shapes", "branches", "precision", "bits", "zeros")
 """Keys of the configuration with options for ONNX files. The value of each key is a table with one entry per workload.
@@ -66,35 +63,26 @@ def _precision(name: Any, path: tuple[str, ...], note: Note) -> Iterator[str]:
         note("unknown precision", path, _short(name), ", ".join(PRECISIONS), nearest_name(str(name), PRECISIONS))
 
 
-def _bits(table: Any, path: tuple[str, ...], note: Note) -> Iterator[str]:
-    for name, bits in _items(table, path, note):
+def _by_operand(option: str, table: Any, path: tuple[str, ...], note: Note) -> Iterator[str]:
+    """Arguments of an option with a value for each operand, `bits` or `zeros`."""
+    for name, value in _items(table, path, note):
+        given: dict[str, Any] = {option: ((str(name), value),)}
         try:
-            NetworkOptions(bits=((str(name), bits),)).check()
+            NetworkOptions(**given).check()
         except InputError as error:
             for problem in error.problems:
                 note(problem.message, (*path, str(name)), problem.value, problem.allowed, problem.nearest)
         else:
-            yield f"--bits={name}={bits}"
+            yield f"--{option}={name}={value!r}"
 
 
-def _zeros(table: Any, path: tuple[str, ...], note: Note) -> Iterator[str]:
-    for name, share in _items(table, path, note):
-        try:
-            NetworkOptions(zeros=((str(name), share),)).check()
-        except InputError as error:
-            for problem in error.problems:
-                note(problem.message, (*path, str(name)), problem.value, problem.allowed, problem.nearest)
-        else:
-            yield f"--zeros={name}={share!r}"
-
-
-_ARGUMENTS = {
+_ARGUMENTS: dict[str, Callable[[Any, tuple[str, ...], Note], Iterator[str]]] = {
     "dims": _dims,
     "input_shapes": _input_shapes,
     "branches": _branches,
     "precision": _precision,
-    "bits": _bits,
-    "zeros": _zeros,
+    "bits": partial(_by_operand, "bits"),
+    "zeros": partial(_by_operand, "zeros"),
 }
 
 

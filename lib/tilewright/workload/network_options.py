@@ -91,18 +91,22 @@ def _pairs(value: Any) -> Any:
     return tuple(map(_pairs, value)) if isinstance(value, list) else value
 
 
+def _unknown_operand(option: str, key: str, operands: tuple[str, ...]) -> list[Problem]:
+    """Problem of a key of an option if its last part is none of `operands`; [] otherwise."""
+    operand = str(key).rpartition(".")[2]
+    if operand in operands:
+        return []
+    allowed, nearest = ", ".join(operands), nearest_name(operand, operands)
+    return [Problem("unknown operand", path=f"{option}.{key}", value=operand, allowed=allowed, nearest=nearest)]
+
+
 def _faults_of_bits(pairs: tuple[tuple[str, int], ...]) -> list[Problem]:
     """Problems of the option `bits` that are found without the network: an unknown operand, or a number of bits out of
     range.
     """
     problems = []
     for key, bits in pairs:
-        operand = str(key).rpartition(".")[2]
-        if operand not in BIT_OPERANDS:
-            allowed, nearest = ", ".join(BIT_OPERANDS), nearest_name(operand, BIT_OPERANDS)
-            problems.append(
-                Problem("unknown operand", path=f"bits.{key}", value=operand, allowed=allowed, nearest=nearest)
-            )
+        problems += _unknown_operand("bits", key, BIT_OPERANDS)
         if type(bits) is not int or not 1 <= bits <= MOST_BITS:
             allowed = f"a whole number from 1 to {MOST_BITS}"
             problems.append(Problem("wrong number of bits", path=f"bits.{key}", value=repr(bits), allowed=allowed))
@@ -113,12 +117,7 @@ def _faults_of_zeros(pairs: tuple[tuple[str, float], ...]) -> list[Problem]:
     """Problems of the option `zeros` that are found without the network: an unknown operand or a wrong share."""
     problems = []
     for key, share in pairs:
-        operand = str(key).rpartition(".")[2]
-        if operand not in ZERO_OPERANDS:
-            allowed, nearest = ", ".join(ZERO_OPERANDS), nearest_name(operand, ZERO_OPERANDS)
-            problems.append(
-                Problem("unknown operand", path=f"zeros.{key}", value=operand, allowed=allowed, nearest=nearest)
-            )
+        problems += _unknown_operand("zeros", key, ZERO_OPERANDS)
         is_number = isinstance(share, int | float) and not isinstance(share, bool)
         if not (is_number and 0 <= share <= 1):
             allowed = "a number from 0 to 1"

@@ -96,7 +96,7 @@ def unlike_the_plain_one(
 
 
 def _kinds(problem: SchedulingProblem, made: Schedule) -> Iterator[str]:
-    """What a schedule has."""
+    """Contents of a schedule."""
     moves = made.transfers
     if np.any(moves["broadcast_of"] >= 0):
         yield "receivers that listen"

@@ -300,8 +300,14 @@ class _Floors:
         lanes, bits = self._served(operand, 1), np.full(len(self.lanes), self.layer.bits_of[operand.name])
         if operand.is_output:
             bits = np.where(self._output_visits > 1, bits, operand.least_bits(self.layer))
-        size_bits = self.core.memories[operand.memories[0]].size_bits
-        found: npt.NDArray[np.bool_] = self._elements(operand, self._tile(lanes)) * bits <= size_bits * (1 + ROUNDING)
+        return self._holds(operand, lanes, bits)
+
+    def _holds(self, operand: _Operand, sizes: Counts, bits: Counts | int) -> npt.NDArray[np.bool_]:
+        """True if the innermost memory of the operand has room for a tile: array [spatial mapping]. `sizes` has the
+        loop sizes of the tile with all its lanes: array [spatial mapping, dimension]. An element has `bits` bits.
+        """
+        room = self.core.memories[operand.memories[0]].size_bits * (1 + ROUNDING)
+        found: npt.NDArray[np.bool_] = self._elements(operand, self._tile(sizes)) * bits <= room
         return found
 
     def _has_room(self, operand: _Operand) -> npt.NDArray[np.bool_]:
@@ -309,13 +315,12 @@ class _Floors:
         loop]. The tile has the data of all lanes of this memory and of one temporal loop. The size of the loop is the
         smallest prime factor of the temporal loops over its dimension.
         """
-        memory, lanes = self.core.memories[operand.memories[0]], self._served(operand, 1)
-        bits = operand.least_bits(self.layer)
+        lanes, bits = self._served(operand, 1), operand.least_bits(self.layer)
         found = np.ones(self.temporal.shape, np.bool_)
         for place in range(len(self.names)):
             sizes = lanes.copy()
             sizes[:, place] *= _least_factors(self.temporal[:, place])
-            found[:, place] = self._elements(operand, self._tile(sizes)) * bits <= memory.size_bits * (1 + ROUNDING)
+            found[:, place] = self._holds(operand, sizes, bits)
         return found
 
     def _whole_tensor(self, operand: _Operand, level: int) -> float:

@@ -113,7 +113,7 @@ def test_buffer_traffic_by_hand() -> None:
 
 
 def test_another_mapping_of_conv3_has_the_measured_traffic() -> None:
-    """With the sets of CONV4, the buffer moves the 50.2 MB that were measured, instead of 69.2 MB."""
+    """CONV3 with the sets of CONV4: the buffer moves the 50.2 MB that were measured, instead of 69.2 MB."""
     shape, own = PUBLISHED["CONV3"]
     found = []
     for mapping in (own, RowStationary(64, 4, 13, 16, 3, 2, 2)):
@@ -155,7 +155,7 @@ def test_zeros_of_outputs_are_those_of_the_next_layer() -> None:
 
 
 def test_unknown_layers_are_refused(tmp_path: Path) -> None:
-    """With the layers that have a mapping."""
+    """Refusal of a layer that has no mapping."""
     head, first, *_ = FILES[0].read_text().splitlines()
     (tmp_path / "rows.csv").write_text(f"{head}\n{first.replace('CONV1,', 'CONV9,')}\n")
     with pytest.raises(InputError, match="no mapping is known for this layer"):
