@@ -78,11 +78,12 @@ class ModelProfile(NamedTuple):
     """Repair of fault B43 (docs/model.md): free room in a memory goes to the operands whose double-buffering saves the
     most stall cycles. In the reference, operands get the room in the order of the equation."""
     room_for_final_outputs: bool = False
-    """Repair of fault B44 (docs/model.md): a memory that accumulates outputs needs room for them at the larger
-    precision: that of partial sums or that of final outputs."""
+    """Repair of fault B44 (docs/model.md): a memory that accumulates outputs needs room for the wider of partial sums
+    and final outputs."""
     wide_until_added: bool = False
-    """Repair of fault B47 (docs/model.md): if lanes between a memory and the next outer memory add up partial sums, the
-    sums leave the inner memory at the precision of partial sums. The reference takes the precision of final outputs.
+    """Repair of fault B47 (docs/model.md): if partial sums of several inner memories are added on their way to the next
+    outer memory, they leave the inner memories with the bits of partial sums. The reference takes the bits of final
+    outputs.
     """
     keep_given_unrolling: bool = False
     """Repair of fault B45 (docs/model.md): an unrolling in the user's mapping file is not reduced to the width of the
@@ -91,9 +92,9 @@ class ModelProfile(NamedTuple):
     """Repair of fault B46 (docs/model.md): if two allocations of loops to a memory move the same number of bits, the
     order of the operands in the equation decides. In the reference, their order in the hardware file decides."""
     complete_in_memory_model: bool = False
-    """Repair of fault B14 (docs/model.md): the model has an energy for in-memory arrays whose cells hold several
-    weights, and for mappings in which neighbouring columns compute neighbouring outputs of one sliding window. Each
-    distinct input takes one row. The reference ends with an error for such cells, and for some of these mappings.
+    """Repair of fault B14 (docs/model.md): the model computes the energy of in-memory arrays in two cases in which the
+    reference ends with an error: cells that hold several weights, and some mappings in which neighbouring columns
+    compute neighbouring outputs of one sliding window. In these mappings, each distinct input takes one row.
     """
     in_memory_active_parts: bool = False
     """Repair of fault B15 (docs/model.md): only busy lanes, and rows that receive inputs, consume energy in an

@@ -26,11 +26,11 @@ BEST_BUFFERS = SWITCHES.index("best_double_buffers")
 
 @kernel
 def measure_utilization(problem, ws):
-    """Compute, for each operand and memory level, two shares of the memory: the share that the tile of the operand
-    fills, and the share that the tiles of all operands in the memory fill together.
+    """Compute two shares of the memory for each operand and memory level. The first is the share that the tile of this
+    operand fills. The second is the share that the tiles of all operands in the memory fill together.
 
-    Both shares are also computed with effective sizes. The effective size of a tile leaves out the part that is
-    overwritten when the outermost relevant loops of the memory level advance.
+    Both shares are computed a second time with effective sizes. The effective size of a tile is its size without the
+    part that is overwritten when the outermost relevant loops of the memory level advance.
     """
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):

@@ -340,12 +340,12 @@ def is_ragged(problem, d):
 
 @kernel
 def sum_shares(problem, ws, m, way, visits, precision, narrow):
-    """Pair (largest number of elements that one transfer reads back, number of word parts of `narrow` bits that all
-    tiles together read back in one iteration of the irrelevant loops). The second number is the average over all
-    `visits` iterations of the irrelevant loops.
+    """Pair (largest number of elements that one transfer reads back, average number of word parts of `narrow` bits that
+    all tiles together read back in one iteration of the irrelevant loops).
 
-    In the first of these iterations, only outputs that are not new are read back. In every other iteration, the whole
-    tile is read back. A dimension that is not part of a window can have two sizes (`list_sizes`).
+    The irrelevant loops have `visits` iterations. In the first iteration, only outputs that have a partial sum already
+    are read back. In every other iteration, the whole tile is read back. A dimension that is not part of a window can
+    have two sizes (`list_sizes`).
     """
     choices = 1
     for d in range(problem.dimension_count):

@@ -140,12 +140,12 @@ def set_precisions(problem, ws, v, o):
 
 @kernel
 def size_whole_tiles(problem, ws, v, o):
-    """Compute the numbers of elements of the tiles of operand `o` if the switch `whole_tiles` is on. The size of each
-    dimension is then rounded up to a whole number.
+    """Compute the numbers of elements of the tiles of operand `o`, with each dimension rounded up to a whole number.
+    The function is called only if the switch `whole_tiles` is on.
 
-    At each memory level, two tiles are computed: the tile that one instance holds, and the union of the tiles that all
-    instances below take from one instance in one period. The union can have fewer elements than all these tiles added
-    up, because each tile is rounded up and the windows of neighbouring tiles overlap.
+    At each memory level, there are two tiles: the tile that one instance holds, and the wide tile. The wide tile has
+    all elements that the instances of the next inner memory take from one instance in one period. An element that
+    several of them take counts once.
     """
     for d in range(problem.dimension_count):
         ws.dimension_size[SLICE_ROW, d] = 1.0

@@ -97,8 +97,8 @@ def requests_memory(problem, o):
 
 @kernel
 def footprint_bits(problem, ws, last):
-    """Bits that the `last` innermost temporal loops touch, summed over the operands whose outermost memory is the
-    memory whose requests take time.
+    """Bits that the `last` innermost temporal loops touch, summed over some operands: those whose outermost memory has
+    a latency of requests.
     """
     bits = 0.0
     for o in range(problem.operand_count):
@@ -224,9 +224,9 @@ def request_cycles(problem, ws, calls):
 
 @kernel
 def command_cycles(problem, ws, calls):
-    """Pair (cycles in which the array is busy with the commands of one call, lower limit of the cycles of one call that
-    follows from the largest number of commands in flight). The second number is 0 if the hardware file does not give
-    this largest number, or does not give the size of commands.
+    """Pair (cycles in which the array executes the commands of one call, least cycles of one call because only some
+    commands can be in flight at a time). The second number is 0 if the hardware file does not give the largest number
+    of commands in flight, or does not give the size of commands.
 
     A call consists of the `calls` innermost loops. A command covers at most `command_iterations` iterations of the
     loops over the dimensions in `command_dimension`, or of the innermost loop if no such dimension is given.

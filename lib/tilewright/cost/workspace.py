@@ -34,8 +34,8 @@ SLICE_ROW = MAX_OPERANDS
 """Row of `dimension_size` that holds temporary tile sizes."""
 
 HELD, WIDE = range(2)
-"""Kinds of tiles of a memory level: HELD is the tile that one instance of the memory holds; WIDE is the tile that all
-instances below take from one instance in one period."""
+"""Kinds of tiles of a memory level: HELD is the tile that one instance of the memory holds; WIDE has all elements that
+the instances of the next inner memory take from one instance in one period."""
 
 MAX_DIGITS = MAX_LOOPS + MAX_SPATIAL_LOOPS
 MAX_SHARES = 256
@@ -145,8 +145,8 @@ WORKSPACE_DTYPE = np.dtype(
     ],
     align=True,
 )
-"""Layout of a workspace. The axes of the arrays are those of `PROBLEM_DTYPE`, and further axes: `row` is the row of an
-operand in `allocation_kernel`, `group` is a group of sliding windows that share loops, and `i`, `j` and `kind` are
+"""Layout of a workspace. Most axes of the arrays are explained at `PROBLEM_DTYPE`. The other axes: `row` is the row of
+an operand in `allocation_kernel`, `group` is a group of sliding windows that share loops, and `i`, `j` and `kind` are
 positions in a list.
 """
 

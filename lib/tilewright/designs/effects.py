@@ -43,10 +43,10 @@ def _measures_of_best(front: Front) -> tuple[str, ...]:
 
 
 def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
-    """Pairs (measure, row of the best design in this measure), one for each measure in which the best of all compared
-    designs is known (`_measures_of_best`).
+    """Pairs (measure, row of the design that is best in this measure).
 
-    Among equally good designs, the first is taken. () if there are no designs.
+    The measures are those of `_measures_of_best`: for other measures, the best design is not known. Of equally good
+    designs, the first is taken. () if there are no designs.
     """
     compared = front.compared
     if compared.empty:

@@ -361,7 +361,9 @@ class FamilyPricer:
         """
         assert members.accelerator is not None
         cost = self.evaluators[name].cost(members.accelerator)
-        assert cost.status in (INVALID, INFEASIBLE), "a design fits alone, and not with the others of its family"
+        assert cost.status in (INVALID, INFEASIBLE), (
+            "the first design of a family has costs alone, but not as a member of its family"
+        )
         return Prices.unknown(len(members.indexes), cost.status, cost.reason)
 
     def _parts(self, variants: CoreVariants, layers: Sequence[LayerProblem]) -> list[list[int]]:

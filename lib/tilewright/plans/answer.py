@@ -104,8 +104,8 @@ class Fusion:
     then one result for each network with cut reductions. () if there was only one search.
     """
     limits: FusionOptions | None = None
-    """Limits that apply to this search alone, if it is one of several searches that share the limits of the call; None
-    for a single search.
+    """Limits of this search, if the call makes several searches and divides its limits among them; None if the call
+    makes only one search.
     """
     searches: int = 1
     """Number of searches that share the limits of the call."""

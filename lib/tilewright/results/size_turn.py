@@ -288,8 +288,9 @@ def size_lines(orders: Sequence[SizeOrder], memories: Sequence[SizedMemory], is_
         )
     if written:
         yield (
-            f"sizes: the costs of {', '.join(written)} are written by hand, so their sizes change nothing while"
-            " mappings stay the same; --search-again searches mappings for other sizes"
+            f"sizes: other sizes of {', '.join(written)} change no result as long as the mappings stay the same,"
+            " because the hardware file gives the costs of these memories; --search-again also searches mappings for"
+            " other sizes"
         )
 
 

@@ -483,8 +483,9 @@ def comes_back_in_windows(problem, o, x):
 
 @kernel
 def place_services(problem, tables, candidate):
-    """Write to `tables.service_place`, for each service (link that uses a port), the position in a row of states at
-    which the row has the state of the boundary of this service; -1 if the transfers of the service depend on no state.
+    """Write `tables.service_place`. A service is a link that uses a port. A row of states has one state for each
+    boundary, and the table gives the position of the state on which the transfers of the service depend. The position
+    is -1 if they depend on no state.
     """
     for s in range(problem.port_start[problem.port_count]):
         o = problem.service_operand[s]

@@ -30,8 +30,8 @@ BUCKETS = 8192
 NUMBERS = 3
 """Number of values for each link in the key of a row.
 
-The values are the bits of a transfer, the number of transfers, and the average number of parts of a word that a
-transfer moves. A part is the smallest piece of a word that the port can access.
+The values are the bits of a transfer, the number of transfers, and the average number of word parts that a transfer
+moves. A word part is the smallest number of bits that the port can access.
 """
 KEY_LENGTH = MAX_PLACES * 4 * NUMBERS
 NONE = -1
@@ -271,8 +271,8 @@ def begin_row(problem, ws, moved, row):
 
 @kernel
 def busy_cycles(problem, ws, moved, b):
-    """Lower bound in cycles of the latency of all orders that move the data in the workspace, if the ports have the set
-    `b` of word widths. No word in this set is wider than the word of the same port in the problem.
+    """Lower bound in cycles of the latency of all orders that move the data in the workspace. The ports have the words
+    of set `b`, and each word of `b` is at most as wide as the word of the same port in the problem.
 
     There are two cases (docs/proofs.md#fronts):
 

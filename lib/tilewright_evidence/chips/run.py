@@ -110,7 +110,7 @@ STEPS: tuple[tuple[str, dict[str, object]], ...] = (
     ("results leave while a core continues to compute (total1)", {"runtime": "total1"}),
     ("memories limit the dataflow", {"unlimited_dataflow": False}),
     ("repaired cost model", {"cost_model": "corrected"}),
-    ("tiles at borders cost what they need", {"equal_tiles": False}),
+    ("a smaller tile at a border has the cost of its own size, not of a full tile", {"equal_tiles": False}),
     ("transfers share links", {"share_divisor": 4}),
 )
 """Steps from `stream-2023` to the default model, in order, as pairs (description of the change, changed switches)."""

@@ -295,7 +295,7 @@ TPU = CourtSet(
         Published(
             "LLMServingSim 2.0",
             "0.95 to 0.97 % on average",
-            "serving, end to end, estimated from tables of measured operators such as these",
+            "end-to-end latency of serving a model, estimated from tables of measured operators such as these",
             "arXiv 2602.23036",
         ),
     ),

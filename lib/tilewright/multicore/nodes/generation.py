@@ -74,8 +74,8 @@ class ReadTable:
         sources: list[SourceTensor] = []
         first_content: dict[str, int] = {}
         contents_of: dict[str, Iterator[Integers]] = {}
-        """Tensor -> arrays, one array for each demand. An array has the content of each entry of the demand, as its
-        number within the tensor.
+        """Tensor -> arrays, one array for each demand. For each entry of the demand, the array has the number of the
+        content that the entry reads. Contents are numbered separately for each tensor.
         """
         bounds: list[Integers] = [none.reshape(0, 2)]
         counts: list[int] = []

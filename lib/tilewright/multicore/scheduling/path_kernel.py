@@ -50,10 +50,10 @@ def take_path(q, s, flight, bits):
 def free_path(q, s, flight):
     """Release the bandwidth of a transfer that ends, on the links of its path.
 
-    A group is a transfer with all transfers of its broadcast. The transfers of a group end one directly after the
-    other, the first one first. Bandwidth that the group shares is released once: on a link with multicast, by the first
-    of these transfers that uses the link; on any other link of the first transfer's path, by the first transfer. On all
-    further links, each transfer releases its own bandwidth.
+    The transfers of a broadcast are a group. They end directly after each other, in the order in which they started.
+    The group shares bandwidth on some links, and this bandwidth is released once. On a link with multicast, the first
+    transfer of the group that uses the link releases it. On any other link of the first transfer's path, the first
+    transfer releases it. On all other links, each transfer releases its own bandwidth.
     """
     is_first = flight.shared < 0
     for hop in at.hops_of(q, flight.path):

@@ -206,9 +206,9 @@ def add_request(s, who):
 
 @kernel
 def claim(q, s, core, cn):
-    """Pin all copies that a CN needs or produces, and promise space in the memories of its core for those that are
-    absent. Other copies are evicted if this is necessary. Returns False, and promises nothing, if a memory lacks the
-    space, or if a copy that the CN needs is just leaving its memory.
+    """Pin all copies that a CN needs or produces, and reserve space in the memories of its core for copies that are not
+    there yet. Other copies are evicted if their space is needed. Returns False, and reserves nothing, in two cases: a
+    memory has too little space, or a copy that the CN needs is leaving its memory at this moment.
     """
     for operand in range(q.operand_count):
         if at.memory_of(q, core, operand) >= 0:

@@ -64,9 +64,9 @@ first_copy, copies_stop: range of the numbers of all copies of the piece, includ
 COPY = _record("piece memory core pins uses version mark write_next state:i1 write_cause:i1 takes_detour:i1", np.int32)
 """State of a copy. pins: number of reasons why the copy must stay in its memory. uses: number of reads from the copy by
 CNs that have not ended. version: number of the copy's newest entry in the heap of evictable copies; entries with older
-numbers are invalid. mark: CN in whose needs a loop last found the copy, so that the loop does not count the copy again;
-NONE if the loop has not found the copy yet. write_next: next copy that the same memory writes off-chip. takes_detour:
-True if the copy takes a detour for at least one CN that needs it.
+numbers are invalid. mark: last CN for which a loop counted the copy, so that the loop counts the copy once for each CN;
+NONE if no loop has counted the copy. write_next: next copy that the same memory writes off-chip. takes_detour: True if
+the copy takes a detour for at least one CN that needs it.
 """
 MEMORY_STATE = _record(
     "claimed_bits stored_bits peak_bits evictable_bits changes changes_before required_bits write_first write_last"
@@ -86,17 +86,18 @@ CORE = _record(
 )
 """State of a core. slot: CN that the core prepares; failed_at: sum of `changes` of the memories of the core when the
 claim for this CN failed; issued: next need of this CN to fetch; arrived: next need of this CN to wait for;
-forward_next, forward_stop: range of the results that the core can still prefetch; prefetching: copy of a constant that
-is being prefetched; forwarding: copy of a result that is being prefetched; stream_count: number of links that the
-streams of the running CN use."""
+forward_next, forward_stop: first and end index of the results that the core can still prefetch; prefetching: copy of
+the constant that the core is prefetching; forwarding: copy of the result that the core is prefetching; stream_count:
+number of links that the streams of the running CN use."""
 LINK_STATE = _record("free_bits_per_cycle demand load group first_group released first_released")
-"""State of a link. demand: bits per cycle that the streams of the CN about to start ask for on the link, later replaced
-by the bits per cycle that they get; load: bits that these streams move over the link.
+"""State of a link. Two fields are about the streams of the CN that starts next. demand: bits per cycle that these
+streams request on the link, and after the start, the bits per cycle that they get; load: bits that they move over the
+link.
 
-The other fields are numbers of groups; a group is a transfer with the transfers of its broadcast (`FLIGHT`). group:
-latest group with a transfer over the link; first_group: latest group whose first transfer goes over the link; released:
-latest group with a transfer over the link that has ended; first_released: latest group whose first transfer went over
-the link and has ended.
+The other fields are numbers of groups. The transfers of a broadcast are a group (`FLIGHT`). group: latest group with a
+transfer over the link; first_group: latest group whose first transfer goes over the link; released: latest group of
+which a transfer over the link has ended; first_released: latest group whose first transfer went over the link and has
+ended.
 """
 WAIT = _record("copy pair link needed_bits_per_cycle asleep")
 """Record of the link for which an action waits: `needed_bits_per_cycle` must be free on `link` before the transfer of

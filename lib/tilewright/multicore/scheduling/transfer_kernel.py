@@ -227,11 +227,11 @@ def spread(q, s, piece, source, cause, pair, rate):
 
 @kernel
 def overhear(q, s, piece, source, cause, pair, rate):
-    """Let further cores receive a piece that is being sent to one core: all cores that can listen and still need the
-    piece, even if they must fetch other pieces first.
+    """Let other cores also receive a piece that is being sent to one core. These are all cores that can listen to the
+    transfer and still need the piece, even if they must fetch other pieces before it.
 
-    The memory of a listening core must have free space for the piece, and must support the rate of the transfer. Either
-    the core has claimed this space for the piece, or the space is not claimed at all.
+    The memory of such a core must support the rate of the transfer and have space for the piece. The space must be
+    reserved for the piece, or not be reserved at all.
     """
     where = at.piece_state(s, piece)
     for copy in range(where.first_copy, where.copies_stop):
@@ -466,8 +466,8 @@ def waits_for_constant(s, action):
 
 @kernel
 def offer(q, s, piece):
-    """Add a produced piece to the prefetch list of each core that needs the piece in a memory other than the one where
-    it was produced (its home)."""
+    """Add a produced piece to the prefetch list of each core that needs it in another memory than the memory in which
+    the piece was produced (its home)."""
     where = at.piece_state(s, piece)
     for copy in range(where.first_copy, where.copies_stop):
         if copy != where.home:

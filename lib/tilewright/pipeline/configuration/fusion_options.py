@@ -153,7 +153,7 @@ class FusionOptions(PlanSchedule, FusionFixed, PlanSearch, CnSearchOptions):
     @classmethod
     def implied(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Values that replace defaults because of the values in `given`. If `given` limits the number of schedules or
-        the CPU seconds, there is no time limit.
+        the CPU seconds, the default limit on elapsed time does not apply.
         """
         is_limited = any(given.get(name) is not None for name in ("nb_schedules", "fusion_cpu_budget_s"))
         return {**super().implied(given), **({"fusion_time_budget_s": None} if is_limited else {})}

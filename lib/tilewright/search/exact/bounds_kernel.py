@@ -417,9 +417,8 @@ def bound_latency(problem, ws, x, energy):
 
 @kernel
 def bound_child(problem, ws, x, placed):
-    """Compute the lower bounds of the energy (pJ, without terms that grow with latency), the latency (cycles) and the
-    objective of the child label, which has `placed` loops. The function writes them to `x.child_energy_bound`,
-    `x.child_latency_bound` and `x.child_bound`.
+    """Compute three lower bounds of the child label, which has `placed` loops: `x.child_energy_bound` (pJ, without
+    terms that grow with latency), `x.child_latency_bound` (cycles), and `x.child_bound` (the objective).
 
     `x.child_latency_bound` is not written if the energy bound is infinite, or if the latency affects neither the
     objective nor the energy.

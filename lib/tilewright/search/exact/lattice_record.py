@@ -163,11 +163,11 @@ CLASS_FIELDS = (
         (CLASS_SLOTS,),
     ),  # hash table that only `number_classes` uses: first point of a class, or -1
 )
-"""Fields for the classes of lattice points. Each boundary has its own classes: its cost numbers are equal at all points
-of a class, as far as they can affect the cost of completions.
+"""Fields for the classes of lattice points. Each boundary has its own classes. All points of a class have the same cost
+numbers for this boundary, apart from numbers that cannot affect the cost of completions.
 
-labels_kernel.py (`number_classes`) fills the fields before the first label is expanded, but only if a mapping can still
-beat the best known mapping. The keys of labels contain the number of the class.
+labels_kernel.py (`number_classes`) fills the fields before the first label is expanded, if a better mapping than the
+best known one is still possible. The keys of labels contain the number of the class.
 """
 
 BEST_FIELDS = (

@@ -34,8 +34,8 @@ def least_point(x, o):
     """Lattice point of the loops that are certain to lie below the next boundary of operand `o`. The next boundary is
     the innermost boundary that is not placed yet.
 
-    These loops are all loops placed so far. If the boundary is contested, they are only the loops below the last placed
-    boundary of the operand.
+    If the place of this boundary depends on the complete order (`contested`), these are only the loops below the last
+    placed boundary of the operand. Otherwise, they are all placed loops.
     """
     b = x.first_boundary[o] + x.child_level[o]
     return x.child_start[o] if x.contested[b] else x.child_lattice

@@ -98,8 +98,8 @@ def sum_energy(x, b, upper):
 
 @kernel
 def first_load(problem, x, b, q):
-    """Least cycles in which link `q` of boundary `b` moves a first tile, which has the size of the smallest innermost
-    tile of the operand; 0 if the link has no port.
+    """Least cycles in which link `q` of boundary `b` moves its first tile; 0 if the link has no port. The first tile
+    has at least the size of the smallest innermost tile of the operand.
     """
     o = x.boundary_operand[b]
     wide = problem.bandwidth_max_bits[o, x.boundary_level[b] + (1 if q >= LINK_TL else 0), direction_of(q)]
@@ -311,9 +311,10 @@ def sum_ports(problem, x, b, upper):
 
 @kernel
 def whole_at(problem, x, o, point):
-    """Cycles to move the whole tensor of operand `o` once over its topmost boundary, if the boundary is at `point`.
+    """Cycles to move the whole tensor of operand `o` once over the boundary below its topmost memory, if this boundary
+    is at the lattice point `point`.
 
-    The result is IMPOSSIBLE if the tensor is then split into tiles.
+    The result is IMPOSSIBLE if the boundary at `point` divides the tensor into several tiles.
     """
     b = x.first_boundary[o] + problem.level_count[o] - 2
     main = LINK_FL if o == OUTPUT_INDEX else LINK_TL
