@@ -1,6 +1,6 @@
 # `make run` and `make test` are all a fresh clone needs; each sets up .venv when it is missing or out of date.
 # make help lists the verbs.
-.PHONY: help setup run test lint docs site bench numbers conformance validation court clean
+.PHONY: help setup run test test-slow lint docs site bench numbers conformance validation court clean
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
@@ -24,7 +24,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.cache
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 
 help: ## this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 20
+	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 20
 
 setup: $(READY) ## make .venv and compile the cost model; every other verb does that, too, when it is missing
 	@echo 'ready; next: source .venv/bin/activate'
@@ -32,8 +32,11 @@ setup: $(READY) ## make .venv and compile the cost model; every other verb does 
 run: $(READY) ## compute CONFIG (default config/config.yaml), print the summary, write results/index.html
 	@workflow/run.sh "$(CONFIG)" --cores $(CORES) $(ARGS)
 
-test: $(READY) ## all tests; ARGS="-k name" chooses
-	@python -m pytest -n auto --dist worksteal tests $(ARGS)
+test: $(READY) ## tests that are not marked slow; ARGS="-k name" chooses
+	@python -m pytest -n auto --dist worksteal -m "not slow" tests $(ARGS)
+
+test-slow: $(READY) ## tests that are marked slow
+	@python -m pytest -n auto --dist worksteal -m slow tests $(ARGS)
 
 lint: $(READY) ## style, format, types, rules
 	@ruff check --config lib/pyproject.toml . && ruff format --config lib/pyproject.toml --check .

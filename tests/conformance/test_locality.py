@@ -238,6 +238,7 @@ def random_case(seed: int, hardware: str) -> tuple[Workload, Core, Mapping]:
     return workload, read_accelerator(data).cores[0], mapping
 
 
+@pytest.mark.slow
 def test_reach_in_random_networks() -> None:
     """In random branching networks on random cores each layer's operands reach as far as in the reference. Where the
     reference stops with an error, a decision is made all the same, and the cores can be built."""

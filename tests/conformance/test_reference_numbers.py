@@ -45,6 +45,7 @@ def test_own_searches_find_the_same_winners(name: str) -> None:
     assert report.equal == report.points, report_text([report])
 
 
+@pytest.mark.slow
 @needs_large_set
 def test_large_set_of_points() -> None:
     """All points of the large set are equal bit for bit, infeasible ones refused."""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 import yaml
 
 from tests.members import members
@@ -22,6 +23,7 @@ def test_nothing_is_dropped_in_silence() -> None:
     assert counts[TOLD] > members(10, 4), "mistakes that are told are among them"
 
 
+@pytest.mark.slow
 def test_verbs_say_it() -> None:
     """Files of several cores, networks in ONNX, points and the others, given to each of the verbs that read them."""
     found = list(outcomes_of_calls(CALLS, SEED))

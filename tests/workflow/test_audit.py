@@ -11,6 +11,8 @@ from tilewright.base.artifacts.manifest import files_digest, manifest_file, read
 
 from tests.workflow.conftest import Project
 
+pytestmark = pytest.mark.slow
+
 
 def test_runs_on_one_core(built: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of a configuration without naming any file, from the results alone; nothing is written."""

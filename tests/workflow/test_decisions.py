@@ -14,6 +14,8 @@ from tests.workflow.test_explore import explored, write  # noqa: F401  a fixture
 from tests.workflow.test_explore_failures import FOLDER, failing
 from tests.workflow.test_run_script import run_script
 
+pytestmark = pytest.mark.slow
+
 DECISION = ("decision.md", "decision.html")
 FOR_PAPER = ("front.tex", "front.md", "space.tex", "front-two_layers-column.pdf", "front-two_layers-column.csv")
 

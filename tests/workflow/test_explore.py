@@ -82,6 +82,7 @@ shard_designs: 2
 """
 
 
+@pytest.mark.slow
 def test_spaces_of_several_cores_have_jobs_too(tmp_path: Path) -> None:
     """What is edited in a core file makes shards again; a comment in it does not."""
     project = create_multi(tmp_path / "project")
@@ -113,6 +114,7 @@ shard_designs: 1
 """
 
 
+@pytest.mark.slow
 def test_fusion_is_searched_in_jobs(tmp_path: Path) -> None:
     """A job for each block; the same bytes as by hand with another size of shards and two processes."""
     import tilewright
@@ -136,6 +138,7 @@ def test_fusion_is_searched_in_jobs(tmp_path: Path) -> None:
         assert (folder / name).read_bytes() == (tmp_path / "by_hand" / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_complete_fronts_are_made_by_the_workflow_too(explored: Project, tmp_path: Path) -> None:
     """A job for the costs and one for the fronts; the same bytes as by hand, and nothing twice."""
     import tilewright

@@ -11,6 +11,8 @@ from tests.workflow.killing import check_whole, finish, kill_tree, running, wait
 from tests.workflow.test_explore import explored, write  # noqa: F401  a fixture
 from tests.workflow.test_run_script import run_script
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path("results/space/lanes")
 MISSING = "Not evaluated yet: 2 designs. This answer covers only the evaluated designs."
 

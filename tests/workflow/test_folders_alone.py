@@ -9,6 +9,8 @@ from tilewright.cli.main import main
 from tests.workflow.conftest import Project
 from tests.workflow.multi_projects import COMPANION, RUN, create_multi
 
+pytestmark = pytest.mark.slow
+
 
 def assert_folder_is_enough(run: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Of a run, for every verb that takes it; nothing is left unchecked."""

@@ -4,12 +4,15 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from tilewright.cli.main import main
 
 from tests.workflow.conftest import Project
 from tests.workflow.killing import LONGEST_WAIT_S, running, wait_for_verb
 from tests.workflow.multi_projects import RUN
 from tests.workflow.test_plan import PLAN, searching
+
+pytestmark = pytest.mark.slow
 
 ISLANDS = "    islands: 2\n    island_rounds: 2"
 STATES = ["1.1", "1.2", "2.1", "2.2", "opening"]

@@ -17,6 +17,8 @@ from tests.workflow.conftest import Project
 from tests.workflow.killing import LONGEST_WAIT_S, check_whole, finish, kill_tree, running, wait_for_verb
 from tests.workflow.multi_projects import create_multi
 
+pytestmark = pytest.mark.slow
+
 JOB, EVERYTHING = "job", "everything"
 STEPS = [("cost", EVERYTHING), ("schedule", JOB), ("report", EVERYTHING)]
 """Verb at whose first process something is killed, one after the other; and what: that process, or the whole run."""

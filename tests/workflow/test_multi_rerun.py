@@ -148,6 +148,7 @@ def test_split_layers(multi: Project, edit: Edit) -> None:
     assert [layer["name"] for layer in graph["layers"]][:2] == ["first#1of2", "first#2of2"]
 
 
+@pytest.mark.slow
 def test_a_stage_of_ones_own_takes_part(multi: Project, edit: Edit) -> None:
     """It makes the allocations of its run, which runs again when its file changes."""
     stages = multi.root / "config" / "stages"
@@ -164,6 +165,7 @@ def test_a_stage_of_ones_own_takes_part(multi: Project, edit: Edit) -> None:
     assert set(after_costs(RUN)) <= set(jobs)
 
 
+@pytest.mark.slow
 def test_incremental_runs_equal_fresh_ones(
     multi: Project, tmp_path: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
 ) -> None:

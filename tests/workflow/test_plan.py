@@ -12,6 +12,8 @@ from tests.workflow.conftest import Project
 from tests.workflow.killing import kill_tree, running, wait_for_verb
 from tests.workflow.multi_projects import COMPANION, RUN, create_multi
 
+pytestmark = pytest.mark.slow
+
 PLAN = f"results/multi/{RUN}/plan"
 
 

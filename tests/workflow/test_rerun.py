@@ -51,6 +51,7 @@ def test_edited_option_of_a_run(project: Project, edit: Edit) -> None:
     assert project.would_run() == BOTH_RUNS
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_where_they_are_asked_for(project: Project, edit: Edit) -> None:
     """Beside the tables, and for a paper in a folder of their own; when they are not asked for any more, another result
     leaves none of the one before."""
@@ -112,6 +113,7 @@ def test_added_run_leaves_the_others(project: Project, edit: Edit) -> None:
     assert project.would_run() == sorted([*for_run("mine"), *ACROSS_RUNS])
 
 
+@pytest.mark.slow
 def test_orders_of_a_backup_are_not_taken_for_those_that_were_done(project: Project, edit: Edit) -> None:
     """Results from before an edit and its run come back, with their orders: the edit is made again.
 

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from tilewright.cli.config_folders import claim
 
 from tests.workflow.conftest import Project
@@ -51,6 +52,7 @@ def rows(project: Project, table: str = "summary.csv", results: str = "results")
     return {row["run"]: row for row in csv.DictReader((project.root / results / table).read_text().splitlines())}
 
 
+@pytest.mark.slow
 def test_tables_across_runs_are_made_of_what_there_is(project: Project, edit: Edit) -> None:
     """A run that fails is named in all of them as long as it fails, and its result of before the change stands in
     none; what the other run has now is there. When the mistake is taken back, both are there again."""
@@ -97,6 +99,7 @@ def test_a_run_with_nothing_to_do_says_so(project: Project) -> None:
     assert "done in" not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_no_run_is_finished(project: Project, edit: Edit) -> None:
     """Then the tables have names only; nothing of an earlier configuration stays in them."""
     for name in ("narrow", "wide"):
@@ -128,6 +131,7 @@ runs:
 """
 
 
+@pytest.mark.slow
 def test_two_configurations_side_by_side(project: Project, edit: Edit) -> None:
     """Both run at the same time with results of their own: the same bytes as one after the other, the second one under
     its own name; runs of one name do not touch each other."""
@@ -153,6 +157,7 @@ def test_two_configurations_side_by_side(project: Project, edit: Edit) -> None:
     assert not (alone.root / "results" / "summary.csv").exists()
 
 
+@pytest.mark.slow
 def test_results_of_another_file_of_the_same_name_are_not_overwritten(project: Project) -> None:
     """Two files that would have one folder: the second is told before anything happens, and results_dir helps."""
     folder = project.root / "elsewhere"

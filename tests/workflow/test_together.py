@@ -9,6 +9,8 @@ from tests.members import members
 from tests.workflow.conftest import Project
 from tests.workflow.test_run_script import rows, run_script
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """\
 runs_per_job: {size}
 lpf_limit: 4

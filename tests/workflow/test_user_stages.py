@@ -12,6 +12,8 @@ from snakemake.exceptions import WorkflowError
 from tests.workflow.conftest import PROJECT, Project
 from tests.workflow.test_results import snakemake
 
+pytestmark = pytest.mark.slow
+
 Edit = Callable[[Path, str, str], None]
 RUNS = """\
 runs:

@@ -25,6 +25,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_first_advice_is_what_it_says(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Text, table, JSON and function agree, and a run of the written file costs what was told."""
     written, folder = tmp_path / "changed.yaml", tmp_path / "advice"
@@ -114,6 +115,7 @@ def _output(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_changed_mapping_file_gives_what_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each change of a spatial mapping: the written file, run by itself, has its energy and its latency."""
     config = TINY.parents[2] / "config"

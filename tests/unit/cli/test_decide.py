@@ -69,6 +69,7 @@ def expected_in(statement: Statement, command: str) -> set[str]:
     return wanted
 
 
+@pytest.mark.slow
 def test_each_printed_command_reproduces_its_statement(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """All commands run, and their outputs have what the statements say; then a second decision has the same bytes."""
     found = tilewright.decide(out)

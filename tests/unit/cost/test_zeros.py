@@ -137,7 +137,7 @@ def test_no_spatial_mapping_is_better_than_a_proof(monkeypatch: pytest.MonkeyPat
     operations that zeros do not stop."""
     monkeypatch.setattr(attack_open, "random_problem", problem_with_zeros)
     outcome = Outcome()
-    for seed in (323, 2017, *range(2000, 2000 + members(12, 3))):
+    for seed in (323, 2017, *range(2002, 2002 + members(12, 2))):
         outcome.add(attack_open.attack_open(seed))
     assert outcome.differences == []
     assert outcome.counts["proven"] > members(40, 10)

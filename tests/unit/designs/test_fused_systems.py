@@ -193,6 +193,7 @@ def test_constraints_and_unknown_areas_keep_designs(network: Path) -> None:
     assert not (explored(unmet).table["status"] == "dropped").any()
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_shards_and_processes(network: Path, tmp_path: Path, in_memory: Any) -> None:
     """The same table in memory, in shards of any size, and by two processes."""
 
@@ -295,6 +296,7 @@ def test_what_is_wrong_with_a_space_is_told(network: Path, keys: dict[str, Any],
     assert any(said in one for one in found), found
 
 
+@pytest.mark.slow
 def test_the_command_the_run_of_a_design_and_a_decision(
     network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -90,6 +90,7 @@ def sizes_priced(case: str) -> tuple[Space, list[tuple[FamilyMembers, dict[str, 
     return space, priced(space)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [CASES[0], CASES[2], CASES[3], CASES[6]])
 def test_families_of_other_sizes_share_what_is_equal(case: dict[str, Any]) -> None:
     """From memories that hold next to nothing, or not even that, to such that hold everything."""

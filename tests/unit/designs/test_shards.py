@@ -67,6 +67,7 @@ def complete(data: dict[str, Any], folder: Path) -> list[int]:
     return [shard.number for shard in missing]
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_how_they_are_made(tmp_path: Path) -> None:
     """Processes, sizes of shards, or files between: the table is the same to the last byte."""
     data = space_data(tmp_path)

@@ -106,6 +106,7 @@ def searched_difference(pair: tuple[Ran, Ran], one: SizeOrder, memory: SizedMemo
     return values[1 - one.first] / values[one.first] - 1
 
 
+@pytest.mark.slow
 def test_held_mappings_turn_at_the_size_and_not_at_nine_tenths_of_the_change(runs: list[Ran]) -> None:
     """A plain sum of accesses times energies turns for each named size; at the ends of the steps, it does not."""
     turned, unturned = 0, 0
@@ -128,6 +129,7 @@ def test_held_mappings_turn_at_the_size_and_not_at_nine_tenths_of_the_change(run
     assert unturned >= 10
 
 
+@pytest.mark.slow
 def test_new_searches_turn_at_the_size_and_not_at_the_size_before(runs: list[Ran]) -> None:
     """New runs of `map` say the same; a size with no mapping has none."""
     turned, misfits, by_hand = 0, 0, 0

@@ -149,6 +149,7 @@ def test_cores_that_the_mapping_file_names_must_be_there(tmp_path: Path) -> None
     assert any("mapping.yaml:2" in one and "no core has this id, got 9" in one for one in told(mapping=str(mapping)))
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_how_they_are_made(tmp_path: Path) -> None:
     """Processes, sizes of shards, a store: the same table, with designs that fit nothing and designs that are none."""
 
@@ -172,6 +173,7 @@ def test_results_do_not_depend_on_how_they_are_made(tmp_path: Path) -> None:
     assert fine[parts].sum(axis=1).tolist() == pytest.approx(fine["energy_pj"].tolist())
 
 
+@pytest.mark.slow
 def test_killed_and_begun_again_gives_the_same_bytes(tmp_path: Path) -> None:
     """What was finished is kept."""
     file = tmp_path / "it.yaml"
@@ -196,6 +198,7 @@ def test_killed_and_begun_again_gives_the_same_bytes(tmp_path: Path) -> None:
     assert {name: found[name].stat().st_mtime_ns for name in kept} == kept
 
 
+@pytest.mark.slow
 def test_the_command_and_the_run_of_one_design(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The number of designs beforehand, what they share, all files; the full run has the numbers of the table."""
     file, out = tmp_path / "it.yaml", tmp_path / "out"

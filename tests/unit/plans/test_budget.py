@@ -45,6 +45,7 @@ def told(found: Fusion) -> tuple[Any, ...]:
     return found.document, found.found.tried, found.mapping_text
 
 
+@pytest.mark.slow
 def test_schedules_give_the_same_result_at_any_load(network: Path) -> None:
     """Whatever the clock says, in one process and in several."""
     problem = system_problem(network)

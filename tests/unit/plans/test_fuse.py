@@ -150,6 +150,7 @@ def test_the_page_says_what_the_answer_says(answer: Path) -> None:
     assert page.count("<svg") == page.count("</svg>") == 1
 
 
+@pytest.mark.slow
 def test_the_same_bytes_whatever_the_processes_and_hash_seeds(network: Path, answer: Path, tmp_path: Path) -> None:
     """Where the search ends by count."""
     command = ["--hardware", HARDWARE, "--workload", str(network), *WORDS, "--objective", "EDP", "-o", str(tmp_path)]

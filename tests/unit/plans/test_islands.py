@@ -51,6 +51,7 @@ def make(parts: Sequence[str], network: Path, folder: Path) -> None:
         assert main([*words(network, folder), "--part", part]) == 0
 
 
+@pytest.mark.slow
 def test_parts_in_any_order_make_the_bytes_of_one_process(network: Path, tmp_path: Path) -> None:
     """Bytes are those of the verb in one process, of its parts, with a lost part made again, and from Python."""
     assert main(words(network, tmp_path / "one")) == 0
@@ -104,6 +105,7 @@ def test_schedules_are_shared(network: Path) -> None:
     assert 700 <= found.found.evaluations < 700 + most * ISLANDS["islands"] * ISLANDS["island_rounds"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_best_of_all_islands(network: Path) -> None:
     """Also of the round that it ends."""
     for count in (60, 75, 100):

@@ -109,6 +109,7 @@ def test_which_reductions_are_tried(tmp_path: Path) -> None:
     assert reduction_variants(system_problem(wide, hardware)) == []
 
 
+@pytest.mark.slow
 def test_fuse_cuts_a_long_sum(tmp_path: Path) -> None:
     """`fuse` with the option finds a faster plan, reproduces it from its mapping file, and passes all checks."""
     network, hardware = long_sum(tmp_path)

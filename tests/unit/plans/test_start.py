@@ -49,6 +49,7 @@ def value(figures: Any, objective: str) -> float:
     return {"latency": latency, "energy": energy, "EDP": latency * energy}[objective]  # type: ignore[no-any-return]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(members(3, 2)))
 def test_more_memory_is_no_worse_with_the_plan_for_less_as_start(seed: int, tmp_path: Path) -> None:
     """Random networks and systems; the start gives on its own hardware what it gave there."""
@@ -65,6 +66,7 @@ def test_more_memory_is_no_worse_with_the_plan_for_less_as_start(seed: int, tmp_
     assert more["search"]["origins"][0]["origin"] == "start"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(members(30, 1)))
 def test_a_further_part_is_no_worse_with_the_plan_without_it_as_start(seed: int, tmp_path: Path) -> None:
     """A core, a link, multicast or all of them more, or wider links: what a search for one plan finds is not above what

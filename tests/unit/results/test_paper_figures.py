@@ -129,6 +129,7 @@ def test_every_figure_in_a_column(make_network: Network, tmp_path: Path) -> None
             _check_files(paths, figure.caption_title, name)
 
 
+@pytest.mark.slow
 def test_every_figure_over_a_page(make_network: Network) -> None:
     """Width, labels and page of every figure; the files are those of a column."""
     with drawn_for("page"), figure_style():

@@ -178,6 +178,7 @@ def test_pipelines_have_every_block_once() -> None:
     assert [way.strategy for way in shared_ways(curves.figures, found, 1)] == [TENSOR, PIPELINE]
 
 
+@pytest.mark.slow
 def test_the_table_has_the_best_way_and_the_others(tmp_path: Path) -> None:
     """By time at each point, with what fits the off-chip memory and what is busy most."""
     given = step_of(MODELS["mamba"]), HARDWARE, MAPPING, [8], [1, 4]
@@ -255,6 +256,7 @@ def one_core_system() -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_a_system_of_one_core_is_near_that_core() -> None:
     """Within three hundredths where weights come from the DRAM: whole tiles beside loops over all memories."""
     model = MODELS["llama"] | {"hidden_size": 256, "intermediate_size": 1024, "vocab_size": 1024}

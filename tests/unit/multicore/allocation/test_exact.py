@@ -35,6 +35,7 @@ def test_random_problems(seed: int) -> None:
     assert tally.wrong == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "multicast", "forwarding"), [(5, True, False), (18, False, True), (23, True, True), (44, False, True)]
 )

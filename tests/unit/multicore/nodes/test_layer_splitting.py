@@ -324,6 +324,7 @@ def test_resnet18(kibibytes: int) -> None:
     onnx.checker.check_model(result.model, full_check=True)
 
 
+@pytest.mark.slow
 def test_resnet18_computes_the_same() -> None:
     """With random weights, split for 256 KiB: 9 layers become 48, and a random image has the same scores."""
     model = onnx.load(str(CONFIG / "workload" / "resnet18.onnx"), load_external_data=False)

@@ -110,6 +110,7 @@ def searches(draw: st.DrawFn) -> tuple[Workload, Core, Mapping, SearchOptions]:
     return workload, core, Mapping(tuple(entries)), options
 
 
+@pytest.mark.slow
 @settings(max_examples=members(100, 40), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(searches())
 def test_exported_mappings_give_the_numbers_of_the_run(case: tuple[Workload, Core, Mapping, SearchOptions]) -> None:

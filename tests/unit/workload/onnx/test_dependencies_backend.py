@@ -54,6 +54,7 @@ def models() -> list[tuple[str, onnx.ModelProto]]:
     return list(_models())
 
 
+@pytest.mark.slow
 def test_no_dependency_of_a_backend_model_is_missing(models: list[tuple[str, onnx.ModelProto]]) -> None:
     """Every operator that is not called unsupported: what the experiment shows is in its maps."""
     missing, checked = [], 0

@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 
 import onnx
+import pytest
 from tilewright.base.errors import InputError
 from tilewright.workload.onnx.loading import load_model
 from tilewright.workload.onnx.resolution.network import ResolvedGraph, resolve_graph
@@ -78,6 +79,7 @@ def test_one_operator_files(shared: Path) -> None:
         assert not without_shape or any("from a sequence" in notice for notice in graph.notices), path
 
 
+@pytest.mark.slow
 def test_operator_tests_of_onnx() -> None:
     """Of the models that onnx itself tests its operators with, all resolve but those that leave something open."""
     from onnx.backend.test.case import node as cases
