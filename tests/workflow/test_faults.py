@@ -45,6 +45,7 @@ def test_a_history_ends_as_a_fresh_clone(histories: Histories, seed: int, steps:
     assert outcome.differing == ()
 
 
+@pytest.mark.slow
 def test_flipped_bits_are_noticed(project: Project, tmp_path: Path) -> None:
     """`benchmarks/faults.py flips` flips 2,000, also in compiled code."""
     caches = tmp_path / "caches"

@@ -199,6 +199,7 @@ def test_dry_run_makes_nothing(project: Project) -> None:
     assert not removed.exists()
 
 
+@pytest.mark.slow
 def test_one_failed_run_of_several_cores_leaves_the_others(
     multi: Project, edit: Callable[[Path, str, str], None]
 ) -> None:
