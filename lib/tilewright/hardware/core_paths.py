@@ -47,18 +47,18 @@ def find_core_file(name: str, folder: Path) -> Path | None:
 
 def core_file_names(paths: list[Path]) -> list[str]:
     """Names of core files, in the order of `paths`. A name is the file name without suffix, after as many folder names
-    as are needed to distinguish the files. If files differ only in the suffix, each name is the file name with suffix.
+    as are needed to distinguish the files. If some files differ only in the suffix, all names have their suffix.
     """
     resolved = [path.resolve() for path in paths]
     distinct = list(dict.fromkeys(resolved))
     longest = max((len(path.parts) for path in distinct), default=0)
+    only_suffix = len({path.with_suffix("") for path in distinct}) < len(distinct)
+    names: dict[Path, str] = {}
     for depth in range(1, longest + 1):
-        names = {path: "-".join((*path.parts[-depth:-1], path.stem)).strip("/") for path in distinct}
+        last = {path: path.name if only_suffix else path.stem for path in distinct}
+        names = {path: "-".join((*path.parts[-depth:-1], last[path])).strip("/") for path in distinct}
         if len(set(names.values())) == len(distinct):
             break
-    else:
-        # Files that differ only in the suffix.
-        names = {path: path.name for path in distinct}
     return [names[path] for path in resolved]
 
 

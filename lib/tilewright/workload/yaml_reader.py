@@ -296,7 +296,7 @@ def _note_contradictions(problems: Problems, entry: LayerEntry, relations: dict[
         reach = sum(factor * (extents[dimension] - 1) for dimension, factor in terms) + 1
         # If an input is a little longer than needed, its last positions are in no window.
         if not reach <= size + sum(padding) < reach + max(factor for _, factor in terms):
-            why = "has no effect, because pr_loop_sizes replaces it; the two keys contradict each other"
+            why = "does not set the size, because pr_loop_sizes gives it; the two keys contradict each other"
             told = f"{name} has {size} + {sum(padding)} positions, but the loops reach over {reach} positions"
             problems.unused(("padding", index), f"{why}: {told}")
 

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.base.errors import ArtifactError, InputError
 from tilewright.cli.main import main
@@ -270,6 +272,25 @@ def test_core_files_of_one_name_are_told_apart_by_their_folder() -> None:
     paths = [Path("/a/x/core.yaml"), Path("/a/y/core.yaml"), Path("/a/y/other.yaml"), Path("/a/x/core.yaml")]
     assert core_file_names(paths) == ["x-core", "y-core", "y-other", "x-core"]
     assert core_file_names([Path("/a/core.yaml"), Path("/a/core.yml")]) == ["core.yaml", "core.yml"]
+    three = [Path("/a/core.yaml"), Path("/a/core.yml"), Path("/b/core.yaml")]
+    assert core_file_names(three) == ["a-core.yaml", "a-core.yml", "b-core.yaml"]
+
+
+@given(
+    st.lists(
+        st.builds(
+            lambda folders, name, suffix: Path("/", *folders, name + suffix),
+            st.lists(st.sampled_from(("a", "b", "a-b", "b.c")), max_size=3),
+            st.sampled_from(("x", "b-x", "a-b-x", "x.y")),
+            st.sampled_from((".yaml", ".yml", "")),
+        ),
+        max_size=5,
+    )
+)
+def test_no_two_core_files_have_one_name(paths: list[Path]) -> None:
+    """Names of different files differ, and equal files have equal names."""
+    names = core_file_names(paths)
+    assert len({*zip(paths, names, strict=True)}) == len({*paths}) == len({*names})
 
 
 def test_cores_come_in_the_order_of_ids(tmp_path: Path) -> None:
