@@ -6,6 +6,7 @@ FACE = (
     "cost_ranges",
     "evaluate",
     "loma",
+    "network_choice",
     "options",
     "priced_orders",
     "progress",

@@ -6,11 +6,15 @@ least energy, the least latency and the least EDP of each layer. The points (ene
 these three minima form a convex set. The sum of the sets of all layers is convex, too. Lines around this sum form a
 convex polygon. A product of powers is quasi-concave, so its least value over the polygon lies at a corner
 (docs/proofs.md#bound-of-a-network).
+
+A search for the least energy + slope x latency of a layer proves a *line*: no mapping of the layer is below it. Lines
+cut off further points of the convex set of the layer.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +25,8 @@ LINES = 400
 """Number of slopes. The polygon around the sum of the layers' convex sets has one side for each slope (see the module).
 More slopes make the bound tighter. The bound is valid with any number of slopes.
 """
+CLOSE_SLOPES = 1e-3
+"""Least relative difference between a line's slope and another slope."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,55 @@ class LayerBounds:
     """Lower bound of the objective of the layer."""
     count: int = 1
     """Number of times that the layer runs."""
+    lines: tuple["Line", ...] = ()
+    """Proven lower bounds of weighted sums of energy and latency."""
+
+
+class Line(NamedTuple):
+    """Proven lower bound of a weighted sum: every mapping has energy + `pj_a_cycle` * latency >= `level_pj`."""
+
+    pj_a_cycle: float
+    """Weight of the latency in pJ per cycle."""
+    level_pj: float
+    """Lower bound of the sum in pJ."""
+
+
+def least_weighted_sums(layer: LayerBounds, slopes: np.ndarray) -> np.ndarray:
+    """Lower bounds in pJ of energy + slope * latency of one run of a layer, one for each slope in pJ per cycle.
+
+    `layer.value` is the bound of the EDP. The bounds of energy and latency must be above 0.
+    """
+    energy, latency = layer.energy_pj, layer.latency_cycles
+    value = max(layer.value, EDP.value(energy, latency))
+    # Point of the set that is least in energy + slope x latency: on its curve of equal EDP, or at an end of the curve.
+    at = np.clip(np.sqrt(slopes * value), energy, value / latency)
+    level: np.ndarray = at + slopes * value / at
+    if not layer.lines:
+        return level
+    # The least sum is a concave function of the slope, so it is at least the linear interpolation between known bounds.
+    known = _majorant([Line(0.0, energy), *layer.lines])
+    weights, levels = np.array(known).T
+    beyond = levels[-1] + np.maximum(slopes - weights[-1], 0.0) * latency
+    between = np.interp(slopes, weights, levels)
+    return np.maximum(level, np.where(slopes > weights[-1], beyond, between))
+
+
+def _majorant(points: Sequence[Line]) -> list[Line]:
+    """Points of the least concave function that is nowhere below the given points, by ascending weight."""
+    hull: list[Line] = []
+    for point in sorted(points, key=lambda one: (one.pj_a_cycle, -one.level_pj)):
+        if hull and point.pj_a_cycle == hull[-1].pj_a_cycle:
+            continue
+        while len(hull) > 1 and _is_below(hull[-1], hull[-2], point):
+            hull.pop()
+        hull.append(point)
+    return hull
+
+
+def _is_below(middle: Line, left: Line, right: Line) -> bool:
+    """True if `middle` is not above the straight line between `left` and `right`."""
+    rise = (right.level_pj - left.level_pj) * (middle.pj_a_cycle - left.pj_a_cycle)
+    return (middle.level_pj - left.level_pj) * (right.pj_a_cycle - left.pj_a_cycle) <= rise
 
 
 def run_bound(layers: Sequence[LayerBounds], powers: Powers) -> float:
@@ -100,9 +155,9 @@ def run_bound(layers: Sequence[LayerBounds], powers: Powers) -> float:
 def _bound_of_edp(layers: Sequence[LayerBounds]) -> float:
     """Lower bound in pJ cycles of the EDP of a network.
 
-    The least energy, the least latency and the least EDP of a layer leave a convex set of possible points (energy,
-    latency). A polygon bounds the sum of the sets of all layers. The result is the least product of energy and latency
-    over this polygon.
+    The least energy, the least latency, the least EDP and the lines of a layer leave a convex set of possible points
+    (energy, latency). A polygon bounds the sum of the sets of all layers. The result is the least product of energy and
+    latency over this polygon.
     """
     counts = np.array([layer.count for layer in layers], float)
     energy = np.array([layer.energy_pj for layer in layers], float)
@@ -110,11 +165,25 @@ def _bound_of_edp(layers: Sequence[LayerBounds]) -> float:
     value = np.maximum(np.array([layer.value for layer in layers], float), EDP.value(energy, latency))
     least_energy, least_latency = float(counts @ energy), float(counts @ latency)
     highest = value / latency  # energy where the curve of equal EDP meets the least latency
-    slopes = _slopes(energy, highest, value)
-    # Point of each set that is least in energy + slope x latency: on its curve, or at an end of it.
-    at = np.clip(np.sqrt(slopes[:, None] * value), energy, highest)
-    level = (at + slopes[:, None] * value / at) @ counts  # least energy + slope x latency of the sum of the sets
+    slopes = _with_slopes_of_lines(_slopes(energy, highest, value), layers)
+    level = np.column_stack([least_weighted_sums(layer, slopes) for layer in layers]) @ counts
+    if any(layer.lines for layer in layers):
+        # Lines with the slopes that remain are all sides of one polygon, so neighbouring lines meet at its corners.
+        sides = _majorant([Line(*side) for side in zip(slopes.tolist(), level.tolist(), strict=True)])
+        slopes, level = np.array(sides).T
     return _least_product(slopes, level, least_energy, least_latency)
+
+
+def _with_slopes_of_lines(slopes: np.ndarray, layers: Sequence[LayerBounds]) -> np.ndarray:
+    """Ascending slopes in pJ per cycle: those of the layers' lines, and those of `slopes`. Slopes that are closer than
+    CLOSE_SLOPES to a kept slope are left out, because rounding errors would move the corner between the two lines.
+    """
+    kept: list[float] = []
+    own = sorted({line.pj_a_cycle for layer in layers for line in layer.lines})
+    for slope in (*own, *slopes.tolist()):
+        if not any(abs(slope - one) < CLOSE_SLOPES * one for one in kept[: len(own)]):
+            kept.append(slope)
+    return np.array(sorted(kept))
 
 
 def _slopes(energy: np.ndarray, highest: np.ndarray, value: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from tilewright.hardware.static_power import clock_period_ns, static_power_mw
 from tilewright.mapping.runnable import coverage_fields, coverage_of, unmodelled_work
 from tilewright.search.cost_ranges import cost_ranges
 from tilewright.search.front import front_of, network_front
-from tilewright.search.run_bound import NO_ENDS, FrontEnd, FrontEnds, LayerBounds, run_bound
+from tilewright.search.run_bound import NO_ENDS, FrontEnd, FrontEnds, LayerBounds, Line, run_bound
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import operand_bits_of
 
@@ -156,8 +156,14 @@ def _certificate(
 def bound_of_run(placed: Sequence[tuple[LayerRecord, int]], powers: Powers, value: float) -> Bounded:
     """Objective `value` of a network with its lower bound. `placed` has pairs (layer with a lower bound, number of
     repeats)."""
-    layers = [LayerBounds(*_bounds_of_both(record), record.search["lower_bound"], count) for record, count in placed]
+    layers = [layer_bounds(record, count) for record, count in placed]
     return Bounded(value, min(value, run_bound(layers, powers)))
+
+
+def layer_bounds(record: LayerRecord, count: int) -> LayerBounds:
+    """Lower bounds of a layer that runs `count` times, from the notes of its search."""
+    lines = tuple(decode(Line, line) for line in record.search.get("lines", ()))
+    return LayerBounds(*_bounds_of_both(record), record.search["lower_bound"], count, lines)
 
 
 def _ends_of_run(placed: Sequence[tuple[LayerRecord, int]]) -> JsonObject:

@@ -200,7 +200,7 @@ class LayerFigures:
     def _mapped(self, problem: NetworkProblem, options: SearchOptions) -> Sequence[LayerRecord]:
         """Records of the best mappings of all layers."""
         pipeline = Pipeline.build(None, options, onnx=False)
-        return map_problem(problem, pipeline, self.control).records
+        return map_problem(problem, pipeline, replace(self.control, is_network=False)).records
 
     def _larger_latencies(self, union: Workload, name: str) -> dict[str, float]:
         """Latency in cycles of each layer, by name, after a search on a core with memory `name` twice as large."""

@@ -198,7 +198,7 @@ def _ignore(told: Any) -> None:
 
 @dataclass(frozen=True)
 class Control:
-    """Settings for the execution of a pipeline. They never change a result."""
+    """Settings for the execution of a pipeline. Only `layers` and `is_network` change results."""
 
     threads: int = 1
     """Number of layers that are searched at the same time."""
@@ -220,6 +220,9 @@ class Control:
     """Event that is set when the search must end."""
     layers: frozenset[str] | None = None
     """Names of the layers to map; None: all layers of the network."""
+    is_network: bool = True
+    """True if the layers run one after another as a network, so that its totals are their sums. If False, each layer is
+    searched for its own objective, even if the objective is the EDP of a network."""
 
 
 def _the_item(item: Any) -> Iterable[Any]:

@@ -38,7 +38,7 @@ from tilewright.pipeline.stages.items import (
     TemporalProblem,
 )
 from tilewright.pipeline.stages.layers import what_is_minimised
-from tilewright.pipeline.stages.temporal import Best, BoundedMapper, Exact, ExactAnswer, TemporalMapper
+from tilewright.pipeline.stages.temporal import Best, BestForNetwork, BoundedMapper, Exact, ExactAnswer, TemporalMapper
 from tilewright.search.options import DEFAULT_SPATIAL_MAPPINGS, MOST_STARTS, SpatialParameters
 from tilewright.search.run_bound import FrontEnd, FrontEnds
 
@@ -297,9 +297,12 @@ class _Together(_Spatial):
         have the reasons.
         """
         ordering = self.problem.constraints.temporal_ordering
+        mapper, weight = self.mapper, 0.0
+        if isinstance(mapper, BestForNetwork):
+            mapper, weight = replace(mapper, objective="energy"), mapper.pj_a_cycle
         try:
-            choices = self._choices(self.mapper.objective)
-            found = self.mapper.search(choices, len(self.starts), ordering, self.rest.control)
+            choices = self._choices(mapper.objective, weight)
+            found = mapper.search(choices, len(self.starts), ordering, self.rest.control)
         except MappingError as error:
             yield from self.impossible
             for index, candidate in enumerate(self.made[:REASONS]):
@@ -319,6 +322,7 @@ class _Together(_Spatial):
         mapping, with its tally.
         """
         search = self._front_search(self.mapper) if isinstance(self.mapper, Best) else None
+        weight = self.mapper.pj_a_cycle if isinstance(self.mapper, BestForNetwork) else 0.0
         trade_off = () if search is None else tuple(self._trade_off(found, search))
         if search is not None and search.mapper.near_optimum and not all(OBJECTIVES[search.mapper.objective]):
             trade_off = (*trade_off, ("least_value", encode(FrontEnd(found.energy_pj, found.latency_cycles))))
@@ -326,6 +330,7 @@ class _Together(_Spatial):
         for index, energy_pj, latency_cycles in found.improved:
             if index != found.candidate:
                 unrolling = self.made[index].unrolling
+                energy_pj -= weight * latency_cycles  # the search counts the weighted latency as energy
                 row = CandidateTally(index, unrolling, feasible=1, energy_pj=energy_pj, latency_cycles=latency_cycles)
                 yield Evaluations(None, (row,))
         counts = {name: getattr(found, name) for name in ("allowed", "searched", "settled_by_bound")}

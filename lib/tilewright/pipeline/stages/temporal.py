@@ -1,7 +1,7 @@
 """Temporal mappers (stages that make loop orders for a layer with a spatial mapping), and the stage CostModel."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -238,6 +238,26 @@ class Best(BestParameters, Exact):
     """
 
     stands_for = "nothing; LomaStage without lpf_limit visits the same orders"
+
+
+@dataclass(frozen=True)
+class BestForNetwork(Best):
+    """Stage that searches a layer for the EDP of its network: the least energy + `pj_a_cycle` * latency.
+
+    Workload puts this stage in the place of Best when it searches a layer again (`network_choice`). The notes of the
+    search state value, lower bound and gap of the weighted sum.
+    """
+
+    pj_a_cycle: float = 0.0
+    """Weight of the latency in pJ per cycle."""
+
+    @classmethod
+    def of(cls, mapper: Best, pj_a_cycle: float, largest_gap: float, effort: int | None) -> "BestForNetwork":
+        """Stage with the parameters of `mapper`, except the measure, the limits and the notes on other searches."""
+        own = {one.name: getattr(mapper, one.name) for one in fields(Best)}
+        limits: dict[str, Any] = {"largest_gap": largest_gap, "effort": effort, "time_budget_s": None}
+        only = {"ends": False, "front": False, "near_optimum": 0.0}
+        return cls(**{**own, **limits, **only, "pj_a_cycle": pj_a_cycle})
 
 
 @dataclass(frozen=True)

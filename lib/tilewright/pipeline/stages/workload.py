@@ -32,9 +32,12 @@ from tilewright.pipeline.stages.descriptions import NetworkProblem
 from tilewright.pipeline.stages.items import Evaluations, LayerProblem
 from tilewright.pipeline.stages.layer_search import LayerSearch, LayerTask
 from tilewright.pipeline.stages.layers import what_is_minimised
+from tilewright.pipeline.stages.network_choice import chooses_for_network, records_for_network, stages_of
+from tilewright.pipeline.stages.temporal import Best
 from tilewright.pipeline.stages.user_stages import SearchIdentity
 from tilewright.pipeline.stages.watchers import check_file_names
 from tilewright.search.evaluate import with_reach
+from tilewright.search.network_choice import Weight
 from tilewright.workload import graph
 
 Failure = tuple[Sequence[str], MappingError]
@@ -93,7 +96,9 @@ class Workload(Goal, Stage):
         observers, search = _split(rest)
         wanted = any(stage.observes for stage in observers.stages)
         tasks = _distinct_problems(item, search, "" if _is_reduced(search) else self.objective)
-        if (wanted_layers := rest.control.layers) is not None:
+        mapper = chooses_for_network(search.stages) if rest.control.is_network else None
+        wanted_layers = rest.control.layers
+        if wanted_layers is not None and mapper is None:
             tasks = [task for task in tasks if not wanted_layers.isdisjoint(task.problem.names)]
         title, tell = f"{item.workload.name} on {item.core.name}", _telling(item, search)
         layers = LayerSearch(title, search, tell, objective=self.objective, all_of_them=wanted)
@@ -101,10 +106,45 @@ class Workload(Goal, Stage):
         if layers.failures:
             failed = [(task.problem.names, layers.failures[task.key]) for task in tasks if task.key in layers.failures]
             raise MappingError(*told_by_cause(failed, item.core.name).splitlines())
+        found = layers.found
+        if mapper is not None:
+            found = _for_network(item, tasks, found, mapper, layers)
         for task in tasks:
+            if wanted_layers is not None and wanted_layers.isdisjoint(task.problem.names):
+                continue
             # Stages that only observe results also get results from the store, one layer after another.
-            records = [_named(record, task, item, search) for record in layers.found[task.key]]
+            records = [_named(record, task, item, search) for record in found[task.key]]
             yield from list(replace(observers, end=_giving(records))(task.problem))[:1]
+
+
+def _for_network(
+    item: NetworkProblem,
+    tasks: Sequence[LayerTask],
+    found: dict[str, list[LayerRecord]],
+    mapper: Best,
+    layers: LayerSearch,
+) -> dict[str, list[LayerRecord]]:
+    """Records by key of the layer problem, with the mappings that are chosen for the EDP of the network. `found` has
+    the records of the search of each layer for its own EDP, and `layers` is this search.
+    """
+    if any(len(found[task.key]) > 1 for task in tasks):
+        return found
+    repeats = {node.layer.name: node.repeats for node in item.workload.layers_in_order if node.layer is not None}
+    counts = [sum(repeats[name] for name in task.problem.names) for task in tasks]
+
+    def again(places: Sequence[int], weight: Weight) -> list[LayerRecord | None]:
+        stages = stages_of(layers.search.stages, mapper, weight)
+        identity = SearchIdentity(stages)
+        own = [
+            replace(tasks[place], key=identity.key_of(_as_searched(tasks[place].problem, stages))) for place in places
+        ]
+        search = replace(layers, search=replace(layers.search, stages=stages), on_found=None, found={}, failures={})
+        search.run(own)
+        return [search.found[task.key][0] if task.key in search.found else None for task in own]
+
+    first = [found[task.key][0] for task in tasks]
+    chosen = records_for_network(first, counts, mapper, again)
+    return {task.key: [record] for task, record in zip(tasks, chosen, strict=True)}
 
 
 def _is_reduced(search: Rest) -> bool:

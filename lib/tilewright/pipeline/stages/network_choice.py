@@ -1,0 +1,113 @@
+"""Second search of layers for the EDP of their network, after each layer was searched for its own EDP."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tilewright.base.artifacts.codec import decode, encode
+from tilewright.base.objectives import EDP, OBJECTIVES, energy_delay_product
+from tilewright.base.proof import ROUNDING, Bounded
+from tilewright.cost.record import LayerRecord
+from tilewright.pipeline.stages.base import Stage, is_own
+from tilewright.pipeline.stages.layers import what_is_minimised
+from tilewright.pipeline.stages.temporal import Best, BestForNetwork
+from tilewright.search.network_choice import EFFORT_SHARE, Found, NetworkChoice, NetworkLayer, Weight
+from tilewright.search.run_bound import FrontEnd, FrontEnds, Line
+from tilewright.search.summary import layer_bounds
+
+FOR_NETWORK = "for_network"
+"""Note on a mapping that was chosen for the EDP of the network: its weighted sum, with the bound of this sum."""
+
+
+def chooses_for_network(stages: Sequence[Stage]) -> Best | None:
+    """Stage Best of a search of layers, if layers are searched again for the EDP of the network; otherwise None.
+
+    They are searched again if the objective is the EDP, if Best also searches the ends of the front of each layer, and
+    if all stages are tilewright's own. With the option `front`, the front of the network shows all trade-offs instead.
+    """
+    mapper = next((stage for stage in stages if type(stage) is Best), None)
+    if mapper is None or not all(is_own(type(stage)) for stage in stages):
+        return None
+    objectives = {what_is_minimised(tuple(stages)), mapper.objective}
+    is_edp = all(OBJECTIVES.get(objective) == EDP for objective in objectives)
+    return mapper if is_edp and mapper.ends and not mapper.front and mapper.effort != 0 else None
+
+
+def stages_of(stages: Sequence[Stage], mapper: Best, weight: Weight) -> tuple[Stage, ...]:
+    """Stages that search a layer for the least weighted sum, in place of those that search it for its EDP."""
+    effort = None if mapper.effort is None else max(1, mapper.effort // EFFORT_SHARE)
+    own = BestForNetwork.of(mapper, weight.pj_a_cycle, weight.largest_gap, effort)
+    return tuple(own if stage is mapper else stage for stage in stages)
+
+
+SearchAgain = Callable[[Sequence[int], Weight], Sequence[LayerRecord | None]]
+"""Function that searches layers, given by index, for the least weighted sum; None for a layer without a mapping."""
+
+
+def records_for_network(
+    records: Sequence[LayerRecord], counts: Sequence[int], mapper: Best, again: SearchAgain
+) -> list[LayerRecord]:
+    """Records of the distinct layers of a network, with the mappings that are chosen for the EDP of the network.
+
+    `counts` has the number of times that each layer runs. `records` is returned unchanged if a layer has no bounds of
+    energy, latency and EDP, or if a time budget ended a search, because further results would depend on the machine.
+    """
+    if not all(record.search.get("ends") and not record.search.get("ended_by_time") for record in records):
+        return list(records)
+    layers = [
+        NetworkLayer(layer_bounds(record, count), [Found(record.energy_pj, float(record.latency_cycles), record)])
+        for record, count in zip(records, counts, strict=True)
+    ]
+
+    def search(places: Sequence[int], weight: Weight) -> list[Found[LayerRecord] | None]:
+        return [None if one is None else _found(one, weight) for one in again(places, weight)]
+
+    NetworkChoice(layers, mapper.largest_gap).run(search)
+    return [_record(layer) for layer in layers]
+
+
+def _found(record: LayerRecord, weight: Weight) -> Found[LayerRecord]:
+    level = record.search.get("lower_bound")
+    line = None if level is None else Line(weight.pj_a_cycle, level * (1 - ROUNDING))
+    return Found(record.energy_pj, float(record.latency_cycles), record, line)
+
+
+def _record(layer: NetworkLayer[LayerRecord]) -> LayerRecord:
+    """Record of the chosen mapping of a layer. Its notes have the bound of the layer's own EDP, the proven lines and,
+    if another mapping than that of least EDP was chosen, the weighted sum for which it was chosen.
+    """
+    first, chosen = layer.found[0].result, layer.chosen
+    if len(layer.found) == 1:
+        return first
+    others = [one.result for one in layer.found[1:]]
+    search: dict[str, Any] = {**first.search, "lines": [encode(line) for line in sorted(layer.bounds.lines)]}
+    search["nodes"] = search["nodes"] + sum(one.search["nodes"] for one in others)
+    search["ends"] = encode(_ends(decode(FrontEnds, first.search["ends"]), layer))
+    kept = first
+    if layer.place:
+        kept = chosen.result
+        value = energy_delay_product(chosen.energy_pj, chosen.latency_cycles)
+        search |= Bounded(value, min(value, search["lower_bound"])).stated()
+        assert chosen.line is not None, "a search with a proof found the mapping"
+        weight, total = chosen.line.pj_a_cycle, chosen.sum_pj(chosen.line.pj_a_cycle)
+        own = {"energy_pj": first.energy_pj, "latency_cycles": first.latency_cycles}
+        proof = Bounded(total, min(total, chosen.line.level_pj)).stated()
+        search[FOR_NETWORK] = {"pj_a_cycle": weight, **proof, "least_of_layer": own}
+    known = {str(row.spatial_mapping) for row in kept.candidates or ()}
+    further = [row for row in first.candidates or () if str(row.spatial_mapping) not in known]
+    return replace(
+        kept,
+        search=search,
+        candidates=(*(kept.candidates or ()), *further),
+        evaluations=first.evaluations and first.evaluations + sum(one.evaluations or 0 for one in others),
+    )
+
+
+def _ends(ends: FrontEnds, layer: NetworkLayer[LayerRecord]) -> FrontEnds:
+    """Ends of the front of a layer, with the chosen mapping and with better mappings at the ends if any were found."""
+    for one in layer.found[1:]:
+        if one.energy_pj < ends.energy.energy_pj:
+            ends = replace(ends, energy=FrontEnd(one.energy_pj, one.latency_cycles, ends.energy.lower_bound))
+        if one.latency_cycles < ends.latency.latency_cycles:
+            ends = replace(ends, latency=FrontEnd(one.energy_pj, one.latency_cycles, ends.latency.lower_bound))
+    return replace(ends, chosen=FrontEnd(layer.chosen.energy_pj, layer.chosen.latency_cycles))

@@ -1,0 +1,164 @@
+"""Choice between mappings of the layers of a network: the mappings with the least EDP of the whole network.
+
+The EDP of a network is the product of two sums over its layers, so the mapping of least EDP of each layer need not give
+the least EDP of the network. Let lambda be the energy of the network divided by its latency. If every layer gets a
+mapping with less or equal energy + lambda * latency, the EDP of the network does not grow: on a line energy + lambda *
+latency = constant, the product is largest where both terms are equal, and that is the point of the network
+(docs/proofs.md#mappings-for-the-edp-of-the-network).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from tilewright.base.objectives import EDP, energy_delay_product
+from tilewright.base.proof import ROUNDING, gap_to
+from tilewright.search.run_bound import CLOSE_SLOPES, LayerBounds, Line, least_weighted_sums, run_bound
+
+Result = TypeVar("Result")
+
+MOST_ROUNDS = 3
+"""Largest number of rounds. Each round searches some layers again, with the lambda of the mappings chosen so far."""
+MOST_SEARCHES = 12
+"""Largest number of searches of layers in all rounds together."""
+EFFORT_SHARE = 8
+"""Divisor of a layer's effort in each of these searches."""
+UNSEARCHED_SHARE = 0.5
+"""Share of the accepted gap of the network that layers without another search may use. The gaps of the layers that are
+searched may use the rest.
+"""
+
+
+class Weight(NamedTuple):
+    """Measure and limits of the searches of one round."""
+
+    pj_a_cycle: float
+    """Weight of the latency in pJ per cycle: the searches minimise energy + `pj_a_cycle` * latency."""
+    largest_gap: float
+    """Gap at which a search may end, as a share of this sum."""
+
+
+@dataclass(frozen=True)
+class Found(Generic[Result]):
+    """Mapping that a search has found for a layer."""
+
+    energy_pj: float
+    latency_cycles: float
+    result: Result
+    """Result of the search, such as the record of the layer."""
+    line: Line | None = None
+    """Lower bound that the search proves; None for the search of the layer's own objective."""
+
+    def sum_pj(self, pj_a_cycle: float) -> float:
+        """Energy + `pj_a_cycle` * latency of the mapping, in pJ."""
+        return self.energy_pj + pj_a_cycle * self.latency_cycles
+
+
+@dataclass
+class NetworkLayer(Generic[Result]):
+    """Distinct layer of a network, with its bounds and the mappings that are known for it."""
+
+    bounds: LayerBounds
+    """Lower bounds of energy, latency and EDP, and the number of times that the layer runs."""
+    found: list[Found[Result]]
+    """Mappings, in the sequence in which they were found. The first is the mapping of the layer's own objective."""
+    place: int = 0
+    """Index of the chosen mapping."""
+
+    @property
+    def chosen(self) -> Found[Result]:
+        """Chosen mapping."""
+        return self.found[self.place]
+
+    def add(self, found: Found[Result]) -> None:
+        """Add the mapping and the line of a search."""
+        self.found.append(found)
+        if found.line is not None:
+            self.bounds = replace(self.bounds, lines=(*self.bounds.lines, found.line))
+
+    def gain_pj(self, pj_a_cycle: float) -> float:
+        """Largest possible fall of energy + `pj_a_cycle` * latency over all runs of the layer, in pJ."""
+        least = float(least_weighted_sums(self.bounds, np.array([pj_a_cycle]))[0])
+        return self.bounds.count * max(0.0, self.chosen.sum_pj(pj_a_cycle) - least)
+
+    def is_searched(self, pj_a_cycle: float) -> bool:
+        """True if the layer was searched with nearly this weight."""
+        return any(abs(line.pj_a_cycle - pj_a_cycle) < CLOSE_SLOPES * pj_a_cycle for line in self.bounds.lines)
+
+
+Search = Callable[[Sequence[int], Weight], Sequence[Found[Result] | None]]
+"""Function that searches layers, given by index, for the least weighted sum. None: the search finds no mapping."""
+
+
+@dataclass
+class NetworkChoice(Generic[Result]):
+    """Mappings of all layers of a network, chosen for the EDP of the network."""
+
+    layers: Sequence[NetworkLayer[Result]]
+    largest_gap: float
+    """Gap of the EDP of the network at which no layer is searched again, as a share."""
+    searches: int = field(default=0, init=False)
+    """Number of searches of layers so far."""
+
+    @property
+    def totals(self) -> tuple[float, float]:
+        """Pair (energy in pJ, latency in cycles) of the network."""
+        pairs = [(layer.bounds.count, layer.chosen) for layer in self.layers]
+        energy = sum(count * one.energy_pj for count, one in pairs)
+        return energy, sum(count * one.latency_cycles for count, one in pairs)
+
+    @property
+    def gap(self) -> float:
+        """Proven gap of the EDP of the network, as a share."""
+        return gap_to(run_bound([layer.bounds for layer in self.layers], EDP), energy_delay_product(*self.totals))
+
+    def run(self, search: Search[Result]) -> None:
+        """Search layers again until the gap is small enough, or until a further search promises too little."""
+        for _ in range(MOST_ROUNDS):
+            energy, latency = self.totals
+            if not energy or not latency or self.gap <= self.largest_gap:
+                return
+            places, weight = self._wanted(energy, energy / latency)
+            if not places:
+                return
+            self.searches += len(places)
+            for place, found in zip(places, search(places, weight), strict=True):
+                if found is not None:
+                    self.layers[place].add(found)
+            self._choose()
+
+    def _wanted(self, energy_pj: float, pj_a_cycle: float) -> tuple[list[int], Weight]:
+        """Indices of the layers to search, and the measure and the limits of their searches.
+
+        The gap of the EDP is about the sum of the possible gains divided by the energy. The layers with the largest
+        gains are taken, until the gains of the others are at most UNSEARCHED_SHARE of the accepted gap.
+        """
+        gains = [layer.gain_pj(pj_a_cycle) for layer in self.layers]
+        accepted = self.largest_gap * energy_pj
+        rest, wanted = sum(gains), list[int]()
+        for place in sorted(range(len(gains)), key=lambda place: (-gains[place], place)):
+            if rest <= accepted * UNSEARCHED_SHARE or len(wanted) >= MOST_SEARCHES - self.searches:
+                break
+            if not self.layers[place].is_searched(pj_a_cycle):
+                wanted.append(place)
+                rest -= gains[place]
+        sums = [self.layers[place].bounds.count * self.layers[place].chosen.sum_pj(pj_a_cycle) for place in wanted]
+        share = accepted * (1 - UNSEARCHED_SHARE) / sum(sums) if wanted else 0.0
+        return wanted, Weight(pj_a_cycle, min(share, self.largest_gap))
+
+    def _choose(self) -> None:
+        """Choose for each layer the mapping with the least weighted sum, as long as the EDP of the network falls."""
+        while True:
+            before, places = self.totals, [layer.place for layer in self.layers]
+            weight = before[0] / before[1]
+            for layer in self.layers:
+                sums = [one.sum_pj(weight) for one in layer.found]
+                best = min(range(len(sums)), key=lambda place: (sums[place], place))
+                if sums[best] < sums[layer.place] * (1 - ROUNDING):
+                    layer.place = best
+            if energy_delay_product(*self.totals) >= energy_delay_product(*before):
+                for layer, place in zip(self.layers, places, strict=True):
+                    layer.place = place
+                return
