@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from tilewright.search.exact.search import ExactResult
     from tilewright.search.exact.space_floors import SpaceFloors
 
-EFFORT_OF_ENDS, GAP_OF_ENDS = 8, 0.02
+EFFORT_OF_ENDS, GAP_OF_ENDS = 32, 0.02
 """Limits of the search for each end of a layer's Pareto front (least energy, least latency). The layer's effort is
 divided by EFFORT_OF_ENDS. A search may end if the gap to its bound is at most GAP_OF_ENDS. If the bound of an end is
 2 % too low, the bound of the network's EDP is less than 1 % too low.

@@ -11,25 +11,44 @@ import numpy as np
 
 from tilewright.cost.problem import Problem
 from tilewright.cost.tile_kernel import WHOLE_TILES
+from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.search.evaluate import PreparedProblem
+from tilewright.search.exact.mirrors import merges_alike, mirror_of, mirrored_sizes
 
+Ordering = tuple[TemporalOrderingEntry, ...]
 EXACT_BELOW = 2**53
 """Integer up to which floating-point numbers represent every integer exactly."""
 
 
-def likeness(prepared: PreparedProblem) -> tuple[object, bytes]:
+def likeness(prepared: PreparedProblem, ordering: Ordering = (), free: bool = True) -> tuple[object, bytes]:
     """Key of a mapping problem. Two spatial mappings have the same key if their temporal sizes and the numbers in their
     problems are the same.
 
     The order of the spatial loops of one level is left out of the key if it cannot change a result. In this case, two
     spatial mappings have the same key if they differ only by an exchange of the loops of two equal sides of the array.
+    They also have the same key if they differ only by the mirror of the layer (`mirror_of`), and if all loop orders of
+    one are mirrored loop orders of the other: `ordering` is (), and either `free` is true (the search also chooses the
+    level boundaries) or factors are merged alike.
     """
-    record = prepared.arrays
-    any_order = _loops_by_dimension(record) if _multiplies_exactly(prepared) else {}
+    record, sizes = prepared.arrays, prepared.spatial.temporal_sizes
+    if not _multiplies_exactly(prepared):
+        return sizes, _digest(record, {})
+    own = sizes, _digest(record, _loops_by_dimension(record, None))
+    mirror, dimensions = () if ordering else mirror_of(prepared.layer), prepared.dimensions
+    if not mirror or not (free or merges_alike(sizes, mirror, dimensions)):
+        return own
+    exchange = dict(mirror)
+    places = [dimensions.index(exchange.get(d, d)) for d in dimensions]
+    other = mirrored_sizes(sizes, exchange, dimensions), _digest(record, _loops_by_dimension(record, np.array(places)))
+    return min(own, other)
+
+
+def _digest(record: Problem, replaced: dict[str, np.ndarray]) -> bytes:
+    """Digest of the fields of a record; `replaced` has other values for some fields."""
     digest = hashlib.blake2b(digest_size=16)
     for name in record.dtype.names or ():  # without the padding between fields, which is arbitrary
-        digest.update((any_order[name] if name in any_order else record[name]).tobytes())
-    return prepared.spatial.temporal_sizes, digest.digest()
+        digest.update((replaced[name] if name in replaced else record[name]).tobytes())
+    return digest.digest()
 
 
 def _multiplies_exactly(prepared: PreparedProblem) -> bool:
@@ -52,12 +71,23 @@ def _multiplies_exactly(prepared: PreparedProblem) -> bool:
     return True
 
 
-def _loops_by_dimension(problem: Problem) -> dict[str, np.ndarray]:
-    """Fields of a problem that list spatial loops, with the loops of each level sorted by dimension."""
+def _loops_by_dimension(problem: Problem, places: np.ndarray | None) -> dict[str, np.ndarray]:
+    """Fields of a problem that list dimensions of spatial loops, with the loops of each level sorted by dimension.
+
+    If `places` is given, it has the dimension that takes the place of each dimension in the mirrored problem.
+    """
     dimension, factor = problem.spatial_dimension.copy(), problem.spatial_factor.copy()
+    ragged = problem.ragged_dimension.copy()
+    if places is not None:
+        dimension, many = places[dimension], int(problem.ragged_count)
+        ragged[:many] = np.sort(places[ragged[:many]])
     for o in range(problem.operand_count):
-        for begin, end in pairwise(problem.spatial_start[o].tolist()):
+        starts = problem.spatial_start[o].tolist()
+        count = max(starts)
+        dimension[o, count:] = problem.spatial_dimension[o, count:]  # no loops
+        for begin, end in pairwise(starts):
             if end - begin > 1:  # a dimension occurs at most once in a level
                 order = begin + np.argsort(dimension[o, begin:end], kind="stable")
                 dimension[o, begin:end], factor[:, o, begin:end] = dimension[o, order], factor[:, o, order]
-    return {"spatial_dimension": dimension, "spatial_factor": factor}
+    dimension[problem.operand_count :] = problem.spatial_dimension[problem.operand_count :]
+    return {"spatial_dimension": dimension, "spatial_factor": factor, "ragged_dimension": ragged}

@@ -311,7 +311,8 @@ class _Layer:
         self.tally.allowed += 1
         self.watch.spent += MAKING
         prepared = choice.make()
-        key = None if prepared is None else likeness(prepared)
+        free = self.options.allocation == "free"
+        key = None if prepared is None else likeness(prepared, self.ordering, free)
         if prepared is None or key in self._known:
             self.tally.settled += 1
             return None

@@ -1,0 +1,86 @@
+"""Mirror of a layer: an exchange of loop dimensions after which the layer is the same.
+
+A square convolution is the same layer if its rows and columns are exchanged. Two spatial mappings that this exchange
+turns into each other have the same costs, if their loop orders are exchanged, too (docs/proofs.md#exact-search, 7).
+"""
+
+from collections import Counter
+from functools import lru_cache
+
+from tilewright.base.registry import Registry
+from tilewright.cost.energy_terms import ENERGY_TERMS
+from tilewright.cost.latency_terms import ENTERED as LATENCY_TERMS
+from tilewright.mapping.temporal import LoopMultiset, loop_multiset
+from tilewright.workload.layer import Layer
+
+Exchange = dict[str, str]
+"""Loop or data dimension -> dimension that takes its place. Dimensions that keep their place are left out."""
+PLUGIN_TERMS: tuple[Registry[object], ...] = (ENERGY_TERMS, LATENCY_TERMS)  # type: ignore[assignment]
+
+
+@lru_cache(maxsize=64)
+def mirror_of(layer: Layer) -> tuple[tuple[str, str], ...]:
+    """Pairs of an `Exchange` that exchanges the loops of the two sliding windows of a layer; () if the layer has not
+    exactly two windows, or if the exchanged layer differs.
+
+    If a plug-in has terms of energy or latency, the result is (), because such a term can treat dimensions differently.
+    """
+    if len(layer.relations) != 2 or any(registry.names for registry in PLUGIN_TERMS):
+        return ()
+    one, other = layer.relations
+    pairs = [(one.data_dimension, other.data_dimension)]
+    pairs += [(a, b) for (a, _), (b, _) in zip(one.terms, other.terms, strict=True)]
+    names = [name for pair in pairs for name in pair]
+    if len(set(names)) < len(names):  # windows that share a dimension
+        return ()
+    exchange = dict(pairs) | {b: a for a, b in pairs}
+    return tuple(exchange.items()) if _described(layer, {}) == _described(layer, exchange) else ()
+
+
+def _described(layer: Layer, exchange: Exchange) -> tuple[object, ...]:
+    """Content of a layer on which costs depend, with exchanged dimensions. The sequence of dimensions is left out."""
+
+    def named(dimension: str) -> str:
+        return exchange.get(dimension, dimension)
+
+    relations = [
+        (named(relation.data_dimension), tuple((named(d), factor) for d, factor in relation.terms))
+        for relation in layer.relations
+    ]
+    return (
+        [(operand, Counter(map(named, dimensions))) for operand, dimensions in layer.operand_dimensions],
+        {named(d): size for d, size in layer.loop_sizes},
+        sorted(relations),
+        {named(d): padding for d, padding in layer.padding},
+        {named(d): size for d, size in layer.data_dimension_sizes},
+    )
+
+
+def mirrored_sizes(
+    sizes: tuple[tuple[str, int], ...], exchange: Exchange, dimensions: tuple[str, ...]
+) -> tuple[tuple[str, int], ...]:
+    """Numbers of iterations after an exchange, in the sequence of `dimensions`. `sizes` has all dimensions that have
+    more than one iteration."""
+    size_of = {exchange.get(d, d): size for d, size in sizes}
+    return tuple((d, size_of[d]) for d in dimensions if d in size_of)
+
+
+@lru_cache(maxsize=4096)
+def merges_alike(
+    sizes: tuple[tuple[str, int], ...], mirror: tuple[tuple[str, str], ...], dimensions: tuple[str, ...]
+) -> bool:
+    """True if merging factors gives exchanged loops for exchanged numbers of iterations, for every `lpf_limit`.
+
+    Of two dimensions with equally many factors, the first is merged. For some numbers of iterations, the greedy spaces
+    of two mirrored spatial mappings therefore differ.
+    """
+    exchange, most = dict(mirror), loop_multiset(sizes, None).length
+    other = mirrored_sizes(sizes, exchange, dimensions)
+    return all(
+        _exchanged(loop_multiset(sizes, limit), exchange) == loop_multiset(other, limit) for limit in range(1, most)
+    )
+
+
+def _exchanged(multiset: LoopMultiset, exchange: Exchange) -> LoopMultiset:
+    loops = [((exchange.get(d, d), factor), count) for (d, factor), count in multiset.loops]
+    return LoopMultiset(tuple(sorted(loops)))
