@@ -206,6 +206,7 @@ class MultisetPart:
         self.floor = bound_without_search(prepared, watch.objective, floors)
         self.kept: KeptNumbers | None = None
         self._found_bound = 0.0
+        self._nodes_a_label = 0.0
         self.nodes = 0
 
     @property
@@ -225,6 +226,9 @@ class MultisetPart:
         one round for each width. Raises MappingError if the problem is too large for the tables."""
         if self.multiset.length == 0:
             return self._run_empty(best)
+        if not self._can_afford(widths[0]):
+            self.watch.was_spent = True
+            return best
         if not self._has_tables():
             return best
         fields, watch = self.fields, self.watch
@@ -233,9 +237,14 @@ class MultisetPart:
         fields["improved"][0], value[0] = 0, best.value(watch.objective)
         before = int(nodes[0])
         for width in widths:
+            if not self._can_afford(width):
+                watch.was_spent = True
+                break
+            begun = int(nodes[0])
             fields["best_share"][0] = watch.best_share if width > EXACT_WIDTH else 1 - TOLERANCE
             in_time = self._round(width)
             self._found_bound = max(self._found_bound, float(dropped[0]))
+            self._nodes_a_label = (int(nodes[0]) - begun) / width
             if not in_time or self._found_bound >= value[0] * watch.best_share:
                 break
         self.nodes += int(nodes[0]) - before
@@ -246,6 +255,13 @@ class MultisetPart:
             return best
         energy, latency = float(fields["best_energy"][0]), float(fields["best_latency"][0])
         return Incumbent(self._order(), self._boundaries(), energy, latency, self.candidate)
+
+    def _can_afford(self, width: int) -> bool:
+        """False if a wide round would probably be ended by the limit of the effort: a narrow round that ends gives a
+        better bound. The previous round shows the effort for each label that a round keeps.
+        """
+        effort = self.watch.limits.effort
+        return effort is None or width <= EXACT_WIDTH or self._nodes_a_label * width <= effort - self.watch.spent
 
     def _run_empty(self, best: Incumbent) -> Incumbent:
         """Better of two mappings: `best`, and the only mapping of a problem without temporal loops."""

@@ -30,6 +30,10 @@ from tilewright.search.options import MOST_STARTS, ExactParameters, SalsaParamet
 
 NARROW_ROUNDS = 2
 """Number of rounds that every spatial mapping gets before any spatial mapping gets further rounds."""
+FEW_LOOPS_FIRST = 8
+"""Largest number of loops in the multisets that a search with a limited effort searches first."""
+MIDDLE_WIDTH = 4096
+"""Width of a round with free boundaries that a search with a limited effort makes in addition (`rounds.WIDTHS`)."""
 ANNEALED = 4
 """Number of spatial mappings that are searched by simulated annealing: those with the smallest lower bounds."""
 SALSA_ITERATIONS = SalsaParameters().salsa_iteration_number
@@ -249,7 +253,7 @@ class _Layer:
         self.improved: dict[int, tuple[int, float, float]] = {}
         self.met: list[Incumbent] = []
         self.all: list[Candidate] = []
-        self.tally = _Tally(orders=0 if watch.limits.effort is None else None)
+        self.tally = _Tally(orders=None if self.is_limited else 0)
         self._choices = iter(choices)
         self._known: set[object] = set()
         self._orders: dict[object, int] = {}
@@ -263,7 +267,8 @@ class _Layer:
     def run(self) -> ExactResult | None:
         """Result of the search; None if no mapping fits."""
         greedy = self.options.allocation == "greedy"
-        narrow, wide = rounds.WIDTHS[:NARROW_ROUNDS], rounds.WIDTHS[NARROW_ROUNDS:]
+        narrow = rounds.WIDTHS[:NARROW_ROUNDS]
+        few = FEW_LOOPS_FIRST if greedy and self.is_limited else None
         starts = fresh = self.all[:]
         while True:
             fresh = sorted([*fresh, *self._make(self._at_once)], key=lambda candidate: candidate.floor)
@@ -271,18 +276,48 @@ class _Layer:
             self._start(fresh)
             if greedy and (several or self.begins_known):
                 self._relax(fresh, narrow)
-            self._search(fresh, narrow)
+            self._search(fresh, narrow, few)
             self._anneal(starts, SALSA_ITERATIONS, in_any_time=not self.begins_known)
             self._forget_settled()
             if self._is_exhausted or not self.watch.in_time():
                 break
             fresh, starts = [], []
+        if few is not None:
+            self._search_further(few)
+        else:
+            self._search_wide(greedy)
+        return self._result()
+
+    @property
+    def is_limited(self) -> bool:
+        """True if the effort of the search is limited."""
+        return self.options.limits.effort is not None
+
+    def _search_wide(self, greedy: bool) -> None:
+        """Search all spatial mappings that can have better mappings in rounds of growing width."""
         if greedy:
             self._relax(self.all, rounds.WIDTHS[: NARROW_ROUNDS + 2])
             self._anneal(self._waiting(self.all)[:ANNEALED], ITERATIONS)
-        for width in wide:
+        for width in rounds.WIDTHS[NARROW_ROUNDS:]:
             self._search(self.all, (width,))
-        return self._result()
+
+    def _search_further(self, few: int) -> None:
+        """Spend the rest of a limited effort on all spatial mappings that can have better mappings.
+
+        One round with free boundaries bounds all multisets of a spatial mapping together, so it comes before the rounds
+        of the single multisets. Multisets of few loops come first, because they take little effort, and most of the
+        best mappings are found in them. All spatial mappings get a round before any gets a wider round.
+        """
+        narrow, middle, *wide = rounds.WIDTHS[:NARROW_ROUNDS], *rounds.WIDTHS[NARROW_ROUNDS:]
+        self._relax(self.all, (middle,))
+        self._anneal(self._waiting(self.all)[:ANNEALED], ITERATIONS)
+        self._search(self.all, (middle,), few)
+        self._relax(self.all, (MIDDLE_WIDTH,))
+        self._search(self.all, narrow)
+        self._search(self.all, (middle,))
+        for width in wide:
+            self._relax(self.all, (width,))
+            self._search(self.all, (width,))
 
     def _begin(self, starts: int) -> None:
         """Run loma for the first `starts` spatial mappings, even if the time budget is over."""
@@ -418,7 +453,7 @@ class _Layer:
                     self.watch.spent += iterations
                 self._guarded(candidate, partial(candidate.anneal, self.best, iterations))
 
-    def _search(self, candidates: Sequence[Candidate], widths: Sequence[int]) -> None:
+    def _search(self, candidates: Sequence[Candidate], widths: Sequence[int], most_loops: int | None = None) -> None:
         """Search multisets of loops in rounds of branch and bound. A multiset is left out if its lower bound proves
         that none of its mappings is better than the best known mapping by more than the accepted gap.
 
@@ -433,6 +468,8 @@ class _Layer:
                 if not self.watch.in_time():
                     return
                 if candidate.settled(self.best):
+                    break
+                if most_loops is not None and part.multiset.length > most_loops:
                     break
                 if not part.settled(self.best):
                     candidate.looked_at = True
