@@ -53,6 +53,9 @@ EFFORT_OF_ENDS, GAP_OF_ENDS = 32, 0.02
 divided by EFFORT_OF_ENDS. A search may end if the gap to its bound is at most GAP_OF_ENDS. If the bound of an end is
 2 % too low, the bound of the network's EDP is less than 1 % too low.
 """
+KEPT_SPACES, KEPT_ROWS = 64, 5000
+"""Number of spaces of spatial mappings whose bounds are kept, and largest number of spatial mappings of such a space.
+"""
 REASONS = 100
 """Largest number of spatial mappings in a list of reasons why spatial mappings have no loop order."""
 
@@ -116,12 +119,19 @@ class _Ranked:
         """Spatial mappings of a space, all with their lower bounds. None if the space is too large for a table, or if
         the model profile of the space has no such bounds.
         """
+        if space in _kept:
+            return _kept[space]
         from tilewright.search.exact.space_floors import space_floors
 
         table = space.table()
         links = problem.constraints.memory_operand_links
         floors = None if table is None else space_floors(problem.layer, problem.core, links, space.profile, table)
-        return None if table is None or floors is None else cls(space, table, floors)
+        ranked = None if table is None or floors is None else cls(space, table, floors)
+        if table is None or len(table.lanes) <= KEPT_ROWS:
+            if len(_kept) >= KEPT_SPACES:
+                _kept.pop(next(iter(_kept)), None)
+            _kept[space] = ranked
+        return ranked
 
     def by_bound(self, objective: str, pj_a_cycle: float) -> Iterator[tuple[Unrolling, float]]:
         """Pairs (spatial mapping, lower bound of the objective), the least bound first, without spatial mappings whose
@@ -131,6 +141,10 @@ class _Ranked:
         for place in np.argsort(bounds, kind="stable").tolist():
             for unrolling in self.space.of_table(self.table, place) if self.floors.fits[place] else ():
                 yield unrolling, float(bounds[place])
+
+
+_kept: dict[SpatialSpace, _Ranked | None] = {}
+"""Spaces of the last layers. A layer is searched again for the EDP of its network (`network_choice`)."""
 
 
 @dataclass

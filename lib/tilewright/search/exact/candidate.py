@@ -14,6 +14,7 @@ from tilewright.search.batch import OrderBatch, best_row, cost_orders, is_better
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact import rounds
 from tilewright.search.exact.floors import NO_FLOORS, TensorFloors
+from tilewright.search.exact.mirrors import merged_multisets
 from tilewright.search.exact.point_numbers import KeptNumbers
 from tilewright.search.exact.rounds import Incumbent, MultisetPart, Watch
 from tilewright.search.exact.tables import energy_floor, sizes_tiles_in_any_order
@@ -79,8 +80,7 @@ class Candidate:
         factors. Small multisets are searched first, because this is fast and often proves that larger multisets need no
         search.
         """
-        sizes, most = self.prepared.spatial.temporal_sizes, self.whole.length
-        merged = [] if self.free else [loop_multiset(sizes, limit, self.entries) for limit in range(1, most)]
+        merged = () if self.free else merged_multisets(self.prepared.spatial.temporal_sizes, tuple(self.entries))
         return [self._part(multiset, self.entries, self.free) for multiset in dict.fromkeys([*merged, self.whole])]
 
     def _part(self, multiset: LoopMultiset, entries: Ordering, free: bool) -> MultisetPart:

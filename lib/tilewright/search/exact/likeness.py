@@ -20,21 +20,25 @@ EXACT_BELOW = 2**53
 """Integer up to which floating-point numbers represent every integer exactly."""
 
 
-def likeness(prepared: PreparedProblem, ordering: Ordering = (), free: bool = True) -> tuple[object, bytes]:
+def likeness(
+    prepared: PreparedProblem, ordering: Ordering | None = None, *, free: bool = False
+) -> tuple[object, bytes]:
     """Key of a mapping problem. Two spatial mappings have the same key if their temporal sizes and the numbers in their
     problems are the same.
 
     The order of the spatial loops of one level is left out of the key if it cannot change a result. In this case, two
     spatial mappings have the same key if they differ only by an exchange of the loops of two equal sides of the array.
-    They also have the same key if they differ only by the mirror of the layer (`mirror_of`), and if all loop orders of
-    one are mirrored loop orders of the other: `ordering` is (), and either `free` is true (the search also chooses the
-    level boundaries) or factors are merged alike.
+
+    If `ordering` is (), two spatial mappings also have the same key if the mirror of the layer (`mirror_of`) turns one
+    into the other, and if their loop orders are then mirrored, too. This is so if `free` is true (the search also
+    chooses the level boundaries), or if factors of both are merged alike. The mapping file must not give an order of
+    loops, because the mirrored spatial mapping has the same order with other loops.
     """
     record, sizes = prepared.arrays, prepared.spatial.temporal_sizes
     if not _multiplies_exactly(prepared):
         return sizes, _digest(record, {})
     own = sizes, _digest(record, _loops_by_dimension(record, None))
-    mirror, dimensions = () if ordering else mirror_of(prepared.layer), prepared.dimensions
+    mirror, dimensions = mirror_of(prepared.layer) if ordering == () else (), prepared.dimensions
     if not mirror or not (free or merges_alike(sizes, mirror, dimensions)):
         return own
     exchange = dict(mirror)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from tilewright.base.registry import Registry
 from tilewright.cost.energy_terms import ENERGY_TERMS
 from tilewright.cost.latency_terms import ENTERED as LATENCY_TERMS
+from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.mapping.temporal import LoopMultiset, loop_multiset
 from tilewright.workload.layer import Layer
 
@@ -66,6 +67,14 @@ def mirrored_sizes(
 
 
 @lru_cache(maxsize=4096)
+def merged_multisets(
+    sizes: tuple[tuple[str, int], ...], entries: tuple[TemporalOrderingEntry, ...] = ()
+) -> tuple[LoopMultiset, ...]:
+    """Multisets of merged loops for each `lpf_limit` below the number of prime factors, in ascending order."""
+    most = loop_multiset(sizes, None, entries).length
+    return tuple(loop_multiset(sizes, limit, entries) for limit in range(1, most))
+
+
 def merges_alike(
     sizes: tuple[tuple[str, int], ...], mirror: tuple[tuple[str, str], ...], dimensions: tuple[str, ...]
 ) -> bool:
@@ -74,11 +83,9 @@ def merges_alike(
     Of two dimensions with equally many factors, the first is merged. For some numbers of iterations, the greedy spaces
     of two mirrored spatial mappings therefore differ.
     """
-    exchange, most = dict(mirror), loop_multiset(sizes, None).length
-    other = mirrored_sizes(sizes, exchange, dimensions)
-    return all(
-        _exchanged(loop_multiset(sizes, limit), exchange) == loop_multiset(other, limit) for limit in range(1, most)
-    )
+    exchange = dict(mirror)
+    own, other = merged_multisets(sizes), merged_multisets(mirrored_sizes(sizes, exchange, dimensions))
+    return tuple(_exchanged(multiset, exchange) for multiset in dict.fromkeys(own)) == tuple(dict.fromkeys(other))
 
 
 def _exchanged(multiset: LoopMultiset, exchange: Exchange) -> LoopMultiset:

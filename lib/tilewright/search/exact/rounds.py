@@ -206,7 +206,7 @@ class MultisetPart:
         self.floor = bound_without_search(prepared, watch.objective, floors)
         self.kept: KeptNumbers | None = None
         self._found_bound = 0.0
-        self._nodes_a_label = 0.0
+        self._previous = (0, 0)
         self.nodes = 0
 
     @property
@@ -244,7 +244,7 @@ class MultisetPart:
             fields["best_share"][0] = watch.best_share if width > EXACT_WIDTH else 1 - TOLERANCE
             in_time = self._round(width)
             self._found_bound = max(self._found_bound, float(dropped[0]))
-            self._nodes_a_label = (int(nodes[0]) - begun) / width
+            self._previous = (width, int(nodes[0]) - begun)
             if not in_time or self._found_bound >= value[0] * watch.best_share:
                 break
         self.nodes += int(nodes[0]) - before
@@ -257,11 +257,16 @@ class MultisetPart:
         return Incumbent(self._order(), self._boundaries(), energy, latency, self.candidate)
 
     def _can_afford(self, width: int) -> bool:
-        """False if a wide round would probably be ended by the limit of the effort: a narrow round that ends gives a
-        better bound. The previous round shows the effort for each label that a round keeps.
+        """False if the limit of the effort would probably end a wide round. Such a round proves little, so the effort
+        is left to other spatial mappings.
+
+        The effort of a round grows more slowly than its width, because many labels are dropped by their bounds. It is
+        estimated from the effort of the previous round, and from the square root of the ratio of the widths.
         """
-        effort = self.watch.limits.effort
-        return effort is None or width <= EXACT_WIDTH or self._nodes_a_label * width <= effort - self.watch.spent
+        effort, (before, visited) = self.watch.limits.effort, self._previous
+        if effort is None or width <= EXACT_WIDTH or not before:
+            return True
+        return visited * math.sqrt(width / before) <= effort - self.watch.spent
 
     def _run_empty(self, best: Incumbent) -> Incumbent:
         """Better of two mappings: `best`, and the only mapping of a problem without temporal loops."""

@@ -32,7 +32,7 @@ NARROW_ROUNDS = 2
 """Number of rounds that every spatial mapping gets before any spatial mapping gets further rounds."""
 FEW_LOOPS_FIRST = 8
 """Largest number of loops in the multisets that a search with a limited effort searches first."""
-MIDDLE_WIDTH = 4096
+MIDDLE_WIDTH = 2048
 """Width of a round with free boundaries that a search with a limited effort makes in addition (`rounds.WIDTHS`)."""
 ANNEALED = 4
 """Number of spatial mappings that are searched by simulated annealing: those with the smallest lower bounds."""
@@ -308,15 +308,15 @@ class _Layer:
         of the single multisets. Multisets of few loops come first, because they take little effort, and most of the
         best mappings are found in them. All spatial mappings get a round before any gets a wider round.
         """
-        narrow, middle, *wide = rounds.WIDTHS[:NARROW_ROUNDS], *rounds.WIDTHS[NARROW_ROUNDS:]
+        narrow, (middle, *wide) = rounds.WIDTHS[:NARROW_ROUNDS], rounds.WIDTHS[NARROW_ROUNDS:]
         self._relax(self.all, (middle,))
         self._anneal(self._waiting(self.all)[:ANNEALED], ITERATIONS)
         self._search(self.all, (middle,), few)
-        self._relax(self.all, (MIDDLE_WIDTH,))
-        self._search(self.all, narrow)
-        self._search(self.all, (middle,))
-        for width in wide:
+        between = (MIDDLE_WIDTH,) if len(self._waiting(self.all)) > 1 else ()
+        for width in (*between, *wide):
             self._relax(self.all, (width,))
+        self._search(self.all, (*narrow, middle))
+        for width in wide:
             self._search(self.all, (width,))
 
     def _begin(self, starts: int) -> None:
@@ -347,7 +347,7 @@ class _Layer:
         self.watch.spent += MAKING
         prepared = choice.make()
         free = self.options.allocation == "free"
-        key = None if prepared is None else likeness(prepared, self.ordering, free)
+        key = None if prepared is None else likeness(prepared, self.ordering, free=free)
         if prepared is None or key in self._known:
             self.tally.settled += 1
             return None
