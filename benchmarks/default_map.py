@@ -42,7 +42,7 @@ class Row:
     run_gap: float
     """Gap of the objective of the network; 1 if there is no bound."""
     layer_gap: float
-    """Largest gap of a layer."""
+    """Largest gap of a layer, in the measure for which its mapping was chosen."""
     layers: int
     """Number of distinct layers with a gap."""
     small: int
@@ -64,7 +64,8 @@ def measured(core: str, network: str, folder: Path) -> Row:
     cost = run_child(command, {"PYTHONDONTWRITEBYTECODE": ""}, PROJECT)  # keep bytecode for the next call
     summary = read_artifact(folder / "summary.json", "tilewright/single-summary").payload
     layers = read_artifact(folder / "layers.jsonl", "tilewright/layers").payload
-    gaps = [layer["search"]["gap"] for layer in layers if "gap" in layer["search"]]
+    searches = [layer["search"] for layer in layers if "gap" in layer["search"]]
+    gaps = [search.get("for_network", search)["gap"] for search in searches]
     run_gap = summary["certificate"].get("run", {"gap": 1.0})["gap"]
     small = sum(gap <= 0.01 for gap in gaps)
     return Row(core, network, cost.cpu_seconds, cost.peak_memory_mb, run_gap, max(gaps), len(gaps), small)

@@ -10,11 +10,12 @@ This evaluation gives the parts of energy and latency, and checks the invariants
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tilewright.base.errors import MappingError, NothingFitsError
+from tilewright.base.json_values import JsonObject
 from tilewright.base.profile import ModelProfile
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.latency_terms import latency_term_names
@@ -32,16 +33,24 @@ from tilewright.mapping.source import MappingSource
 from tilewright.mapping.zero_keys import refuse_zeros
 from tilewright.pipeline.stages.base import Change, Control, Rest, Stage
 from tilewright.pipeline.stages.descriptions import Descriptions
-from tilewright.pipeline.stages.items import LayerProblem
+from tilewright.pipeline.stages.items import LayerProblem, merged_notes
 from tilewright.pipeline.stages.layers import evaluations_of, why_not
 from tilewright.pipeline.stages.mapping_parser import MappingParser
+from tilewright.pipeline.stages.network_choice import (
+    can_be_chosen_for_network,
+    chooses_for_network,
+    found_for_network,
+    stages_of,
+)
 from tilewright.pipeline.stages.pipeline import Pipeline
+from tilewright.pipeline.stages.temporal import Best
 from tilewright.pipeline.stages.workload import told_by_cause
 from tilewright.search.batch import CostedBatch
 from tilewright.search.cost_ranges import range_parts
 from tilewright.search.evaluate import workspace_of
+from tilewright.search.network_choice import Found, NetworkChoice, NetworkLayer, Weight
 from tilewright.search.options import SearchOptions
-from tilewright.search.summary import total_in_order
+from tilewright.search.summary import layer_bounds, total_in_order
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 
@@ -81,6 +90,7 @@ class NetworkEvaluator(DesignEvaluator):
         self._placed = lru_cache(_REMEMBERED_CORES)(self._places)
         self._searched = lru_cache(_REMEMBERED_LAYERS)(self._search_layer)
         self._costs = LayerCosts(self.search)
+        self._mapper = chooses_for_network(self.search)
 
     def evaluated(self, accelerator: Accelerator) -> DesignCost:
         """Costs of the network on a design.
@@ -152,6 +162,7 @@ class NetworkEvaluator(DesignEvaluator):
         """
         failures: dict[tuple[int, Core | None], tuple[list[str], MappingError]] = {}
         found: list[LayerCost] = []
+        searched: list[tuple[int, Core]] = []
         cores: dict[tuple[object, ...], Core] = {}
         columns = CoreColumns.of(core)
         for place in places:
@@ -167,12 +178,47 @@ class NetworkEvaluator(DesignEvaluator):
             try:
                 if key not in cores:
                     cores[key] = self._own(whole, place.reach).core
-                found.append(self._searched(kind, cores[key]).times(place.repeats))
+                found.append(self._searched(kind, cores[key]).cost.times(place.repeats))
+                searched.append((kind, cores[key]))
             except MappingError as error:
                 failures.setdefault((kind, cores.get(key)), ([], error))[0].append(place.layer)
         if failures:
             raise MappingError(*told_by_cause(list(failures.values()), core.name).splitlines())
+        if self._mapper is not None and len(searched) == len(places):
+            repeats = [place.repeats for place in places]
+            chosen = self._chosen_for_network(searched, repeats, self._mapper)
+            return [chosen[key].times(count) for key, count in zip(searched, repeats, strict=True)]
         return found
+
+    def _chosen_for_network(
+        self, searched: Sequence[tuple[int, Core]], repeats: Sequence[int], mapper: Best
+    ) -> dict[tuple[int, Core], LayerCost]:
+        """Costs by (number of the group of a layer, core), with the mappings chosen for the EDP of the network.
+
+        `searched` and `repeats` have the group and core of each layer, and how often the layer runs.
+        """
+        counts: dict[tuple[int, Core], int] = {}
+        for key, count in zip(searched, repeats, strict=True):
+            counts[key] = counts.get(key, 0) + count
+        keys, first = list(counts), [self._searched(*key) for key in counts]
+        if not all(can_be_chosen_for_network(one.notes) for one in first):
+            return {key: one.cost for key, one in zip(keys, first, strict=True)}
+
+        def again(places: Sequence[int], weight: Weight) -> list[Found[LayerCost] | None]:
+            stages = stages_of(self.search, mapper, weight)
+            found = [self._search_layer(*keys[place], stages) for place in places]
+            return [
+                found_for_network(cost, cost.energy_pj, cost.latency_cycles, notes, weight) for cost, notes in found
+            ]
+
+        layers = [
+            NetworkLayer(
+                layer_bounds(notes, counts[key]), [Found[LayerCost](cost.energy_pj, cost.latency_cycles, cost)]
+            )
+            for key, (cost, notes) in zip(keys, first, strict=True)
+        ]
+        NetworkChoice(layers, mapper.largest_gap).run(again)
+        return {key: layer.chosen.result for key, layer in zip(keys, layers, strict=True)}
 
     def _own(self, whole: LayerProblem, reach: MemoryReach | None) -> LayerProblem:
         """Mapping problem of the layer on a core with only the parts that the layer uses."""
@@ -182,16 +228,24 @@ class NetworkEvaluator(DesignEvaluator):
             problem = stage.change(problem)
         return problem
 
-    def _search_layer(self, kind: int, core: Core) -> LayerCost:
-        """Cost of the best mapping that the search finds for the layers of group number `kind`. Layers of one group
-        differ only in their names. Raises MappingError if no mapping fits.
+    def _search_layer(self, kind: int, core: Core, stages: tuple[Stage, ...] | None = None) -> "_Searched":
+        """Best mapping that the search finds for the layers of group number `kind`. Layers of one group differ only in
+        their names. `stages` are other stages than those of the evaluator. Raises MappingError if no mapping fits.
         """
         layer, given = next((layer, given) for number, layer, given in self._kinds.values() if number == kind)
-        found = evaluations_of(Rest(self.search, Control()), LayerProblem(layer, core, given))
+        found = evaluations_of(Rest(stages or self.search, Control()), LayerProblem(layer, core, given))
         best = next((one.costs for one in found if one.costs is not None and one.costs.fits.any()), None)
         if best is None:
             raise NothingFitsError(layer.name, core.name, why_not(found, layer, given))
-        return _layer_cost(best)
+        return _Searched(_layer_cost(best), merged_notes([row for one in found for row in one.tally], None))
+
+
+class _Searched(NamedTuple):
+    """Best mapping of a layer."""
+
+    cost: LayerCost
+    notes: JsonObject
+    """Notes of the search, with its lower bounds."""
 
 
 def _without_costs(core: Core) -> Core:

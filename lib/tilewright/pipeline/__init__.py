@@ -23,6 +23,7 @@ FACE = (
     "stages.multi.result",
     "stages.multi.run",
     "stages.multi.tiling",
+    "stages.network_choice",
     "stages.parameters",
     "stages.pipeline",
     "stages.preflight.cores",

@@ -70,6 +70,8 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     scope = covers[0] if covers else "all loop orders of the spatial mappings that were tried"
     scope = f"different mappings for different layers ({len(covers)} kinds, listed below)" if len(covers) > 1 else scope
     gap = f"largest gap {proof['largest_gap']:.2%} of the {summary['objective']} of a layer"
+    if chosen := proof.get("chosen_for_network"):
+        gap += f" or, for {chosen} with another mapping for the EDP of the network, of a weighted sum of energy and latency"
     yield f"optimal mapping proven for {counts}, {gap}; the proofs cover {scope}"
     for what in covers if len(covers) > 1 else ():
         yield f"a proof covers {what}"

@@ -1,7 +1,8 @@
 """Totals of a network: sums over the records of its layers, which run one after another, as in zigzag-dse 3.9.1."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tilewright.base.artifacts.codec import decode, encode
 from tilewright.base.json_values import JsonObject
@@ -132,20 +133,25 @@ def _certificate(
     """Certificate of a network: number of layer records whose mapping is proven to be optimal, largest gap, and lower
     bound of the network.
 
-    The certificate also states which space the proofs cover. The bound of the network is left out if the search of some
-    layer gives no certificate. `placed` has pairs (record of a layer, number of repeats) in execution order.
+    The gap of a layer is that of the measure for which its mapping was chosen: the objective of the layer, or a
+    weighted sum of energy and latency if the mapping was chosen for the EDP of the network. The certificate also states
+    which space the proofs cover. The bound of the network is left out if the search of some layer gives no certificate.
+    `placed` has pairs (record of a layer, number of repeats) in execution order.
     `energy_pj` and `latency_cycles` are totals of the network. Returns {} if no search gives a certificate.
     """
     searches = [record.search for record in records if "proven" in record.search]
     if not searches:
         return {}
-    proven = sum(bool(search["proven"]) for search in searches)
+    measures = [search.get("for_network", search) for search in searches]
+    proven = sum(bool(measure["proven"]) for measure in measures)
     said = {
         key: list(dict.fromkeys(str(search[name]) for search in searches if name in search))
         for key, name in (("covers", "covers"), ("allocations", "allocation"), ("engines", "engine"))
     }
-    largest_gap = max(search["gap"] for search in searches)
+    largest_gap = max(measure["gap"] for measure in measures)
     certificate: JsonObject = {"proven": proven, "of": len(records), "largest_gap": largest_gap, **said}
+    if chosen := sum("for_network" in search for search in searches):
+        certificate["chosen_for_network"] = chosen
     if len(searches) == len(records) and objective in OBJECTIVES:
         powers = OBJECTIVES[objective]
         bound = bound_of_run(placed, powers, powers.value(energy_pj, latency_cycles))
@@ -156,14 +162,14 @@ def _certificate(
 def bound_of_run(placed: Sequence[tuple[LayerRecord, int]], powers: Powers, value: float) -> Bounded:
     """Objective `value` of a network with its lower bound. `placed` has pairs (layer with a lower bound, number of
     repeats)."""
-    layers = [layer_bounds(record, count) for record, count in placed]
+    layers = [layer_bounds(record.search, count) for record, count in placed]
     return Bounded(value, min(value, run_bound(layers, powers)))
 
 
-def layer_bounds(record: LayerRecord, count: int) -> LayerBounds:
-    """Lower bounds of a layer that runs `count` times, from the notes of its search."""
-    lines = tuple(decode(Line, line) for line in record.search.get("lines", ()))
-    return LayerBounds(*_bounds_of_both(record), record.search["lower_bound"], count, lines)
+def layer_bounds(search: Mapping[str, Any], count: int) -> LayerBounds:
+    """Lower bounds of a layer that runs `count` times, from the notes `search` of its record."""
+    lines = tuple(decode(Line, line) for line in search.get("lines", ()))
+    return LayerBounds(*_bounds_of_both(search), search["lower_bound"], count, lines)
 
 
 def _ends_of_run(placed: Sequence[tuple[LayerRecord, int]]) -> JsonObject:
@@ -195,15 +201,15 @@ def _least_value_of_run(placed: Sequence[tuple[LayerRecord, int]]) -> JsonObject
     return {"least_value": {ENERGY_PJ: total.energy_pj, LATENCY_CYCLES: total.latency_cycles}} if is_near else {}
 
 
-def _bounds_of_both(record: LayerRecord) -> tuple[float, float]:
+def _bounds_of_both(search: Mapping[str, Any]) -> tuple[float, float]:
     """Pair of lower bounds of a layer (energy in pJ, latency in cycles); 0 for both if they are unknown.
 
     The search of a layer states both bounds directly (`lower_bounds`), or together with the mappings of least energy
     and of least latency (`ends`).
     """
-    if bounds := record.search.get("lower_bounds"):
+    if bounds := search.get("lower_bounds"):
         return bounds[ENERGY_PJ], bounds[LATENCY_CYCLES]
-    if stated := record.search.get("ends"):
+    if stated := search.get("ends"):
         ends = decode(FrontEnds, stated)
         return ends.energy.lower_bound, ends.latency.lower_bound
     return 0.0, 0.0

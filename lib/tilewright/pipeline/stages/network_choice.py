@@ -1,8 +1,8 @@
 """Second search of layers for the EDP of their network, after each layer was searched for its own EDP."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from tilewright.base.artifacts.codec import decode, encode
 from tilewright.base.objectives import EDP, OBJECTIVES, energy_delay_product
@@ -15,6 +15,7 @@ from tilewright.search.network_choice import EFFORT_SHARE, Found, NetworkChoice,
 from tilewright.search.run_bound import FrontEnd, FrontEnds, Line
 from tilewright.search.summary import layer_bounds
 
+Result = TypeVar("Result")
 FOR_NETWORK = "for_network"
 """Note on a mapping that was chosen for the EDP of the network: its weighted sum, with the bound of this sum."""
 
@@ -52,24 +53,35 @@ def records_for_network(
     `counts` has the number of times that each layer runs. `records` is returned unchanged if a layer has no bounds of
     energy, latency and EDP, or if a time budget ended a search, because further results would depend on the machine.
     """
-    if not all(record.search.get("ends") and not record.search.get("ended_by_time") for record in records):
+    if not all(can_be_chosen_for_network(record.search) for record in records):
         return list(records)
     layers = [
-        NetworkLayer(layer_bounds(record, count), [Found(record.energy_pj, float(record.latency_cycles), record)])
+        NetworkLayer(layer_bounds(record.search, count), [Found(record.energy_pj, float(record.latency_cycles), record)])
         for record, count in zip(records, counts, strict=True)
     ]
 
     def search(places: Sequence[int], weight: Weight) -> list[Found[LayerRecord] | None]:
-        return [None if one is None else _found(one, weight) for one in again(places, weight)]
+        return [
+            None if one is None else found_for_network(one, one.energy_pj, float(one.latency_cycles), one.search, weight)
+            for one in again(places, weight)
+        ]
 
     NetworkChoice(layers, mapper.largest_gap).run(search)
     return [_record(layer) for layer in layers]
 
 
-def _found(record: LayerRecord, weight: Weight) -> Found[LayerRecord]:
-    level = record.search.get("lower_bound")
+def can_be_chosen_for_network(search: Mapping[str, Any]) -> bool:
+    """True if the notes `search` of a layer have bounds of energy, latency and EDP that do not depend on the machine."""
+    return bool(search.get("ends")) and not search.get("ended_by_time")
+
+
+def found_for_network(
+    result: Result, energy_pj: float, latency_cycles: float, search: Mapping[str, Any], weight: Weight
+) -> Found[Result]:
+    """Mapping of a search for the least weighted sum, with the line that the notes `search` prove."""
+    level = search.get("lower_bound")
     line = None if level is None else Line(weight.pj_a_cycle, level * (1 - ROUNDING))
-    return Found(record.energy_pj, float(record.latency_cycles), record, line)
+    return Found(energy_pj, latency_cycles, result, line)
 
 
 def _record(layer: NetworkLayer[LayerRecord]) -> LayerRecord:
