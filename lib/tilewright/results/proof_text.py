@@ -71,7 +71,7 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     scope = f"different mappings for different layers ({len(covers)} kinds, listed below)" if len(covers) > 1 else scope
     gap = f"largest gap {proof['largest_gap']:.2%} of the {summary['objective']} of a layer"
     if chosen := proof.get("chosen_for_network"):
-        gap += f" or, for {chosen} with another mapping for the EDP of the network, of a weighted sum of energy and latency"
+        gap += f" (of energy + weight x latency for {count_of(chosen, 'layer')} chosen for the EDP of the network)"
     yield f"optimal mapping proven for {counts}, {gap}; the proofs cover {scope}"
     for what in covers if len(covers) > 1 else ():
         yield f"a proof covers {what}"

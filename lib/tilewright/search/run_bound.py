@@ -115,7 +115,8 @@ def least_weighted_sums(layer: LayerBounds, slopes: np.ndarray) -> np.ndarray:
     weights, levels = np.array(known).T
     beyond = levels[-1] + np.maximum(slopes - weights[-1], 0.0) * latency
     between = np.interp(slopes, weights, levels)
-    return np.maximum(level, np.where(slopes > weights[-1], beyond, between))
+    raised: np.ndarray = np.maximum(level, np.where(slopes > weights[-1], beyond, between))
+    return raised
 
 
 def _majorant(points: Sequence[Line]) -> list[Line]:

@@ -56,13 +56,17 @@ def records_for_network(
     if not all(can_be_chosen_for_network(record.search) for record in records):
         return list(records)
     layers = [
-        NetworkLayer(layer_bounds(record.search, count), [Found(record.energy_pj, float(record.latency_cycles), record)])
+        NetworkLayer(
+            layer_bounds(record.search, count), [Found(record.energy_pj, float(record.latency_cycles), record)]
+        )
         for record, count in zip(records, counts, strict=True)
     ]
 
     def search(places: Sequence[int], weight: Weight) -> list[Found[LayerRecord] | None]:
         return [
-            None if one is None else found_for_network(one, one.energy_pj, float(one.latency_cycles), one.search, weight)
+            None
+            if one is None
+            else found_for_network(one, one.energy_pj, float(one.latency_cycles), one.search, weight)
             for one in again(places, weight)
         ]
 
@@ -71,7 +75,7 @@ def records_for_network(
 
 
 def can_be_chosen_for_network(search: Mapping[str, Any]) -> bool:
-    """True if the notes `search` of a layer have bounds of energy, latency and EDP that do not depend on the machine."""
+    """True if the notes `search` of a layer have all bounds, and if no time budget ended the search."""
     return bool(search.get("ends")) and not search.get("ended_by_time")
 
 
