@@ -316,7 +316,8 @@ class _Together(_Spatial):
             mapper, weight = replace(mapper, objective="energy"), mapper.pj_a_cycle
         try:
             choices = self._choices(mapper.objective, weight)
-            found = mapper.search(choices, len(self.starts), ordering, self.rest.control)
+            control, looks = self.rest.control, not isinstance(mapper, BestForNetwork)
+            found = mapper.search(choices, len(self.starts), ordering, control, looks_at_all=looks)
         except MappingError as error:
             yield from self.impossible
             for index, candidate in enumerate(self.made[:REASONS]):

@@ -203,11 +203,14 @@ class Exact(ExactParameters, TemporalMapper):
         ordering: tuple[TemporalOrderingEntry, ...],
         control: Control,
         known: "Incumbent | None" = None,
+        *,
+        looks_at_all: bool = False,
     ) -> "ExactResult | None":
         """Optimum over all spatial mappings of a layer. None if no mapping fits, or if the exact search has no bounds
         for the layer on its core (`reason_without_proof`).
 
         The search can begin with a `known` mapping of the layer; the field `candidate` of this mapping is not used.
+        `looks_at_all` is explained in `search_choices`.
         Raises MappingError if the search finds no mapping and cannot prove that no mapping fits.
         """
         from tilewright.search.exact.search import search_choices
@@ -215,7 +218,8 @@ class Exact(ExactParameters, TemporalMapper):
         first = list(islice(choices, max(1, starts)))
         if first and reason_without_proof(first[0].layer, first[0].core):
             return None
-        return search_choices(chain(first, choices), starts, ordering, self, control.stop, control.advance, known)
+        given = chain(first, choices), starts, ordering, self, control.stop, control.advance, known
+        return search_choices(*given, looks_at_all=looks_at_all)
 
     def _check(self, item: TemporalProblem) -> None:
         if self.allocation == "free" and item.arrays.even:

@@ -122,6 +122,12 @@ class Candidate:
             return max(self.floor, self._relaxed_bound)
         return max(self.floor, self._relaxed_bound, min(part.lower_bound for part in self.parts))
 
+    def least_found(self, objective: str) -> float:
+        """Value of the best mapping with free level boundaries that was found for this candidate; infinite if none was
+        found. Candidates with a small value are promising, even if their lower bounds are weak.
+        """
+        return self._relaxed_best.value(objective)
+
     @property
     def orders(self) -> int:
         """Number of orders in the space of this candidate."""

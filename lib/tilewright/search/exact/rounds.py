@@ -93,6 +93,8 @@ class Watch:
     """True if work was skipped because the time budget was used up."""
     spent: int = 0
     """Effort that is spent so far, in the units of `SearchLimits.effort`."""
+    most: int | None = None
+    """Limit of the effort at this time of the search; None: no limit."""
     was_spent: bool = False
     """True if work was skipped because the limit of the effort was reached."""
 
@@ -102,7 +104,7 @@ class Watch:
     ) -> "Watch":
         """Watch of a search whose time begins with this call."""
         seconds = math.inf if limits.time_budget_s is None else limits.time_budget_s
-        return cls(objective, limits, time.monotonic() + seconds, stop, progress)
+        return cls(objective, limits, time.monotonic() + seconds, stop, progress, most=limits.effort)
 
     def in_time(self) -> bool:
         """False if the time budget or the limit of the effort is used up. Raises SearchStoppedError if the caller
@@ -110,7 +112,7 @@ class Watch:
         if self.stop is not None and self.stop.is_set():
             raise SearchStoppedError
         is_late = time.monotonic() > self.deadline
-        is_spent = self.limits.effort is not None and self.spent >= self.limits.effort
+        is_spent = self.most is not None and self.spent >= self.most
         self.was_late |= is_late
         self.was_spent |= is_spent
         return not (is_late or is_spent)
@@ -263,7 +265,7 @@ class MultisetPart:
         The effort of a round grows more slowly than its width, because many labels are dropped by their bounds. It is
         estimated from the effort of the previous round, and from the square root of the ratio of the widths.
         """
-        effort, (before, visited) = self.watch.limits.effort, self._previous
+        effort, (before, visited) = self.watch.most, self._previous
         if effort is None or width <= EXACT_WIDTH or not before:
             return True
         return visited * math.sqrt(width / before) <= effort - self.watch.spent

@@ -34,6 +34,13 @@ FEW_LOOPS_FIRST = 8
 """Largest number of loops in the multisets that a search with a limited effort searches first."""
 MIDDLE_WIDTH = 2048
 """Width of a round with free boundaries that a search with a limited effort makes in addition (`rounds.WIDTHS`)."""
+LOOK_SHARE = 3
+"""Factor of the effort until every spatial mapping was searched in narrow rounds, because the mapping of a spatial
+mapping that was not searched can be far better."""
+LEFT_SHARE = 2
+"""Divisor of the effort that is left for wider rounds."""
+PROMISING = 4
+"""Number of spatial mappings with the best mappings so far, which are searched further before the others."""
 ANNEALED = 4
 """Number of spatial mappings that are searched by simulated annealing: those with the smallest lower bounds."""
 SALSA_ITERATIONS = SalsaParameters().salsa_iteration_number
@@ -196,6 +203,8 @@ def search_choices(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
     known: Incumbent | None = None,
+    *,
+    looks_at_all: bool = False,
 ) -> ExactResult | None:
     """Optimum over the spatial mappings in `choices`, or the best mapping found before a limit ended the search; None
     if no mapping fits. The spatial mappings are made during the search, and the time budget includes making them.
@@ -205,12 +214,17 @@ def search_choices(
     least as good as this mapping. In this case, salsa runs only until a limit is reached, and only for spatial mappings
     whose lower bound admits a mapping that is better by more than the accepted gap.
 
+    If `looks_at_all` is true, the narrow rounds of the first look at all spatial mappings may take LOOK_SHARE times the
+    effort. If they take more than the effort, wider rounds then have the effort divided by LEFT_SHARE.
+
     Raises MappingError if no mapping is found and the constraints are impossible or a spatial mapping is too large to
     be searched. Raises TimeBudgetError if a limit ends the search before a mapping is found, and SearchStoppedError if
     `stop` is set.
     """
     rounds.compile_kernels()
     watch = Watch.start(options.objective, options.limits, stop, progress)
+    if looks_at_all and watch.most is not None:
+        watch.most *= LOOK_SHARE
     return _Layer(choices, starts, ordering, options, watch, known).run()
 
 
@@ -302,13 +316,17 @@ class _Layer:
             self._search(self.all, (width,))
 
     def _search_further(self, few: int) -> None:
-        """Spend the rest of a limited effort on all spatial mappings that can have better mappings.
+        """Spend the rest of a limited effort on the spatial mappings that can have better mappings.
 
         One round with free boundaries bounds all multisets of a spatial mapping together, so it comes before the rounds
         of the single multisets. Multisets of few loops come first, because they take little effort, and most of the
         best mappings are found in them. All spatial mappings get a round before any gets a wider round.
         """
         narrow, (middle, *wide) = rounds.WIDTHS[:NARROW_ROUNDS], rounds.WIDTHS[NARROW_ROUNDS:]
+        effort = self.options.limits.effort
+        if effort is not None and self._is_exhausted and self.watch.spent >= effort:
+            self.watch.most = self.watch.spent + effort // LEFT_SHARE
+            self._search_promising((narrow, (middle,)))
         self._relax(self.all, (middle,))
         self._anneal(self._waiting(self.all)[:ANNEALED], ITERATIONS)
         self._search(self.all, (middle,), few)
@@ -318,6 +336,16 @@ class _Layer:
         self._search(self.all, (*narrow, middle))
         for width in wide:
             self._search(self.all, (width,))
+
+    def _search_promising(self, rounds_of_widths: Sequence[Sequence[int]]) -> None:
+        """Search all multisets of the spatial mappings for which the first look found the best mappings. In a large
+        space, the rest of the effort is too small for all spatial mappings.
+        """
+        objective = self.options.objective
+        waiting = self._waiting(self.all)
+        promising = sorted(waiting, key=lambda candidate: candidate.least_found(objective))[:PROMISING]
+        for widths in rounds_of_widths:
+            self._search(promising, widths)
 
     def _begin(self, starts: int) -> None:
         """Run loma for the first `starts` spatial mappings, even if the time budget is over."""
@@ -457,6 +485,9 @@ class _Layer:
         """Search multisets of loops in rounds of branch and bound. A multiset is left out if its lower bound proves
         that none of its mappings is better than the best known mapping by more than the accepted gap.
 
+        If `most_loops` is given, multisets of more loops are left out, except for a candidate whose multisets cannot be
+        bounded together (`Candidate.relaxed`).
+
         `widths` has the widths of the rounds: the number of labels that a round keeps per generation. The candidate
         with the smallest lower bound comes first. The function returns early if the time budget or the effort is used
         up.
@@ -469,7 +500,7 @@ class _Layer:
                     return
                 if candidate.settled(self.best):
                     break
-                if most_loops is not None and part.multiset.length > most_loops:
+                if most_loops is not None and part.multiset.length > most_loops and candidate.relaxed is not None:
                     break
                 if not part.settled(self.best):
                     candidate.looked_at = True
