@@ -324,8 +324,10 @@ class _Layer:
         """
         narrow, (middle, *wide) = rounds.WIDTHS[:NARROW_ROUNDS], rounds.WIDTHS[NARROW_ROUNDS:]
         effort = self.options.limits.effort
-        if effort is not None and self._is_exhausted and self.watch.spent >= effort:
-            self.watch.most = self.watch.spent + effort // LEFT_SHARE
+        is_large = effort is not None and self._is_exhausted and self.watch.spent >= effort
+        if effort is not None:
+            self.watch.most = self.watch.spent + effort // LEFT_SHARE if is_large else effort
+        if is_large:
             self._search_promising((narrow, (middle,)))
         self._relax(self.all, (middle,))
         self._anneal(self._waiting(self.all)[:ANNEALED], ITERATIONS)
