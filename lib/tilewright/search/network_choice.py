@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 MOST_ROUNDS = 3
 """Largest number of rounds. Each round searches some layers again, with the lambda of the mappings chosen so far."""
-MOST_SEARCHES = 8
+MOST_SEARCHES = 6
 """Largest number of searches of layers in all rounds together."""
 EFFORT_SHARE = 8
 """Divisor of a layer's effort in each of these searches."""

@@ -330,11 +330,11 @@ class _Layer:
         if is_large:
             self._search_promising((narrow, (middle,)))
         self._relax(self.all, (middle,))
-        self._anneal(self._waiting(self.all)[:ANNEALED], ITERATIONS)
         self._search(self.all, (middle,), few)
         between = (MIDDLE_WIDTH,) if len(self._waiting(self.all)) > 1 else ()
         for width in (*between, *wide):
             self._relax(self.all, (width,))
+        self._anneal(self._waiting(self.all)[:ANNEALED], ITERATIONS)
         self._search(self.all, (*narrow, middle))
         for width in wide:
             self._search(self.all, (width,))
