@@ -8,8 +8,9 @@ proven value must be the least of these costs. The cost of the found mapping mus
 `--open`, the spatial mapping is open too: one search over all spatial mappings that the package generates must find the
 least cost. With `--sentence`, it is also open, and the sentence of a record must hold over every mapping that the
 sentence covers. With `--in-memory config/hardware/zigzag/aimc.yaml`, every problem is a random layer on this in-memory
-array. Prints counts. Each difference is saved with its seed to `benchmarks/results/`; `--seed N` repeats one problem.
-The exit code is 1 if there is a difference.
+array. With `--sentence --engine best`, the engine `best` searches; `--effort N` limits its effort, so that most bounds
+are not proofs. Prints counts. Each difference is saved with its seed to `benchmarks/results/`; `--seed N` repeats one
+problem. The exit code is 1 if there is a difference.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ def main() -> int:
     parser.add_argument("--model", help="this profile instead of random ones")
     parser.add_argument("--open", action="store_true", help="all spatial mappings of a layer together")
     parser.add_argument("--sentence", action="store_true", help="all that the sentence of an open proof covers")
+    parser.add_argument("--engine", choices=("exact", "best"), default="exact", help="engine, with --sentence")
+    parser.add_argument("--effort", type=int, help="effort of the engine best, with --sentence")
     parser.add_argument("--in-memory", type=Path, metavar="FILE", help="layers on the in-memory array of this file")
     parser.add_argument("--output", type=Path, default=HERE / "results" / "attack_certificates.jsonl")
     options = parser.parse_args()
@@ -43,6 +46,10 @@ def main() -> int:
         parser.error("--open, --sentence and --in-memory are three attacks: give one of them")
     kind = attack_open if options.sentence else attack_candidates if options.open else attack
     one = partial(kind, model=options.model)
+    if options.sentence:
+        one = partial(one, engine=options.engine, **({} if options.effort is None else {"effort": options.effort}))
+    elif options.engine != "exact" or options.effort is not None:
+        parser.error("--engine and --effort need --sentence")
     if options.in_memory:
         one = partial(one, draw=InMemoryProblems(options.in_memory))
     for part in parts(options, Outcome, one, SEEDS_AT_ONCE):

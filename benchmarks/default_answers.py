@@ -5,10 +5,10 @@
 Each seed (`tests/plain/default_answers.py`) is a random network of one to three layers with odd sizes on one of the 20
 shipped cores in turn. The model, the objective, data locality and `near_optimum` are random, and the spatial mapping is
 given or open. The network is searched by loma, salsa, `best` with the default effort and with four other efforts, and
-`exact`. Up to 600 random mappings of each layer, and 1,000 of each network, are costed. No layer may be worse than with
-loma or salsa, and nothing may be below a bound. With `--pairs`, each seed is a pair of a shipped core and a shipped
-network at twelve efforts from 1 to 600,000. Prints faults, and counts of layers by printed gap and by true distance
-from the optimum; `--seed N` repeats one seed. The exit code is 1 if there is a fault.
+`exact`. Up to 600 random mappings of each layer, and 1,000 of each network, are costed. No layer and no network may be
+worse than with loma or salsa, and nothing may be below a bound. With `--pairs`, each seed is a pair of a shipped core
+and a shipped network at twelve efforts from 1 to 600,000. Prints faults, and counts of layers by printed gap and by
+true distance from the optimum; `--seed N` repeats one seed. The exit code is 1 if there is a fault.
 """
 
 from __future__ import annotations

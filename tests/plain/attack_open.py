@@ -29,11 +29,15 @@ LARGE_EFFORT = 10**9
 
 
 def attack_open(
-    seed: int, switches: tuple[str, ...] = SWITCHES, model: str | None = None, engine: str = "exact"
+    seed: int,
+    switches: tuple[str, ...] = SWITCHES,
+    model: str | None = None,
+    engine: str = "exact",
+    effort: int = LARGE_EFFORT,
 ) -> Outcome:
     """Search a layer of which sides of the array are open, in every way, and compare with the best of all of them.
 
-    The engine best gets an effort that is large enough for a proof.
+    The engine best gets an effort that is large enough for a proof, or `effort`.
     """
     outcome = Outcome()
     rng = random.Random(seed)
@@ -47,7 +51,7 @@ def attack_open(
     for allocation, best in spaces.items():
         outcome.counts["mappings costed by brute force"] += sum(one.mappings for one in best.values())
         for objective in OBJECTIVES:
-            _compare(outcome, seed, (problem, name, given, mixed, allocation, objective), best, engine)
+            _compare(outcome, seed, (problem, name, given, mixed, allocation, objective), best, engine, effort)
     return outcome
 
 
@@ -61,6 +65,7 @@ def _compare(
     asked: tuple[Problem, str, Unrolling, bool, str, str],
     best: dict[Unrolling, Best],
     engine: str,
+    effort: int,
 ) -> None:
     problem, model, given, mixed, allocation, objective = asked
     where = (seed, model, problem.kind, allocation, objective)
@@ -71,7 +76,7 @@ def _compare(
         allocation=allocation,  # type: ignore[arg-type]
         temporal_mapping_search_engine=engine,  # type: ignore[arg-type]
         enable_mix_spatial_mapping=mixed,
-        **({"largest_gap": 0.0, "effort": LARGE_EFFORT, "ends": False} if engine == "best" else {}),  # type: ignore[arg-type]
+        **({"largest_gap": 0.0, "effort": effort, "ends": False} if engine == "best" else {}),  # type: ignore[arg-type]
     )
     constraints = MappingConstraints("default", given, memory_operand_links=problem.links)
     try:

@@ -77,6 +77,8 @@ class Said:
     """(search, energy in pJ, latency in cycles) of mappings."""
     bounds: list[tuple[str, str, float]] = field(default_factory=list)
     """(search, objective, lower bound)."""
+    lines: list[tuple[str, float, float]] = field(default_factory=list)
+    """(search, weight of the latency in pJ per cycle, lower bound of energy + weight x latency in pJ)."""
 
     def least(self, goal: str) -> tuple[float, str]:
         """Least value of an objective among the mappings, with its search."""
@@ -88,6 +90,10 @@ class Said:
             value, finder = self.least(goal)
             if bound > value * (1 + CLOSE):
                 yield f"{goal} {value!r} of {finder} is below the bound {bound!r} of {name}"
+        for name, weight, level in self.lines:
+            total, finder = min((energy + weight * latency, one) for one, energy, latency in self.values)
+            if level > total * (1 + CLOSE):
+                yield f"sum {total!r} with weight {weight!r} of {finder} is below the line {level!r} of {name}"
 
 
 def try_default_answers(seed: int, cores: Sequence[Path] = CORES) -> Tally:
@@ -224,6 +230,7 @@ class _Case:
         if "lower_bound" not in record.search:
             return
         said.bounds.append((name, objective, record.search["lower_bound"]))
+        said.lines += [(name, line["pj_a_cycle"], line["level_pj"]) for line in record.search.get("lines", ())]
         for goal, end in record.search.get("ends", {}).items():
             if goal in OBJECTIVES:
                 said.bounds.append((name, goal, end["lower_bound"]))
@@ -232,14 +239,26 @@ class _Case:
     def _never_worse(
         self, answer: MappedWorkload, others: Sequence[MappedWorkload], objective: str, loss: float
     ) -> None:
-        """Compare each layer of the answer with loma and salsa: it may be worse only by the accepted loss."""
+        """Compare the answer with loma and salsa: it may be worse only by the accepted loss.
+
+        For the EDP, the network is compared, and each layer with the mapping of the layer's own least EDP.
+        """
+        if objective == "EDP":
+            self.tally.counts["comparisons of a network with loma or salsa"] += len(others)
+            own = answer.summary["edp_pj_cycles"]
+            for other in others:
+                if own > other.summary["edp_pj_cycles"] * (1 + CLOSE):
+                    self.tally.wrong.append(f"{self.where}: {own!r} is worse than {other.summary['edp_pj_cycles']!r}")
         for place, record in enumerate(answer.records):
+            least = record.search.get("for_network", {}).get("least_of_layer")
             value = _value(record, objective)
+            if least is not None:
+                value = OBJECTIVES[objective].value(least["energy_pj"], least["latency_cycles"])
             self.tally.counts["comparisons of a layer with loma or salsa"] += len(others)
             for other in others:
-                least = _value(other.records[place], objective)
-                if value > least * (1 + loss) * (1 + CLOSE):
-                    self.tally.wrong.append(f"{self.where}, {record.names[0]}: {value!r} is worse than {least!r}")
+                best = _value(other.records[place], objective)
+                if value > best * (1 + loss) * (1 + CLOSE):
+                    self.tally.wrong.append(f"{self.where}, {record.names[0]}: {value!r} is worse than {best!r}")
 
     def _random_mappings(self, given: dict[str, Any]) -> None:
         """Costs of random mappings of each layer, and of random choices of one mapping for each layer."""
@@ -306,6 +325,9 @@ class _Case:
             self.tally.counts["layers"] += 1
             if "gap" not in record.search:
                 self.tally.counts["layers without a bound"] += 1
+                continue
+            if (chosen := record.search.get("for_network")) is not None:
+                self.tally.counts[f"chosen for the network, printed gap at most {_class_of(chosen['gap'])}"] += 1
                 continue
             self.tally.counts[f"printed gap at most {_class_of(record.search['gap'])}"] += 1
             if record.names[0] in proven:

@@ -48,7 +48,7 @@ from tilewright.pipeline.stages.workload import told_by_cause
 from tilewright.search.batch import CostedBatch
 from tilewright.search.cost_ranges import range_parts
 from tilewright.search.evaluate import workspace_of
-from tilewright.search.network_choice import Found, NetworkChoice, NetworkLayer, Weight
+from tilewright.search.network_choice import Found, NetworkChoice, NetworkLayer, NetworkWeight
 from tilewright.search.options import SearchOptions
 from tilewright.search.summary import layer_bounds, total_in_order
 from tilewright.workload.graph import Workload
@@ -204,7 +204,7 @@ class NetworkEvaluator(DesignEvaluator):
         if not all(can_be_chosen_for_network(one.notes) for one in first):
             return {key: one.cost for key, one in zip(keys, first, strict=True)}
 
-        def again(places: Sequence[int], weight: Weight) -> list[Found[LayerCost] | None]:
+        def again(places: Sequence[int], weight: NetworkWeight) -> list[Found[LayerCost] | None]:
             stages = stages_of(self.search, mapper, weight)
             found = [self._search_layer(*keys[place], stages) for place in places]
             return [

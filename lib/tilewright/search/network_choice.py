@@ -31,11 +31,11 @@ searched may use the rest.
 """
 
 
-class Weight(NamedTuple):
+class NetworkWeight(NamedTuple):
     """Measure and limits of the searches of one round."""
 
     pj_a_cycle: float
-    """Weight of the latency in pJ per cycle: the searches minimise energy + `pj_a_cycle` * latency."""
+    """NetworkWeight of the latency in pJ per cycle: the searches minimise energy + `pj_a_cycle` * latency."""
     largest_gap: float
     """Gap at which a search may end, as a share of this sum."""
 
@@ -88,7 +88,7 @@ class NetworkLayer(Generic[Result]):
         return any(abs(line.pj_a_cycle - pj_a_cycle) < CLOSE_SLOPES * pj_a_cycle for line in self.bounds.lines)
 
 
-Search = Callable[[Sequence[int], Weight], Sequence[Found[Result] | None]]
+Search = Callable[[Sequence[int], NetworkWeight], Sequence[Found[Result] | None]]
 """Function that searches layers, given by index, for the least weighted sum. None: the search finds no mapping."""
 
 
@@ -129,7 +129,7 @@ class NetworkChoice(Generic[Result]):
                     self.layers[place].add(found)
             self._choose()
 
-    def _wanted(self, energy_pj: float, pj_a_cycle: float) -> tuple[list[int], Weight]:
+    def _wanted(self, energy_pj: float, pj_a_cycle: float) -> tuple[list[int], NetworkWeight]:
         """Indices of the layers to search, and the measure and the limits of their searches.
 
         The gap of the EDP is about the sum of the possible gains divided by the energy. The layers with the largest
@@ -146,7 +146,7 @@ class NetworkChoice(Generic[Result]):
                 rest -= gains[place]
         sums = [self.layers[place].bounds.count * self.layers[place].chosen.sum_pj(pj_a_cycle) for place in wanted]
         share = accepted * (1 - UNSEARCHED_SHARE) / sum(sums) if wanted else 0.0
-        return wanted, Weight(pj_a_cycle, min(share, self.largest_gap))
+        return wanted, NetworkWeight(pj_a_cycle, min(share, self.largest_gap))
 
     def _choose(self) -> None:
         """Choose for each layer the mapping with the least weighted sum, as long as the EDP of the network falls."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from tilewright.base.objectives import EDP
-from tilewright.search.network_choice import MOST_SEARCHES, Found, NetworkChoice, NetworkLayer, Weight
+from tilewright.search.network_choice import MOST_SEARCHES, Found, NetworkChoice, NetworkLayer, NetworkWeight
 from tilewright.search.run_bound import LayerBounds, Line, run_bound
 
 from tests.members import members
@@ -51,7 +51,7 @@ def chosen_for(layers: list[tuple[Points, int]], draw: random.Random) -> tuple[N
     choice = NetworkChoice[object](made, GAP)
     searches = 0
 
-    def search(places: Sequence[int], weight: Weight) -> list[Found[object] | None]:
+    def search(places: Sequence[int], weight: NetworkWeight) -> list[Found[object] | None]:
         nonlocal searches
         searches += len(places)
         found: list[Found[object] | None] = []

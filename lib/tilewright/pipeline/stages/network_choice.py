@@ -5,13 +5,14 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from tilewright.base.artifacts.codec import decode, encode
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import EDP, OBJECTIVES, energy_delay_product
 from tilewright.base.proof import ROUNDING, Bounded
 from tilewright.cost.record import LayerRecord
 from tilewright.pipeline.stages.base import Stage, is_own
 from tilewright.pipeline.stages.layers import what_is_minimised
 from tilewright.pipeline.stages.temporal import Best, BestForNetwork
-from tilewright.search.network_choice import EFFORT_SHARE, Found, NetworkChoice, NetworkLayer, Weight
+from tilewright.search.network_choice import EFFORT_SHARE, Found, NetworkChoice, NetworkLayer, NetworkWeight
 from tilewright.search.run_bound import FrontEnd, FrontEnds, Line
 from tilewright.search.summary import layer_bounds
 
@@ -34,14 +35,14 @@ def chooses_for_network(stages: Sequence[Stage]) -> Best | None:
     return mapper if is_edp and mapper.ends and not mapper.front and mapper.effort != 0 else None
 
 
-def stages_of(stages: Sequence[Stage], mapper: Best, weight: Weight) -> tuple[Stage, ...]:
+def stages_of(stages: Sequence[Stage], mapper: Best, weight: NetworkWeight) -> tuple[Stage, ...]:
     """Stages that search a layer for the least weighted sum, in place of those that search it for its EDP."""
     effort = None if mapper.effort is None else max(1, mapper.effort // EFFORT_SHARE)
     own = BestForNetwork.of(mapper, weight.pj_a_cycle, weight.largest_gap, effort)
     return tuple(own if stage is mapper else stage for stage in stages)
 
 
-SearchAgain = Callable[[Sequence[int], Weight], Sequence[LayerRecord | None]]
+SearchAgain = Callable[[Sequence[int], NetworkWeight], Sequence[LayerRecord | None]]
 """Function that searches layers, given by index, for the least weighted sum; None for a layer without a mapping."""
 
 
@@ -62,7 +63,7 @@ def records_for_network(
         for record, count in zip(records, counts, strict=True)
     ]
 
-    def search(places: Sequence[int], weight: Weight) -> list[Found[LayerRecord] | None]:
+    def search(places: Sequence[int], weight: NetworkWeight) -> list[Found[LayerRecord] | None]:
         return [
             None
             if one is None
@@ -80,7 +81,7 @@ def can_be_chosen_for_network(search: Mapping[str, Any]) -> bool:
 
 
 def found_for_network(
-    result: Result, energy_pj: float, latency_cycles: float, search: Mapping[str, Any], weight: Weight
+    result: Result, energy_pj: float, latency_cycles: float, search: Mapping[str, Any], weight: NetworkWeight
 ) -> Found[Result]:
     """Mapping of a search for the least weighted sum, with the line that the notes `search` prove."""
     level = search.get("lower_bound")
@@ -106,7 +107,7 @@ def _record(layer: NetworkLayer[LayerRecord]) -> LayerRecord:
         search |= Bounded(value, min(value, search["lower_bound"])).stated()
         assert chosen.line is not None, "a search with a proof found the mapping"
         weight, total = chosen.line.pj_a_cycle, chosen.sum_pj(chosen.line.pj_a_cycle)
-        own = {"energy_pj": first.energy_pj, "latency_cycles": first.latency_cycles}
+        own = {ENERGY_PJ: first.energy_pj, LATENCY_CYCLES: first.latency_cycles}
         proof = Bounded(total, min(total, chosen.line.level_pj)).stated()
         search[FOR_NETWORK] = {"pj_a_cycle": weight, **proof, "least_of_layer": own}
     known = {str(row.spatial_mapping) for row in kept.candidates or ()}

@@ -37,7 +37,7 @@ from tilewright.pipeline.stages.temporal import Best
 from tilewright.pipeline.stages.user_stages import SearchIdentity
 from tilewright.pipeline.stages.watchers import check_file_names
 from tilewright.search.evaluate import with_reach
-from tilewright.search.network_choice import Weight
+from tilewright.search.network_choice import NetworkWeight
 from tilewright.workload import graph
 
 Failure = tuple[Sequence[str], MappingError]
@@ -132,7 +132,7 @@ def _for_network(
     repeats = {node.layer.name: node.repeats for node in item.workload.layers_in_order if node.layer is not None}
     counts = [sum(repeats[name] for name in task.problem.names) for task in tasks]
 
-    def again(places: Sequence[int], weight: Weight) -> list[LayerRecord | None]:
+    def again(places: Sequence[int], weight: NetworkWeight) -> list[LayerRecord | None]:
         stages = stages_of(layers.search.stages, mapper, weight)
         identity = SearchIdentity(stages)
         own = [
