@@ -159,7 +159,7 @@ class BestParameters(ExactParameters):
 
     The limit counts the partial loop orders that are visited, the table entries that are computed, the neighbours in
     further annealing, and 3,000 for each spatial mapping. The limit does not count seconds, so that results do not
-    depend on the machine.
+    depend on the machine. A first look at all spatial mappings may take three times the limit.
     """
 
     ends: bool = True
