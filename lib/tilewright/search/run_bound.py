@@ -101,13 +101,16 @@ class Line(NamedTuple):
 def least_weighted_sums(layer: LayerBounds, slopes: np.ndarray) -> np.ndarray:
     """Lower bounds in pJ of energy + slope * latency of one run of a layer, one for each slope in pJ per cycle.
 
-    `layer.value` is the bound of the EDP. The bounds of energy and latency must be above 0.
+    `layer.value` is the bound of the EDP.
     """
     energy, latency = layer.energy_pj, layer.latency_cycles
-    value = max(layer.value, EDP.value(energy, latency))
-    # Point of the set that is least in energy + slope x latency: on its curve of equal EDP, or at an end of the curve.
-    at = np.clip(np.sqrt(slopes * value), energy, value / latency)
-    level: np.ndarray = at + slopes * value / at
+    if energy > 0 and latency > 0:
+        value = max(layer.value, EDP.value(energy, latency))
+        # Point of the set that is least in energy + slope x latency: on its curve of equal EDP, or at an end of it.
+        at = np.clip(np.sqrt(slopes * value), energy, value / latency)
+        level: np.ndarray = at + slopes * value / at
+    else:
+        level = 2 * np.sqrt(slopes * layer.value)
     if not layer.lines:
         return level
     # The least sum is a concave function of the slope, so it is at least the linear interpolation between known bounds.

@@ -4,10 +4,11 @@ import itertools
 import random
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from tilewright.base.objectives import EDP
 from tilewright.search.network_choice import MOST_SEARCHES, Found, NetworkChoice, NetworkLayer, NetworkWeight
-from tilewright.search.run_bound import LayerBounds, Line, run_bound
+from tilewright.search.run_bound import LayerBounds, Line, least_weighted_sums, run_bound
 
 from tests.members import members
 
@@ -83,6 +84,14 @@ def test_the_choice_is_never_worse_and_its_bound_is_true() -> None:
         close += after <= least * 1.01
     assert better > members(1500, 200) / 10
     assert close > members(1500, 200) * 0.9
+
+
+def test_sums_are_bounded_without_bounds_of_the_ends() -> None:
+    """Only by the curve of equal EDP, and by lines."""
+    slopes = np.array([1.0, 4.0])
+    assert least_weighted_sums(LayerBounds(0.0, 0.0, 9.0), slopes).tolist() == [6.0, 12.0]
+    assert least_weighted_sums(LayerBounds(0.0, 0.0, 9.0, 1, (Line(1.0, 8.0),)), slopes).tolist() == [8.0, 12.0]
+    assert least_weighted_sums(LayerBounds(0.0, 0.0, 0.0), slopes).tolist() == [0.0, 0.0]
 
 
 def test_nothing_is_searched_below_the_accepted_gap() -> None:
