@@ -282,11 +282,13 @@ class _Layer:
         """Result of the search; None if no mapping fits."""
         greedy = self.options.allocation == "greedy"
         narrow = rounds.WIDTHS[:NARROW_ROUNDS]
-        few = FEW_LOOPS_FIRST if greedy and self.is_limited else None
+        few = None
         starts = fresh = self.all[:]
         while True:
             fresh = sorted([*fresh, *self._make(self._at_once)], key=lambda candidate: candidate.floor)
             several = self.tally.made > 1
+            if several and greedy and self.is_limited:
+                few = FEW_LOOPS_FIRST
             self._start(fresh)
             if greedy and (several or self.begins_known):
                 self._relax(fresh, narrow)
@@ -296,16 +298,28 @@ class _Layer:
             if self._is_exhausted or not self.watch.in_time():
                 break
             fresh, starts = [], []
-        if few is not None:
-            self._search_further(few)
-        else:
+        is_large = self._limit_further()
+        if few is None:
             self._search_wide(greedy)
+        else:
+            self._search_further(few, is_large)
         return self._result()
 
     @property
     def is_limited(self) -> bool:
         """True if the effort of the search is limited."""
         return self.options.limits.effort is not None
+
+    def _limit_further(self) -> bool:
+        """Set the limit of the effort for the rounds after the first look. True if the first look at all spatial
+        mappings took at least the effort.
+        """
+        effort = self.options.limits.effort
+        if effort is None:
+            return False
+        is_large = self._is_exhausted and self.watch.spent >= effort
+        self.watch.most = self.watch.spent + effort // LEFT_SHARE if is_large else effort
+        return is_large
 
     def _search_wide(self, greedy: bool) -> None:
         """Search all spatial mappings that can have better mappings in rounds of growing width."""
@@ -315,24 +329,20 @@ class _Layer:
         for width in rounds.WIDTHS[NARROW_ROUNDS:]:
             self._search(self.all, (width,))
 
-    def _search_further(self, few: int) -> None:
+    def _search_further(self, few: int, is_large: bool) -> None:
         """Spend the rest of a limited effort on the spatial mappings that can have better mappings.
 
         One round with free boundaries bounds all multisets of a spatial mapping together, so it comes before the rounds
         of the single multisets. Multisets of few loops come first, because they take little effort, and most of the
-        best mappings are found in them. All spatial mappings get a round before any gets a wider round.
+        best mappings are found in them. All spatial mappings get a round before any gets a wider round. `is_large` is
+        true if the first look at all spatial mappings took at least the effort.
         """
         narrow, (middle, *wide) = rounds.WIDTHS[:NARROW_ROUNDS], rounds.WIDTHS[NARROW_ROUNDS:]
-        effort = self.options.limits.effort
-        is_large = effort is not None and self._is_exhausted and self.watch.spent >= effort
-        if effort is not None:
-            self.watch.most = self.watch.spent + effort // LEFT_SHARE if is_large else effort
         if is_large:
             self._search_promising((narrow, (middle,)))
         self._relax(self.all, (middle,))
         self._search(self.all, (middle,), few)
-        between = (MIDDLE_WIDTH,) if len(self._waiting(self.all)) > 1 else ()
-        for width in (*between, *wide):
+        for width in (MIDDLE_WIDTH, *wide):
             self._relax(self.all, (width,))
         self._anneal(self._waiting(self.all)[:ANNEALED], ITERATIONS)
         self._search(self.all, (*narrow, middle))
