@@ -16,6 +16,7 @@ from tilewright.search.batch import OrderBatch, cost_orders
 from tilewright.search.evaluate import PreparedProblem, prepare
 from tilewright.search.exact.choice import Choice
 from tilewright.search.exact.floors import NO_FLOORS
+from tilewright.search.exact.staircase import Staircase
 from tilewright.search.front import BoundedFront, columns, network_front, on_staircase
 from tilewright.search.options import SearchOptions
 from tilewright.workload.relevancy import outputs_have_windows
@@ -50,7 +51,7 @@ def searched(prepared: PreparedProblem, allocation: str, effort: int | None) -> 
     """Front of the layer with one spatial mapping; None if no mapping fits."""
     mapper = Best(objective="EDP", allocation=allocation, front=True, effort=effort)
 
-    def source(objective: str, pj_a_cycle: float) -> Any:
+    def source(objective: str, pj_a_cycle: float, known: Staircase | None = None) -> Any:
         choice = Choice(0, 1, 0.0, prepared.layer, prepared.core, NO_FLOORS, partial(_itself, prepared))
         return FrontSource([choice.priced(pj_a_cycle)], lambda _: SimpleNamespace(unrolling=()), lambda _: prepared)
 

@@ -9,6 +9,7 @@ from tilewright.pipeline.stages.temporal import Best
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact.choice import Choice
 from tilewright.search.exact.floors import NO_FLOORS
+from tilewright.search.exact.staircase import Staircase
 from tilewright.search.front import BoundedFront
 
 
@@ -16,7 +17,7 @@ def layer_front(prepared: PreparedProblem, allocation: str = "greedy", **limits:
     """Front of one spatial mapping; None if no mapping fits."""
     mapper = Best(objective="EDP", allocation=allocation, front=True, **limits)
 
-    def source(objective: str, pj_a_cycle: float) -> Any:
+    def source(objective: str, pj_a_cycle: float, known: Staircase | None = None) -> Any:
         choice = Choice(0, 1, 0.0, prepared.layer, prepared.core, NO_FLOORS, lambda: prepared)
         return FrontSource([choice.priced(pj_a_cycle)], lambda _: SimpleNamespace(unrolling=()), lambda _: prepared)
 

@@ -7,7 +7,7 @@ most 1 + x times its energy and at most 1 + x times its latency.
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -44,14 +44,13 @@ The miss is an upper limit of the distance between the front found and the true 
 """
 MOST_SEARCHES = 24
 """Largest number of searches between the two ends of a front."""
-FEW_LABELS, MORE_LABELS = 100_000, 200_000
+FEW_LABELS, MORE_LABELS = 100_000, 100_000
 """Limits of the effort of sweeps. The effort counts mainly labels, which are partial loop orders. If a sweep with the
 tolerance MISS needed at most FEW_LABELS, a second sweep with the effort MORE_LABELS tries to complete the front.
 """
 EFFORT_SHARE, GAP = 4, 0.002
-"""Limits of one search. A search between the two ends of the front gets the effort of the layer divided by
-EFFORT_SHARE; a search for an end gets the full effort. A search ends when the relative gap between its best mapping and
-its lower bound is at most GAP.
+"""Limits of one search between the two ends of the front. The search gets the effort of the layer divided by
+EFFORT_SHARE. It ends when the relative gap between its best mapping and its lower bound is at most GAP.
 """
 
 
@@ -66,6 +65,16 @@ class FrontSource:
     """Function from the index of a spatial mapping in this search to the spatial mapping."""
     problem: Callable[[int], TemporalProblem | None]
     """Function from the index of a spatial mapping in this search to its temporal problem."""
+
+
+class NewSource(Protocol):
+    """Function that begins a search over the spatial mappings of a layer."""
+
+    def __call__(self, objective: str, pj_a_cycle: float, known: Staircase | None = None, /) -> FrontSource:
+        """Spatial mappings for one search that minimises `objective`, with `pj_a_cycle` pJ of additional energy for
+        each cycle of latency. With `known`, the known points of a front, the spatial mappings are those for a sweep:
+        their bounds hold for every objective, and those that can be farthest from the points come first.
+        """
 
 
 @dataclass(frozen=True)
@@ -84,11 +93,8 @@ class Met:
 class FrontSearch:
     """Search for the Pareto front of one layer. `new_source` begins a new search over the same spatial mappings."""
 
-    new_source: Callable[[str, float], FrontSource]
-    """Function (objective, weight of the latency in pJ per cycle) -> spatial mappings for one search. If the objective
-    is '', the bounds of the spatial mappings hold for every objective, and spatial mappings that fill the most lanes
-    come first.
-    """
+    new_source: "NewSource"
+    """Function that begins a search over the spatial mappings of the layer."""
     mapper: Best
     starts: int
     ordering: tuple["TemporalOrderingEntry", ...]
@@ -105,7 +111,7 @@ class FrontSearch:
         mappings of that search. The mappings of `found` are the first known points.
         """
         self.take(found, source, 0.0)
-        latency, energy = self._search("latency", 0.0), self._search("energy", 0.0)
+        latency, energy = self._search_end("latency"), self._search_end("energy")
         if latency is None or energy is None:
             return None
         self.least_latency_cycles = latency.lower_bound
@@ -128,9 +134,8 @@ class FrontSearch:
         mappings that it finds are added to `met`.
         """
         limits = replace(self.mapper, effort=effort).limits
-        source = self.new_source("", 0.0)
-        known = Staircase(self.lines[0].level_pj, self.least_latency_cycles)
-        known.add(Incumbent(None, None, one.energy_pj, one.latency_cycles) for one in self.met)
+        known = self._known()
+        source = self.new_source("", 0.0, known)
         watch = Watch.start(SWEPT, limits, self.control.stop, self.control.advance)
         missed = FrontSweep(source.choices, self.ordering, self.mapper, watch, known, tolerance).run()
         self.met += [
@@ -138,6 +143,12 @@ class FrontSearch:
         ]
         self.met = [self.met[place] for place in self._staircase()]
         return missed, watch.spent
+
+    def _known(self) -> Staircase:
+        """Known points of the front, with the lower bounds of energy and latency that are proven so far."""
+        known = Staircase(self.lines[0].level_pj, self.least_latency_cycles)
+        known.add(Incumbent(None, None, one.energy_pj, one.latency_cycles) for one in self.met)
+        return known
 
     def _raise_ends(self, missed: float) -> None:
         """Raise the lower bounds of latency and energy by means of `missed`, the proven miss of the front. The miss
@@ -148,6 +159,13 @@ class FrontSearch:
         first, last = self.met[0], self.met[-1]
         self.least_latency_cycles = max(self.least_latency_cycles, first.latency_cycles * share)
         self.lines[0] = SupportingLine(0.0, max(self.lines[0].level_pj, last.energy_pj * share))
+
+    def _search_end(self, objective: str) -> "ExactResult | None":
+        """Result of the search for one end of the front: the mapping with the least `objective`. The result is None if
+        no mapping is found. A closer bound than MISS is not needed: the sweeps count the distance of the ends, too, and
+        the sweep that completes the front finds the ends of small layers.
+        """
+        return self.search(objective, 0.0, 1, min(self.mapper.largest_gap, MISS))
 
     def _search_lines(self) -> None:
         """Search mappings between the known points of the front, by at most MOST_SEARCHES searches.
@@ -160,18 +178,10 @@ class FrontSearch:
             weight = self._next_weight()
             if weight is None:
                 break
-            result = self._search("energy", weight)
+            result = self.search("energy", weight, EFFORT_SHARE, min(self.mapper.largest_gap, GAP))
             if result is None:
                 break
             self.lines.append(SupportingLine(weight, result.lower_bound * (1 - ROUNDING)))
-
-    def _search(self, objective: str, pj_a_cycle: float) -> "ExactResult | None":
-        """Result of a search for the least `objective`; None if no mapping is found. If `pj_a_cycle` is 0, the search
-        has the full effort of the layer. If not, each cycle of latency counts as `pj_a_cycle` pJ of energy, and the
-        effort is divided by EFFORT_SHARE.
-        """
-        share = EFFORT_SHARE if pj_a_cycle else 1
-        return self.search(objective, pj_a_cycle, share, min(self.mapper.largest_gap, GAP))
 
     def search(self, objective: str, pj_a_cycle: float, effort_share: int, largest_gap: float) -> "ExactResult | None":
         """Result of a search for the least `objective`, with `pj_a_cycle` pJ of additional energy for each cycle of

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from tilewright.search.exact.choice import Choice
     from tilewright.search.exact.search import ExactResult
     from tilewright.search.exact.space_floors import SpaceFloors
+    from tilewright.search.exact.staircase import Staircase
+    from tilewright.search.front import Values
 
 EFFORT_OF_ENDS, GAP_OF_ENDS = 32, 0.02
 """Limits of the search for each end of a layer's Pareto front (least energy, least latency). The layer's effort is
@@ -142,6 +144,16 @@ class _Ranked:
             for unrolling in self.space.of_table(self.table, place) if self.floors.fits[place] else ():
                 yield unrolling, float(bounds[place])
 
+    def by_distance(self, known: "Staircase") -> "Iterator[tuple[Unrolling, tuple[Values, Values], float]]":
+        """Triples (spatial mapping, pairs of lower bounds of its energy and latency, upper limit of its distance from
+        the known points of a front as a fraction). The spatial mapping that can be farthest comes first. Spatial
+        mappings whose data certainly do not fit are left out.
+        """
+        misses = self.floors.misses(known)
+        for place in np.argsort(-misses, kind="stable").tolist():
+            for unrolling in self.space.of_table(self.table, place) if self.floors.fits[place] else ():
+                yield unrolling, self.floors.pairs(place), float(misses[place])
+
 
 _kept: dict[SpatialSpace, _Ranked | None] = {}
 """Spaces of the last layers. A layer is searched again for the EDP of its network (`network_choice`)."""
@@ -223,6 +235,27 @@ class _Spatial:
             if unrolling not in known:
                 made = SpatialCandidate.of(self.problem, unrolling)
                 yield made, passes_of(layer, unrolling), least, bound, bound
+
+    def _choices_of_sweep(self, known: "Staircase") -> "Iterator[Choice]":
+        """Spatial mappings for a sweep, which searches the Pareto front: those in `starts` first, then those that can
+        be farthest from the known points. Without `ranked`, the choices are those of `_choices`.
+        """
+        if self.ranked is None:
+            yield from self._choices("")
+            return
+        from tilewright.search.exact.choice import Choice
+        from tilewright.search.exact.floors import tensor_floors
+
+        layer, core, links = self.problem.layer, self.problem.core, self.problem.constraints.memory_operand_links
+        floors = tensor_floors(layer, core, links, self.profile)
+        least = math.prod(size for _, size in layer.loop_sizes) / core.operational_array.unit_count
+        starts = [candidate.unrolling for candidate in self.starts]
+        others = (one for one in self.ranked.by_distance(known) if one[0] not in starts)
+        for index, (unrolling, pairs, rest) in enumerate(chain(((one, None, math.inf) for one in starts), others)):
+            self.made.append(SpatialCandidate.of(self.problem, unrolling))
+            make = partial(self._prepared, index)
+            passes = passes_of(layer, unrolling)
+            yield Choice(index, passes, least, layer, core, floors, make, pairs=pairs, rest_miss=rest)
 
     def _prepared(self, index: int) -> TemporalProblem | None:
         """Temporal problem (the search problem for loop orders) of a spatial mapping. If the spatial mapping has no
@@ -404,9 +437,10 @@ class _Together(_Spatial):
         """Search for the Pareto front over the spatial mappings of the layer, not yet begun."""
         from tilewright.pipeline.stages.layer_front import FrontSearch, FrontSource
 
-        def source(objective: str, pj_a_cycle: float) -> FrontSource:
+        def source(objective: str, pj_a_cycle: float, known: "Staircase | None" = None) -> FrontSource:
             search = replace(self, made=[], impossible=[])
-            return FrontSource(search._choices(objective, pj_a_cycle), search.made.__getitem__, search._prepared)
+            choices = search._choices(objective, pj_a_cycle) if known is None else search._choices_of_sweep(known)
+            return FrontSource(choices, search.made.__getitem__, search._prepared)
 
         ordering = self.problem.constraints.temporal_ordering
         return FrontSearch(source, mapper, len(self.starts), ordering, self.rest.control)

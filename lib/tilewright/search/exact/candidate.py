@@ -157,18 +157,23 @@ class Candidate:
         has one round for each width in `widths`. The function also raises the lower bound of this candidate.
         """
         part = self.relaxed
-        known = self._relaxed_best
-        if part is None or self.watch.proves(part.lower_bound, known):
+        if part is None or self.watch.proves(part.lower_bound, self._relaxed_best):
             return best
         objective = self.watch.objective
-        start = known if known.value(objective) < best.value(objective) else replace(best, order=None)
-        found = part.run(start, widths)
-        self.looked_at |= part.nodes > 0
-        self._relaxed_best = found
-        self._relaxed_bound = max(self._relaxed_bound, min(part.lower_bound, found.value(objective)))
-        if found.order is None or found is known or self.entries:
-            return best
-        return self._better(best, OrderBatch.of_orders(self.prepared, [found.order]))
+        for width in widths:
+            known = self._relaxed_best
+            if known.value(objective) < best.value(objective) * self.watch.best_share:
+                break  # boundaries that the allocator does not set give more: no bound of this search can settle `best`
+            start = known if known.value(objective) < best.value(objective) else replace(best, order=None)
+            found = part.run(start, (width,))
+            self.looked_at |= part.nodes > 0
+            self._relaxed_best = found
+            self._relaxed_bound = max(self._relaxed_bound, min(part.lower_bound, found.value(objective)))
+            if found.order is not None and found is not known and not self.entries:
+                best = self._better(best, OrderBatch.of_orders(self.prepared, [found.order]))
+            if self.settled(best) or self.watch.settles(part.lower_bound, found) or not self.watch.in_time():
+                break
+        return best
 
     def anneal(self, best: Incumbent, iterations: int = ITERATIONS) -> Incumbent:
         """Better of two mappings: `best`, and the mapping that simulated annealing finds for this candidate."""

@@ -1,5 +1,6 @@
 """Spatial mapping of a layer before its problem is made, with the lower bounds that are known at this time."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -7,6 +8,7 @@ from tilewright.hardware.core import Core
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact import rounds
 from tilewright.search.exact.floors import TensorFloors
+from tilewright.search.front import Values
 from tilewright.workload.layer import Layer
 
 
@@ -39,6 +41,15 @@ class Choice:
     rest_least: float = 0.0
     """Lower bound of the searched objective for any loop order of this and all later spatial mappings. It applies in
     addition to the bound that follows from `rest_passes`.
+    """
+
+    pairs: tuple[Values, Values] | None = None
+    """Lower bounds of the energy in pJ and of the latency in cycles, as two arrays [pair]: each mapping with this
+    spatial mapping has at least the energy and at least the latency of one of the pairs. None if unknown.
+    """
+    rest_miss: float = math.inf
+    """Upper limit of the distance (miss) of this and all later spatial mappings from the points of a front that were
+    known when the choices were sorted, as a fraction.
     """
 
     def bound(self, objective: str) -> float:

@@ -26,11 +26,11 @@ from tilewright.search.exact.bounds_kernel import TOLERANCE
 from tilewright.search.exact.candidate import Candidate, Ordering
 from tilewright.search.exact.choice import Choice
 from tilewright.search.exact.expansion_kernel import begin, expand_labels, next_generation
-from tilewright.search.exact.lattice_record import LABEL_FIELDS, PATH_BITS, PATH_SYMBOLS
+from tilewright.search.exact.lattice_record import LABEL_FIELDS, LABELS, PATH_BITS, PATH_SYMBOLS
 from tilewright.search.exact.likeness import likeness
 from tilewright.search.exact.rounds import CHUNK_LABELS, Incumbent, MultisetPart, Watch
 from tilewright.search.exact.search import MAKING
-from tilewright.search.exact.staircase import Staircase
+from tilewright.search.exact.staircase import UNLIMITED, Staircase
 from tilewright.search.exact.tables import energy_floor
 from tilewright.search.front import Values, on_staircase
 from tilewright.search.loma import best_of_few_loops
@@ -39,12 +39,13 @@ from tilewright.search.options import ExactParameters
 
 OBJECTIVE = "EDP"
 """Objective that is stored in the record of a sweep. With EDP, labels have bounds of both energy and latency."""
-WIDTHS = (64, 2048, 16384)
+WIDTHS = (64, 2048, 16384, LABELS)
 """Widths of the successive sweeps. The width of a sweep is the largest number of labels that it keeps per generation.
 """
 _BLOCK = 256
 """Number of labels that are completed at a time. Each label is a loop order that lacks one loop. The known points are
 updated after the costs of all completions of these labels are computed."""
+_ALL = slice(None)
 _MADE_AT_ONCE = 128
 """Number of spatial mappings that are made before the sweeps over them begin."""
 
@@ -56,6 +57,16 @@ class FrontPart(MultisetPart):
     miss = math.inf
     """Upper limit of the distance (miss) of the orders of this part from the known points, as a fraction (see
     `Staircase.misses`)."""
+    spent = 0
+    """Effort of the last sweep, in the units of `SearchLimits.effort`."""
+    _unmatched: tuple[Values, Values] = (np.zeros(0), np.zeros(0))
+    """Energies in pJ and latencies in cycles of those mappings with free boundaries that a sweep computed, and that no
+    known point matched at that time. Only a sweep that bounds greedily allocated mappings fills them."""
+
+    def can_match(self, known: Staircase, tolerance: float) -> bool:
+        """False if a known mapping of this part is farther from the known points than `tolerance`. The distance (miss)
+        of this part then exceeds the tolerance, however many labels a sweep expands."""
+        return not (known.misses(*self._unmatched) > tolerance).any()
 
     def sweep(self, known: Staircase, width: int, tolerance: float, *, bounds_only: bool = False) -> None:
         """Expand all labels (partial loop orders) that no known point matches within `tolerance`, at most `width`
@@ -65,7 +76,6 @@ class FrontPart(MultisetPart):
         greedily allocated mappings. The orders found are then added to `known` with greedy allocation. Raises
         MappingError if the problem exceeds the tables.
         """
-        self._left = 0.0
         if self.multiset.length == 0:
             self._take_only(known)
             self.miss = 0.0
@@ -73,13 +83,17 @@ class FrontPart(MultisetPart):
         if not self._has_tables():
             return
         search = self.search
-        search.best, search.best_share = known.largest_product(tolerance), 1 - TOLERANCE
-        before = int(search.nodes)
+        search.best = known.largest_product(tolerance)
+        search.best_share = 1 - TOLERANCE
+        # Labels above this limit are dropped unseen; those beyond an end of the front are as far as its bound.
+        self._left = known.end_miss if search.best < UNLIMITED else 0.0
+        before, self.spent = int(search.nodes), -self.watch.spent
         self._call(begin, 0)
         is_complete = self._grow(known, width, tolerance)
         self.nodes += int(search.nodes) - before
         if is_complete:
             self._finish(known, tolerance, bounds_only)
+        self.spent += self.watch.spent
         if math.isfinite(search.dropped_bound):  # the record was full: only the EDP of the dropped labels is known
             self._left = max(self._left, math.sqrt(float(search.best / search.dropped_bound)) - 1)
         if self.claims_bound:
@@ -98,7 +112,7 @@ class FrontPart(MultisetPart):
         while search.generation < self.multiset.length - 1 and search.label_count[search.current]:
             while search.cursor < search.label_count[search.current]:
                 if not self.watch.in_time():
-                    waiting = self._escapes(known, int(search.current), int(search.cursor))
+                    waiting = self._escapes(known, int(search.current), slice(int(search.cursor), None))
                     made = self._escapes(known, 1 - int(search.current))
                     self._leave(waiting)
                     self._leave(made)
@@ -120,13 +134,13 @@ class FrontPart(MultisetPart):
         `escapes` has the distances of further such labels from the known points."""
         self._left = max(self._left, float(escapes.max(initial=0.0)))
 
-    def _escapes(self, known: Staircase, g: int, first: int = 0) -> Values:
-        """Distances (miss) of labels (partial loop orders) of generation `g` from the known points: array [label]. The
-        array begins with the label of index `first`. The distance of a label is computed from its lower bounds of
-        energy and latency."""
-        search, rows = self.search, slice(first, int(self.search.label_count[g]))
-        latency = search.label_latency_bound[g, rows]
-        energy = search.label_energy_bound[g, rows] + float(self.prepared.arrays.energy_pj_a_cycle) * latency
+    def _escapes(self, known: Staircase, g: int, labels: np.ndarray | slice = _ALL) -> Values:
+        """Distances (miss) of labels (partial loop orders) of generation `g` from the known points: array [label].
+        `labels` has the indexes of these labels. The distance of a label is computed from its lower bounds of energy
+        and latency."""
+        count = int(self.search.label_count[g])
+        latency = self.fields["label_latency_bound"][g, :count][labels]
+        energy = self.fields["label_energy_bound"][g, :count][labels] + float(self.prepared.arrays.energy_pj_a_cycle) * latency
         return known.misses(energy, latency)
 
     def _keep(self, known: Staircase, width: int, tolerance: float) -> None:
@@ -143,7 +157,7 @@ class FrontPart(MultisetPart):
         is_left[kept] = False
         self._leave(escapes[is_left])
         for name, _, _ in LABEL_FIELDS:
-            column = search[f"label_{name}"]
+            column = self.fields[f"label_{name}"]
             column[g, : len(kept)] = column[g, kept]
         search.label_count[g] = len(kept)
 
@@ -161,23 +175,26 @@ class FrontPart(MultisetPart):
         ranked = np.argsort(-escapes, kind="stable")
         for first in range(0, len(ranked), _BLOCK):
             block = ranked[first : first + _BLOCK]
-            escapes = self._escapes(known, g)[block]
+            escapes = self._escapes(known, g, block)
             self._leave(escapes[escapes <= tolerance])
             block = block[escapes > tolerance]
             if not len(block):
                 continue
             if not self.watch.in_time():
                 self._leave(escapes)
-                self._leave(self._escapes(known, g)[ranked[first:]])
+                self._leave(self._escapes(known, g, ranked[first:]))
                 return
             batch = self._batch(g, block)
             self._spend(len(batch.orders))
             if bounds_only:
-                self._leave_costs(known, batch)
+                self._leave_costs(known, batch, tolerance)
                 batch = replace(batch, boundaries=None)
             known.add(self._found(batch))
+            if bounds_only and not self.can_match(known, tolerance):
+                self._leave(self._escapes(known, g, ranked[first:]))
+                return
 
-    def _leave_costs(self, known: Staircase, batch: OrderBatch) -> None:
+    def _leave_costs(self, known: Staircase, batch: OrderBatch, tolerance: float) -> None:
         """Update the largest distance (miss) of this part with the distances of the mappings in `batch` from the known
         points. The value changes only if one of these mappings is farther from the known points.
 
@@ -185,7 +202,11 @@ class FrontPart(MultisetPart):
         known points as the farthest mapping with the same order and free boundaries.
         """
         costs = cost_orders(batch)
-        self._leave(known.misses(costs.energy_pj[costs.fits], costs.latency_cycles[costs.fits]))
+        energy, latency = costs.energy_pj[costs.fits], costs.latency_cycles[costs.fits]
+        escapes = known.misses(energy, latency)
+        self._leave(escapes)
+        far = escapes > tolerance
+        self._unmatched = (np.append(self._unmatched[0], energy[far]), np.append(self._unmatched[1], latency[far]))
 
     def _found(self, batch: OrderBatch) -> list[Incumbent]:
         """Mappings of a batch that no other mapping of the batch dominates."""
@@ -215,12 +236,12 @@ class FrontPart(MultisetPart):
         words = search.label_path[g, labels]
         places = np.arange(length - 1)
         orders = words[:, places // PATH_SYMBOLS] >> (PATH_BITS * (places % PATH_SYMBOLS)) & ((1 << PATH_BITS) - 1)
-        counts = [count for _, count in self.multiset.loops]
-        missing = np.array([np.bincount(row, minlength=len(counts)) for row in orders]).reshape(len(orders), -1)
-        last = (np.array(counts) - missing).argmax(axis=1)
-        orders = np.column_stack([orders, last]).astype(np.int64)
-        allowed = np.array([_is_allowed(search, order) for order in orders.tolist()], dtype=np.bool_)
-        orders, labels = orders[allowed], labels[allowed]
+        counts = np.array([count for _, count in self.multiset.loops])
+        used = np.column_stack([(orders == symbol).sum(axis=1) for symbol in range(len(counts))])
+        orders = np.column_stack([orders, (counts - used).argmax(axis=1)]).astype(np.int64)
+        if search.pattern_length:
+            allowed = np.array([_is_allowed(search, order) for order in orders.tolist()], dtype=np.bool_)
+            orders, labels = orders[allowed], labels[allowed]
         loops = tuple(loop for loop, _ in self.multiset.loops)
         if not self.free:
             return OrderBatch(self.prepared, loops, orders)
@@ -291,8 +312,6 @@ class FrontPart(MultisetPart):
 
 def _is_allowed(search: Any, order: list[int]) -> bool:
     """True if an order matches the required temporal ordering of a search."""
-    if not search.pattern_length:
-        return True
     stream = SimpleNamespace(
         length=len(order),
         order=order,
@@ -305,6 +324,11 @@ def _is_allowed(search: Any, order: list[int]) -> bool:
     return bool(matches.py_func(stream))
 
 
+def _largest_miss(known: Staircase, pairs: tuple[Values, Values]) -> float:
+    """Largest distance (miss) of the pairs (energies in pJ, latencies in cycles) from the known points."""
+    return float(known.misses(*pairs).max())
+
+
 class FrontCandidate(Candidate):
     """Spatial mapping in a sweep."""
 
@@ -312,7 +336,10 @@ class FrontCandidate(Candidate):
     """Lower bound in pJ of the energy of every mapping of this candidate."""
     latency_cycles = 0.0
     """Lower bound in cycles of the latency of every mapping of this candidate."""
+    pairs: tuple[Values, Values] | None = None
+    """Lower bounds of energy and latency that were known before this candidate was made (see `Choice.pairs`)."""
     _relaxed_miss = math.inf
+    _is_relaxed_left = False
 
     def _part(self, multiset: LoopMultiset, entries: Ordering, free: bool) -> FrontPart:
         return FrontPart(self.prepared, self.index, multiset, entries, free, self.watch, self.floors)
@@ -338,20 +365,22 @@ class FrontCandidate(Candidate):
         """Upper limit of the distance (miss) from the known points, as a fraction, over all mappings of this candidate
         (see `Staircase.misses`)."""
         found = min(known.miss(self.energy_pj, self.latency_cycles), self._relaxed_miss)
+        if self.pairs is not None:
+            found = min(found, _largest_miss(known, self.pairs))
         if "parts" in self.__dict__:
             found = min(found, max(part.miss for part in self.front_parts))
         return found
 
     def sweep(self, known: Staircase, width: int, tolerance: float) -> None:
-        """Sweep the parts of this candidate until its distance (miss) is at most `tolerance`, or the time ends. If
-        possible, the larger space with free boundaries (`relaxed`) is swept first, because its result bounds the
-        distance of all parts.
+        """Sweep the parts of this candidate until its distance (miss) is at most `tolerance`, or the time ends. The
+        larger space with free boundaries (`relaxed`) is swept first if that can be worth its effort, because its result
+        bounds the distance of all parts.
 
         If the problem exceeds the tables, the error is stored in `refused`.
         """
         try:
             relaxed = None if self.entries or len(self.parts) == 1 else self.relaxed
-            if isinstance(relaxed, FrontPart):
+            if isinstance(relaxed, FrontPart) and self._is_relaxed_worth(relaxed, known, tolerance):
                 relaxed.sweep(known, width, tolerance, bounds_only=True)
                 self._relaxed_miss = min(self._relaxed_miss, relaxed.miss)
             for part in self.front_parts:
@@ -361,6 +390,16 @@ class FrontCandidate(Candidate):
                     part.sweep(known, width, tolerance)
         except MappingError as error:
             self.refused = error
+
+    def _is_relaxed_worth(self, relaxed: FrontPart, known: Staircase, tolerance: float) -> bool:
+        """True if a sweep over the larger space `relaxed` can be worth its effort. It is not if a mapping of this space
+        is too far from the known points (`FrontPart.can_match`), or if the last sweep over it took more effort than the
+        last sweeps over those parts that are not matched yet. After one sweep is left out, all later ones are, too.
+        """
+        waiting = sum(part.spent for part in self.front_parts if part.miss > tolerance)
+        if math.isfinite(self._relaxed_miss) and relaxed.spent > waiting:
+            self._is_relaxed_left = True
+        return not self._is_relaxed_left and relaxed.can_match(known, tolerance)
 
 
 @dataclass
@@ -418,12 +457,13 @@ class FrontSweep:
         candidates, in the order of the choices."""
         made: list[FrontCandidate] = []
         for choice in self._choices:
-            rest = self._miss(choice, choice.rest_passes)
+            rest = min(self._miss(choice, choice.rest_passes), choice.rest_miss)
             if rest <= self.tolerance or not self.watch.in_time():
                 self._settled_miss = max(self._settled_miss, rest)
                 self._choices = iter(())
                 break
-            if self._is_settled(self._miss(choice, choice.passes)):
+            own = self._miss(choice, choice.passes)
+            if self._is_settled(own if choice.pairs is None else min(own, _largest_miss(self.known, choice.pairs))):
                 continue
             candidate = self._candidate(choice)
             if candidate is not None and not self._is_settled(candidate.miss(self.known)):
@@ -451,5 +491,6 @@ class FrontSweep:
             candidate = FrontCandidate(prepared, choice.index, self.ordering, self.options, self.watch, choice.floors)
         except MappingError:  # contradicts the ordering, as in the exact search
             return None
+        candidate.pairs = choice.pairs
         candidate.begin()
         return candidate

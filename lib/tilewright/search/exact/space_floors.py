@@ -26,6 +26,7 @@ from tilewright.mapping.spatial_space import SpatialTable
 from tilewright.mapping.temporal import prime_factors
 from tilewright.mapping.zeros import active_share, least_read_share, least_sizes, plain_width
 from tilewright.search.exact.floors import Links, tensor_floors
+from tilewright.search.exact.staircase import Staircase
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import data_dimension_size, operand_elements, operand_relevancy, window_groups
 
@@ -63,6 +64,21 @@ class SpaceFloors:
         values = np.asarray(OBJECTIVES[objective].value(energy, self.latency_cycles))
         least: Values = np.where(self.can_be_innermost, values, np.inf).min(axis=1)
         return least * (1 - ROUNDING)
+
+    def pairs(self, place: int) -> tuple[Values, Values]:
+        """Pairs of lower bounds (energies in pJ, latencies in cycles) of the spatial mapping number `place`: each of
+        its mappings has at least the energy and the latency of one pair."""
+        possible = self.can_be_innermost[place]
+        share = 1 - ROUNDING
+        return self.energy_pj[place, possible] * share, self.latency_cycles[place, possible] * share
+
+    def misses(self, known: Staircase) -> Values:
+        """Upper limit of the distance (miss) of each spatial mapping from the known points of a front, as a fraction:
+        array [spatial mapping]. The distance of a mapping is at most the largest distance of one of its pairs."""
+        share = 1 - ROUNDING
+        found = known.misses((self.energy_pj * share).ravel(), (self.latency_cycles * share).ravel())
+        largest: Values = np.where(self.can_be_innermost, found.reshape(self.energy_pj.shape), 0.0).max(axis=1)
+        return largest
 
 
 def space_floors(

@@ -17,7 +17,8 @@ _ROUNDED = 2 * TOLERANCE
 """Largest distance (miss) of a mapping from the known points, as a fraction, that counts as 0. Rounding errors alone
 can cause such a distance.
 """
-_UNLIMITED = 1e300
+UNLIMITED = 1e300
+"""Limit of the EDP in pJ cycles that no mapping exceeds."""
 
 
 @dataclass
@@ -68,7 +69,7 @@ class Staircase:
         """Limit of the EDP in pJ cycles. If the EDP of a mapping exceeds the limit, a known point matches the
         mapping within `tolerance`."""
         if not len(self.energy) or self.end_miss > tolerance:
-            return _UNLIMITED
+            return UNLIMITED
         corners = energy_delay_product(self.energy[:-1], self.latency[1:])
         return float(corners.max(initial=0.0))
 

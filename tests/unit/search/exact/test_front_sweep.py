@@ -11,7 +11,7 @@ from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact import front_sweep
 from tilewright.search.exact.choice import Choice
 from tilewright.search.exact.floors import NO_FLOORS
-from tilewright.search.exact.front_sweep import OBJECTIVE, FrontSweep
+from tilewright.search.exact.front_sweep import OBJECTIVE, WIDTHS, FrontCandidate, FrontSweep
 from tilewright.search.exact.rounds import Incumbent, Watch
 from tilewright.search.exact.staircase import Staircase
 from tilewright.search.front import on_staircase
@@ -158,3 +158,23 @@ def test_ends_limit_the_product_only_where_they_are_proven() -> None:
     loose.add(points)
     assert loose.end_miss == pytest.approx(2.0 / 1.9 - 1)
     assert loose.largest_product(0.01) > 1e200
+
+
+def test_a_sweep_counts_the_distance_of_the_ends() -> None:
+    """A known point that is 0.4 % worse than the least energy and latency: the sweep finds a better point, or states a
+    miss of at least 0.4 %, although the point matches every mapping within the tolerance."""
+    missed = 0
+    for where, prepared, energy, latency in cases(range(5000, 5012), "greedy"):
+        if not len(energy):
+            continue
+        known = Staircase(float(energy.min()), float(latency.min()))
+        known.add([Incumbent(None, None, float(energy.min()) * 1.004, float(latency.min()) * 1.004)])
+        watch = Watch.start(OBJECTIVE, SearchLimits(0.0, None, None), None, None)
+        candidate = FrontCandidate(prepared, 0, (), ExactParameters("EDP", "greedy"), watch)
+        for part in candidate.front_parts:
+            part.sweep(known, WIDTHS[0], 0.01)
+        miss = max(part.miss for part in candidate.front_parts)
+        ratios = np.maximum(known.energy / energy[:, None], known.latency / latency[:, None])
+        assert ratios.min(axis=1).max() <= (1 + miss) * (1 + ROUNDED), where
+        missed += miss > 0
+    assert missed
