@@ -31,6 +31,8 @@ COMPLETE = 2e-9
 """Largest distance (miss) of a front from the complete front, as a fraction, at which the front counts as complete.
 Rounding errors alone can cause such a distance.
 """
+_HALVINGS = 5
+"""Number of times that the step is halved in the search for the smallest loss with which few points remain."""
 _MOST_SUMS = 16_000
 """Largest number of points that are kept while the fronts of the layers are added."""
 _MOST_WEIGHTS = 128
@@ -112,11 +114,7 @@ class BoundedFront:
         """Index of the knee, which is the point farthest below the straight line between both ends of the front. If the
         front has fewer than three points, the knee is the point of least EDP.
         """
-        energy, latency = columns(self.points)
-        if len(self.points) < 3:
-            return int(np.argmin(energy_delay_product(energy, latency)))
-        sums = (energy - energy[-1]) / (energy[0] - energy[-1]) + (latency - latency[0]) / (latency[-1] - latency[0])
-        return int(np.argmin(sums))
+        return _knee(*columns(self.points))
 
     @property
     def ends(self) -> FrontEnds:
@@ -227,9 +225,7 @@ def network_front(layers: Sequence[tuple[BoundedFront, int]]) -> BoundedFront:
     points = [
         FrontPoint(float(energy[place]), float(latency[place]), None, _choice(steps, int(place))) for place in chosen
     ]
-    # Each layer of a mapping is matched within the miss of the layer, so the sum is matched within the largest one.
-    missed = max((front.largest_miss for front, _ in layers), default=0.0)
-    swept = (1 + missed) * thinned * (1 + used) - 1
+    swept = (1 + _network_miss(layers)) * thinned * (1 + used) - 1
     weights = _weights([front for front, _ in layers])
     levels = sum((count * front.support(weights) for front, count in layers), np.zeros(len(weights)))
     least = math.fsum(count * front.least_latency_cycles for front, count in layers)
@@ -267,21 +263,100 @@ def _weights(fronts: Sequence[BoundedFront]) -> Values:
 
 def _thinned(energy: Values, latency: Values, share: float, most: int) -> tuple[list[int], float]:
     """Pair (indexes of the kept points, largest miss). The miss of a dropped point is its distance from the kept points
-    (`unmatched`). At most `most` points are kept, including both ends of the front and the point of least EDP.
+    (`unmatched`). At most `most` points are kept, including both ends of the front, the point of least EDP and the
+    knee.
 
-    For each dropped point, some kept point has less energy, and its latency is larger by at most the fraction `share`.
-    This function doubles `share` until at most `most` points remain.
+    For each dropped point, some kept point is better in one of energy and latency, and at most the fraction `share`
+    worse in the other. If more than `most` points would remain, a larger share is used: the smallest that suffices, up
+    to a factor of 1 + 2^-_HALVINGS.
     """
-    always = {0, int(np.argmin(energy_delay_product(energy, latency))), len(energy) - 1}
-    while True:
-        kept, place = set(always), 1
-        while place < len(latency):
-            place = int(np.searchsorted(latency, latency[place] * (1 + share), side="right"))
-            kept.add(place - 1)
-        if len(kept) <= max(most, len(always)):
-            chosen = sorted(kept)
-            return chosen, float(unmatched(energy, latency, energy[chosen], latency[chosen]).max(initial=0.0))
-        share *= 2
+    always = {0, int(np.argmin(energy_delay_product(energy, latency))), _knee(energy, latency), len(energy) - 1}
+    most = max(most, len(always))
+    chosen = _covering(energy, latency, share, always)
+    if len(chosen) > most:
+        while len(chosen) > most:
+            share *= 2
+            chosen = _covering(energy, latency, share, always)
+        step = share / 4
+        for _ in range(_HALVINGS):
+            fewer = _covering(energy, latency, share - step, always)
+            if len(fewer) <= most:
+                share, chosen = share - step, fewer
+            step /= 2
+    return chosen, float(unmatched(energy, latency, energy[chosen], latency[chosen]).max(initial=0.0))
+
+
+def _covering(energy: Values, latency: Values, share: float, always: set[int]) -> list[int]:
+    """Indexes of few points that match all points of a staircase within the fraction `share`, including the points in
+    `always`, which has both ends.
+
+    From the first point that is not matched yet, the function goes to the last point whose latency is at most `share`
+    larger. This point matches all points between, which have more energy. It also matches the following points whose
+    energy is at most `share` smaller.
+    """
+    last_before = np.searchsorted(latency, latency * (1 + share), side="right") - 1
+    last_after = np.searchsorted(-energy, -energy / (1 + share), side="right") - 1
+    forward, backward = last_after.tolist(), last_before.tolist()
+    kept, place = set(always), forward[0] + 1
+    while place < len(forward) and backward[place] < len(forward) - 1:
+        chosen = backward[place]
+        kept.add(chosen)
+        place = forward[chosen] + 1
+    return sorted(kept)
+
+
+def _knee(energy: Values, latency: Values) -> int:
+    """Index of the point of a staircase that is farthest below the straight line between both ends. If the staircase
+    has fewer than three points, the result is the point of least EDP.
+    """
+    if len(energy) < 3:
+        return int(np.argmin(energy_delay_product(energy, latency)))
+    sums = (energy - energy[-1]) / (energy[0] - energy[-1]) + (latency - latency[0]) / (latency[-1] - latency[0])
+    return int(np.argmin(sums))
+
+
+def _network_miss(layers: Sequence[tuple[BoundedFront, int]]) -> float:
+    """Upper limit of the distance (miss) of a mapping of the network from the sums of the layers' points, as a
+    fraction. Layers with a small share of the network's energy and latency add little to it.
+    """
+    excess = []
+    for least, most in (
+        (lambda one: one.lines[0].level_pj, lambda one: one.points[0].energy_pj),
+        (lambda one: one.least_latency_cycles, lambda one: one.points[-1].latency_cycles),
+    ):
+        count = np.array([count for _, count in layers], dtype=np.float64)
+        missed = np.array([one.largest_miss for one, _ in layers], dtype=np.float64)
+        excess.append(
+            _largest_excess(
+                count * np.array([least(one) for one, _ in layers], dtype=np.float64),
+                count * np.array([most(one) for one, _ in layers], dtype=np.float64),
+                missed,
+            )
+        )
+    return max(excess)
+
+
+def _largest_excess(least: Values, most: Values, missed: Values) -> float:
+    """Largest fraction by which a sum of points can exceed the sum of the mappings that they match.
+
+    A mapping of layer i costs any x[i] >= `least`[i]. The point that matches it costs at most (1 + `missed`[i]) x[i],
+    and at most `most`[i], the largest cost of any point of this layer. The sum of the excesses, divided by the sum of
+    all x, is largest where each x is either `least` or the cost above which `most` limits the point (Dinkelbach, On
+    nonlinear fractional programming, 1967).
+    """
+    limit = np.maximum(least, most / (1 + missed))
+    found = 0.0
+    for _ in range(len(least) + 1):
+        cost = np.where(missed > found, limit, least)
+        with np.errstate(invalid="ignore"):  # an infinite miss: 0 x infinity
+            matching = np.where(np.isinf(missed), np.inf, (1 + missed) * cost)
+        excess = np.maximum(0.0, np.minimum(matching, most) - cost)
+        total = math.fsum(cost)
+        share = math.fsum(excess) / total if total > 0 else (math.inf if excess.any() else 0.0)
+        if share <= found:
+            break
+        found = share
+    return found
 
 
 def unmatched(energy: Values, latency: Values, point_energy: Values, point_latency: Values) -> Values:

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -99,9 +100,7 @@ def test_fronts_of_networks_are_those_of_brute_force() -> None:
         assert front.swept_miss is not None
         assert front.swept_miss <= (1 + max(layer.largest_miss for layer, _ in layers)) * 1.0011 - 1, case
         own_energy, own_latency = columns(front.points)
-        matched = (own_energy <= sums[kept, 0][:, None] * (1 + ROUNDED)) & (
-            own_latency <= sums[kept, 1][:, None] * 1.0011
-        )
+        matched = (own_energy <= sums[kept, 0][:, None] * 1.0011) & (own_latency <= sums[kept, 1][:, None] * 1.0011)
         assert matched.any(axis=1).all(), case
         for point in front.points:
             chosen = [layer.points[index] for index, (layer, _) in zip(point.of_layers, layers, strict=True)]
@@ -128,6 +127,40 @@ def test_a_network_is_matched_within_the_largest_miss_of_its_layers() -> None:
         front = network_front(layers)
         sums = np.array([np.sum(chosen, axis=0) for chosen in itertools.product(*mappings)])
         check_front(front, sums[:, 0], sums[:, 1], case)
+        assert front.swept_miss is not None
+        assert front.swept_miss <= (1 + max(layer.largest_miss for layer, _ in layers)) * 1.0011 - 1, case
+
+
+def test_a_small_layer_adds_little_to_the_miss_of_a_network() -> None:
+    """A layer with 1 % of the energy and latency misses 50 %, and the other layer nothing: the network misses less than
+    1 %. Without bounds of the other layer, nothing less than 50 % follows."""
+    exact = replace(hull([(100.0, 2000.0), (200.0, 1000.0)]), swept_miss=0.0)
+    points = (FrontPoint(1.5, 15.0),)
+    small = BoundedFront(points, (SupportingLine(0.0, 1.0),), 10.0, 0.5)
+    assert network_front([(exact, 1), (small, 1)]).swept_miss == pytest.approx(0.5 / 101, rel=1e-6)
+    unbounded = BoundedFront(exact.points, (SupportingLine(0.0, 0.0),), 0.0, 0.0)
+    assert network_front([(unbounded, 1), (small, 1)]).swept_miss == pytest.approx(0.5)
+    unknown = BoundedFront(points, (SupportingLine(0.0, 1.0),), 0.0, None)
+    assert network_front([(exact, 1), (unknown, 1)]).swept_miss == pytest.approx(15.0 / 1000)
+
+
+def test_the_knee_remains_when_points_are_dropped() -> None:
+    """The knee of the kept points is that of all sums, and a kept point matches each sum within 0.1 % where few points
+    suffice."""
+    rng = random.Random(31)
+    for case in range(10):
+        layers = [(hull([(rng.uniform(1, 1.05), rng.uniform(1, 1.1)) for _ in range(30)]), 1) for _ in range(4)]
+        front = network_front(layers)
+        sums = np.array([[0.0, 0.0]])
+        for layer, _ in layers:
+            points = np.column_stack(columns(layer.points))
+            sums = (sums[:, None] + points[None]).reshape(-1, 2)
+        energy, latency = sums[on_staircase(sums[:, 0], sums[:, 1])].T
+        weights = (energy - energy[-1]) / (energy[0] - energy[-1]) + (latency - latency[0]) / (latency[-1] - latency[0])
+        knee, own = int(weights.argmin()), front.points[front.knee]
+        assert own.energy_pj == pytest.approx(energy[knee], rel=1e-12), case
+        assert unmatched(energy, latency, *columns(front.points)).max() <= 0.001, case
+        assert len(front.points) < len(energy) or len(energy) < 10, case
 
 
 NAMES = ("energy_pj", "latency_cycles")
