@@ -44,10 +44,19 @@ The miss is an upper limit of the distance between the front found and the true 
 """
 MOST_SEARCHES = 24
 """Largest number of searches between the two ends of a front."""
-FEW_LABELS, MORE_LABELS = 100_000, 100_000
+MOST_USELESS = 3
+"""Number of searches between the two ends after which no further search follows, if these searches prove too little."""
+FEW_LABELS, MORE_LABELS = 50_000, 50_000
 """Limits of the effort of sweeps. The effort counts mainly labels, which are partial loop orders. If a sweep with the
 tolerance MISS needed at most FEW_LABELS, a second sweep with the effort MORE_LABELS tries to complete the front.
 """
+LATENCY_SHARE = 40
+"""Divisor of the effort of the layer: the search for the least latency gets this share of the effort. It is short,
+because sweeps find and prove the least latency with as little effort. The search for the least energy is cheap for most
+layers, and gets the full effort.
+"""
+SWEEP_FACTOR = 2
+"""Factor of the effort of the layer: the first sweep gets this multiple of the effort."""
 EFFORT_SHARE, GAP = 4, 0.002
 """Limits of one search between the two ends of the front. The search gets the effort of the layer divided by
 EFFORT_SHARE. It ends when the relative gap between its best mapping and its lower bound is at most GAP.
@@ -111,12 +120,14 @@ class FrontSearch:
         mappings of that search. The mappings of `found` are the first known points.
         """
         self.take(found, source, 0.0)
-        latency, energy = self._search_end("latency"), self._search_end("energy")
+        gap = min(self.mapper.largest_gap, MISS)
+        latency, energy = self.search("latency", 0.0, LATENCY_SHARE, gap), self.search("energy", 0.0, 1, gap)
         if latency is None or energy is None:
             return None
         self.least_latency_cycles = latency.lower_bound
         self.lines = [SupportingLine(0.0, energy.lower_bound)]
-        missed, spent = self._sweep(MISS, self.mapper.effort)
+        effort = self.mapper.effort
+        missed, spent = self._sweep(MISS, None if effort is None else SWEEP_FACTOR * effort)
         if missed > MISS:
             self._search_lines()
         elif missed > COMPLETE and spent <= FEW_LABELS:
@@ -160,27 +171,23 @@ class FrontSearch:
         self.least_latency_cycles = max(self.least_latency_cycles, first.latency_cycles * share)
         self.lines[0] = SupportingLine(0.0, max(self.lines[0].level_pj, last.energy_pj * share))
 
-    def _search_end(self, objective: str) -> "ExactResult | None":
-        """Result of the search for one end of the front: the mapping with the least `objective`. The result is None if
-        no mapping is found. A closer bound than MISS is not needed: the sweeps count the distance of the ends, too, and
-        the sweep that completes the front finds the ends of small layers.
-        """
-        return self.search(objective, 0.0, 1, min(self.mapper.largest_gap, MISS))
-
     def _search_lines(self) -> None:
         """Search mappings between the known points of the front, by at most MOST_SEARCHES searches.
 
         Each search weights the latency by the slope that `_next_weight` gives. It adds a supporting line to `lines`,
         and the mappings that it evaluates to `met`. The function ends early if there is no such slope, or if a search
-        finds no mapping.
+        finds no mapping. It also ends after MOST_USELESS searches that their limits ended with a gap above MISS, because
+        the lines of such searches prove no miss of at most MISS.
         """
+        useless = 0
         for _ in range(MOST_SEARCHES):
             weight = self._next_weight()
-            if weight is None:
+            if weight is None or useless >= MOST_USELESS:
                 break
             result = self.search("energy", weight, EFFORT_SHARE, min(self.mapper.largest_gap, GAP))
             if result is None:
                 break
+            useless += result.gap > MISS
             self.lines.append(SupportingLine(weight, result.lower_bound * (1 - ROUNDING)))
 
     def search(self, objective: str, pj_a_cycle: float, effort_share: int, largest_gap: float) -> "ExactResult | None":
