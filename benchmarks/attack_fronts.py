@@ -5,7 +5,7 @@
 Each seed (`tests/plain/attack_fronts.py`) makes a network of three small layers, and one larger layer. The fronts of
 the network must equal the fronts of all mappings (both profiles, greedy and free). The front of the larger layer is
 searched with a random effort. None of 600 random mappings of this layer may be better than the front by more than the
-stated miss. Prints each fault with its seed, and counts; `--seed N` repeats one seed. The exit code is 1 if there is a
+stated miss. The same holds for all mappings of a layer whose sides of the array are open. Prints each fault with its seed, and counts; `--seed N` repeats one seed. The exit code is 1 if there is a
 fault.
 """
 

@@ -8,20 +8,24 @@ from typing import Any
 
 import numpy as np
 from tilewright.base.errors import MappingError, TilewrightError
+from tilewright.mapping.constraints import MappingConstraints
 from tilewright.mapping.temporal import loop_multiset
 from tilewright.pipeline.stages.base import Control
 from tilewright.pipeline.stages.layer_front import FrontSearch, FrontSource
+from tilewright.pipeline.stages.run import map_layer
 from tilewright.pipeline.stages.temporal import Best
 from tilewright.search.batch import OrderBatch, cost_orders
 from tilewright.search.evaluate import PreparedProblem, prepare
 from tilewright.search.exact.choice import Choice
 from tilewright.search.exact.floors import NO_FLOORS
 from tilewright.search.exact.staircase import Staircase
-from tilewright.search.front import BoundedFront, columns, network_front, on_staircase
+from tilewright.search.front import BoundedFront, columns, front_of, network_front, on_staircase
 from tilewright.search.options import SearchOptions
 from tilewright.workload.relevancy import outputs_have_windows
 
+from tests.plain.attack_open import best_of, open_problem
 from tests.plain.problems import random_problem
+from tests.plain.switches import SWITCHES
 from tests.plain.tally import Tally
 from tests.unit.search.exact.exact_brute_force import LARGEST_FREE_SPACE, free_mapping_count, space_of
 from tests.unit.search.exact.exact_cases import MODELS, random_case
@@ -35,7 +39,7 @@ EFFORTS = (300, 5_000, 100_000, 1_000_000)
 
 
 def attack_fronts(seed: int) -> Tally:
-    """A network of small layers by brute force, and a larger layer by random mappings."""
+    """A network of small layers and a layer with open sides by brute force, and a larger layer by random mappings."""
     tally, rng = Tally(), random.Random(seed)
     known = []
     while len(known) < LAYERS_OF_NETWORK:
@@ -44,6 +48,7 @@ def attack_fronts(seed: int) -> Tally:
             known.append((*found, rng.choice((1, 1, 2, 5))))
     _compare_network(known, tally, seed)
     _attack_large(rng, tally, seed)
+    _attack_open(rng, tally, seed)
     return tally
 
 
@@ -124,6 +129,36 @@ def _attack_large(rng: random.Random, tally: Tally, seed: int) -> None:
         fits = costs.fits
         tally.counts["random mappings"] += int(fits.sum())
         _compare(front, costs.energy_pj[fits], costs.latency_cycles[fits], tally, f"seed {seed}, effort {effort}")
+
+
+def _attack_open(rng: random.Random, tally: Tally, seed: int) -> None:
+    """All mappings of a layer whose sides of the array are open, over all its spatial mappings."""
+    problem, model, given, mixed, plains, allocations = open_problem(random.Random(rng.getrandbits(48)), SWITCHES, None)
+    allocation, effort = rng.choice(allocations), rng.choice(EFFORTS)
+    options = SearchOptions(
+        model=model,
+        objective="EDP",
+        temporal_mapping_search_engine="best",
+        allocation=allocation,  # type: ignore[arg-type]
+        enable_mix_spatial_mapping=mixed,
+        front=True,
+        effort=effort,
+    )
+    costs = set().union(*(best_of(allocation, plain).costs for plain in plains.values()))
+    constraints = MappingConstraints("default", given, memory_operand_links=problem.links)
+    try:
+        record = map_layer(problem.layer, problem.core, constraints, options)
+    except TilewrightError:
+        return
+    if not costs or "front" not in record.search:
+        return
+    front = front_of(record.search["front"])
+    energy, latency = np.array(sorted(costs)).T
+    profile = model if model in MODELS else "single switches"
+    tally.counts[f"layers with open sides by brute force, {profile}"] += 1
+    tally.counts["layers with open sides and a complete front"] += front.is_complete
+    tally.counts["mappings of layers with open sides"] += len(costs)
+    _compare(front, energy, latency, tally, f"seed {seed}, open, {model}, {allocation}, effort {effort}")
 
 
 def _compare(front: BoundedFront, energy: np.ndarray, latency: np.ndarray, tally: Tally, where: str) -> None:

@@ -42,8 +42,8 @@ def attack_open(
     outcome = Outcome()
     rng = random.Random(seed)
     while True:
-        problem, name, given, mixed, plains, allocations = _open_problem(rng, switches, model)
-        spaces = {one: {u: _best_of(one, plain) for u, plain in plains.items()} for one in allocations}
+        problem, name, given, mixed, plains, allocations = open_problem(rng, switches, model)
+        spaces = {one: {u: best_of(one, plain) for u, plain in plains.items()} for one in allocations}
         if all(min(found.value("latency") for found in space.values()) < math.inf for space in spaces.values()):
             break  # where nothing fits, nothing is said
     outcome.counts["problems"] += 1
@@ -55,7 +55,8 @@ def attack_open(
     return outcome
 
 
-def _best_of(allocation: str, plain: PlainModel) -> Best:
+def best_of(allocation: str, plain: PlainModel) -> Best:
+    """All mappings of one spatial mapping."""
     return (greedy_best if allocation == "greedy" else free_best)(plain)
 
 
@@ -91,7 +92,7 @@ def _compare(
     if unrolling not in best:  # by a factor that divides the largest one with room, which may be ragged
         outcome.counts["found by a factor that does not divide"] += 1
         plain = PlainModel(problem.layer, problem.core, problem.links, unrolling, False, model)
-        least = min(least, _best_of(allocation, plain).value(objective))
+        least = min(least, best_of(allocation, plain).value(objective))
     outcome.counts["proven" if record.search["proven"] else "not proven"] += 1
     wrong = []
     if not value >= least * (1 - CLOSE):
@@ -105,7 +106,7 @@ def _compare(
     outcome.differences += [Difference(*where, what, value, least, f"{unrolling}; best: {place}") for what in wrong]
 
 
-def _open_problem(
+def open_problem(
     rng: random.Random, switches: tuple[str, ...], model: str | None
 ) -> tuple[Problem, str, Unrolling, bool, dict[Unrolling, PlainModel], tuple[str, ...]]:
     """A problem of which sides of the array are open, small enough for brute force, with two spatial mappings."""

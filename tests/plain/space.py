@@ -32,10 +32,13 @@ class Best:
         self.by_order: dict[str, dict[Loops, float]] = {objective: {} for objective in OBJECTIVES}
         """The least value of each order that fits."""
         self.mappings = 0
+        self.costs: set[tuple[float, float]] = set()
+        """Different pairs of energy in pJ and latency in cycles."""
 
     def see(self, energy: float, latency: Number, order: Loops, boundaries: Boundaries | None) -> None:
         """Another mapping."""
         self.mappings += 1
+        self.costs.add((float(energy), float(latency)))
         for objective, value in zip(OBJECTIVES, (float(latency), energy, energy * latency), strict=True):
             if objective not in self.found or value < self.found[objective].value:
                 self.found[objective] = Found(float(value), order, boundaries)

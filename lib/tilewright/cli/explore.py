@@ -116,8 +116,8 @@ def _show(found: Explored, output: FilePath | None, paper: PaperWidth | None, as
     """Evaluate every design of the file SPACE on the networks of this file, and mark the designs on the Pareto front.
 
     The costs of a design are bit by bit equal to the costs by `tilewright map` or, for several cores, by `tilewright
-    schedule`. Designs are evaluated in groups, called shards. Shards that are up to date are not evaluated again, so a
-    search that was interrupted continues with the other shards. If a design is not a valid accelerator, or if a layer
+    schedule`. Designs are evaluated in groups, called shards. Designs with results that are up to date are not
+    evaluated again, so a search that was interrupted continues with the other designs. If a design is not a valid accelerator, or if a layer
     has no mapping on it, the table has the reason.
 
     Example: tilewright explore config/space/edge_sram.yaml -o results/space/edge_sram --jobs 2
@@ -223,18 +223,35 @@ def _answered(
             if not gather:
                 engine.complete(source, space, output, jobs, advance, shard, sharing)
         except KeyboardInterrupt as error:
-            raise InterruptedRunError(f"finished shards are kept in {output / engine.SHARDS}") from error
+            raise InterruptedRunError(_kept_text(space, output, show_progress)) from error
     if shard is not None:
         return None
     exploration, missing = engine.gathered(space, output)
     if missing:
         names = ", ".join(str(one.number) for one in missing[:10]) + (", ..." if len(missing) > 10 else "")
-        echo_notices([f"{len(missing)} of {len(shards_of(space))} shards are missing or out of date: {names}"])
+        echo_notices([f"{len(missing)} of {len(shards_of(space))} shards are not complete or out of date: {names}"])
     answer = with_mapping_gaps(space, answer_of(replace(exploration, notices=tuple(notices))))
     _write(answer, output)
     if isinstance(source, Path):
         write_space_path(source, output)
     return answer
+
+
+def _kept_text(space: "Space", output: Path, shown: bool) -> str:
+    """Sentence on the designs that an interrupted exploration keeps. If `shown` is true, the function prints the answer
+    for these designs first."""
+    from tilewright.designs.answer import answer_of
+    from tilewright.designs.explore import SHARDS, gathered
+    from tilewright.designs.tables import answer_text
+
+    exploration, _ = gathered(space, output)
+    done = len(space) - exploration.missing
+    if shown and not exploration.table.empty:
+        echo_text(answer_text(answer_of(exploration)), nl=True)
+    return (
+        f"the results of {done:,} of {count_of(len(space), 'design')} are kept in {output / SHARDS};"
+        " the same command continues with the other designs, and `--gather` writes the tables of these designs"
+    )
 
 
 def _check_shard(space: "Space", output: Path | None, shard: int | None, gather: bool) -> None:
@@ -286,15 +303,19 @@ def shown_design(space: "Space", output: Path | None, name: str) -> list[Path]:
 
 def _told_before(space: "Space", output: Path | None) -> str:
     """Text printed before the evaluation: the numbers of designs and shards to evaluate."""
-    from tilewright.designs.explore import shard_states
+    from tilewright.designs.explore import kept_count, shard_states
     from tilewright.designs.parts import ShardDigests, shards_of
 
     allowed, number = space.count_allowed(), len(shards_of(space))
     left = "" if allowed == len(space) else f", of which {allowed:,} meet the constraints checked before evaluation"
     networks = ", ".join(network.name for network in space.networks)
-    missing = number if output is None else len(shard_states(space, ShardDigests(space), output).missing)
+    missing, kept = number, ""
+    if output is not None:
+        states = shard_states(space, ShardDigests(space), output)
+        missing, done = len(states.missing), kept_count(space, states, output)
+        kept = f", without {count_of(done, 'design')} with results from an interrupted exploration" if done else ""
     designs = f"{count_of(len(space), 'design')} on {networks}{left}"
-    return f"{space.name}: {designs}; {missing:,} of {count_of(number, 'shard')} to evaluate"
+    return f"{space.name}: {designs}; {missing:,} of {count_of(number, 'shard')} to evaluate{kept}"
 
 
 def _progress(space: "Space", shard: int | None, shown: bool) -> Any:

@@ -20,11 +20,12 @@ from tilewright.designs.clocks import Clocks
 from tilewright.designs.design_cost import Sharing
 from tilewright.designs.exploration import Exploration
 from tilewright.designs.fixed_units import fixed_unit_lines
+from tilewright.designs.kept_designs import Found, KeptDesigns
 from tilewright.designs.memory_axes import slower_with_more_memory
 from tilewright.designs.parts import SHARD_SCHEMA, ShardDigests, SpacePart, shards_of
 from tilewright.designs.plan_gaps import dropped_sentences
 from tilewright.designs.results import MEASURES, OK
-from tilewright.designs.shard import Row, ShardContent, ShardMaker, content_of, joined, read_shards, write_shard
+from tilewright.designs.shard import ShardContent, ShardMaker, content_of, joined, read_shards, write_shard
 from tilewright.designs.space import FusedSystemOptions, Space, SystemOptions
 from tilewright.designs.space_reader import read_space
 from tilewright.designs.stamped_tables import digest_in
@@ -140,9 +141,10 @@ def _made_of(source: SpaceSource, maker: Maker[Task, Result]) -> Callable[[Task]
 
 SHARDS = "shards"
 """Name of the folder with the shards, in the folder of an exploration."""
-BLOCK_DESIGNS = 20
-"""Number of designs that a process evaluates between two reports of progress."""
-Found = list[tuple[list[Row], str]]
+BLOCK_DESIGNS = 4
+"""Number of designs of one core that a process evaluates between two reports of progress, if a search without bounds
+evaluates them. Designs are kept in such blocks. Searches of other designs take longer, so these blocks have one design.
+"""
 Counted = tuple[Found, Sharing]
 """Pair (rows of designs, counts of the work that these designs share with others)."""
 
@@ -182,27 +184,39 @@ def make_shards(
     jobs: int,
     advance: Advance,
     sharing: Sharing | None = None,
+    kept: KeptDesigns | None = None,
 ) -> Iterator[tuple[SpacePart, ShardContent]]:
     """Evaluate shards. Yields a pair (shard, its content) for each shard, in the order of `shards`.
 
     Each call of `advance` adds to the number of designs that are done. `sharing` counts the work that designs share.
-    The results depend neither on `jobs` nor on `sharing`.
+    Designs that `kept` has are not evaluated again, and each block of designs that is done is added to `kept`. The
+    results depend on none of `jobs`, `sharing` and `kept`.
     """
     sharing = sharing or Sharing()
-    size = space.block_size if space.block_size > 1 else BLOCK_DESIGNS
-    blocks = [
-        range(first, min(first + size, shard.end)) for shard in shards for first in range(shard.first, shard.end, size)
-    ]
+    known = {shard.number: {} if kept is None else kept.blocks(shard) for shard in shards}
+    blocks = [block for shard in shards for block in _blocks(space, shard) if block.start not in known[shard.number]]
     with working(source, space, partial(_counted_designs, store=sharing.store), len(blocks), jobs) as work:
         found = work(blocks)
         for shard in shards:
             designs: Found = []
-            while len(designs) < shard.end - shard.first:
-                block, counts = next(found)
-                sharing.add(counts, Sharing())
+            for block in _blocks(space, shard):
+                own = known[shard.number].get(block.start)
+                if own is None:
+                    own, counts = next(found)
+                    sharing.add(counts, Sharing())
+                    if kept is not None:
+                        kept.keep(shard, block.start, own)
                 advance(len(block))
-                designs += block
+                designs += own
             yield shard, content_of(space, designs)
+
+
+def _blocks(space: Space, shard: SpacePart) -> list[range]:
+    """Blocks of a shard: ranges of designs that one process evaluates together."""
+    options = space.options
+    is_fast = isinstance(options, SearchOptions) and options.of_bounds is None
+    size = space.block_size if space.block_size > 1 else BLOCK_DESIGNS if is_fast else 1
+    return [range(first, min(first + size, shard.end)) for first in range(shard.first, shard.end, size)]
 
 
 def complete(
@@ -217,30 +231,45 @@ def complete(
     """Make the shards of a folder that are missing or out of date. If `only` is not None, make only the shard with this
     number, if needed.
 
-    Each shard is written as soon as it is done. If `only` is None, files of shards that no longer belong to the space
-    are deleted. Each call of `advance` adds to the number of designs that are done.
+    Each shard is written as soon as it is done. The designs of an unfinished shard are kept, too. If `only` is None,
+    files of shards that no longer belong to the space are deleted. Each call of `advance` adds to the number of designs that are done.
     """
     digests = ShardDigests(space)
     states = shard_states(space, digests, folder, only)
     make_folder(folder / SHARDS)
     if only is None:
-        names = {shard.file_name for shard in shards_of(space)}
-        for path in (folder / SHARDS).glob("*.parquet"):
-            if path.name not in names:
+        names = {Path(shard.file_name).stem for shard in shards_of(space)}
+        for path in (folder / SHARDS).iterdir():
+            if path.suffix in (".parquet", ".jsonl") and path.stem not in names:
                 path.unlink()
     advance(sum(shard.end - shard.first for shard in states.fresh))
-    for shard, content in make_shards(source, space, states.missing, jobs, advance, sharing):
+    kept = KeptDesigns(folder / SHARDS, states.digests)
+    for shard, content in make_shards(source, space, states.missing, jobs, advance, sharing, kept):
         write_shard(folder / SHARDS / shard.file_name, content, states.digests[shard.number], digests.made_of)
+        kept.forget(shard)
 
 
 def gathered(space: Space, folder: Path) -> tuple[Exploration, tuple[SpacePart, ...]]:
-    """Pair (exploration, other shards). The exploration has the results of all shards that are up to date. The other
-    shards are missing or out of date.
+    """Pair (exploration, other shards). The exploration has the results of all shards that are up to date, and of the
+    designs that are kept for unfinished shards. The other shards are missing, unfinished or out of date.
     """
     states = shard_states(space, ShardDigests(space), folder)
-    content = joined(space, read_shards([folder / SHARDS / shard.file_name for shard in states.fresh]))
+    contents = read_shards([folder / SHARDS / shard.file_name for shard in states.fresh])
+    by_shard = dict(zip((shard.number for shard in states.fresh), contents, strict=True))
+    kept = KeptDesigns(folder / SHARDS, states.digests)
     missing = sum(shard.end - shard.first for shard in states.missing)
+    for shard in states.missing:
+        designs = kept.designs(shard)
+        by_shard[shard.number] = content_of(space, designs)
+        missing -= len(designs)
+    content = joined(space, [by_shard[number] for number in sorted(by_shard)])
     return replace(exploration_of(space, content), missing=missing), states.missing
+
+
+def kept_count(space: Space, states: ShardStates, folder: Path) -> int:
+    """Number of designs of unfinished shards that are kept in `folder`."""
+    kept = KeptDesigns(folder / SHARDS, states.digests)
+    return sum(len(kept.designs(shard)) for shard in states.missing)
 
 
 def explored(

@@ -68,7 +68,7 @@ def test_files_and_what_is_missing(space: Path, tmp_path: Path, capsys: pytest.C
     assert main(["explore", str(space), "-o", str(out), "--shard", "1"]) == 0
     assert [path.name for path in out.rglob("*") if path.is_file()] == ["00001.parquet"]
     assert main(["explore", str(space), "-o", str(out), "--gather"]) == 0
-    assert "1 of 2 shards are missing or out of date: 0" in capsys.readouterr().err
+    assert "1 of 2 shards are not complete or out of date: 0" in capsys.readouterr().err
     assert len(pandas.read_csv(out / "space.csv")) == 1
     assert main(["explore", str(space), "-o", str(out)]) == 0
     assert len(pandas.read_csv(out / "space.csv")) == 4

@@ -83,6 +83,72 @@ def test_results_do_not_depend_on_how_they_are_made(tmp_path: Path) -> None:
         assert space_table(answer_of(exploration)).to_csv(index=False) == expected
 
 
+class _Ctrl_C:
+    """Progress that interrupts the exploration after some calls."""
+
+    def __init__(self, calls: int) -> None:
+        self.left = calls
+
+    def __call__(self, count: int) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+
+
+def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """List of the designs that are evaluated from now on."""
+    found: list[int] = []
+    rows = ShardMaker.rows
+
+    def seen(self: ShardMaker, indexes: Any) -> Any:
+        found.extend(indexes)
+        return rows(self, indexes)
+
+    monkeypatch.setattr(ShardMaker, "rows", seen)
+    return found
+
+
+def test_designs_of_an_interrupted_shard_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each interruption, the designs that are done have results and are not evaluated again; the files of the
+    shards have the bytes of an exploration without interruption."""
+    data = space_data(tmp_path, shard_designs=12)
+    space, whole, folder = read_space(data), tmp_path / "whole", tmp_path / "parts"
+    complete(data, whole)
+    seen = evaluated(monkeypatch)
+    for calls in (3, 4, 3):
+        before = len(set(seen))
+        with pytest.raises(KeyboardInterrupt):
+            explore.complete(data, space, folder, 1, _Ctrl_C(calls))
+        exploration, missing = explore.gathered(space, folder)
+        assert missing
+        assert len(set(seen)) > before
+        assert exploration.missing == 24 - len(set(seen))
+        done = {*exploration.table["index"]}
+        assert done < set(seen) | {-1}
+        assert answer_of(exploration).exploration.table["status"].notna().all()
+    explore.complete(data, space, folder, 1, ignore)
+    assert sorted(seen) == list(range(24)), "a design was evaluated twice"
+    files = [sorted((one / explore.SHARDS).iterdir()) for one in (whole, folder)]
+    assert [one.name for one in files[0]] == [one.name for one in files[1]]
+    assert [one.read_bytes() for one in files[0]] == [one.read_bytes() for one in files[1]]
+
+
+def test_kept_designs_of_other_inputs_or_broken_lines_are_not_used(tmp_path: Path) -> None:
+    """After a change of the space, or if the last line is not complete, the designs are evaluated again."""
+    data, folder = space_data(tmp_path, shard_designs=24), tmp_path / "parts"
+    with pytest.raises(KeyboardInterrupt):
+        explore.complete(data, read_space(data), folder, 1, _Ctrl_C(4))
+    (file,) = (folder / explore.SHARDS).glob("*.jsonl")
+    lines = file.read_text().splitlines(keepends=True)
+    assert explore.gathered(read_space(data), folder)[0].missing == 8
+    file.write_text("".join(lines)[:-5])
+    assert explore.gathered(read_space(data), folder)[0].missing == 12
+    changed = data | {"options": {"objective": "latency", "lpf_limit": 3}}
+    assert explore.gathered(read_space(changed), folder)[0].missing == 24
+    assert complete(data, folder) == [0]
+    assert space_table(answer_of(explore.gathered(read_space(data), folder)[0])).to_csv(index=False) == table_of(data)
+
+
 def test_every_row_is_a_design_on_a_network(tmp_path: Path) -> None:
     """Values are those of the design alone, those without results have the reason, excluded ones are counted."""
     data = space_data(tmp_path)
@@ -170,7 +236,7 @@ def test_what_is_damaged_is_made_again(tmp_path: Path) -> None:
     assert sorted(path.name for path in files[0].parent.iterdir()) == [path.name for path in files]
 
 
-def test_an_interruption_keeps_finished_shards(tmp_path: Path) -> None:
+def test_an_interruption_keeps_finished_designs(tmp_path: Path) -> None:
     """What is gathered then says what is missing."""
     data = space_data(tmp_path)
     space = read_space(data)
@@ -186,8 +252,8 @@ def test_an_interruption_keeps_finished_shards(tmp_path: Path) -> None:
         explore.complete(data, space, tmp_path / "out", 1, interrupt)
     exploration, missing = explore.gathered(space, tmp_path / "out")
     assert [shard.number for shard in missing] == [2, 3, 4]
-    assert exploration.missing == len(space) - 10
-    assert set(exploration.table["index"]) <= set(range(10))
+    assert exploration.missing == len(space) - 14
+    assert set(exploration.table["index"]) <= set(range(14))
     assert complete(data, tmp_path / "out") == [2, 3, 4]
 
 

@@ -140,7 +140,10 @@ class FrontPart(MultisetPart):
         and latency."""
         count = int(self.search.label_count[g])
         latency = self.fields["label_latency_bound"][g, :count][labels]
-        energy = self.fields["label_energy_bound"][g, :count][labels] + float(self.prepared.arrays.energy_pj_a_cycle) * latency
+        energy = (
+            self.fields["label_energy_bound"][g, :count][labels]
+            + float(self.prepared.arrays.energy_pj_a_cycle) * latency
+        )
         return known.misses(energy, latency)
 
     def _keep(self, known: Staircase, width: int, tolerance: float) -> None:
