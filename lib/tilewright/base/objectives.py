@@ -7,7 +7,7 @@ A plug-in enters a further objective by an entry point: `objective.ED2P = "their
 Powers(energy=1, latency=2)`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import mul
@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 from tilewright.base.parameters import Count, OneOf, Parameters
 from tilewright.base.registry import Registry, taken
 from tilewright.base.stage_table import STAGES
+from tilewright.base.unused import unused_option
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from tilewright.base.errors import Unused
 
 Number = TypeVar("Number", float, "np.ndarray")
 
@@ -40,6 +43,8 @@ class Powers(NamedTuple):
 EDP = Powers(energy=1, latency=1)
 BUILT_IN = {"latency": Powers(latency=1), "energy": Powers(energy=1), "EDP": EDP}
 """Built-in objectives by name, in the order in which they are listed."""
+DECISIONS = ("energy", "latency", "EDP", "area")
+"""Measures by which one design of a space can be chosen: built-in objectives, and the area."""
 MOST_POWER = 9
 """Largest allowed power. Up to this power, every objective is finite for 1e12 pJ and 1e12 cycles."""
 
@@ -107,6 +112,20 @@ class Chance(Parameters):
 
     seed: Count = 0
     """Seed of the random numbers of the salsa engine and of the search for an allocation."""
+
+
+def energy_notices(objective: str, energies_pj: Iterable[float], compared: str = "mappings") -> "list[Unused]":
+    """Notice that an objective compares nothing: it is a product with the energy, and all energies of the results are
+    0. The list is empty otherwise, and if there are no results. `compared` names what the objective compares.
+    """
+    energies = list(energies_pj)
+    if not energies or any(energies) or not OBJECTIVES[objective].energy:
+        return []
+    why = (
+        f"does not compare {compared}, because the hardware file gives no energies and all {compared} have the value 0;"
+        " use the objective latency to compare them"
+    )
+    return [unused_option("objective", why, objective)]
 
 
 def energy_delay_product(energy_pj: Number, latency_cycles: Number) -> Number:

@@ -15,6 +15,7 @@ from typing import Any
 from tilewright.base.errors import InputError, Problem, Unused, nearest_name
 from tilewright.base.file_kinds import CONFIG, refuse_other_kind
 from tilewright.base.json_values import JsonObject
+from tilewright.base.objectives import DECISIONS
 from tilewright.base.parameters import Parameters, parameters_of
 from tilewright.base.steps import MULTI, NAME_PATTERN, SINGLE
 from tilewright.base.yamlfile import YamlDocument, load_yaml
@@ -42,7 +43,6 @@ from tilewright.multicore.nodes.tiling_options import TilingOptions
 from tilewright.multicore.scheduling.options import ScheduleSettings
 from tilewright.pipeline.configuration.fusion_options import FusionOptions, PlanSearch
 from tilewright.pipeline.configuration.keys import (
-    DECISIONS,
     FLOWS,
     KEYS,
     KEYS_OF,

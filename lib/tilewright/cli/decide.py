@@ -11,6 +11,7 @@ from tilewright.base.artifacts.files import FilePath, write_atomically
 from tilewright.base.artifacts.folder_lock import holding
 from tilewright.base.errors import InputError, Problem, count_of
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
+from tilewright.base.objectives import DECISIONS, energy_notices
 from tilewright.base.objectives import OBJECTIVES as OBJECTIVES_OF_SEARCH
 from tilewright.base.parameters import OneOf
 from tilewright.base.steps import DECISION, DECISION_TABLE
@@ -19,7 +20,6 @@ from tilewright.cli.options import echo_json, echo_notices, echo_paths
 from tilewright.cli.space_path import space_path_in
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import ARGUMENT, Help, Paper, verb
-from tilewright.pipeline.configuration.keys import DECISIONS
 from tilewright.results.sheet import PaperWidth, drawn_for, sheet_inches
 
 if TYPE_CHECKING:
@@ -61,7 +61,12 @@ def _decided(
     folder = Path(folder)
     path = _space_path(folder, None if space is None else Path(space))
     read = read_space(path, [])
-    decision = decision_of(_answer(read, path, folder), objective)
+    answer = _answer(read, path, folder)
+    if objective in OBJECTIVES_OF_SEARCH:
+        told = energy_notices(objective, answer.exploration.energies_pj, "designs")
+        if told:
+            raise InputError(notice.problem for notice in told)
+    decision = decision_of(answer, objective)
     commands = Commands(path, folder, decision.answer.exploration.networks)
     with drawn_for(None):  # the reports of the runs below are no part of a paper
         further = [*_on_mappings(read, decision, commands, folder, objective, bounds, jobs)]
@@ -119,7 +124,8 @@ def decide(
     single changes and pairs of changes of its hardware are tried. With `bounds`, mappings of the chosen design and the
     runner-up are searched with lower bounds. `space` is the file of the space, if the folder does not name it. With
     `paper` (`column` or `page`), the table of the decision is also written as CSV, LaTeX and Markdown. Raises
-    InputError if the folder has no exploration, and if no design with results meets all constraints.
+    InputError if the folder has no exploration, if no design with results meets all constraints, and if the objective
+    compares no designs because the hardware file gives no energies.
     """
     return _decided(folder, objective, advice, bounds, space, jobs)
 

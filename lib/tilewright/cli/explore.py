@@ -10,6 +10,7 @@ from tilewright.base.artifacts.files import FilePath, make_folder, write_atomica
 from tilewright.base.artifacts.folder_lock import holding
 from tilewright.base.errors import InputError, Problem, count_of, nearest_name
 from tilewright.base.harmless import ended_lines
+from tilewright.base.objectives import energy_notices
 from tilewright.base.parameters import Limits
 from tilewright.base.unused import refuse_unused, unused_in, unused_option
 from tilewright.base.yamlfile import yaml_text
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from tilewright.designs.answer import Answer
     from tilewright.designs.design_cost import Sharing
+    from tilewright.designs.exploration import Exploration
     from tilewright.designs.explore import SpaceSource
     from tilewright.designs.space import Space
     from tilewright.search.store import Store
@@ -86,7 +88,9 @@ def _run(
     if show_progress and shard is None and not gather:
         echo_text(_told_before(read, folder), nl=True)
     sharing = Sharing(store_of(store))
-    answer = _explored(source, read, folder, jobs, shard, gather, sharing, notices, show_progress)
+    answer = _explored(source, read, folder, (jobs, shard, gather), sharing, (notices, strict), show_progress)
+    if answer is not None:
+        tell([notice for notice in unused_in(answer.exploration.notices) if notice not in notices])
     if str(sharing):
         tell([str(sharing)])
     return Explored(answer)
@@ -116,9 +120,9 @@ def _show(found: Explored, output: FilePath | None, paper: PaperWidth | None, as
     """Evaluate every design of the file SPACE on the networks of this file, and mark the designs on the Pareto front.
 
     The costs of a design are bit by bit equal to the costs by `tilewright map` or, for several cores, by `tilewright
-    schedule`. Designs are evaluated in groups, called shards. Designs with results that are up to date are not
-    evaluated again, so a search that was interrupted continues with the other designs. If a design is not a valid accelerator, or if a layer
-    has no mapping on it, the table has the reason.
+    schedule`. Designs with results that are up to date are not evaluated again, so a search that was interrupted
+    continues with the other designs. Results are in files for groups of designs, called shards. If a design is not a
+    valid accelerator, or if a layer has no mapping on it, the table has the reason.
 
     Example: tilewright explore config/space/edge_sram.yaml -o results/space/edge_sram --jobs 2
     """,
@@ -183,33 +187,31 @@ def _explored(
     source: "SpaceSource",
     space: "Space",
     output: Path | None,
-    jobs: int,
-    shard: int | None,
-    gather: bool,
+    run: tuple[int, int | None, bool],
     sharing: "Sharing",
-    notices: Sequence[str],
+    told: tuple[Sequence[str], bool],
     show_progress: bool = False,
 ) -> "Answer | None":
     """Fronts and tables of the space. If `output` is given, they are also written to it. None if only a shard is
-    evaluated.
+    evaluated. `run` is (jobs, shard, gather), and `told` is (notices, strict).
     """
+    _, shard, gather = run
     _check_shard(space, output, shard, gather)
     # Jobs that evaluate one shard each run in parallel in one folder, so they do not lock it.
     with holding(output) if output is not None and shard is None else nullcontext():
-        return _answered(source, space, output, jobs, shard, gather, sharing, notices, show_progress)
+        return _answered(source, space, output, run, sharing, told, show_progress)
 
 
 def _answered(
     source: "SpaceSource",
     space: "Space",
     output: Path | None,
-    jobs: int,
-    shard: int | None,
-    gather: bool,
+    run: tuple[int, int | None, bool],
     sharing: "Sharing",
-    notices: Sequence[str],
+    told: tuple[Sequence[str], bool],
     show_progress: bool,
 ) -> "Answer | None":
+    jobs, shard, gather = run
     from tilewright.designs import explore as engine
     from tilewright.designs.answer import answer_of
     from tilewright.designs.mapping_gaps import with_mapping_gaps
@@ -218,7 +220,7 @@ def _answered(
     with _progress(space, shard, show_progress and not gather) as advance:
         if output is None:
             found = engine.explored(source, space, jobs, advance, sharing)
-            return with_mapping_gaps(space, answer_of(replace(found, notices=tuple(notices))))
+            return with_mapping_gaps(space, answer_of(_noted(space, found, *told)))
         try:
             if not gather:
                 engine.complete(source, space, output, jobs, advance, shard, sharing)
@@ -230,11 +232,19 @@ def _answered(
     if missing:
         names = ", ".join(str(one.number) for one in missing[:10]) + (", ..." if len(missing) > 10 else "")
         echo_notices([f"{len(missing)} of {len(shards_of(space))} shards are not complete or out of date: {names}"])
-    answer = with_mapping_gaps(space, answer_of(replace(exploration, notices=tuple(notices))))
+    answer = with_mapping_gaps(space, answer_of(_noted(space, exploration, *told)))
     _write(answer, output)
     if isinstance(source, Path):
         write_space_path(source, output)
     return answer
+
+
+def _noted(space: "Space", found: "Exploration", notices: Sequence[str], strict: bool) -> "Exploration":
+    """Exploration with all its notices, including that of an objective that compares no mappings. Raises InputError for
+    such an objective if `strict` is true."""
+    without_energy = energy_notices(space.options.objective, found.energies_pj)
+    refuse_unused(without_energy, strict)
+    return replace(found, notices=(*notices, *without_energy))
 
 
 def _kept_text(space: "Space", output: Path, shown: bool) -> str:

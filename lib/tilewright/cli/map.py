@@ -11,13 +11,13 @@ from tilewright.base.artifacts.digests import content_digest
 from tilewright.base.artifacts.envelope import provenance
 from tilewright.base.artifacts.files import FilePath, make_folder
 from tilewright.base.artifacts.folder_lock import holding
-from tilewright.base.errors import InputError, Problem, Problems, Unused, count_of
+from tilewright.base.errors import InputError, Problem, Problems, count_of
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
-from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.objectives import energy_notices
 from tilewright.base.steps import EXPORTS, FRONT_FILE, FRONT_TABLE, LAYERS, SUMMARY
 from tilewright.base.units import energy_text
-from tilewright.base.unused import refuse_unused, to_tell, unused_option, with_unused
+from tilewright.base.unused import refuse_unused, to_tell, with_unused
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
@@ -236,7 +236,7 @@ def _mapped(
             from tilewright.pipeline.stages.front_choice import choose
 
             mapped = choose(problem, mapped, chosen, stages, control)
-        if without_energy := _energy_notices(mapped.summary, chosen.objective):
+        if without_energy := energy_notices(chosen.objective, [mapped.summary[ENERGY_PJ]]):
             refuse_unused(without_energy, strict)
             control.on_notices(without_energy)
             notices += without_energy
@@ -248,16 +248,6 @@ def _mapped(
             described = problem.accelerator, problem.whole or problem.workload, problem.mapping
             keep_descriptions(output, "map", *described, sources, given.network_options)
     return mapped
-
-
-def _energy_notices(summary: JsonObject, objective: str) -> list[Unused]:
-    """Notice of a network whose energy is 0, if the objective is a product with the energy: all mappings then have the
-    objective 0, so the search does not compare them.
-    """
-    if summary[ENERGY_PJ] or not OBJECTIVES[objective].energy:
-        return []
-    why = "does not compare mappings, because the hardware file gives no energies and all mappings have the value 0"
-    return [unused_option("objective", f"{why}; use `--objective latency` to compare them", objective)]
 
 
 def _check_choice(chosen: MapOptions, problem: "NetworkProblem", has_pipeline: bool) -> None:

@@ -9,6 +9,7 @@ from tilewright.base.artifacts.files import FilePath, file_of, make_folder
 from tilewright.base.errors import InputError, Problem, Problems, nearest_name
 from tilewright.base.harmless import terminal_lines
 from tilewright.base.json_values import JsonObject
+from tilewright.base.objectives import energy_notices
 from tilewright.base.parameters import Limits, OneOf, parameters_of
 from tilewright.base.unused import UNUSED, refuse_unused, unused_option, unused_rows
 from tilewright.cli.number_lists import batches_of, contexts_of
@@ -166,6 +167,9 @@ def _found(
         notices.append(unused_option("chunk", "has no effect without prompts", cuts[1]))
     refuse_unused(notices, strict)
     found = token_costs(curves, points[1], points[0], with_prompts=cuts[2])
+    without_energy = energy_notices(chosen.objective, [row["energy_per_token_pj"] for row in found.rows])
+    refuse_unused(without_energy, strict)
+    notices += without_energy
     return replace(found, unused=tuple(unused_rows(notices))), chosen, notices
 
 

@@ -16,16 +16,15 @@ import pandas
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import AREA_MM2, ENERGY_PJ
+from tilewright.base.objectives import DECISIONS
 from tilewright.designs.answer import Answer, values_text
 from tilewright.designs.axis_ends import LEAST_GAIN, AxisEnd, axis_ends
 from tilewright.designs.columns import DOMINATED_BY, USES
 from tilewright.designs.effects import known_measures
 from tilewright.designs.front import Front
 from tilewright.designs.front_odds import FRONT_PROBABILITY, least_probability
-from tilewright.designs.results import MEASURES, Measure, energy_parts
+from tilewright.designs.results import Measure, energy_parts
 
-OBJECTIVES = tuple(measure.words for measure in MEASURES.values())
-"""Names of the objectives by which a design can be chosen."""
 CLOSE = 0.01
 """Largest relative excess over the chosen design's objective at which a design counts as close to the chosen design."""
 LARGEST_FACTOR = 10.0
@@ -208,13 +207,13 @@ class Decision:
 
 
 def decision_of(answer: Answer, objective: str) -> Decision:
-    """Decision for the design with the least value of an objective, one of OBJECTIVES.
+    """Decision for the design with the least value of an objective, one of DECISIONS.
 
     Among equal designs, the other measures decide, and then the index. Raises InputError if no design is compared. For
     the objective area, raises InputError if the area of a compared design is not known.
     """
     front = answer.overall
-    key = dict(zip(OBJECTIVES, front.measures, strict=True))[objective]
+    key = dict(zip(DECISIONS, front.measures, strict=True))[objective]
     _check(answer, key)
     known = known_measures(front)
     ordered = front.compared.sort_values([key, *(one for one in known if one != key), "index"], kind="stable")
@@ -314,7 +313,7 @@ def _runner_up(rated: _Rated, ordered: pandas.DataFrame, key: str) -> RunnerUp |
 def _price(rated: _Rated, ordered: pandas.DataFrame, key: str, measure: str) -> Price:
     chosen = float(ordered[measure].iloc[0])
     best = ordered.sort_values([measure, key, "index"], kind="stable").iloc[0]
-    less = ordered[ordered[measure] <= chosen * (1 - LEAST_GAIN)]
+    less = ordered[(ordered[measure] <= chosen * (1 - LEAST_GAIN)) & (ordered[measure] < chosen)]
     nearest = None if less.empty else less.iloc[0]
     return Price(
         measure,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas
 
+from tilewright.base.measures import ENERGY_PJ
 from tilewright.designs.clocks import Clocks, clocks_in
 from tilewright.designs.results import ALL_NETWORKS, DROPPED, MEASURES, OK, Measure, measures_in_time
 
@@ -66,6 +67,11 @@ class Exploration:
         """
         is_compared = (self.table["status"] == OK) & (self.table["unmet"] == "")
         return measures_in_time(self.table[is_compared]) if self.clocks is Clocks.DIFFER else MEASURES
+
+    @property
+    def energies_pj(self) -> list[float]:
+        """Energies in pJ of all designs with results, for each network."""
+        return [float(energy) for energy in self.table.loc[self.table["status"] == OK, ENERGY_PJ]]
 
     @property
     def compared_by(self) -> tuple[str, ...]:

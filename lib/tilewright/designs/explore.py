@@ -232,7 +232,8 @@ def complete(
     number, if needed.
 
     Each shard is written as soon as it is done. The designs of an unfinished shard are kept, too. If `only` is None,
-    files of shards that no longer belong to the space are deleted. Each call of `advance` adds to the number of designs that are done.
+    files of shards that no longer belong to the space are deleted. Each call of `advance` adds to the number of designs
+    that are done.
     """
     digests = ShardDigests(space)
     states = shard_states(space, digests, folder, only)

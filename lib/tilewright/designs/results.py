@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas
 
-from tilewright.base.measures import AREA_MM2, EDP_PJ_S, ENERGY_PJ, LATENCY_S
+from tilewright.base.measures import AREA_MM2, EDP_PJ_S, ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
+from tilewright.base.objectives import DECISIONS
 from tilewright.base.units import PICOJOULES_A_MICROJOULE
 from tilewright.cost.ledger import ACCESSES, term_words
 from tilewright.designs.columns import ODDS, PLAN_GAPS, RESULTS, USES
@@ -59,11 +60,17 @@ class Measure:
         return f"{scaled:,.0f}" if abs(scaled) >= 1e4 else f"{scaled:,.4g}"
 
 
-ENERGY, LATENCY = Measure("energy", "µJ", PICOJOULES_A_MICROJOULE), Measure("latency", "cycles", 1.0)
-MEASURES: dict[str, Measure] = dict(
-    zip(RESULTS, (ENERGY, LATENCY, Measure("EDP", "J cycles", 1e12), Measure("area", "mm²", 1.0)), strict=True)
-)
+_UNITS = {
+    "energy": ("µJ", PICOJOULES_A_MICROJOULE),
+    "latency": ("cycles", 1.0),
+    "EDP": ("J cycles", 1e12),
+    "area": ("mm²", 1.0),
+}
+MEASURES: dict[str, Measure] = {
+    column: Measure(name, *_UNITS[name]) for column, name in zip(RESULTS, DECISIONS, strict=True)
+}
 """Measures of designs with equal clocks, by column. Smaller values are better."""
+ENERGY, LATENCY = MEASURES[ENERGY_PJ], MEASURES[LATENCY_CYCLES]
 _PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"), (1e-15, "f"))
 _JOULE_PJ = 1e12
 USE_MEASURES: dict[str, Measure] = dict(

@@ -316,7 +316,8 @@ def _token(curves: TokenCurves, batch: int, context: int) -> JsonObject:
     energy = float(best.figures[ENERGY])
     row: dict[str, Any] = {"parallel": best.strategy} if best.strategy else {}
     row |= {f"{name}_cycles": value for name, value in cycles.items()}
-    row |= {"energy_per_token_pj": energy / batch, "tokens_per_joule": batch * PJ_A_JOULE / energy}
+    per_joule = batch * PJ_A_JOULE / energy if energy else None  # None: a hardware file without energies
+    row |= {"energy_per_token_pj": energy / batch, "tokens_per_joule": per_joule}
     row |= {"mac_count": int(best.figures[MACS]), "operation_count": int(best.figures[OPERATIONS])}
     if clock is not None:
         row |= {f"{name}_s": _seconds(clock, value) for name, value in cycles.items()}
@@ -362,7 +363,8 @@ def tokens_text(found: TokenCosts) -> str:
         cells += [_time(row, "time_per_token")]
         cells += [_time(row, "time_between_steps")] if shared else []
         cells += [f"{row['energy_per_token_pj'] / 1e9:,.3f}"]
-        cells += [f"{row['tokens_per_joule']:,.3f}", f"{row['cache_bits'] / _BITS_A_GIBIBYTE:,.3f}"]
+        per_joule = row["tokens_per_joule"]
+        cells += ["" if per_joule is None else f"{per_joule:,.3f}", f"{row['cache_bits'] / _BITS_A_GIBIBYTE:,.3f}"]
         cells += [f"{row['largest_batch']:,}" + ("" if row["fits"] else " (too few)"), bound_text(row)]
         cells += [f"{row['array_busy']:.1%}"] if has_kinds else []
         cells += [f"-{row['gain_of_twice_the_width']:.1%}"]

@@ -121,3 +121,30 @@ def test_hardware_without_energies(
     why = "does not compare mappings, because the hardware file gives no energies and all mappings have the value 0"
     assert (f"objective: {why}" in capsys.readouterr().err) == told
     assert run_map(hardware, MAPPING, *options, "--strict", network=str(network)) == (2 if told else 0)
+
+
+@pytest.mark.parametrize(("objective", "told"), [("EDP", True), ("latency", False)])
+def test_designs_without_energies(
+    objective: str, told: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`explore` says the same, `explore --strict` refuses it, and `decide` refuses to choose by such an objective."""
+    hardware, network, space = tmp_path / "core.yaml", tmp_path / "net.yaml", tmp_path / "space.yaml"
+    hardware.write_text(re.sub(r"(r_cost|w_cost|unit_energy): [0-9.]+", r"\1: 0", TPU.read_text()))
+    network.write_text(
+        "- {id: 0, name: a, operator_type: Gemm, equation: 'O[k] += W[k][c] * I[c]', loop_dims: [K, C],"
+        " loop_sizes: [8, 8],\n   operand_precision: {W: 8, I: 8, O: 16, O_final: 8}}\n"
+    )
+    space.write_text(
+        f"accelerator: {hardware}\nnetworks: [{network}]\nmapping: {MAPPING.resolve()}\n"
+        "axes: {side: {path: operational_array.sizes.0, values: [8, 16]}}\n"
+        f"options: {{objective: {objective}, lpf_limit: 2}}\n"
+    )
+    why = "does not compare {0}, because the hardware file gives no energies and all {0} have the value 0"
+    command = ["explore", str(space), "-o", str(tmp_path / "out")]
+    assert main(command) == 0
+    assert (f"objective: {why.format('mappings')}" in capsys.readouterr().err) == told
+    assert main([*command, "--strict"]) == (2 if told else 0)
+    capsys.readouterr()
+    decided = main(["decide", str(tmp_path / "out"), "--objective", objective, "--no-advice"])
+    assert decided == (2 if told else 0)
+    assert (f"objective: {why.format('designs')}" in capsys.readouterr().err) == told

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from tilewright.base.errors import InputError
+from tilewright.base.objectives import DECISIONS
 from tilewright.designs.answer import Answer, answer_of
-from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, OBJECTIVES, Decision, decision_of
+from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, Decision, decision_of
 from tilewright.designs.decision_page import decision_page
 from tilewright.designs.decision_text import (
     CERTAINTY,
@@ -31,7 +32,7 @@ from tilewright.search.cost_ranges import CostPart
 from tests.unit.designs.conftest import costs, exploration
 from tests.unit.designs.decision_cases import PARTS, Plain, random_answer
 
-CASES = [(seed, OBJECTIVES[seed % 4]) for seed in range(36)]
+CASES = [(seed, DECISIONS[seed % 4]) for seed in range(36)]
 
 
 def commands_of(answer: Answer) -> Commands:
@@ -77,7 +78,7 @@ def test_choice_prices_and_runner_up(seed: int, objective: str) -> None:
         assert f"{close or 'none'} {'are' if close > 1 else 'is'} within" in second
     told = texts(decision, PRICE)
     assert len(told) == 3
-    for measure in OBJECTIVES:
+    for measure in DECISIONS:
         if measure == objective:
             continue
         excess = chosen[measure] / plain.best(measure) - 1
@@ -96,7 +97,7 @@ def test_trades_are_the_nearest_designs(seed: int, objective: str) -> None:
     plain, decision = Plain.of(answer), decision_of(answer, objective)
     chosen, goal = plain.sums[decision.choice.name], words(plain, objective)
     told = [text for text in texts(decision, TURN) if "matters more" in text]
-    for measure in OBJECTIVES:
+    for measure in DECISIONS:
         own = words(plain, measure)
         less = {name: one for name, one in plain.sums.items() if one[measure] <= chosen[measure] * 0.999}
         found = [text for text in told if text.startswith(f"If {own} matters more")]

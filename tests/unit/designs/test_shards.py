@@ -83,7 +83,7 @@ def test_results_do_not_depend_on_how_they_are_made(tmp_path: Path) -> None:
         assert space_table(answer_of(exploration)).to_csv(index=False) == expected
 
 
-class _Ctrl_C:
+class _Interruption:
     """Progress that interrupts the exploration after some calls."""
 
     def __init__(self, calls: int) -> None:
@@ -118,7 +118,7 @@ def test_designs_of_an_interrupted_shard_are_kept(tmp_path: Path, monkeypatch: p
     for calls in (3, 4, 3):
         before = len(set(seen))
         with pytest.raises(KeyboardInterrupt):
-            explore.complete(data, space, folder, 1, _Ctrl_C(calls))
+            explore.complete(data, space, folder, 1, _Interruption(calls))
         exploration, missing = explore.gathered(space, folder)
         assert missing
         assert len(set(seen)) > before
@@ -137,7 +137,7 @@ def test_kept_designs_of_other_inputs_or_broken_lines_are_not_used(tmp_path: Pat
     """After a change of the space, or if the last line is not complete, the designs are evaluated again."""
     data, folder = space_data(tmp_path, shard_designs=24), tmp_path / "parts"
     with pytest.raises(KeyboardInterrupt):
-        explore.complete(data, read_space(data), folder, 1, _Ctrl_C(4))
+        explore.complete(data, read_space(data), folder, 1, _Interruption(4))
     (file,) = (folder / explore.SHARDS).glob("*.jsonl")
     lines = file.read_text().splitlines(keepends=True)
     assert explore.gathered(read_space(data), folder)[0].missing == 8

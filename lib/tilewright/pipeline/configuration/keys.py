@@ -26,8 +26,6 @@ from tilewright.search.options import CnSearchOptions, CoreSearchOptions, MapOpt
 
 FLOWS = (SINGLE, MULTI)
 SPLIT, TILING, COST, SEARCH, SCHEDULE, REPORT, MAP = "split", "cns", "cost", "allocate", "schedule", "report", "map"
-DECISIONS = ("energy", "latency", "EDP", "area")
-"""Measures by which one design of a space can be chosen."""
 FUSE = "fuse"
 """Name of the verb that searches a fusion plan. The options of this verb include keys of a run."""
 

@@ -6,8 +6,9 @@ from dataclasses import MISSING
 from typing import Any, Literal
 
 from tilewright.base.json_values import JsonObject
+from tilewright.base.objectives import DECISIONS
 from tilewright.base.parameters import Limits, Parameter
-from tilewright.pipeline.configuration.keys import DECISIONS, FLOWS, KEYS, SETTINGS, flows_of
+from tilewright.pipeline.configuration.keys import FLOWS, KEYS, SETTINGS, flows_of
 
 _TYPES = {int: "integer", float: "number", bool: "boolean", str: "string", type(None): "null"}
 _OPEN = {"type": "object"}

@@ -176,8 +176,8 @@ class FrontSearch:
 
         Each search weights the latency by the slope that `_next_weight` gives. It adds a supporting line to `lines`,
         and the mappings that it evaluates to `met`. The function ends early if there is no such slope, or if a search
-        finds no mapping. It also ends after MOST_USELESS searches that ended with a gap above MISS, because the lines of
-        such searches prove no miss of at most MISS.
+        finds no mapping. It also ends after MOST_USELESS searches that ended with a gap above MISS, because the lines
+        of such searches prove no miss of at most MISS.
         """
         useless = 0
         for _ in range(MOST_SEARCHES):
