@@ -10,15 +10,24 @@ from dataclasses import dataclass, replace
 
 from tilewright.base.errors import Problem, nearest_name, some_of
 from tilewright.workload.graph import Workload
-from tilewright.workload.layer import OUTPUT
+from tilewright.workload.layer import OUTPUT, Layer
 from tilewright.workload.network_options import ACTIVATIONS, PARTIAL, WEIGHTS
 from tilewright.workload.onnx.element_types import REAL_TYPES
-from tilewright.workload.onnx.node import GivenBits, OnnxNode
+from tilewright.workload.onnx.node import SELECTING, GivenBits, OnnxNode
 from tilewright.workload.onnx.tensor_facts import TensorFacts
 
 _ALL = ""
 _OPTION = "bits"
 _QUANTISERS = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"})
+
+
+def _sums(layer: Layer) -> bool:
+    """True if the layer sums several results in one output element, so that it has partial sums."""
+    dimensions = dict(layer.operand_dimensions)[OUTPUT]
+    windows = {loop for one in layer.relations if one.data_dimension in dimensions for loop, _ in one.terms}
+    written = windows.union(dimensions)
+    is_selecting = layer.operator_type in SELECTING
+    return not is_selecting and any(size > 1 and loop not in written for loop, size in layer.loop_sizes)
 
 
 @dataclass(frozen=True)
@@ -105,7 +114,7 @@ class BitsOfNetwork:
             has = {
                 WEIGHTS: any(layer.constant_operands for layer in layers),
                 ACTIVATIONS: bool(layers),
-                PARTIAL: any(layer.bits_of[OUTPUT] == bits for layer in layers),
+                PARTIAL: any(layer.bits_of[OUTPUT] == bits and _sums(layer) for layer in layers),
             }
             if not has[operand]:
                 words = {

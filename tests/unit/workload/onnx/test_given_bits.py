@@ -126,6 +126,7 @@ def problem(bits: dict[str, Any], profile: str = "corrected", quantised: bool = 
         ({"frist.weights": 4}, "did you mean 'first'?"),
         ({"relu.weights": 4}, "operators 'relu' have no constant operands"),
         ({"relu.partial": 20}, "operators 'relu' have no partial sums"),
+        ({"activations": 20, "relu.partial": 20}, "operators 'relu' have no partial sums"),
         ({"partial": 20, "Conv.partial": 24}, "no partial sums, or other entries set the bits of all of them"),
     ],
 )
