@@ -319,21 +319,14 @@ def _network_miss(layers: Sequence[tuple[BoundedFront, int]]) -> float:
     """Upper limit of the distance (miss) of a mapping of the network from the sums of the layers' points, as a
     fraction. Layers with a small share of the network's energy and latency add little to it.
     """
-    excess = []
-    for least, most in (
-        (lambda one: one.lines[0].level_pj, lambda one: one.points[0].energy_pj),
-        (lambda one: one.least_latency_cycles, lambda one: one.points[-1].latency_cycles),
-    ):
-        count = np.array([count for _, count in layers], dtype=np.float64)
-        missed = np.array([one.largest_miss for one, _ in layers], dtype=np.float64)
-        excess.append(
-            _largest_excess(
-                count * np.array([least(one) for one, _ in layers], dtype=np.float64),
-                count * np.array([most(one) for one, _ in layers], dtype=np.float64),
-                missed,
-            )
-        )
-    return max(excess)
+    count = np.array([count for _, count in layers], dtype=np.float64)
+    missed = np.array([front.largest_miss for front, _ in layers], dtype=np.float64)
+    least_pj = np.array([front.lines[0].level_pj for front, _ in layers], dtype=np.float64)
+    most_pj = np.array([front.points[0].energy_pj for front, _ in layers], dtype=np.float64)
+    least_cycles = np.array([front.least_latency_cycles for front, _ in layers], dtype=np.float64)
+    most_cycles = np.array([front.points[-1].latency_cycles for front, _ in layers], dtype=np.float64)
+    of_energy = _largest_excess(count * least_pj, count * most_pj, missed)
+    return max(of_energy, _largest_excess(count * least_cycles, count * most_cycles, missed))
 
 
 def _largest_excess(least: Values, most: Values, missed: Values) -> float:
