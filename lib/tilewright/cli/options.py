@@ -226,6 +226,11 @@ def read_pipeline(given: PipelineSource) -> PipelineText | None:
     )
 
 
+_BITS = (
+    "NAME=BITS with weights, activations or partial as NAME (also behind an operator: Conv.weights), and a whole number"
+)
+
+
 def parse_network_options(
     dims: tuple[str, ...],
     input_shapes: tuple[str, ...] = (),
@@ -240,7 +245,7 @@ def parse_network_options(
     shapes = _pairs("input-shape", input_shapes, _shape, "NAME=SIZE,SIZE,... with sizes from 0 to 2^53", problems)
     chosen = _pairs("branch", branches, str, "NODE=then or NODE=else", problems)
     parts = tuple(part for text in bits for part in text.split(","))
-    widths = _pairs("bits", parts, _size, "NAME=BITS with weights, activations or partial as NAME", problems)
+    widths = _pairs("bits", parts, _size, _BITS, problems)
     parts = tuple(part for text in zeros for part in text.split(","))
     shares = _pairs("zeros", parts, _share, "NAME=SHARE with weights, activations or outputs as NAME", problems)
     options = NetworkOptions(sizes, shapes, chosen, precision, widths, shares)
@@ -263,7 +268,7 @@ def _pairs(
         if value is None:
             problems.append(Problem(f"wrong {option}", path=option, value=repr(text[:60]), allowed=allowed))
         elif name in values:
-            problems.append(Problem(f"{option} is given twice", path=option, value=repr(name)))
+            problems.append(Problem("this name is given twice", path=option, value=repr(name)))
         else:
             values[name] = value
     return tuple(values.items())

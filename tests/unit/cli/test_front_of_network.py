@@ -94,6 +94,8 @@ def test_a_budget_that_no_point_meets_names_the_nearest(
     assert "100.00% more" in told
     assert "proves that no mapping that the search covers meets this limit" in told
     assert not (tmp_path / "run/summary.json").exists()
+    assert main(["map", *FILES, f"--energy-budget={least_uj * (1 - 1e-6)} uJ"]) == 1
+    assert "(less than 0.01% more)" in capsys.readouterr().err
     summary = mapped(tmp_path / "met", f"--energy-budget={least_uj * (1 + 1e-9)} uJ")
     assert summary["energy_pj"] == pytest.approx(least_uj * 1e6, rel=1e-8)
 

@@ -67,7 +67,7 @@ def test_wrong_shares_in_a_file(zeros: dict[str, float], said: str) -> None:
         ),
         ("weights=nan", "wrong zeros, got 'weights=nan'"),
         ("weights", "wrong zeros, got 'weights'"),
-        ("weights=0.1,weights=0.2", "zeros is given twice"),
+        ("weights=0.1,weights=0.2", "this name is given twice"),
     ],
 )
 def test_wrong_options(text: str, said: str) -> None:

@@ -26,6 +26,8 @@ from tilewright.search.options import MapOptions, SearchOptions
 from tilewright.workload.layer import Layer
 
 NS_A_MS = 1e6
+LEAST_SHOWN = 1e-4
+"""Smallest share by which a point exceeds a limit that messages give as a number."""
 
 
 def check_clock(options: MapOptions, core: Core) -> None:
@@ -80,6 +82,8 @@ def _deadline_text(nearest: FrontPoint, deadline_ms: float, period_ns: float, fr
 
 
 def _more(ratio: float) -> str:
+    if ratio - 1 < LEAST_SHOWN:
+        return f"less than {LEAST_SHOWN:.2%} more"
     return f"{ratio - 1:.2%} more" if ratio < 10 else f"{ratio:,.0f} times as much"
 
 

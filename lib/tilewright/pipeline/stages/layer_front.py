@@ -23,6 +23,7 @@ from tilewright.search.exact.rounds import Incumbent, Watch
 from tilewright.search.exact.staircase import Staircase
 from tilewright.search.front import (
     COMPLETE,
+    THINNED,
     BoundedFront,
     FrontPoint,
     PointMapping,
@@ -37,8 +38,12 @@ if TYPE_CHECKING:
     from tilewright.search.exact.choice import Choice
     from tilewright.search.exact.search import ExactResult
 
-MISS = 0.01
-"""Largest accepted miss, as a fraction: the search for a front ends when the miss of the front is at most MISS.
+MOST_MISSED = 0.01
+"""Largest accepted miss of a network, as a fraction."""
+MISS = (1 + MOST_MISSED) / (1 + THINNED) - 1
+"""Largest accepted miss of a layer, as a fraction: the search for a front ends when the miss of the front is at most
+MISS. When points of the network are dropped, THINNED is lost in addition; the miss of the network is then at most
+MOST_MISSED.
 
 The miss is an upper limit of the distance between the front found and the true front (docs/proofs.md#sweeps).
 """

@@ -39,7 +39,7 @@ from tilewright.search.options import ExactParameters
 
 OBJECTIVE = "EDP"
 """Objective that is stored in the record of a sweep. With EDP, labels have bounds of both energy and latency."""
-WIDTHS = (64, 2048, 16384, LABELS)
+WIDTHS = (64, 512, LABELS)
 """Widths of the successive sweeps. The width of a sweep is the largest number of labels that it keeps per generation.
 """
 _BLOCK = 256

@@ -93,7 +93,7 @@ class BitsOfNetwork:
         quantised += [node.name for node in nodes if node.operator_type in _QUANTISERS and node.given != GivenBits()]
         if quantised:
             message = f"the network file already gives the bits, because it is quantised ({some_of(quantised)})"
-            allowed = f"networks, or operators of a network, without {' and '.join(sorted(_QUANTISERS))}"
+            allowed = f"networks, or operators of a network, without {', '.join(sorted(_QUANTISERS))}"
             given = ", ".join(f"{key}={bits}" for key, bits in self.pairs)
             yield Problem(message, path=_OPTION, value=given, allowed=allowed)
 
