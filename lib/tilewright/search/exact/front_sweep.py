@@ -272,7 +272,8 @@ class FrontPart(MultisetPart):
             boundaries.append(self._boundaries_of(g, labels[own], level[own], np.array(closed), counts))
         found = np.concatenate(boundaries)
         if search.wide_final:
-            self._begin_early(found, orders[np.concatenate(rows)], int(counts[OUTPUT_INDEX]))
+            kinds = problem.kind[OUTPUT_INDEX][search.loop_dimension[orders[np.concatenate(rows)]]]
+            _begin_early(found, kinds, int(counts[OUTPUT_INDEX]))
         return np.concatenate(rows), found
 
     def _boundaries_of(
@@ -291,26 +292,27 @@ class FrontPart(MultisetPart):
             for m in range(count - 1):
                 points = search.label_boundary[g, labels, int(search.first_boundary[o]) + m]
                 placed = np.where(m < level[:, o] + closed[o], length - 1, length)
-                found[:, o, m] = np.where(m < level[:, o], self._loops_at(points), placed)
+                found[:, o, m] = np.where(m < level[:, o], _loops_at(search, points), placed)
             found[:, o, count - 1] = length
         return found
 
-    def _loops_at(self, points: np.ndarray) -> np.ndarray:
-        """Number of loops in the multiset of each lattice point."""
-        search = self.search
-        symbols = range(int(search.symbol_count))
-        each = [points // int(search.stride[j]) % (int(search.multiplicity[j]) + 1) for j in symbols]
-        found: np.ndarray = np.sum(each, axis=0)
-        return found
 
-    def _begin_early(self, boundaries: np.ndarray, orders: np.ndarray, levels: int) -> None:
-        """Move each output boundary below the irrelevant loops that lie directly below it. The function changes
-        `boundaries`, an array [order, operand, level]. `levels` is the number of memory levels of the output."""
-        kinds = self.prepared.arrays.kind[OUTPUT_INDEX][self.search.loop_dimension[orders]]
-        for row, kind in zip(boundaries[:, OUTPUT_INDEX], kinds, strict=True):
-            for m in range(levels - 1):
-                while row[m] > 0 and kind[row[m] - 1] == IRRELEVANT:
-                    row[m] -= 1
+def _loops_at(search: Any, points: np.ndarray) -> np.ndarray:
+    """Number of loops in the multiset of each lattice point."""
+    symbols = range(int(search.symbol_count))
+    each = [points // int(search.stride[j]) % (int(search.multiplicity[j]) + 1) for j in symbols]
+    found: np.ndarray = np.sum(each, axis=0)
+    return found
+
+
+def _begin_early(boundaries: np.ndarray, kinds: np.ndarray, levels: int) -> None:
+    """Move each output boundary below the irrelevant loops that lie directly below it. The function changes
+    `boundaries`, an array [order, operand, level]. `kinds` has the relevance of each loop of each order for the output:
+    array [order, loop]. `levels` is the number of memory levels of the output."""
+    for row, kind in zip(boundaries[:, OUTPUT_INDEX], kinds, strict=True):
+        for m in range(levels - 1):
+            while row[m] > 0 and kind[row[m] - 1] == IRRELEVANT:
+                row[m] -= 1
 
 
 def _is_allowed(search: Any, order: list[int]) -> bool:
