@@ -248,19 +248,18 @@ def _noted(space: "Space", found: "Exploration", notices: Sequence[str], strict:
 
 
 def _kept_text(space: "Space", output: Path, shown: bool) -> str:
-    """Sentence on the designs that an interrupted exploration keeps. If `shown` is true, the function prints the answer
-    for these designs first."""
-    from tilewright.designs.answer import answer_of
+    """Sentence on the designs that an interrupted exploration keeps. If `shown` is true, the function first prints the
+    best of these designs. The answer with the fronts would take longer than a user waits after Ctrl-C."""
     from tilewright.designs.explore import SHARDS, gathered
-    from tilewright.designs.tables import answer_text
 
     exploration, _ = gathered(space, output)
     done = len(space) - exploration.missing
-    if shown and not exploration.table.empty:
-        echo_text(answer_text(answer_of(exploration)), nl=True)
+    best = exploration.best_designs() if shown else []
+    if best:
+        echo_text(ended_lines([f"best of {count_of(done, 'design')} so far:", *best], "  "), nl=False)
     return (
         f"the results of {done:,} of {count_of(len(space), 'design')} are kept in {output / SHARDS};"
-        " the same command continues with the other designs, and `--gather` writes the tables of these designs"
+        " the same command continues with the other designs, and `--gather` writes the answer for these designs"
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas
 
-from tilewright.base.measures import ENERGY_PJ
+from tilewright.base.measures import AREA_MM2, ENERGY_PJ
 from tilewright.designs.clocks import Clocks, clocks_in
 from tilewright.designs.results import ALL_NETWORKS, DROPPED, MEASURES, OK, Measure, measures_in_time
 
@@ -72,6 +72,23 @@ class Exploration:
     def energies_pj(self) -> list[float]:
         """Energies in pJ of all designs with results, for each network."""
         return [float(energy) for energy in self.table.loc[self.table["status"] == OK, ENERGY_PJ]]
+
+    def best_designs(self) -> list[str]:
+        """Line for each measure with a value for all designs: the design with the least sum of this measure over the
+        networks. Only designs count that have results on all networks and meet all constraints. The area of a design
+        counts once.
+        """
+        rows = self.table[(self.table["status"] == OK) & (self.table["unmet"] == "")]
+        rows = rows[rows.groupby("index")["network"].transform("size") == len(self.networks)]
+        names, found = rows.groupby("index")["design"].first(), []
+        for column, measure in self.measures.items() if len(rows) else ():
+            by_design = rows.groupby("index")[column]
+            values = (by_design.first() if column == AREA_MM2 else by_design.sum(min_count=1)).astype(float)
+            if values.notna().all():
+                index = values.idxmin()
+                least = measure.text(float(values[index]))
+                found.append(f"least {measure.words}: design {names[index]} with {least} {measure.unit}")
+        return found
 
     @property
     def compared_by(self) -> tuple[str, ...]:

@@ -3,10 +3,12 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pandas
 import pytest
 from tilewright.cli.main import main
+from tilewright.designs.kept_designs import KeptDesigns
 
 pytestmark = pytest.mark.usefixtures("unpainted")
 
@@ -52,6 +54,30 @@ def test_only_what_is_missing_is_said_to_be_evaluated(
         assert main(["explore", str(space), "-o", str(tmp_path / "out"), *options]) == 0
         said = capsys.readouterr().out
         assert options or said.startswith(f"lanes: 4 designs on two_layers; {missing} of 2 shards to evaluate\n")
+
+
+def test_an_interruption_tells_the_best_design_so_far(
+    space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is kept and how to continue; the same command then evaluates only the other designs."""
+    keep, out = KeptDesigns.keep, tmp_path / "out"
+
+    def kept_once(self: KeptDesigns, *block: Any) -> None:
+        keep(self, *block)
+        raise KeyboardInterrupt
+
+    space.write_text(SPACE.replace("shard_designs: 3", "shard_designs: 100").replace("[2, 4]", "[2, 4, 8]"))
+    monkeypatch.setattr(KeptDesigns, "keep", kept_once)
+    assert main(["explore", str(space), "-o", str(out)]) == 130
+    said = capsys.readouterr()
+    assert "the results of 4 of 6 designs are kept" in said.err
+    assert "  best of 4 designs so far:\n  least energy: design lanes-3 with " in said.out
+    monkeypatch.setattr(KeptDesigns, "keep", keep)
+    assert main(["explore", str(space), "-o", str(out)]) == 0
+    assert "without 4 designs with results from an interrupted exploration\n" in capsys.readouterr().out
+    table = pandas.read_csv(out / "space.csv")
+    assert len(table) == 6
+    assert table[table["index"] < 4].sort_values("energy_pj")["design"].iloc[0] == "lanes-3"
 
 
 def test_json_is_the_front(space: Path, capsys: pytest.CaptureFixture[str]) -> None:

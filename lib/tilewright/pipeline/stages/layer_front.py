@@ -60,7 +60,7 @@ LATENCY_SHARE = 40
 because sweeps find and prove the least latency with as little effort. The search for the least energy is cheap for most
 layers, and gets the full effort.
 """
-SWEEP_FACTOR = 2
+SWEEP_FACTOR = 5
 """Factor of the effort of the layer: the first sweep gets this multiple of the effort."""
 EFFORT_SHARE, GAP = 4, 0.002
 """Limits of one search between the two ends of the front. The search gets the effort of the layer divided by
