@@ -129,7 +129,7 @@ def _workload(path: Path, _: Artifact) -> Any:
 def _mapping(path: Path, _: Artifact) -> Any:
     from tilewright.pipeline.sources import parse_mapping
 
-    return parse_mapping(path)
+    return parse_mapping(path, plans=True)
 
 
 def _core(path: Path, artifact: Artifact) -> Any:
@@ -234,7 +234,7 @@ def _description(path: Path) -> Any:
     readers: dict[str, Callable[[Path], Any]] = {
         file_kinds.HARDWARE: parse_accelerator,
         file_kinds.WORKLOAD: parse_workload,
-        file_kinds.MAPPING: parse_mapping,
+        file_kinds.MAPPING: lambda path: parse_mapping(path, plans=True),
         file_kinds.SPACE: space,
     }
     read = readers.get(file_kinds.kind_of(load_yaml(path).data))

@@ -306,4 +306,4 @@ def mapping_digest(path: Path) -> str:
     """Digest of the mapping that a file describes. Raises InputError if the file cannot be parsed."""
     from tilewright.pipeline.sources import parse_mapping
 
-    return content_digest(encode(parse_mapping(path)))
+    return content_digest(encode(parse_mapping(path, plans=True)))

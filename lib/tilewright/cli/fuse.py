@@ -235,7 +235,9 @@ def _checked(
     found = preflight(problem, cutting, prefetch)
     if found.problems:
         raise InputError(found.problems)
-    is_fixed = cutting is not None and (cutting.layer_stacks is not None or bool(cutting.stack_cutoffs))
+    is_fixed = cutting is not None and (
+        cutting.layer_stacks is not None or bool(cutting.stack_cutoffs) or cutting.takes_stacks_of(problem.mapping)
+    )
     return found.tiling.stacks if is_fixed and found.tiling is not None else (), unused_in(found.notices)
 
 

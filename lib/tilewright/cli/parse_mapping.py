@@ -12,6 +12,7 @@ from tilewright.cli.options import echo_json
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import ARGUMENT, Help, Tell, silent, verb
 from tilewright.mapping.constraints import Mapping, MappingConstraints
+from tilewright.mapping.network_plans import NetworkPlan
 
 
 def _parsed(file: FilePath, output: FilePath | None, tell: Tell = silent) -> Mapping:
@@ -26,7 +27,8 @@ def _show(parsed: Mapping, output: Path | None, verbose: bool, as_json: bool) ->
     if as_json:
         echo_json(encode(parsed))
     elif verbose or not output:
-        echo_text(terminal_lines(_text(entry) for entry in parsed.entries), nl=True)
+        plan = [] if parsed.plan is None else _plan_lines(parsed.plan)
+        echo_text(terminal_lines(plan or map(_text, parsed.entries)), nl=True)
 
 
 @verb(
@@ -59,6 +61,18 @@ def _write(parsed: Mapping, file: Path, output: FilePath | None) -> None:
     if output:
         made_by = provenance("parse_mapping", {"mapping": input_digest(file)})
         write_document(Path(output), "tilewright/mapping", encode(parsed), made_by)
+
+
+def _plan_lines(plan: NetworkPlan) -> list[str]:
+    """Lines on the layers and the fused groups of a network plan."""
+    lines = []
+    for layer in plan.layers:
+        parts = ", ".join(f"D{split.dimension} in {split.parts}" for split in layer.splits) or "not cut"
+        lines.append(f"{layer.name}: {parts}; cores {', '.join(map(str, layer.cores))}")
+    for group in plan.groups:
+        tiles = ", ".join(f"{tile.layer}.D{tile.dimension} in tiles of {tile.size}" for tile in group.tiles)
+        lines.append(f"group {group.name}: {', '.join(group.layers)}; {tiles or 'not cut'}")
+    return lines
 
 
 def _text(entry: MappingConstraints) -> str:

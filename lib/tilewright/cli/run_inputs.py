@@ -98,7 +98,7 @@ def input_digests(
     return {
         "hardware": content_digest(encode(given.accelerator)),
         "workload": content_digest(encode(given.workload_as_read)),
-        "mapping": content_digest(encode(given.mapping_as_read)),
+        "mapping": content_digest(encode(given.mapping_as_written)),
         "cn_graph": graph_digest(cns, inputs.graph),
         **{
             f"cost/{name}": read_artifact(cost_table(folder, name)).digest if folder else core_costs_digest(rows)

@@ -299,7 +299,7 @@ def _keep(folder: Path, given: "Descriptions | None", inputs: "CostedCnProblem")
     sources: tuple[object, object, object] = (known.hardware_file, None, known.mapping_file)
     if given is not None:
         sources = (given.hardware, given.workload, given.mapping)
-    described = known.accelerator, known.workload_as_read, known.mapping_as_read
+    described = known.accelerator, known.workload_as_read, known.mapping_as_written
     keep_descriptions(folder, "schedule", *described, dict(zip((HARDWARE, WORKLOAD, MAPPING), sources, strict=True)))
 
 

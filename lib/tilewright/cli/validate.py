@@ -124,7 +124,9 @@ def _together(checked: _Checked) -> Problems | None:
     from tilewright.pipeline.sources import parse_accelerator, parse_mapping
     from tilewright.workload.source import parse_workload
 
-    mapping, file = parse_mapping(files["mapping"][0]), str(files["mapping"][0])
+    mapping, file = parse_mapping(files["mapping"][0], plans=True), str(files["mapping"][0])
+    if mapping.plan is not None:
+        return _plan_together(files, others)
     cores = parse_accelerator(files["hardware"][0]).cores if "hardware" in others else ()
     workload = parse_workload(files["workload"][0]) if "workload" in others else None
     problems = Problems(document_behind(mapping, file))
@@ -138,6 +140,28 @@ def _together(checked: _Checked) -> Problems | None:
     elif workload is not None:
         note_unused(problems, mapping, workload)
     return problems
+
+
+def _plan_together(files: dict[str, list[Path]], others: list[str]) -> Problems | None:
+    """Problems and notices of a mapping file with a network plan, which are found by checking it against an accelerator
+    and a network. None if the files do not have both.
+    """
+    from tilewright.hardware.system import MultiCoreAccelerator
+    from tilewright.multicore.nodes.tiling_options import TilingOptions
+    from tilewright.pipeline.sources import parse_accelerator
+    from tilewright.pipeline.stages.descriptions import Descriptions
+    from tilewright.pipeline.stages.preflight.network import preflight, read_checked
+
+    if len(others) != 2 or not isinstance(parse_accelerator(files["hardware"][0]), MultiCoreAccelerator):
+        return None
+    told = Problems()
+    given = Descriptions(files["hardware"][0], files["workload"][0], files["mapping"][0])
+    problem = told.attempt(read_checked, given, TilingOptions())
+    if problem is not None:
+        found = preflight(problem, TilingOptions())
+        told.found += found.problems
+        told.notices += [*problem.notices, *found.notices]
+    return told
 
 
 def kind_of(file: Path) -> str:
@@ -171,7 +195,7 @@ def _validate(file: Path, kind: str, notices: list[str]) -> None:
         from tilewright.mapping.unused_entries import note_overruled
         from tilewright.mapping.yaml_reader import read_mapping
 
-        mapping = read_mapping(file, notices)
+        mapping = read_mapping(file, notices, plans=True)
         problems = Problems(document_behind(mapping, str(file)))
         note_overruled(problems, mapping)
         notices += problems.notices

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tilewright.base.artifacts.codec import LEFT_OUT
 from tilewright.base.operator_groups import ALL, GROUPS, group_has, is_listed
+from tilewright.mapping.network_plans import NetworkPlan
 from tilewright.mapping.words import ReductionShape, TemporalMappingType
 from tilewright.workload.layer import Layer, whole_name
 
@@ -165,6 +166,16 @@ class Mapping:
     cut_entries: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
     """Names of the entries that cut a reduction of a layer between cores. The field is () until `cut_reductions` has
     replaced the cut layers by their parts.
+    """
+    plan: NetworkPlan | None = field(default=None, metadata=LEFT_OUT)
+    """Network plan that the file has in place of entries; None for other files. The only entry is then `default`, until
+    `applied_plan` has made the entries and stacks of a network.
+    """
+    stacks: tuple[tuple[int, ...], ...] = field(default=(), metadata=LEFT_OUT)
+    """Ids of the layers of each stack, if the file fuses layers; () if the file does not say which layers are fused."""
+    places: tuple[int, ...] = field(default=(), metadata=LEFT_OUT)
+    """Position in the network plan of the file, for each entry that `applied_plan` made; -1 for an entry that is not in
+    the file. () for a file without a network plan.
     """
 
     def constraints_for(self, layer: Layer) -> MappingConstraints:

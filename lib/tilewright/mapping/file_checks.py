@@ -16,6 +16,7 @@ from tilewright.mapping.constraints import (
     MappingConstraints,
 )
 from tilewright.mapping.memory_reach import reach_faults
+from tilewright.mapping.network_plans import form_of
 from tilewright.workload.graph import Workload
 
 
@@ -112,11 +113,14 @@ def document_behind(mapping: Mapping, file: str) -> YamlDocument:
     line number. An entry that `cut_reductions` added has the lines of the entry of the document that its
     `part_of_entry` names.
     """
-    known = YamlDocument(file, [_lists_of(entry) for entry in mapping.entries])
+    is_plan = bool(mapping.places) or mapping.plan is not None
+    known = YamlDocument(file, {} if is_plan else [_lists_of(entry) for entry in mapping.entries])
     try:
         document = load_yaml(file) if file else known
     except InputError:
         return _with_parts(known, mapping)
+    if is_plan:
+        return _with_parts(document if form_of(document.data) else known, mapping)
     names = [entry.name for entry in mapping.entries if not entry.part_of_entry]
     written = [name if isinstance(name := table(entry).get("name"), str) else "" for entry in items(document.data)]
     return _with_parts(document if names in (written, [*written, DEFAULT]) else known, mapping)
@@ -133,6 +137,8 @@ class _WithParts(YamlDocument):
     """Index of an entry that `cut_reductions` added -> index of the entry in the file from which the added entry was
     made (its `part_of_entry`).
     """
+    places: tuple[int, ...] = ()
+    """Position in the file of each entry that was made from a network plan; () for a file with ordinary entries."""
 
     def line_of(self, path: KeyPath) -> int:
         """Line number of the value at `path`. If this line is unknown, the line of the nearest enclosing value with a
@@ -152,7 +158,26 @@ class _WithParts(YamlDocument):
 
     def _of_file(self, path: KeyPath) -> KeyPath:
         first = path[0] if path else ""
-        return (self.sources.get(first, first), *path[1:]) if isinstance(first, int) else path
+        if not isinstance(first, int):
+            return path
+        index = self.sources.get(first, first)
+        return self._of_plan(index, path[1:]) if self.places else (index, *path[1:])
+
+    def _of_plan(self, index: int, rest: KeyPath) -> KeyPath:
+        """Path, in a file with a network plan, of a value of the entry `index`. The file has cores in a list in a list. A
+        loop of a tiling has the path of the whole tiling, because the entry can have the loops in another order.
+        """
+        root: KeyPath = () if isinstance(self.data, list) else ("layers",)
+        place = self.places[index] if index < len(self.places) else -1
+        if place < 0:
+            return root
+        if rest[:1] == ("core_allocation",):
+            rest = ("core_allocation", *((0, *rest[1:]) if len(rest) > 1 else ()))
+        elif rest[:1] == ("inter_core_tiling",):
+            rest = rest[:1]
+        elif rest[:1] == ("intra_core_tiling",):
+            rest = ()
+        return (*root, place, *rest)
 
 
 def _with_parts(document: YamlDocument, mapping: Mapping) -> YamlDocument:
@@ -165,9 +190,9 @@ def _with_parts(document: YamlDocument, mapping: Mapping) -> YamlDocument:
         for place, entry in enumerate(mapping.entries)
         if entry.part_of_entry in places
     }
-    if not sources:
+    if not sources and not mapping.places:
         return document
-    return _WithParts(document.file, document.data, document.lines, document.repeated, sources)
+    return _WithParts(document.file, document.data, document.lines, document.repeated, sources, mapping.places)
 
 
 def _lists_of(entry: MappingConstraints) -> dict[str, Any]:

@@ -12,26 +12,38 @@ from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import Mapping
 from tilewright.workload.graph import Workload
 
-MappingSource = FilePath | Sequence[dict[str, Any]] | Mapping
+MappingSource = FilePath | Sequence[dict[str, Any]] | dict[str, Any] | Mapping
 
 
-def parse_mapping(source: MappingSource, notices: list[str] | None = None) -> Mapping:
-    """Mapping from a YAML file, a list of dicts or an artifact. Raises InputError with all problems."""
+def parse_mapping(source: MappingSource, notices: list[str] | None = None, plans: bool = False) -> Mapping:
+    """Mapping from a YAML file, a list of dicts or an artifact. Raises InputError with all problems.
+
+    A network plan (`mapping.network_plans`) is a problem, too, unless `plans` is true.
+    """
+    from tilewright.mapping.yaml_reader import read_mapping, refuse_plan
+
+    if not isinstance(source, str | PathLike | Mapping):
+        return read_mapping(source if isinstance(source, dict) else list(source), notices, plans)
+    file = ""
     if isinstance(source, Mapping):
-        return source
-    from tilewright.mapping.yaml_reader import read_mapping
+        mapping = source
+    else:
+        path = existing_file(source, "mapping")
+        if not is_artifact(path):
+            return read_mapping(path, notices, plans)
+        mapping, file = read_object(Mapping, path, "tilewright/mapping"), str(path)
+    if not plans:
+        refuse_plan(mapping, file)
+    return mapping
 
-    if not isinstance(source, str | PathLike):
-        return read_mapping(list(source), notices)
-    path = existing_file(source, "mapping")
-    return read_object(Mapping, path, "tilewright/mapping") if is_artifact(path) else read_mapping(path, notices)
 
-
-def given_mapping(source: MappingSource | None, notices: list[str]) -> Mapping:
-    """Mapping of a run. Raises InputError if no mapping is given or if the mapping has problems."""
+def given_mapping(source: MappingSource | None, notices: list[str], plans: bool = False) -> Mapping:
+    """Mapping of a run. Raises InputError if no mapping is given or if the mapping has problems. With `plans`, the
+    mapping can have a network plan.
+    """
     if source is None:
         raise InputError("no mapping is given")
-    return parse_mapping(source, notices)
+    return parse_mapping(source, notices, plans)
 
 
 def names_unknown_to(mapping: Mapping, core: Core, network: Workload, source: str) -> list[Problem]:

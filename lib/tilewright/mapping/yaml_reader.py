@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from tilewright.base.errors import Problems
+from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.base.file_kinds import MAPPING, refuse_other_kind
 from tilewright.base.json_values import JsonObject
 from tilewright.base.validation import each, validate, whole
-from tilewright.base.yamlfile import YamlDocument, document_of, items, load_yaml, table
+from tilewright.base.yamlfile import YamlDocument, document_of, load_yaml
 from tilewright.mapping.constraints import (
     DEFAULT,
     LAYER_KINDS,
@@ -19,26 +19,9 @@ from tilewright.mapping.constraints import (
     TemporalOrderingEntry,
     TilingEntry,
 )
+from tilewright.mapping.network_plans import FORMS, form_of
 from tilewright.mapping.words import ONE_CORE, RING, TREE
 from tilewright.mapping.yaml_schema import LinksEntry, MappingEntry, MappingFile
-
-_NEWEST_DIALECT = ("kernel", "layers", "fused_groups")
-"""Keys of mapping files of Stream after 2025. Such files have another structure and cannot be read."""
-_NOT_READ = (
-    "tilewright cannot read mapping files of stream-dse 2.x (layers, fused_groups, kernel): write a list of"
-    " entries, each "
-    "with a `name`; one entry must have the name `default`"
-)
-
-
-def refuse_multi_core(data: Any, problems: Problems) -> bool:
-    """True if the file uses keys of the newest multi-core dialect. Each such key is reported as a problem."""
-    entries = [((), data)] if isinstance(data, dict) else [((index,), entry) for index, entry in enumerate(items(data))]
-    for path, entry in entries:
-        for key in table(entry):
-            if key in _NEWEST_DIALECT:
-                problems.at((*path, key), _NOT_READ)
-    return bool(problems.found)
 
 
 def check_mapping(problems: Problems, entries: list[MappingEntry]) -> None:
@@ -115,28 +98,50 @@ def _note_repeated_dimensions(problems: Problems, loops: list[tuple[str, int]]) 
         seen.add(dimension)
 
 
+def refuse_plan(mapping: Mapping, file: str = "", line: int = 0) -> None:
+    """Raise InputError if a mapping has a network plan. The error is for users of a mapping that know no network, or
+    only one core.
+    """
+    if mapping.plan is not None:
+        message = (
+            f"is {FORMS[mapping.plan.form].what}, which distributes the layers of one network over several cores; it"
+            " cannot be used here"
+        )
+        raise InputError([Problem(message, file, line, allowed=_ENTRIES)])
+
+
+_ENTRIES = "a list of entries, each with a `name`; one entry has the name `default`"
 NO_CORE = -1
 """Placeholder for an invalid core id."""
 NO_LOOP = TilingEntry("", 1)
 """Placeholder for an invalid tiling loop."""
 
 
-def read_mapping(source: str | Path | list[dict[str, Any]], notices: list[str] | None = None) -> Mapping:
-    """Mapping from a mapping file, or from the same data as a list of dicts.
+def read_mapping(
+    source: str | Path | list[dict[str, Any]] | dict[str, Any], notices: list[str] | None = None, plans: bool = False
+) -> Mapping:
+    """Mapping from a mapping file, or from the same data as a list of dicts. With `plans`, the file can also have a
+    network plan; the data can then be a dict.
 
     Raises InputError with every problem of the file. Notices of legal but unusual entries are appended to `notices`.
     """
-    document = document_of(source) if isinstance(source, (list, tuple)) else load_yaml(source, notices)
-    return mapping_of(document, notices)
+    document = document_of(source) if isinstance(source, (list, tuple, dict)) else load_yaml(source, notices)
+    return mapping_of(document, notices, plans)
 
 
-def mapping_of(document: YamlDocument, notices: list[str] | None = None) -> Mapping:
-    """Mapping in a document that was loaded from a file. Raises InputError with all problems. Notices are appended to
-    `notices`.
+def mapping_of(document: YamlDocument, notices: list[str] | None = None, plans: bool = False) -> Mapping:
+    """Mapping in a document that was loaded from a file. With `plans`, the document can have a network plan. Raises
+    InputError with all problems. Notices are appended to `notices`.
     """
     problems = Problems(document)
-    if refuse_multi_core(document.data, problems):
+    form = form_of(document.data)
+    if form:
+        plan = FORMS[form].read(document, problems)
         problems.finish(notices)
+        mapping = Mapping((MappingConstraints(DEFAULT),), plan=plan)
+        if not plans:
+            refuse_plan(mapping, document.file, document.line_of(()))
+        return mapping
     refuse_other_kind(document, MAPPING)
     entries = validate(MappingFile, document.data, problems)
     check_mapping(problems, entries or [])
@@ -152,7 +157,7 @@ def readable_mapping(document: YamlDocument) -> Mapping:
     later check would report a second problem: different numbers of groups and cores. If the file has no entry
     `default`, such an entry is appended.
     """
-    if not isinstance(document.data, list):  # another form of mapping files, or another kind of file
+    if not isinstance(document.data, list) or form_of(document.data):  # a network plan, or another kind of file
         return Mapping((MappingConstraints(DEFAULT),))
     mapping = _mapping(validate(MappingFile, document.data, Problems()) or [], document)
     if any(entry.name == DEFAULT for entry in mapping.entries):

@@ -56,7 +56,7 @@ def cut_reductions(
     own = {entry.name for entry in entries}
     added = tuple(entry for entry in cutting.made if entry.name not in own)
     network = replace(workload, nodes=tuple(nodes), tensors=(*workload.tensors, *cutting.tensors))
-    return network, Mapping((*entries, *added), tuple(names))
+    return network, replace(mapping, entries=(*entries, *added), cut_entries=tuple(names))
 
 
 def _too_many_parts(workload: Workload, mapping: Mapping, problems: Problems) -> set[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import Limits, Parameters, Read, Told, parameters_of
-from tilewright.multicore.nodes.stacks import LAYER_BY_LAYER, StackMode, Stacks, layer_stacks
+from tilewright.multicore.nodes.stacks import FUSED, LAYER_BY_LAYER, StackMode, Stacks, layer_stacks
 from tilewright.multicore.nodes.tiling import (
     BY_LAYER,
     SPLIT_WEIGHTS,
@@ -188,6 +188,10 @@ class TilingOptions(WeightShare, Cutting):
         if "stack_cutoffs" not in wrong and list(self.stack_cutoffs) != sorted(set(self.stack_cutoffs)):
             yield Problem("must rise", path="stack_cutoffs", value=str(list(self.stack_cutoffs)))
 
+    def takes_stacks_of(self, mapping: "Mapping") -> bool:
+        """True if the stacks of the mapping file are used."""
+        return bool(mapping.stacks) and (self.mode, self.layer_stacks, self.stack_cutoffs) == (FUSED, None, ())
+
     def without_effect(self) -> dict[str, str]:
         """Option -> reason why it has no effect. `split_W_percentage` is also listed if `cn_define_mode` is not 4."""
         found = super().without_effect()
@@ -225,23 +229,27 @@ def network_tiling(
 
     if options.cn_define_mode is None:
         entry_of = mapping.constraints_of(workload)
-        return mapped_tiling(workload, entry_of, _network_stacks(workload, entry_of, accelerator, options))
+        return mapped_tiling(workload, entry_of, _network_stacks(workload, mapping, entry_of, accelerator, options))
     capacities = _weight_capacities(workload, mapping, accelerator, options)
     tiling = hint_loop_tiling(workload, options.hints(capacities))
     if options.mode == LAYER_BY_LAYER or options.layer_stacks is not None or options.stack_cutoffs:
-        stacks = _network_stacks(workload, mapping.constraints_of(workload), accelerator, options)
+        stacks = _network_stacks(workload, mapping, mapping.constraints_of(workload), accelerator, options)
         return replace(tiling, stacks=stacks)
     return tiling
 
 
 def _network_stacks(
     workload: "Workload",
+    mapping: "Mapping",
     entry_of: "Table[int, MappingConstraints]",
     accelerator: "MultiCoreAccelerator",
     options: TilingOptions,
 ) -> Stacks:
+    """Stacks of a network. Stacks of the mapping file are used if the options give neither stacks nor mode lbl."""
     from tilewright.multicore.nodes.weights import total_weight_capacity_bits
 
+    if options.takes_stacks_of(mapping):
+        return layer_stacks(workload, stacks=mapping.stacks)
     capacity_bits = total_weight_capacity_bits(workload, entry_of, accelerator)
     return layer_stacks(workload, options.mode, options.layer_stacks, options.stack_cutoffs, capacity_bits)
 

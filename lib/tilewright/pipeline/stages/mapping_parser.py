@@ -39,7 +39,8 @@ class MappingParser(Change):
         """Network problem made from the descriptions. Raises InputError with all errors of all descriptions."""
         problems = Problems()
         problems.found += item.problems
-        mapping = problems.attempt(given_mapping, item.mapping, problems.notices)
+        is_only_read = item.network is None and item.accelerator is None
+        mapping = problems.attempt(given_mapping, item.mapping, problems.notices, plans=is_only_read)
         if not problems.found:
             problems.found += _what_does_not_fit_together(item, mapping)
         problems.finish()

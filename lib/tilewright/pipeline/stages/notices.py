@@ -75,6 +75,6 @@ def _read(file: Path, kind: str, notices: list[str]) -> None:
     if kind == HARDWARE:
         parse_accelerator(file, notices)
     elif kind == MAPPING:
-        parse_mapping(file, notices)
+        parse_mapping(file, notices, plans=True)
     elif kind == WORKLOAD:
         read_layers(file, notices)

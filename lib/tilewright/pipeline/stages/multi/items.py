@@ -17,6 +17,7 @@ from tilewright.base.json_values import JsonObject
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.file_checks import document_behind
+from tilewright.mapping.network_plans import applied_plan
 from tilewright.mapping.runnable import UncostedWork, coverage_fields, coverage_of, unmodelled_work
 from tilewright.mapping.source import given_mapping
 from tilewright.multicore.nodes.reduction_cuts import cut_reductions
@@ -64,6 +65,8 @@ class SystemProblem:
     """Path of the hardware file or artifact; '' if the accelerator does not come from a file."""
     read: "tuple[Workload, Mapping] | None" = None
     """Network and mapping before reductions were cut between cores; None if no reduction was cut."""
+    written: Mapping | None = None
+    """Mapping of a file with a network plan, before the plan was replaced by entries; None for other mappings."""
 
     @property
     def workload_as_read(self) -> Workload:
@@ -76,6 +79,11 @@ class SystemProblem:
         a layer whose reduction is cut between cores.
         """
         return self.mapping if self.read is None else self.read[1]
+
+    @property
+    def mapping_as_written(self) -> Mapping:
+        """Mapping as the file gives it. Unlike `mapping_as_read`, it has the network plan if the file has one."""
+        return self.mapping_as_read if self.written is None else self.written
 
     def check_complete(self) -> None:
         """Raise InputError with a problem for each operator type whose costs are not computed."""
@@ -112,7 +120,7 @@ def system_problem(read: Descriptions) -> SystemProblem:
     """
     problems, notices = Problems(), list(read.notices)
     problems.found += read.problems
-    mapping = problems.attempt(given_mapping, read.mapping, notices)
+    written = problems.attempt(given_mapping, read.mapping, notices, plans=True)
     accelerator = read.accelerator
     if accelerator is not None and not isinstance(accelerator, MultiCoreAccelerator):
         message = (
@@ -127,17 +135,29 @@ def system_problem(read: Descriptions) -> SystemProblem:
             if parsed is None
         ]
     problems.finish()
-    assert mapping is not None
+    assert written is not None
     assert read.network is not None
     assert isinstance(accelerator, MultiCoreAccelerator)
     workload = read.network
     refuse_folded(workload, "a run on several cores needs each layer separately")
+    mapping = _applied(written, read.mapping, workload, accelerator, notices)
     cuts = Problems(document_behind(mapping, file_of(read.mapping)))
     network, entries = cut_reductions(workload, mapping, accelerator, cuts)
     cuts.finish(notices)
     described = (network, accelerator, entries, file_of(read.mapping), tuple(notices), unmodelled_work(workload))
     as_read = None if network is workload else (workload, mapping)
-    return SystemProblem(*described, hardware_file=file_of(read.hardware), read=as_read)
+    as_written = None if written is mapping else written
+    return SystemProblem(*described, hardware_file=file_of(read.hardware), read=as_read, written=as_written)
+
+
+def _applied(
+    written: Mapping, source: object, workload: Workload, accelerator: MultiCoreAccelerator, notices: list[str]
+) -> Mapping:
+    """Mapping in which entries and stacks replace a network plan. Raises InputError with all errors of the plan."""
+    plan = Problems(document_behind(written, file_of(source)))
+    mapping = applied_plan(written, workload, accelerator, plan)
+    plan.finish(notices)
+    return mapping
 
 
 def part_digest(accelerator: MultiCoreAccelerator) -> str:
@@ -165,7 +185,7 @@ def input_digests(problem: SystemProblem) -> dict[str, str]:
     return {
         "cores": part_digest(problem.accelerator),
         "workload": content_digest(encode(problem.workload_as_read)),
-        "mapping": content_digest(encode(problem.mapping_as_read)),
+        "mapping": content_digest(encode(problem.mapping_as_written)),
         **cut,
     }
 

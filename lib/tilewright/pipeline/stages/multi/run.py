@@ -2,6 +2,7 @@
 the schedule of an allocation.
 """
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -137,7 +138,12 @@ def fixed_mapping_text(problem: MultiCoreProblem, genome: Genome) -> str:
     given = problem.inputs.descriptions
     cores = layer_cores(problem.space, genome, problem.assembled.names)
     entries = fixed_entries(cores, problem.inputs.graph, given.workload, given.mapping)
-    return mapping_text(entries, f"Cores of {given.workload.name} on {given.accelerator.name}, chosen by tilewright.")
+    head = f"Cores of {given.workload.name} on {given.accelerator.name}, chosen by tilewright."
+    if given.mapping.stacks:  # a file with ordinary entries cannot contain stacks
+        graph = problem.inputs.graph
+        stacks = [[graph.layers[place].node_id for place in stack] for stack in graph.stacks]
+        head += f" The stacks of this run need the option layer_stacks: {json.dumps(stacks)}"
+    return mapping_text(entries, head)
 
 
 def only_genome(space: AllocationSpace) -> Genome:

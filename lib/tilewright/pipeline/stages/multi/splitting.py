@@ -4,9 +4,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilewright.base.artifacts.files import make_folder, write_atomically
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.artifacts.files import file_of, make_folder, write_atomically
+from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.mapping.file_checks import document_behind
+from tilewright.mapping.network_plans import applied_plan
 from tilewright.mapping.source import parse_mapping
 from tilewright.multicore.nodes.layer_splitting import SplitNetwork, open_model, split_layers
 from tilewright.multicore.nodes.tiling_options import SplitOptions
@@ -68,7 +70,10 @@ class LayerSplitting(SplitOptions, Change):
         assert item.network is not None
         if item.mapping is None:
             raise InputError("no mapping is given")
-        mapping = parse_mapping(item.mapping, [])
+        written = parse_mapping(item.mapping, [], plans=True)
+        told = Problems(document_behind(written, file_of(item.mapping)))
+        mapping = applied_plan(written, item.network, item.accelerator, told)
+        told.finish()
         return split_layers(_model_of(item), item.network, item.accelerator, mapping, self, item.network_options)
 
 

@@ -16,6 +16,7 @@ from tilewright.hardware.core_paths import core_ids_of, core_paths
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.file_checks import check_mapping_against_workload, document_behind
+from tilewright.mapping.network_plans import applied_plan
 from tilewright.mapping.notices import array_width_notices, element_fit_problems, too_small_memories
 from tilewright.mapping.runnable import core_choice
 from tilewright.mapping.source import parse_mapping
@@ -209,7 +210,10 @@ def _problems_of_the_rest(
     system = read.accelerator if isinstance(read.accelerator, MultiCoreAccelerator) else None
     file = file_of(read.mapping)
     if mapping is not None and system is not None and read.network is not None:
+        applied = Problems(document_behind(mapping, file))
+        mapping = applied_plan(mapping, read.network, system, applied)
         cuts = Problems(document_behind(mapping, file))
+        cuts.found += applied.found
         network, mapping = cut_reductions(read.network, mapping, system, cuts)
         problem = SystemProblem(network, system, mapping, file, hardware_file=file_of(read.hardware))
         found = [*cuts.found, *preflight(problem, options, prefetch, is_whole).problems]
@@ -240,7 +244,7 @@ def _mapping(read: Descriptions) -> tuple[Mapping | None, bool]:
     if read.mapping is None:
         return None, False
     try:
-        return parse_mapping(read.mapping), True
+        return parse_mapping(read.mapping, plans=True), True
     except InputError:
         document = _document(read.mapping)
         return (None if document is None else readable_mapping(document)), False

@@ -1,0 +1,86 @@
+"""Schema of the mapping files of stream-dse 2.x: layers with cores and parts, and fused groups with tiles."""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from tilewright.base.units import LARGEST_WHOLE_NUMBER, FieldError
+from tilewright.base.validation import Count, Name, PositiveCount, TableModel, TextForm
+
+_LARGEST_PLACE = 64
+_LOOP = re.compile(r"D([0-9]{1,2})")
+_LOOP_OF_LAYER = re.compile(r"(.+)\.D([0-9]{1,2})")
+
+
+def parse_loop(text: str) -> int:
+    """Position of a loop of a layer, parsed from text such as `D2`. Raises FieldError for any other text."""
+    match = _LOOP.fullmatch(text)
+    if match is None or int(match.group(1)) > _LARGEST_PLACE:
+        raise FieldError("must be D and the position of a loop of the layer", "D0, D1, D2, ...")
+    return int(match.group(1))
+
+
+def parse_loop_of_layer(text: str) -> tuple[str, int]:
+    """Pair (layer, position of a loop), parsed from text such as `conv1.D2`. Raises FieldError for any other text."""
+    match = _LOOP_OF_LAYER.fullmatch(text)
+    if match is None or int(match.group(2)) > _LARGEST_PLACE:
+        raise FieldError(
+            "must be the name of a layer, a point, D and the position of a loop", "LAYER.D0, LAYER.D1, ..."
+        )
+    return match.group(1), int(match.group(2))
+
+
+class SplitEntry(TableModel):
+    """Cut of a layer into parts for different cores."""
+
+    dim: Annotated[int, TextForm(parse_loop, _LOOP.pattern)]
+    """Loop that is cut, such as `D2`."""
+    split: PositiveCount
+    """Number of parts."""
+
+
+class TileEntry(TableModel):
+    """Tile of a fused group."""
+
+    dim: Annotated[tuple[str, int], TextForm(parse_loop_of_layer, _LOOP_OF_LAYER.pattern)]
+    """Loop of one layer of the group, such as `conv1.D2`."""
+    tile: PositiveCount
+    """Indices of the loop that one core computes before the next tile begins."""
+
+
+class KernelEntry(TableModel):
+    """Kernel of a core with an instruction set, for which Stream writes code."""
+
+    name: str | None = None
+    kwargs: dict[str, Any] | None = None
+
+
+class PlacedLayerEntry(TableModel):
+    """Cores and parts of the layers that the name selects."""
+
+    name: Name
+    """Name of a layer, or type of operators."""
+    core_allocation: Annotated[list[Annotated[list[Count], Field(min_length=1)]], Field(min_length=1, max_length=1)]
+    """List with one list: ids of the cores."""
+    inter_core_tiling: Annotated[list[list[SplitEntry]], Field(max_length=1)] | None = None
+    """List with one list: cuts into parts for the cores."""
+    kernel: KernelEntry | None = None
+
+
+class GroupEntry(TableModel):
+    """Group of fused layers."""
+
+    name: Name
+    layers: Annotated[list[Name], Field(min_length=1)]
+    """Names of the layers."""
+    intra_core_tiling: list[TileEntry] | None = None
+    """Tiles, innermost loop first."""
+
+
+class StreamMappingFile(TableModel):
+    """Mapping file of stream-dse 2.x."""
+
+    layers: Annotated[list[PlacedLayerEntry], Field(min_length=1, max_length=LARGEST_WHOLE_NUMBER)]
+    fused_groups: list[GroupEntry] | None = None
+    runtime_args: dict[str, Any] | None = None
