@@ -164,7 +164,7 @@ class _WithParts(YamlDocument):
         return self._of_plan(index, path[1:]) if self.places else (index, *path[1:])
 
     def _of_plan(self, index: int, rest: KeyPath) -> KeyPath:
-        """Path, in a file with a network plan, of a value of the entry `index`. The file has cores in a list in a list. A
+        """Path of a value of the entry `index` in a file with a network plan. The file has cores in a list in a list. A
         loop of a tiling has the path of the whole tiling, because the entry can have the loops in another order.
         """
         root: KeyPath = () if isinstance(self.data, list) else ("layers",)

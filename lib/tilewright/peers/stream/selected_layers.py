@@ -1,0 +1,129 @@
+"""Layers in a mapping file of stream-dse 2.x: the layers that each entry selects, their loops, parts and cores."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from tilewright.base.errors import KeyPath, Problems, count_of
+from tilewright.base.operator_groups import KNOWN_TYPES
+from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.mapping.network_plans import NetworkPlan
+from tilewright.peers.stream.fused_axes import loops_in_order
+from tilewright.workload.graph import Workload, WorkloadNode
+
+_UNKNOWN_ORDER = "the order in which Stream 2.1.1 lists the loops of this operator is not known"
+
+
+@dataclass
+class SelectedLayers:
+    """Layers of a network that the entries of a plan select."""
+
+    plan: NetworkPlan
+    workload: Workload
+    accelerator: MultiCoreAccelerator
+    problems: Problems
+    """Collector for the document of the plan."""
+
+    @cached_property
+    def place_of(self) -> dict[int, int]:
+        """Position of the first entry that selects a layer, by node id of the layer. Other layers are left out."""
+        found = {}
+        for node in self.workload.nodes:
+            names = names_of(node)
+            place = next((place for place, one in enumerate(self.plan.layers) if one.name in names), None)
+            if node.layer is not None and place is not None:
+                found[node.node_id] = place
+        return found
+
+    @cached_property
+    def nodes_of(self) -> dict[int, list[WorkloadNode]]:
+        """Layers that each entry selects, by position of the entry."""
+        found: dict[int, list[WorkloadNode]] = {place: [] for place in range(len(self.plan.layers))}
+        for node in self.workload.nodes:
+            if node.node_id in self.place_of:
+                found[self.place_of[node.node_id]].append(node)
+        return found
+
+    def of_entry(self, place: int) -> Problems:
+        """Collector for the entry of a layer."""
+        return self.problems.within(*self.root, place)
+
+    @cached_property
+    def root(self) -> KeyPath:
+        """Path of the list of layers: a file can be only this list."""
+        return () if self.problems.places is not None and _is_list(self.problems) else ("layers",)
+
+    def check(self) -> None:
+        """Report unknown names and cores, and wrong cuts into parts."""
+        self._check_names()
+        for place in range(len(self.plan.layers)):
+            self._check_parts(place)
+
+    def _check_names(self) -> None:
+        """Report names of entries that neither a layer nor an operator has, and cores that do not exist."""
+        names = {name: None for node in self.workload.nodes for name in names_of(node) if name}
+        layers = list(dict.fromkeys(node.name for node in self.workload.nodes if node.layer is not None))
+        cores = [str(core) for core in self.accelerator.onchip_core_ids]
+        for place, entry in enumerate(self.plan.layers):
+            told = self.of_entry(place)
+            if entry.name not in names and entry.name not in KNOWN_TYPES:
+                told.unknown_name(("name",), f"no layer of {self.workload.name} has this name", entry.name, layers)
+            elif not self.nodes_of[place]:
+                told.unused(("name",), "has no effect: it selects no layer with costs in this network", entry.name)
+            for at, core in enumerate(entry.cores):
+                if core not in self.accelerator.onchip_core_ids:
+                    path = ("core_allocation", 0, at)
+                    told.at(path, f"{self.accelerator.name} has no such core for layers", core, ", ".join(cores))
+
+    def _check_parts(self, place: int) -> None:
+        """Report wrong cuts of an entry into parts, and a number of parts that does not match the cores."""
+        entry, told = self.plan.layers[place], self.of_entry(place)
+        for node in self.nodes_of[place]:
+            for at, split in enumerate(entry.splits):
+                path = ("inter_core_tiling", 0, at)
+                found = self.loop(node, split.dimension, told.within(*path, "dim"))
+                if found is not None and found[1] % split.parts:
+                    message = uneven(node, split.dimension, found, "parts")
+                    told.at((*path, "split"), message, split.parts, divisors(found[1]))
+        count = math.prod(split.parts for split in entry.splits)
+        if count > len(entry.cores):
+            message = f"{count_of(count, 'part')} need as many cores, but {len(entry.cores)} are given"
+            told.at(("core_allocation",), message, list(entry.cores), count_of(count, "core"))
+
+    def loop(self, node: WorkloadNode, position: int, told: Problems) -> tuple[str, int] | None:
+        """Pair (name, size) of the loop at a position of a layer. None if there is no such loop; this is reported."""
+        names = loops_in_order(node)
+        if names is None:
+            told.at((), f"{node.name}: {_UNKNOWN_ORDER}", node.operator_type, "no cuts of layers of this operator")
+            return None
+        assert node.layer is not None
+        sizes = [node.layer.size_of.get(name, 1) for name in names]
+        if position >= len(names):
+            loops = ", ".join(
+                f"D{at} ({name or 'one index'}, {size})"
+                for at, (name, size) in enumerate(zip(names, sizes, strict=True))
+            )
+            told.at((), f"{node.name} has no such loop", f"D{position}", loops)
+            return None
+        return names[position], sizes[position]
+
+
+def _is_list(problems: Problems) -> bool:
+    written = getattr(problems.places, "data", None)
+    return isinstance(written, list)
+
+
+def names_of(node: WorkloadNode) -> tuple[str, ...]:
+    """Names by which an entry selects a node: those of the node and of the operator that it is a part of."""
+    return tuple(name for name in (node.name, node.operator_type, node.origin, node.origin_type) if name)
+
+
+def uneven(node: WorkloadNode, position: int, loop: tuple[str, int], what: str) -> str:
+    """Message that tiles or parts do not divide the loop (name, size) at a position of a layer."""
+    name, size = loop
+    return f"D{position} ({name or 'one index'}) of {node.name} has size {size}, which these {what} do not divide"
+
+
+def divisors(size: int) -> str:
+    """Divisors of a size, as text."""
+    return ", ".join(str(one) for one in range(1, size + 1) if size % one == 0)
