@@ -10,7 +10,7 @@ ENTRIES = {
     },
     "tilewright.mapping.locality": {"zigzag-3.9.1": "tilewright.peers.zigzag.data_locality:reference_reach"},
     "tilewright.workload.onnx.reader": {"zigzag-3.9.1": "tilewright.peers.zigzag.onnx_reading:read_reference"},
-    "tilewright.mapping.network_plans": {"stream-2": "tilewright.peers.stream.mapping_file:FORM"},
+    "tilewright.mapping.plan_forms": {"stream-2": "tilewright.peers.stream.mapping_file:FORM"},
     "tilewright.multicore.scheduling.options": {"stream-2023": "tilewright.peers.stream.whole_tiles:MODEL"},
     "tilewright.pipeline.stages.multi.plan_search": {"search": "tilewright.plans.of_designs:DesignPlans"},
 }

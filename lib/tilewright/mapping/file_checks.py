@@ -16,7 +16,7 @@ from tilewright.mapping.constraints import (
     MappingConstraints,
 )
 from tilewright.mapping.memory_reach import reach_faults
-from tilewright.mapping.network_plans import form_of
+from tilewright.mapping.plan_forms import form_of
 from tilewright.workload.graph import Workload
 
 

@@ -19,7 +19,7 @@ from tilewright.mapping.constraints import (
     TemporalOrderingEntry,
     TilingEntry,
 )
-from tilewright.mapping.network_plans import FORMS, form_of
+from tilewright.mapping.plan_forms import FORMS, form_of
 from tilewright.mapping.words import ONE_CORE, RING, TREE
 from tilewright.mapping.yaml_schema import LinksEntry, MappingEntry, MappingFile
 

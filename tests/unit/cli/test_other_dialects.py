@@ -23,7 +23,7 @@ fused_groups:
   layers: [first]
   intra_core_tiling: [{dim: first.D0, tile: 1}]
 """
-STREAM_2_LAYERS_ONLY = "layers: [{name: first, core_allocation: [[0]], kernel: {name: conv}}]\n"
+STREAM_2_LAYERS_ONLY = "layers: [{name: third, core_allocation: [[0]], kernel: {name: conv}}]\n"
 STREAM_2_ONE_ENTRY = "name: first\ncore_allocation: [[0, 1]]\n"
 NESTED_CORES = """
 - {name: default, core_allocation: [[0, 1]], inter_core_tiling: [[{dim: D2, split: 2}]]}
@@ -143,18 +143,29 @@ def test_files_of_other_tools_are_refused_in_words(
         assert "Traceback" not in said, (name, said)
 
 
-def test_a_mapping_of_stream_2_is_told_as_such(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every verb says the same as `validate`, and nothing that follows from it."""
+def test_a_mapping_of_stream_2_is_refused_on_one_core(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Verbs for one core say what the file is, in one message; the file itself is valid."""
     sample = folder / "0.yaml"
-    assert main(["validate", str(sample)]) == 2
-    expected = sorted(line for line in capsys.readouterr().err.splitlines() if line.startswith("error"))
-    assert len(expected) == 2
-    assert "stream-dse 2.x" in expected[0]
-    for verb in ("map", "cns", "fuse"):
+    assert main(["validate", str(sample)]) == 0
+    capsys.readouterr()
+    for verb in ("map", "tokens"):
+        assert main(_arguments(verb, "mapping", sample, folder)) == 2
+        every = capsys.readouterr().err.splitlines()
+        said = [line for line in every if line.startswith("error") and str(sample) in line]
+        assert len(said) == 1
+        assert "stream-dse 2.x" in said[0]
+        assert "several cores" in said[0]
+
+
+def test_a_mapping_of_stream_2_is_checked_against_the_network(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Verbs for several cores refuse the parts and tiles that this network does not allow, and each has its line."""
+    sample = folder / "0.yaml"
+    for verb in ("cns", "fuse"):
         assert main(_arguments(verb, "mapping", sample, folder)) == 2
         said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error")]
-        assert len(said) == 2
-        assert all("stream-dse 2.x" in line for line in said)
+        assert len(said) == 1
+        assert f"{sample}:5 layers.first.inter_core_tiling[0][0].split" in said[0]
+        assert "allowed: 1, 2, 3, 6" in said[0]
 
 
 def _two_cores(folder: Path) -> Path:

@@ -48,7 +48,7 @@ CASES = {
         "  fused_groups:\n",
         "  fused_groups",
         "Add.fused_groups",
-        ["tilewright cannot read", "write a list of entries"],
+        ["unknown key"],
     ),
     "core": ("  temporal", "  core_allocation: [a]\n  temporal", "  core_", "Add.core_allocation[0]", ["whole number"]),
     "core twice": (

@@ -203,7 +203,11 @@ DISPATCH = (
 which name modules of other steps.
 """
 _REPORT = "tilewright.results.*"
-_PRINTED = (_REPORT, "tilewright.peers.zigzag.exports.*")
+_ONE_CORE = (
+    *(_REPORT, "tilewright.peers.zigzag.exports.*"),
+    *("tilewright.peers.stream", "tilewright.peers.stream.*"),
+)
+"""Modules that only print, and readers of mapping files that steps on one core refuse."""
 _OWN_PIPELINE = "tilewright.pipeline.stages.multi.pipeline"
 _ONE_CORE_CHECKS = ("tilewright.cli.check_certificates",)
 _FOR_PAPER = ("tilewright.results.paper_figure", "tilewright.results.paper_tables")
@@ -216,9 +220,9 @@ CODE_OF: dict[str, StepCode] = {
     "parse_hardware": StepCode(("tilewright.cli.parse_hardware",)),
     "parse_workload": StepCode(("tilewright.cli.parse_workload",)),
     "parse_mapping": StepCode(("tilewright.cli.parse_mapping",)),
-    "map": StepCode(("tilewright.cli.map", *modules_of(SINGLE)), without=_PRINTED),
+    "map": StepCode(("tilewright.cli.map", *modules_of(SINGLE)), without=_ONE_CORE),
     "export": StepCode(("tilewright.pipeline.stages.watchers",)),
-    "tokens": StepCode(("tilewright.cli.tokens", *modules_of(SINGLE)), without=_PRINTED),
+    "tokens": StepCode(("tilewright.cli.tokens", *modules_of(SINGLE)), without=_ONE_CORE),
     "split": StepCode(("tilewright.cli.split",), without=(_REPORT,)),
     "cns": StepCode(("tilewright.cli.cns",), without=(_REPORT, _OWN_PIPELINE)),
     "cost": StepCode(("tilewright.cli.cost", *modules_of(CORE)), without=(_REPORT, _OWN_PIPELINE)),
@@ -255,7 +259,7 @@ CODE_OF: dict[str, StepCode] = {
     "check_multi": StepCode(("tilewright.cli.check",), without=_ONE_CORE_CHECKS),
     "explore": StepCode(
         ("tilewright.designs.shard", *modules_of(SINGLE)),
-        without=(*_PRINTED, "tilewright.designs.evaluate_system"),
+        without=(*_ONE_CORE, "tilewright.designs.evaluate_system"),
     ),
     "explore_systems": StepCode(
         ("tilewright.designs.shard", *modules_of(MULTI, CORE)),
@@ -269,7 +273,7 @@ CODE_OF: dict[str, StepCode] = {
             "tilewright.cli.shown_design",
         ),
     ),
-    "family_costs": StepCode(("tilewright.designs.family_costs", *modules_of(SINGLE)), without=_PRINTED),
+    "family_costs": StepCode(("tilewright.designs.family_costs", *modules_of(SINGLE)), without=_ONE_CORE),
     "front": StepCode(
         ("tilewright.cli.front",),
         without=(

@@ -52,7 +52,7 @@ class GroupTiles:
             place = self.layers.place_of[node.node_id]
             for at, split in enumerate(self.layers.plan.layers[place].splits):
                 loop = self.layers.loop(node, split.dimension, Problems())
-                if loop is not None and loop[0]:
+                if loop is not None and loop[0] and not loop[1] % split.parts:
                     source = (node.node_id, loop[0])
                     path = (*self.layers.root, place, "inter_core_tiling", 0, at, "split")
                     size = int(loop[1] / self._axes.indices_of_step(source))

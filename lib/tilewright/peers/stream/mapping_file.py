@@ -9,7 +9,8 @@ from typing import Any
 from tilewright.base.errors import KeyPath, Problems
 from tilewright.base.validation import each, validate, whole
 from tilewright.base.yamlfile import YamlDocument, items, table
-from tilewright.mapping.network_plans import NetworkPlan, PlanForm, PlanGroup, PlanLayer, PlanSplit, PlanTile
+from tilewright.mapping.network_plans import NetworkPlan, PlanGroup, PlanLayer, PlanSplit, PlanTile
+from tilewright.mapping.plan_forms import PlanForm
 from tilewright.peers.stream.applied_mapping import applied
 from tilewright.peers.stream.mapping_schema import GroupEntry, PlacedLayerEntry, StreamMappingFile
 

@@ -17,7 +17,7 @@ from tilewright.base.json_values import JsonObject
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.file_checks import document_behind
-from tilewright.mapping.network_plans import applied_plan
+from tilewright.mapping.plan_forms import applied_plan
 from tilewright.mapping.runnable import UncostedWork, coverage_fields, coverage_of, unmodelled_work
 from tilewright.mapping.source import given_mapping
 from tilewright.multicore.nodes.reduction_cuts import cut_reductions

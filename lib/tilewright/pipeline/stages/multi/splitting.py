@@ -8,7 +8,7 @@ from tilewright.base.artifacts.files import file_of, make_folder, write_atomical
 from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.file_checks import document_behind
-from tilewright.mapping.network_plans import applied_plan
+from tilewright.mapping.plan_forms import applied_plan
 from tilewright.mapping.source import parse_mapping
 from tilewright.multicore.nodes.layer_splitting import SplitNetwork, open_model, split_layers
 from tilewright.multicore.nodes.tiling_options import SplitOptions

@@ -16,8 +16,8 @@ from tilewright.hardware.core_paths import core_ids_of, core_paths
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.file_checks import check_mapping_against_workload, document_behind
-from tilewright.mapping.network_plans import applied_plan
 from tilewright.mapping.notices import array_width_notices, element_fit_problems, too_small_memories
+from tilewright.mapping.plan_forms import applied_plan
 from tilewright.mapping.runnable import core_choice
 from tilewright.mapping.source import parse_mapping
 from tilewright.mapping.yaml_reader import readable_mapping
