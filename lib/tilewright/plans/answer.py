@@ -160,6 +160,15 @@ class Fusion:
         """
         return self._problem_of(self.plan)
 
+    def take_over(self, other: "Fusion") -> None:
+        """Use the scheduling problem, its bounds and the checked schedule of another result, if it has the same plan
+        with the same cores. They are then not computed again.
+        """
+        if (other.plan, other.best.cores) == (self.plan, self.best.cores):
+            for name in ("multi_core_problem", "_genome", "artifact"):
+                if name in vars(other):
+                    vars(self)[name] = vars(other)[name]
+
     def _problem_of(self, plan: Plan) -> MultiCoreProblem:
         options, objective = self.options.part(CnSearchOptions), self.options.objective
         return PlanEvaluator(self.problem, options, self.settings, objective, self.known).multi_core_problem(plan)

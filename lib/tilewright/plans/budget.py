@@ -18,8 +18,12 @@ COUNT, SCHEDULES, CPU_BUDGET = "count", "schedules", "cpu_budget"
 SCHEDULES: it made the planned number of schedules. CPU_BUDGET: it used its CPU seconds.
 """
 FINISHES, FILES_S = 2.0, 1.0
-"""Numbers that determine the time reserved for the end of a call: FINISHES x (time that the bounds and the check of the
-first plan take) + FILES_S. FILES_S is the time for writing files, in seconds.
+"""Numbers that determine the time reserved for the end of a call: FINISHES x (time that the bounds and the check of a
+plan take) + FILES_S. FILES_S is the time for writing files, in seconds.
+"""
+LARGER = 1.5
+"""Ratio of numbers of nodes. If the best plan has so many times the nodes of the plan with which the reserve was
+measured, the reserve is measured again with the best plan.
 """
 CUTS_TIME_SHARE = 0.1
 """Share of a time limit that is reserved for measuring the benefits of cuts between stacks."""
@@ -117,6 +121,8 @@ class SearchBudget:
     plans: int = 0
     """Number of plans that were evaluated, including plans for parts of the network."""
     schedules: int = 0
+    measured_nodes: int = 0
+    """Number of nodes of the plan with which the time for the end of the call was measured; 0 before."""
 
     @property
     def time_limits(self) -> tuple[TimeLimit, ...]:
@@ -150,16 +156,20 @@ class SearchBudget:
             return SCHEDULES
         return next((limit.reason for limit in self.time_limits if limit.left_s <= 0), "")
 
-    def reserve(self, finish: Callable[[], object]) -> None:
-        """Reserve seconds for the end of the call. `finish` runs once and does the work of the end of the call; the
-        reserve is computed from the seconds that it takes. Later calls do nothing.
+    def reserve(self, finish: Callable[[], object], nodes: int) -> None:
+        """Reserve seconds for the end of the call. `finish` does the work of the end of the call for the best plan,
+        which has `nodes` nodes; the reserve is computed from the seconds that it takes. `finish` runs at the first
+        call, and later only if the plan has many more nodes than before. The reserve never becomes smaller.
         """
-        if not self.time_limits or self.time_limits[0].reserve_s is not None:
+        limits = self.time_limits
+        is_first = bool(limits) and limits[0].reserve_s is None
+        if not limits or not (is_first or nodes > LARGER * self.measured_nodes):
             return
-        before = [limit.elapsed() for limit in self.time_limits]
+        self.measured_nodes = nodes
+        before = [limit.elapsed() for limit in limits]
         finish()
-        for limit, start in zip(self.time_limits, before, strict=True):
-            reserve = FINISHES * (limit.elapsed() - start) + FILES_S
+        for limit, start in zip(limits, before, strict=True):
+            reserve = max(FINISHES * (limit.elapsed() - start) + FILES_S, limit.reserve_s or 0.0)
             limit.reserve_s = min(reserve, max(0.0, limit.budget_s - start))
 
     def after(self, share: float) -> IsPast:
@@ -183,7 +193,8 @@ class SearchBudget:
             for limit in (self.clock_limit, self.cpu_limit)
         )
         plans = _share(max(0, self.plans_left), number, count)
-        return SearchBudget(plans, schedules, clock_limit, cpu_limit, self.processes, self.meter)
+        made = (clock_limit, cpu_limit, self.processes, self.meter)
+        return SearchBudget(plans, schedules, *made, measured_nodes=self.measured_nodes)
 
     def task_limits(self, tasks: int, is_first: bool) -> TaskLimits:
         """Limits for each plan of a batch with `tasks` plans. While no plan has a schedule (`is_first`), no time is

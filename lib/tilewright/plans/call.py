@@ -144,7 +144,8 @@ class FusionCall:
         show = self.progress or (lambda done, planned, best, elapsed: None)
 
         def finish(found: FusionResult) -> object:
-            return self._fusion(found).document
+            self._kept[:] = [self._fusion(found)]
+            return self._kept[0].document
 
         return FusionSearch(
             work, self.space, self.options, budget, show, lambda: self.clock() - begin, self.start, finish
@@ -160,7 +161,15 @@ class FusionCall:
 
     def _fusion(self, found: FusionResult, cuts: tuple[CutWorth, ...] = ()) -> Fusion:
         given = (self.problem, self.options, self._settings, self.space)
-        return Fusion(*given, found, cuts, self._any_plan, self.start_digest, known=self._known)
+        made = Fusion(*given, found, cuts, self._any_plan, self.start_digest, known=self._known)
+        for kept in self._kept:
+            made.take_over(kept)
+        return made
+
+    @cached_property
+    def _kept(self) -> list[Fusion]:
+        """List with the last result with which the time for the end of the call was measured; [] before."""
+        return []
 
     def _with_cuts(self, found: FusionResult) -> Fusion:
         """Result of a search, with the benefits of the cuts between stacks."""

@@ -11,9 +11,10 @@ import time
 import zlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from tilewright.base.artifacts.codec import LEFT_OUT
 from tilewright.base.errors import InputError, MappingError
 from tilewright.base.objectives import Objective
 from tilewright.multicore.allocation.evaluate import INTERRUPTED
@@ -125,6 +126,8 @@ class PlanOutcome:
     """Cycles in which the core with the most work computes."""
     most_parts: int = 0
     """Largest number of parts that one core runs."""
+    nodes: int = field(default=0, metadata=LEFT_OUT)
+    """Number of computation nodes of the plan; 0 for a plan without a schedule."""
 
 
 class PlanEvaluator:
@@ -248,7 +251,8 @@ class PlanEvaluator:
         for part, core in enumerate(search.best):
             load[core] += int(problem.space.runtime_cycles[part, core])
         most = max(Counter(search.best).values())
-        return PlanOutcome(plan, search.figures, cores, evaluations, "", again, max(load.values()), most)
+        nodes = len(problem.space.part_of_cn)
+        return PlanOutcome(plan, search.figures, cores, evaluations, "", again, max(load.values()), most, nodes)
 
     def _by_engine(self, problem: MultiCoreProblem, ends: "_TaskEnds", made: int, is_needed: bool) -> "_ByEngine":
         """Best allocation that the default allocation search of a run finds within the limits of a task. `made` is the

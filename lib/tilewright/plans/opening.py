@@ -88,8 +88,10 @@ class Opening:
         self.trials.look_at(self._layer_by_layer(), LAYER_BY_LAYER)
         self.trials.look_at(list(passing_tasks(self.work.problem, self.space)), PASSING)
         self._blocks()
-        rules = self._uniform() if len(self.space.layers) > 1 else []
-        if self.space.fixed.stacks is None:
+        is_free = self.space.fixed.stacks is None
+        # With fixed stacks, the steps above propose nothing, even for a network of one layer.
+        rules = self._uniform() if len(self.space.layers) > 1 or not is_free else []
+        if is_free:
             self.trials.look_at(self._compositions(rules), COMPOSITION)
 
     @property

@@ -41,7 +41,7 @@ class FusionSearch:
     finish: Callable[[FusionResult], object] = lambda found: None
     """Function that does the work at the end of a call: it computes the bounds and checks the best schedule. If the
     search has time limits, the function is also called after the first plan with a schedule, to measure the time that
-    this work needs.
+    this work needs, and for a later best plan with many more nodes.
     """
     trials: Trials = field(init=False)
 

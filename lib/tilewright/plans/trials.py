@@ -93,7 +93,7 @@ class Trials:
     finish: Callable[[FusionResult], object] = lambda found: None
     """Function that does the work at the end of a call: it computes the bounds and the check of a result. If the search
     has time limits, the function is called after the first plan with a schedule, to measure the time that this work
-    needs.
+    needs, and again for a best plan with many more nodes.
     """
     best: PlanOutcome | None = None
     lbl: PlanOutcome | None = None
@@ -143,7 +143,7 @@ class Trials:
             return False
         if self.budget.time_limits:
             best = self.best
-            self.budget.reserve(lambda: self.finish(self.result(best)))
+            self.budget.reserve(lambda: self.finish(self.result(best)), best.nodes)
         self.stopped_by = self.stopped_by or self.budget.reason_to_end()
         return bool(self.stopped_by)
 

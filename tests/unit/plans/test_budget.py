@@ -110,6 +110,30 @@ def test_cpu_seconds_of_children_count() -> None:
     assert 1.9 <= of_children_s < 2 + 0.75
 
 
+def test_the_end_of_a_call_is_measured_again_for_a_larger_plan() -> None:
+    """A best plan with half as many nodes again needs more time; the reserve grows, and never shrinks."""
+    now, takes = [0.0], [1.0]
+    limit = TimeLimit("time_budget", 100.0, lambda: now[0])
+    budget = SearchBudget(10, clock_limit=limit)
+
+    def finish() -> None:
+        now[0] += takes[0]
+
+    budget.reserve(finish, 100)
+    assert limit.reserve_s == 3.0
+    takes[0] = 6.0
+    budget.reserve(finish, 150)
+    assert limit.reserve_s == 3.0
+    budget.reserve(finish, 151)
+    assert limit.reserve_s == 13.0
+    takes[0] = 2.0
+    budget.reserve(finish, 1000)
+    assert limit.reserve_s == 13.0
+    budget.reserve(finish, 200)
+    assert now[0] == 1.0 + 6.0 + 2.0
+    assert budget.part(0, 2).measured_nodes == 1000
+
+
 def test_a_share_of_a_budget_is_one_of_each_limit() -> None:
     """Seconds or schedules, whichever is used first; the end of the call keeps its part."""
     now = [0.0]
@@ -119,8 +143,10 @@ def test_a_share_of_a_budget_is_one_of_each_limit() -> None:
     def finish() -> None:
         now[0] += 4.0
 
-    budget.reserve(finish)
+    budget.reserve(finish, 100)
     assert limit.reserve_s == 2 * 4.0 + 1.0
+    budget.reserve(finish, 140)
+    assert now[0] == 4.0
     assert limit.left_s == 100 - 10 - 9 - 4
     is_past = budget.after(0.5)
     now[0] += 38.0
