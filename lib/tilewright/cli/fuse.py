@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 BLANK: tuple[dict[str, str], ...] = ({"name": "default"},)
 """Content of a mapping file that fixes no decision: a layer may run on every core that supports it."""
-TOLERATED_S = 2.0
+TOLERATED_S = 1.0
 """Largest time in seconds by which the search can exceed its time budget without a note."""
 START_HELP = (
     f"Folder or {FUSION} of an earlier search. Its plan is tried first, so the result is not worse than this plan."
@@ -215,7 +215,7 @@ def _over_budget(found: "Fusion", seconds: float, cpu_seconds: float) -> list[st
     with_schedule = [one for one in found.found.tried if one.figures is not None]
     why = "a search always finishes one plan, with its schedule, bounds, check and files"
     if len(with_schedule) > 1:
-        why = "the time for bounds, check and files was estimated from the first plan; the best plan needed more time"
+        why = "the time for bounds, check and files was estimated; the best plan needed more time"
     return [f"note: the call took {used:.0f} {name} of {most:g} s: {why}" for used, name, most in over]
 
 
