@@ -4,6 +4,7 @@ import random
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +178,8 @@ def test_the_end_is_told_by_its_number() -> None:
     """Each reason with the limit that made it."""
     search = {"plans": 3000, "segments": 1001, "schedules": 20_012, "stopped_by": "count", "nb_plans": 4000}
     assert search_end(search) == (
-        "ended after 4,001 plans of the network or a part of it, because of the limit of 4,000 (nb_plans)"
+        "ended after 4,001 plans of the network or a part of it, because of the limit of 4,000 (nb_plans);"
+        " initial plans and the last search for cores are evaluated even beyond this limit"
     )
     search |= {"stopped_by": "schedules", "nb_schedules": 20_000}
     assert search_end(search) == "ended after 20,012 schedules, because of the limit of 20,000 (nb_schedules)"
@@ -186,3 +188,16 @@ def test_the_end_is_told_by_its_number() -> None:
     search |= {"stopped_by": "time_budget", "fusion_time_budget_s": 0.5}
     assert search_end(search) == "ended by the limit of 0.5 seconds for the call (fusion_time_budget_s)"
     assert search_end(search | {"stopped_by": "interrupted"}) == "interrupted by Ctrl-C"
+
+
+def test_work_that_measured_the_end_is_used_again(network: Path) -> None:
+    """The answer with the kept problem and schedule is that of a search that measures nothing."""
+    problem = system_problem(network)
+    measured = fused_plan(problem, options(nb_plans=12, fusion_cpu_budget_s=3600.0))
+    plain = fused_plan(problem, options(nb_plans=12))
+    for one in (measured, plain):
+        one.document["search"].pop("fusion_cpu_budget_s")
+    assert measured.document == plain.document
+    other = replace(plain, found=replace(plain.found, best=replace(plain.best, cores=())))
+    other.take_over(measured)
+    assert "multi_core_problem" not in vars(other)

@@ -11,7 +11,8 @@ def search_end(search: Mapping[str, Any]) -> str:
 
     If several searches shared the limits of the call (`searches` in the field is above 1), the field describes the
     search with the best plan, and the text says that its limit is the share of one search. If the value of the limit is
-    missing, as in files of earlier versions, the text has only the name of the limit.
+    missing, as in files of earlier versions, the text has only the name of the limit. If more plans were evaluated than
+    the limit allows, the text says why.
     """
     reason, evaluated = search["stopped_by"], search["plans"] + search["segments"]
     plans = f"{count_of(evaluated, 'plan')} of the network or a part of it"
@@ -32,4 +33,6 @@ def search_end(search: Mapping[str, Any]) -> str:
     shared = f", shared by {islands:,} islands" if islands > 1 else ""
     searches = search.get("searches", 1)
     share = f"; this limit is the share of one of {searches:,} searches" if searches > 1 else ""
-    return f"{text.format(search[key])} ({key}){shared}{share}"
+    is_beyond = reason == "count" and evaluated > search[key]
+    beyond = "; initial plans and the last search for cores are evaluated even beyond this limit" if is_beyond else ""
+    return f"{text.format(search[key])} ({key}){shared}{share}{beyond}"

@@ -53,3 +53,9 @@ def matrix_network(folder: Path) -> Path:
     sizes = {"w1": (16, 64), "w2": (16, 64), "w3": (64, 32), "w4": (32, 8)}
     weights = [_weights(name, *size) for name, size in sizes.items()]
     return _save(folder / "matrix.onnx", nodes, _value("x", 32, 16), "e", *weights)
+
+
+def one_product(folder: Path) -> Path:
+    """Network of one product of matrices."""
+    node = helper.make_node("Gemm", ["x", "w1"], ["a"], name="only")
+    return _save(folder / "one.onnx", [node], _value("x", 32, 16), "a", _weights("w1", 16, 64))

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tilewright
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as some
@@ -20,7 +21,7 @@ from tilewright.pipeline.stages.multi.items import SystemProblem
 from tilewright.pipeline.stages.preflight.network import checked_cn_graph, read_checked
 
 from tests.unit.peers.stream import plan_networks
-from tests.unit.peers.stream.plan_networks import image_network, matrix_network
+from tests.unit.peers.stream.plan_networks import image_network, matrix_network, one_product
 
 CASES = json.loads((Path(__file__).parent / "data" / "stream-plans.json").read_text())
 HARDWARE = Path(__file__).resolve().parents[4] / "config" / "hardware"
@@ -322,3 +323,33 @@ def test_reading_keeps_everything(file: dict[str, Any]) -> None:
 def test_other_artifacts_do_not_change() -> None:
     """A mapping without a plan is encoded without the fields of plans."""
     assert encode(Mapping((MappingConstraints("default"),))).keys() == {"entries"}
+
+
+def test_fuse_keeps_the_decisions_of_a_file(system: Path, tmp_path: Path) -> None:
+    """Cores, tiles and stacks of the file are those of the plan; also for a network of one layer."""
+    network, file = matrix_network(tmp_path), written(tmp_path, GATED)
+    found = tilewright.fuse(network, system, file, nb_plans=4, jobs=1, fusion_time_budget_s=None)
+    names = {node.node_id: node.name for node in found.problem.workload_as_read.nodes}
+    assert [names[stack[0]] for stack in found.plan.stacks] == ["left", "down"]
+    entries = {entry["name"]: entry for entry in yaml.safe_load(found.mapping_text)}
+    assert entries["left"]["core_allocation"] == [0, 1, 2, 3]
+    assert entries["left"]["intra_core_tiling"] == ["D, 4", "K, 2"]
+    alone = tilewright.fuse(one_product(tmp_path), system, written(tmp_path, ONE), nb_plans=4, jobs=1)
+    assert yaml.safe_load(alone.mapping_text)[0]["core_allocation"] == [1, 0]
+
+
+ONE = """
+layers: [{name: only, core_allocation: [[1, 0]], inter_core_tiling: [[{dim: D2, split: 2}]]}]
+fused_groups: [{name: g, layers: [only], intra_core_tiling: [{dim: only.D0, tile: 32}]}]
+"""
+
+
+def test_a_run_with_the_written_mapping_has_the_same_schedule(system: Path, tmp_path: Path) -> None:
+    """`allocate` writes ordinary entries; with the stacks in its first line, the latency is the same."""
+    network, file = matrix_network(tmp_path), written(tmp_path, GATED)
+    made = tilewright.run_multi_core(str(network), str(system), str(file))
+    text = made.mapping_text()
+    stacks = json.loads(text.partition("layer_stacks: ")[2].partition("\n")[0])
+    (tmp_path / "fixed.yaml").write_text(text)
+    again = tilewright.run_multi_core(str(network), str(system), str(tmp_path / "fixed.yaml"), layer_stacks=stacks)
+    assert (again.latency_cycles, again.energy_pj) == (made.latency_cycles, made.energy_pj)
