@@ -1,7 +1,7 @@
 """Comparison of `tilewright fuse` with plans in mapping files of Stream, both costed by our scheduler.
 
     .venv/bin/python benchmarks/stream_plans.py MAPPING.yaml --hardware SYSTEM.yaml --workload NETWORK.onnx
-        [--seconds 20]
+        [--seconds 20] [--precision file]
 
 The mapping file has any form that `tilewright fuse --mapping` reads. If it is a file of stream-dse 2.x, its layers can
 be a part of the network; the comparison then has only these layers, as a network of their own.
@@ -35,10 +35,11 @@ from tilewright.workload.network_options import NetworkOptions  # noqa: E402
 Stacks = tuple[tuple[int, ...], ...]
 
 
-def problem_of(mapping: Path | None, hardware: Path, network: Path) -> SystemProblem:
+def problem_of(mapping: Path | None, arguments: argparse.Namespace) -> SystemProblem:
     """Network on the system, with the decisions of a mapping file, or without any fixed decision."""
     source = [{"name": "default"}] if mapping is None else mapping
-    return read_system_problem(Descriptions(hardware, network, source, NetworkOptions(precision="file")))
+    options = NetworkOptions() if arguments.precision is None else NetworkOptions(precision=arguments.precision)
+    return read_system_problem(Descriptions(arguments.hardware, arguments.workload, source, options))
 
 
 def cut_out(problem: SystemProblem, named: SystemProblem) -> SystemProblem:
@@ -74,15 +75,16 @@ def main() -> None:
     parser.add_argument("--hardware", type=Path, required=True)
     parser.add_argument("--workload", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=20.0, help="CPU seconds of each search")
+    parser.add_argument("--precision", help="as for `tilewright fuse`")
     arguments = parser.parse_args()
-    given = problem_of(arguments.mapping, arguments.hardware, arguments.workload)
+    given = problem_of(arguments.mapping, arguments)
     for notice in given.notices:
         print(notice, file=sys.stderr)
     fixed = cut_out(given, given)
     peer, peer_s = latency(fixed, arguments.seconds, stacks_in(fixed))
     free = replace(fixed, mapping=parse_mapping([{"name": "default"}]), mapping_file="", written=None)
     if given.read is not None:  # without the parts and additions of cut reductions
-        free = cut_out(problem_of(None, arguments.hardware, arguments.workload), given)
+        free = cut_out(problem_of(None, arguments), given)
     ours, ours_s = latency(free, arguments.seconds)
     row = (arguments.mapping.stem, f"{peer:,}", f"{peer_s:.1f}", f"{ours:,}", f"{ours_s:.1f}", f"{ours / peer:.3f}")
     print(f"| {' | '.join(row)} |")
