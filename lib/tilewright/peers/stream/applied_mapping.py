@@ -61,9 +61,23 @@ class _Application:
         """Loops over tiles of the layers of all groups, innermost first, by node id. Wrong tiles are reported."""
         found: dict[int, list[TilingEntry]] = {}
         for place, nodes in enumerate(self._members):
+            self._check_group(place)
             if nodes:
                 found |= GroupTiles(self.layers, place, nodes).loops()
         return found
+
+    def _check_group(self, place: int) -> None:
+        """Report each operator type in a group that selects several operators, if the file has several groups: it does
+        not say which of the operators are in this group.
+        """
+        plan = self.layers.plan
+        told = self.layers.problems.within("fused_groups", place)
+        for at, name in enumerate(plan.groups[place].layers if len(plan.groups) > 1 else ()):
+            entry = next(index for index, one in enumerate(plan.layers) if one.name == name)
+            operators = list(dict.fromkeys(node.origin or node.name for node in self.layers.nodes_of[entry]))
+            if len(operators) > 1:
+                message = f"selects {len(operators)} layers, and the file has several groups"
+                told.at(("layers", at), message, name, f"names of layers: {_some(operators)}")
 
     @property
     def stacks(self) -> tuple[tuple[int, ...], ...]:

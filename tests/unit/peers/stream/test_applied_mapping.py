@@ -353,3 +353,21 @@ def test_a_run_with_the_written_mapping_has_the_same_schedule(system: Path, tmp_
     (tmp_path / "fixed.yaml").write_text(text)
     again = tilewright.run_multi_core(str(network), str(system), str(tmp_path / "fixed.yaml"), layer_stacks=stacks)
     assert (again.latency_cycles, again.energy_pj) == (made.latency_cycles, made.energy_pj)
+
+
+def test_a_type_of_several_layers_is_in_no_single_group(system: Path, tmp_path: Path) -> None:
+    """The file does not say which of the layers are in the group; with one group, all of them are."""
+    text = """
+layers:
+- {name: last, core_allocation: [[0]]}
+- {name: Mul, core_allocation: [[1]]}
+- {name: Gemm, core_allocation: [[0]]}
+fused_groups:
+- {name: a, layers: [Gemm, Mul]}
+- {name: b, layers: [last]}
+"""
+    with pytest.raises(InputError, match="selects 3 layers") as caught:
+        problem_of(matrix_network(tmp_path), system, written(tmp_path, text))
+    assert [one.line for one in caught.value.problems] == [7]
+    one = text.replace("[Gemm, Mul]", "[Gemm, Mul, last]").replace("- {name: b, layers: [last]}\n", "")
+    assert len(problem_of(matrix_network(tmp_path), system, written(tmp_path, one)).mapping.stacks) == 1
