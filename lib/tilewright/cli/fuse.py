@@ -108,7 +108,13 @@ def _fused(
     task = None if earlier is None else start_task(earlier, str(start), space, problem.accelerator)
     tell(to_tell(problem.notices, strict))
     with _progress(problem, chosen, show_progress) as progress:
-        call = FusionCall(problem, chosen, stacks or None, progress, start_s=start_s, start=task, meter=meter)
+        call = FusionCall(
+            *(problem, chosen, stacks or None, progress),
+            start_s=start_s,
+            start=task,
+            meter=meter,
+            makes_files=run and folder is not None,
+        )
         found = _searched(call, given, folder, part, run)
     return found, time.monotonic() - start_s, meter.spent_s
 

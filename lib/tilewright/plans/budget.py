@@ -17,10 +17,11 @@ COUNT, SCHEDULES, CPU_BUDGET = "count", "schedules", "cpu_budget"
 """Reasons why a search ended, besides TIME_BUDGET and INTERRUPTED. COUNT: it evaluated the planned number of plans.
 SCHEDULES: it made the planned number of schedules. CPU_BUDGET: it used its CPU seconds.
 """
-FINISHES, FILES_S = 3.0, 1.0
+FINISHES, FINISHES_WITH_FILES, FILES_S = 1.0, 3.0, 1.0
 """Numbers that determine the time reserved for the end of a call: FINISHES x (time that the bounds and the check of a
-plan take) + FILES_S. The first number includes the run of the commands that make the files of the schedule; for a plan
-with 1,928 nodes, they took 2.4 times as long as bounds and check. FILES_S is the time for other files, in seconds.
+plan take) + FILES_S. FINISHES_WITH_FILES replaces FINISHES if the call also runs the commands that make the files of
+the schedule; for a plan with 1,928 nodes, these took 2.4 times as long as bounds and check. FILES_S is the time for
+other files, in seconds.
 """
 LARGER = 1.5
 """Ratio of numbers of nodes. If the best plan has so many times the nodes of the plan with which the reserve was
@@ -122,6 +123,8 @@ class SearchBudget:
     plans: int = 0
     """Number of plans that were evaluated, including plans for parts of the network."""
     schedules: int = 0
+    finishes: float = FINISHES
+    """Time of the end of the call, as a multiple of the time for bounds and check of the best plan."""
     measured_nodes: int = 0
     """Number of nodes of the plan with which the time for the end of the call was measured; 0 before."""
 
@@ -170,7 +173,7 @@ class SearchBudget:
         before = [limit.elapsed() for limit in limits]
         finish()
         for limit, start in zip(limits, before, strict=True):
-            reserve = max(FINISHES * (limit.elapsed() - start) + FILES_S, limit.reserve_s or 0.0)
+            reserve = max(self.finishes * (limit.elapsed() - start) + FILES_S, limit.reserve_s or 0.0)
             limit.reserve_s = min(reserve, max(0.0, limit.budget_s - start))
 
     def after(self, share: float) -> IsPast:
@@ -195,7 +198,7 @@ class SearchBudget:
         )
         plans = _share(max(0, self.plans_left), number, count)
         made = (clock_limit, cpu_limit, self.processes, self.meter)
-        return SearchBudget(plans, schedules, *made, measured_nodes=self.measured_nodes)
+        return SearchBudget(plans, schedules, *made, finishes=self.finishes, measured_nodes=self.measured_nodes)
 
     def task_limits(self, tasks: int, is_first: bool) -> TaskLimits:
         """Limits for each plan of a batch with `tasks` plans. While no plan has a schedule (`is_first`), no time is
@@ -216,10 +219,14 @@ def _share(total: int, number: int, count: int) -> int:
 
 
 def search_budget(
-    options: FusionOptions, clock: Callable[[], float], start_s: float, meter: CpuMeter | None = None
+    options: FusionOptions,
+    clock: Callable[[], float],
+    start_s: float,
+    meter: CpuMeter | None = None,
+    finishes: float = FINISHES,
 ) -> SearchBudget:
     """Budget that the options give a search. `start_s` is the time on `clock` at which the call began. `meter` counts
-    the CPU seconds of the call; None for a meter that begins now.
+    the CPU seconds of the call; None for a meter that begins now. `finishes` is FINISHES or FINISHES_WITH_FILES.
     """
     used, seconds, cpu_seconds = meter or CpuMeter(), options.fusion_time_budget_s, options.fusion_cpu_budget_s
     return SearchBudget(
@@ -229,4 +236,5 @@ def search_budget(
         None if cpu_seconds is None else TimeLimit(CPU_BUDGET, cpu_seconds, lambda: used.spent_s),
         options.job_count,
         used,
+        finishes=finishes,
     )

@@ -15,7 +15,7 @@ from tilewright.pipeline.configuration.fusion_options import FusionOptions
 from tilewright.pipeline.stages.multi.core_mapping import KnownRows
 from tilewright.pipeline.stages.multi.items import SystemProblem
 from tilewright.plans.answer import CutWorth, Fusion, ReductionTrial
-from tilewright.plans.budget import CpuMeter, search_budget
+from tilewright.plans.budget import FINISHES, FINISHES_WITH_FILES, CpuMeter, search_budget
 from tilewright.plans.cores import PlanFigures
 from tilewright.plans.evaluate import PlanEvaluator, PlanOutcome, Task
 from tilewright.plans.islands import IslandRound, IslandState, result_so_far
@@ -71,6 +71,8 @@ class FusionCall:
     """Table of the costs of computation nodes that earlier searches on the same cores computed. A search adds the costs
     that it computes in this process.
     """
+    makes_files: bool = False
+    """True if the caller makes the files of the schedule after the search, within the limits of seconds."""
 
     def answer(self) -> Fusion:
         """Best plan that the whole search finds."""
@@ -132,7 +134,8 @@ class FusionCall:
     @cached_property
     def _search(self) -> FusionSearch:
         begin = self.clock() if self.start_s is None else self.start_s
-        budget = search_budget(self.options, self.clock, begin, self.meter)
+        finishes = FINISHES_WITH_FILES if self.makes_files else FINISHES
+        budget = search_budget(self.options, self.clock, begin, self.meter, finishes)
         work = PlanWork(
             self.problem,
             self.options.part(CnSearchOptions),
