@@ -31,14 +31,16 @@ def likeness(
 
     If `ordering` is (), two spatial mappings also have the same key if the mirror of the layer (`mirror_of`) turns one
     into the other, and if their loop orders are then mirrored, too. This is so if `free` is true (the search also
-    chooses the level boundaries), or if factors of both are merged alike. The mapping file must not give an order of
-    loops, because the mirrored spatial mapping has the same order with other loops.
+    chooses the level boundaries), or if factors of both are merged alike. Mirrors do not count in two cases: if the
+    mapping file gives an order of loops, and if the core has keys of waiting. An order and `command_dimensions` name
+    loops, and the names stay the same for the mirrored spatial mapping.
     """
     record, sizes = prepared.arrays, prepared.spatial.temporal_sizes
     if not _multiplies_exactly(prepared):
         return sizes, _digest(record, {})
     own = sizes, _digest(record, _loops_by_dimension(record, None))
-    mirror, dimensions = mirror_of(prepared.layer) if ordering == () else (), prepared.dimensions
+    is_free_of_names = ordering == () and not record.has_waiting
+    mirror, dimensions = mirror_of(prepared.layer) if is_free_of_names else (), prepared.dimensions
     if not mirror or not (free or merges_alike(sizes, mirror, dimensions)):
         return own
     exchange = dict(mirror)

@@ -1,6 +1,7 @@
 """Mirrors of square convolutions: mirrored spatial mappings have equal keys, equal costs and equal optima."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 from tilewright.cost.record import LoopOrder
@@ -125,3 +126,19 @@ def test_mirrors_are_seen_only_where_the_space_is_mirrored() -> None:
     tied = (("K", 4), ("C", 4), ("OY", 4), ("OX", 4))
     assert not merges_alike(tied, mirror, dimensions)
     assert mirrored_sizes((("OY", 2), ("OX", 8)), EXCHANGED, dimensions) == (("OY", 8), ("OX", 2))
+
+
+def test_mirrors_are_not_seen_if_a_key_of_the_core_names_a_loop() -> None:
+    """Commands that cover OX make two mirrored spatial mappings differ: their mirrored orders take other times."""
+    layer = convolution(K=4, C=4, OX=8, OY=8, FX=3, FY=3)
+    core = core_of(random.Random(1))
+    own = (("command_iterations", 4.0), ("least_command_cycles", 6.0))
+    array = replace(core.operational_array, figures=own, command_dimensions=("OX",))
+    unrolling = (("D1", (("OX", 4),)), ("D2", ()), ("D3", ()))
+    waiting = replace(core, operational_array=array, waits=True)
+    one, other = problems_of(layer, waiting, "corrected", [unrolling, mirrored(unrolling)])
+    orders = orders_of(loop_multiset(one.spatial.temporal_sizes, None), random.Random(0))
+    first = cost_orders(OrderBatch.of_orders(one, orders))
+    second = cost_orders(OrderBatch.of_orders(other, mirrored_orders(orders)))
+    assert (first.latency_cycles != second.latency_cycles)[first.fits].any()
+    assert likeness(one, ()) != likeness(other, ())
