@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.base.artifacts.codec import encode
-from tilewright.base.errors import MappingError
+from tilewright.base.errors import MappingError, TimeBudgetError
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import OBJECTIVES
 from tilewright.base.profile import ModelChoice, ModelProfile
@@ -338,6 +338,8 @@ class _Together(_Spatial):
     """One search over all spatial mappings of a layer by a temporal mapper that proves optima."""
 
     mapper: Exact
+    was_cut_short: bool = field(default=False, kw_only=True)
+    """True if a limit ended the search before a mapping was found, so that one can exist."""
 
     def results(self) -> Iterator[Evaluations]:
         """Best mapping with its certificate, and the tally of other spatial mappings. If no mapping fits, the results
@@ -352,6 +354,7 @@ class _Together(_Spatial):
             control, looks = self.rest.control, not isinstance(mapper, BestForNetwork)
             found = mapper.search(choices, len(self.starts), ordering, control, looks_at_all=looks)
         except MappingError as error:
+            self.was_cut_short = isinstance(error, TimeBudgetError)
             yield from self.impossible
             for index, candidate in enumerate(self.made[:REASONS]):
                 yield Evaluations(None, (CandidateTally(index, candidate.unrolling, reason=str(error)),))
@@ -522,8 +525,9 @@ class SpatialMappingGenerator(SpatialParameters, Stage):
         except MappingError as error:  # the rule generates none, but other mappings can exist
             starts, refusal = [], error
         ranked = _Ranked.of(space, item) if mapper.limits.effort is not None else None
-        found = list(_Together(rest, mapper, item, self.profile, starts, covered, space, ranked).results())
-        if refusal is not None and all(one.costs is None for one in found):
+        search = _Together(rest, mapper, item, self.profile, starts, covered, space, ranked)
+        found = list(search.results())
+        if refusal is not None and not search.was_cut_short and all(one.costs is None for one in found):
             raise refusal
         yield from found
 
