@@ -108,13 +108,7 @@ def _fused(
     task = None if earlier is None else start_task(earlier, str(start), space, problem.accelerator)
     tell(to_tell(problem.notices, strict))
     with _progress(problem, chosen, show_progress) as progress:
-        call = FusionCall(
-            *(problem, chosen, stacks or None, progress),
-            start_s=start_s,
-            start=task,
-            meter=meter,
-            makes_files=run and folder is not None,
-        )
+        call = FusionCall(problem, chosen, stacks or None, progress, start_s=start_s, start=task, meter=meter)
         found = _searched(call, given, folder, part, run)
     return found, time.monotonic() - start_s, meter.spent_s
 
@@ -125,6 +119,7 @@ def _searched(call: "FusionCall", given: "Descriptions", folder: Path | None, pa
 
     if folder is None:
         return call.answer()
+    call = replace(call, makes_files=run)
     make_folder(folder)  # a folder that cannot be written is an error before the search, not after
     files = IslandFiles(folder, call)
     if part not in (None, ANSWER):  # parts run at the same time in one folder, so they do not lock it
