@@ -179,7 +179,7 @@ def test_the_command_says_what_is_covered(runs: list[Ran], tmp_path: Path, capsy
         tilewright.map(**files, workload=tmp_path / "net.yaml", output=folders[-1], **OPTIONS)
     assert main(["compare", *folders, "--sizes", "-o", str(tmp_path / "out")]) == 0
     text = capsys.readouterr().out
-    assert "sizes: the costs of register in A, sram in A, register in B are written by hand" in text
+    assert "sizes: other sizes of register in A, sram in A, register in B change no result" in text
     assert "with the same mappings; the costs follow the size" in text
     assert "searched again" not in text
     found = json.loads((tmp_path / "out" / "comparison.json").read_text())["size_turns"]

@@ -34,10 +34,15 @@ def has_form(data: Any) -> bool:
 
 
 def _is_new(entry: Any) -> bool:
-    """True if an entry of a list has a value that only entries of stream-dse 2.x have."""
-    cores, parts = table(entry).get(_CORES), table(entry).get(_PARTS)
-    in_lists = any(isinstance(one, list) for one in items(cores))
-    return in_lists or any(isinstance(one, list | dict) for one in items(parts)) or "kernel" in table(entry)
+    """True if an entry of a list has a value that only entries of stream-dse 2.x have.
+
+    A list with values of both forms, such as [2, [3]], and a list of empty lists do not count: they are mistakes in
+    either form.
+    """
+    cores, parts = list(items(table(entry).get(_CORES))), list(items(table(entry).get(_PARTS)))
+    in_lists = bool(cores) and all(isinstance(one, list) and one for one in cores)
+    in_tables = bool(parts) and all(isinstance(one, list | dict) and one for one in parts)
+    return in_lists or in_tables or "kernel" in table(entry)
 
 
 def read(document: YamlDocument, problems: Problems) -> NetworkPlan:
