@@ -54,7 +54,7 @@ def _check_boundaries(problems: Problems, entry: MappingEntry) -> None:
     if entry.level_boundaries is None:
         return
     loops = entry.temporal_ordering
-    if not problems.has("temporal_ordering") and (not loops or any(loop.size is None for loop in whole(loops))):
+    if not problems.has("temporal_ordering") and (loops is None or any(loop.size is None for loop in whole(loops))):
         problems.at(("level_boundaries",), "needs a temporal_ordering that gives every loop with its size")
     for operand in ("O", "W", "I"):
         counts = whole(getattr(entry.level_boundaries, operand))

@@ -11,6 +11,7 @@ from tilewright.pipeline.sources import parse_workload
 from tilewright.workload.layer import Layer
 
 TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"
+PROJECT = Path(__file__).resolve().parents[3]
 GOOD = {"layer": "second", "spatial_mapping": {"D1": {"K": 2}}, "loop_order": [["K", 4], ["C", 16]]}
 
 BOUNDS = {"O": [2], "W": [1, 2], "I": [2]}
@@ -122,3 +123,33 @@ def test_odd_files_are_told(tmp_path: Path, layers: list[Layer], content: bytes,
         read_points(path, layers)
     assert told in str(caught.value)
     assert "Error" not in str(caught.value)
+
+
+def test_a_layer_without_temporal_loops_has_an_empty_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """If the array computes the whole layer at once, an empty `temporal_ordering` gives every loop; for a layer with
+    further loops, it does not."""
+    entry = {
+        "name": "default",
+        "spatial_mapping": {"D1": ["K, 32"], "D2": ["C, 32"]},
+        "memory_operand_links": {"I": "I1", "O": "O", "W": "I2"},
+        "temporal_ordering": [],
+        "level_boundaries": {"O": [0, 0, 0], "W": [0, 0], "I": [0, 0]},
+    }
+    mapping, hardware = tmp_path / "mapping.yaml", PROJECT / "config" / "hardware" / "zigzag" / "tpu_like.yaml"
+    mapping.write_text(json.dumps([entry]))
+    for size, code in ((32, 0), (64, 2)):
+        layer = {
+            "id": 0,
+            "name": "product",
+            "operator_type": "Gemm",
+            "equation": "O[b][k]+=W[k][c]*I[b][c]",
+            "loop_dims": ["B", "K", "C"],
+            "loop_sizes": [1, size, 32],
+            "operand_precision": {"W": 8, "I": 8, "O": 16, "O_final": 8},
+            "operand_source": {"I": 0, "W": 0},
+        }
+        (tmp_path / "network.yaml").write_text(json.dumps([layer]))
+        files = ("--hardware", str(hardware), "--workload", str(tmp_path / "network.yaml"), "--mapping", str(mapping))
+        assert main(["evaluate", *files]) == code
+        told = capsys.readouterr()
+        assert ("K 1 instead of 2" in told.out + told.err) is (code != 0)
