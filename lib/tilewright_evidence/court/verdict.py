@@ -150,7 +150,8 @@ def set_text(court_set: CourtSet, parts: Sequence[VerdictPart]) -> str:
         lines.append(line)
     lines += ["", *_plainer_lines(parts, width)]
     lines += [
-        f"published, of other rows: {one.tool}, {one.error}: {one.of} ({one.source})" for one in court_set.published
+        f"published error of {one.tool} for other data: {one.error}: {one.of} ({one.source})"
+        for one in court_set.published
     ]
     return terminal_lines(lines)
 

@@ -200,7 +200,7 @@ def test_published_errors_stand_with_the_tables(capsys: pytest.CaptureFixture[st
     """Whose they are, of what, and where they are said; with draws, what those give."""
     assert main(["accuracy", "gpu-gemm", "--package-samples", "--draws", "1"]) == 0
     told = capsys.readouterr().out
-    assert "published, of other rows: LLMCompass, 10.9 % per operator" in told
+    assert "published error of LLMCompass for other data: 10.9 % per operator" in told
     assert "other draws of the fitted rows, a100 bf16: median error" in told
     assert main(["accuracy", "gpu-gemm", "--package-samples", "--draws", "1", "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)
