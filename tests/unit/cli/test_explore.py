@@ -59,7 +59,7 @@ def test_only_what_is_missing_is_said_to_be_evaluated(
 def test_an_interruption_tells_the_best_design_so_far(
     space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is kept and how to continue; the same command then evaluates only the other designs."""
+    """Ctrl-C tells what is kept and how to continue; the same command then evaluates only the other designs."""
     keep, out = KeptDesigns.keep, tmp_path / "out"
 
     def kept_once(self: KeptDesigns, *block: Any) -> None:

@@ -121,8 +121,9 @@ class _Ranked:
         """Spatial mappings of a space, all with their lower bounds. None if the space is too large for a table, or if
         the model profile of the space has no such bounds.
         """
-        if space in _kept:
-            return _kept[space]
+        # One lookup, because another thread may forget the space after a first one.
+        if (kept := _kept.get(space)) is not None:
+            return kept[0]
         from tilewright.search.exact.space_floors import space_floors
 
         table = space.table()
@@ -132,7 +133,7 @@ class _Ranked:
         if table is None or len(table.lanes) <= KEPT_ROWS:
             if len(_kept) >= KEPT_SPACES:
                 _kept.pop(next(iter(_kept)), None)
-            _kept[space] = ranked
+            _kept[space] = (ranked,)
         return ranked
 
     def by_bound(self, objective: str, pj_a_cycle: float) -> Iterator[tuple[Unrolling, float]]:
@@ -155,8 +156,10 @@ class _Ranked:
                 yield unrolling, self.floors.pairs(place), float(misses[place])
 
 
-_kept: dict[SpatialSpace, _Ranked | None] = {}
-"""Spaces of the last layers. A layer is searched again for the EDP of its network (`network_choice`)."""
+_kept: dict[SpatialSpace, tuple[_Ranked | None]] = {}
+"""Spaces of the last layers, each with its mappings or None. A layer is searched again for the EDP of its network
+(`network_choice`).
+"""
 
 
 @dataclass

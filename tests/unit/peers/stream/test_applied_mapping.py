@@ -137,7 +137,7 @@ def test_groups_become_stacks_and_shared_tiles(system: Path, tmp_path: Path) -> 
 
 
 def test_options_take_precedence_over_groups(system: Path, tmp_path: Path) -> None:
-    """With mode lbl or `layer_stacks`, the groups of the file are not the stacks."""
+    """Groups of the file are not the stacks if the mode is lbl or if `layer_stacks` is given."""
     problem = problem_of(matrix_network(tmp_path), system, written(tmp_path, GATED))
     graph, _ = checked_cn_graph(problem, TilingOptions(mode="lbl"))
     assert len(graph.stacks) == 5
