@@ -37,9 +37,9 @@ from tilewright.pipeline.stages.items import LayerProblem, merged_notes
 from tilewright.pipeline.stages.layers import evaluations_of, why_not
 from tilewright.pipeline.stages.mapping_parser import MappingParser
 from tilewright.pipeline.stages.network_choice import (
-    can_be_chosen_for_network,
     chooses_for_network,
     found_for_network,
+    layers_for_network,
     stages_of,
 )
 from tilewright.pipeline.stages.pipeline import Pipeline
@@ -48,9 +48,9 @@ from tilewright.pipeline.stages.workload import told_by_cause
 from tilewright.search.batch import CostedBatch
 from tilewright.search.cost_ranges import range_parts
 from tilewright.search.evaluate import workspace_of
-from tilewright.search.network_choice import Found, NetworkChoice, NetworkLayer, NetworkWeight
+from tilewright.search.network_choice import Found, NetworkWeight
 from tilewright.search.options import SearchOptions
-from tilewright.search.summary import layer_bounds, total_in_order
+from tilewright.search.summary import total_in_order
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 
@@ -201,8 +201,6 @@ class NetworkEvaluator(DesignEvaluator):
         for key, count in zip(searched, repeats, strict=True):
             counts[key] = counts.get(key, 0) + count
         keys, first = list(counts), [self._searched(*key) for key in counts]
-        if not all(can_be_chosen_for_network(one.notes) for one in first):
-            return {key: one.cost for key, one in zip(keys, first, strict=True)}
 
         def again(places: Sequence[int], weight: NetworkWeight) -> list[Found[LayerCost] | None]:
             stages = stages_of(self.search, mapper, weight)
@@ -211,13 +209,10 @@ class NetworkEvaluator(DesignEvaluator):
                 found_for_network(cost, cost.energy_pj, cost.latency_cycles, notes, weight) for cost, notes in found
             ]
 
-        layers = [
-            NetworkLayer(
-                layer_bounds(notes, counts[key]), [Found[LayerCost](cost.energy_pj, cost.latency_cycles, cost)]
-            )
-            for key, (cost, notes) in zip(keys, first, strict=True)
-        ]
-        NetworkChoice(layers, mapper.largest_gap).run(again)
+        costs = [Found(cost.energy_pj, cost.latency_cycles, cost) for cost, _ in first]
+        layers = layers_for_network(costs, [one.notes for one in first], list(counts.values()), mapper, again)
+        if layers is None:
+            return {key: one.cost for key, one in zip(keys, first, strict=True)}
         return {key: layer.chosen.result for key, layer in zip(keys, layers, strict=True)}
 
     def _own(self, whole: LayerProblem, reach: MemoryReach | None) -> LayerProblem:

@@ -12,7 +12,7 @@ The sizes of the loops are prime factors of the iterations. Factors are merged u
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -148,19 +148,33 @@ def loop_multiset(
     dimension are merged. This dimension is the one with the most loops among the dimensions with two or more other
     loops. Raises MappingError if the sizes in `ordering` do not divide the number of iterations of their dimension.
     """
+    every = loop_multisets(temporal_sizes, ordering)
+    found = next(every)
+    target = found.length if limit is None else max(limit, len(temporal_sizes))
+    while found.length > target:
+        following = next(every, None)
+        if following is None:
+            break
+        found = following
+    return found
+
+
+def loop_multisets(
+    temporal_sizes: tuple[tuple[str, int], ...], ordering: tuple[TemporalOrderingEntry, ...] = ()
+) -> Iterator[LoopMultiset]:
+    """Results of `loop_multiset` for every limit, each with one loop less than the one before. The first is that
+    without a limit. Raises MappingError as `loop_multiset` does."""
     whole = _whole_loops(dict(temporal_sizes), ordering)
     free = {
         dimension: prime_factors(size // math.prod(whole.get(dimension, [1]))) for dimension, size in temporal_sizes
     }
-    if limit is not None:
-        target = max(limit, len(temporal_sizes))
-        while sum(len(free[d]) + len(whole.get(d, ())) for d in free) > target:
-            mergeable = [d for d in free if len(free[d]) > 1]
-            if not mergeable:
-                break
-            _merge_smallest(free[max(mergeable, key=lambda d: len(free[d]) + len(whole.get(d, ())))])
-    counts = Counter((d, f) for d in free for f in (*free[d], *whole.get(d, ())))
-    return LoopMultiset(tuple(sorted(counts.items())))
+    while True:
+        counts = Counter((d, f) for d in free for f in (*free[d], *whole.get(d, ())))
+        yield LoopMultiset(tuple(sorted(counts.items())))
+        mergeable = [d for d in free if len(free[d]) > 1]
+        if not mergeable:
+            return
+        _merge_smallest(free[max(mergeable, key=lambda d: len(free[d]) + len(whole.get(d, ())))])
 
 
 def _merge_smallest(factors: list[int]) -> None:

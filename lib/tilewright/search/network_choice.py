@@ -19,6 +19,10 @@ from tilewright.search.run_bound import CLOSE_SLOPES, LayerBounds, Line, least_w
 
 Result = TypeVar("Result")
 
+GAPS_OF_A_LAYER = 2
+"""Accepted gap of the EDP of the network, as a multiple of the accepted gap of a layer. Bounds of energy and of latency
+both have gaps, and both count in the EDP.
+"""
 MOST_ROUNDS = 3
 """Largest number of rounds. Each round searches some layers again, with the lambda of the mappings chosen so far."""
 MOST_SEARCHES = 6
@@ -35,7 +39,7 @@ class NetworkWeight(NamedTuple):
     """Measure and limits of the searches of one round."""
 
     pj_a_cycle: float
-    """NetworkWeight of the latency in pJ per cycle: the searches minimise energy + `pj_a_cycle` * latency."""
+    """Weight of the latency in pJ per cycle: the searches minimise energy + `pj_a_cycle` * latency."""
     largest_gap: float
     """Gap at which a search may end, as a share of this sum."""
 

@@ -12,7 +12,15 @@ from tilewright.cost.record import LayerRecord
 from tilewright.pipeline.stages.base import Stage, is_own
 from tilewright.pipeline.stages.layers import what_is_minimised
 from tilewright.pipeline.stages.temporal import Best, BestForNetwork
-from tilewright.search.network_choice import EFFORT_SHARE, Found, NetworkChoice, NetworkLayer, NetworkWeight
+from tilewright.search.network_choice import (
+    EFFORT_SHARE,
+    GAPS_OF_A_LAYER,
+    Found,
+    NetworkChoice,
+    NetworkLayer,
+    NetworkWeight,
+    Search,
+)
 from tilewright.search.run_bound import FrontEnd, FrontEnds, Line
 from tilewright.search.summary import layer_bounds
 
@@ -51,17 +59,9 @@ def records_for_network(
 ) -> list[LayerRecord]:
     """Records of the distinct layers of a network, with the mappings that are chosen for the EDP of the network.
 
-    `counts` has the number of times that each layer runs. `records` is returned unchanged if a layer has no bounds of
-    energy, latency and EDP, or if a time budget ended a search, because further results would depend on the machine.
+    `counts` has the number of times that each layer runs. `records` is returned unchanged if `layers_for_network`
+    cannot choose.
     """
-    if not all(can_be_chosen_for_network(record.search) for record in records):
-        return list(records)
-    layers = [
-        NetworkLayer(
-            layer_bounds(record.search, count), [Found(record.energy_pj, float(record.latency_cycles), record)]
-        )
-        for record, count in zip(records, counts, strict=True)
-    ]
 
     def search(places: Sequence[int], weight: NetworkWeight) -> list[Found[LayerRecord] | None]:
         return [
@@ -71,13 +71,32 @@ def records_for_network(
             for one in again(places, weight)
         ]
 
-    NetworkChoice(layers, mapper.largest_gap).run(search)
-    return [_record(layer) for layer in layers]
+    first = [Found(record.energy_pj, float(record.latency_cycles), record) for record in records]
+    layers = layers_for_network(first, [record.search for record in records], counts, mapper, search)
+    return list(records) if layers is None else [_record(layer) for layer in layers]
 
 
-def can_be_chosen_for_network(search: Mapping[str, Any]) -> bool:
-    """True if the notes `search` of a layer have all bounds, and if no time budget ended the search."""
-    return bool(search.get("ends")) and not search.get("ended_by_time")
+def layers_for_network(
+    first: Sequence[Found[Result]],
+    searches: Sequence[Mapping[str, Any]],
+    counts: Sequence[int],
+    mapper: Best,
+    search: Search[Result],
+) -> list[NetworkLayer[Result]] | None:
+    """Distinct layers of a network with the mappings that are chosen for the EDP of the network.
+
+    Each layer has its first mapping, the notes of the search that found it, and the number of times that it runs.
+    `search` searches layers again. The result is None if a layer has no bounds of energy, latency and EDP, or if a
+    time budget ended a search, because further results would depend on the machine.
+    """
+    if not all(one.get("ends") and not one.get("ended_by_time") for one in searches):
+        return None
+    layers = [
+        NetworkLayer(layer_bounds(notes, count), [found])
+        for found, notes, count in zip(first, searches, counts, strict=True)
+    ]
+    NetworkChoice(layers, GAPS_OF_A_LAYER * mapper.largest_gap).run(search)
+    return layers
 
 
 def found_for_network(

@@ -5,6 +5,8 @@ The exact search searches only one of several spatial mappings with equal keys (
 
 import hashlib
 import math
+from collections.abc import Mapping
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -38,23 +40,40 @@ def likeness(
     record, sizes = prepared.arrays, prepared.spatial.temporal_sizes
     if not _multiplies_exactly(prepared):
         return sizes, _digest(record, {})
-    own = sizes, _digest(record, _loops_by_dimension(record, None))
     is_free_of_names = ordering == () and not record.has_waiting
     mirror, dimensions = mirror_of(prepared.layer) if is_free_of_names else (), prepared.dimensions
-    if not mirror or not (free or merges_alike(sizes, mirror, dimensions)):
-        return own
     exchange = dict(mirror)
-    places = [dimensions.index(exchange.get(d, d)) for d in dimensions]
-    other = mirrored_sizes(sizes, exchange, dimensions), _digest(record, _loops_by_dimension(record, np.array(places)))
-    return min(own, other)
+    mirrored = mirrored_sizes(sizes, exchange, dimensions)
+    has_mirror = bool(mirror) and (free or merges_alike(sizes, mirror, dimensions))
+    keys = []
+    if not has_mirror or sizes <= mirrored:
+        keys.append((sizes, _digest(record, _loops_by_dimension(record, None))))
+    if has_mirror and mirrored <= sizes:
+        places = np.array([dimensions.index(exchange.get(d, d)) for d in dimensions])
+        keys.append((mirrored, _digest(record, _loops_by_dimension(record, places))))
+    return min(keys)
 
 
-def _digest(record: Problem, replaced: dict[str, np.ndarray]) -> bytes:
+def _digest(record: Problem, replaced: Mapping[str, np.ndarray]) -> bytes:
     """Digest of the fields of a record; `replaced` has other values for some fields."""
-    digest = hashlib.blake2b(digest_size=16)
-    for name in record.dtype.names or ():  # without the padding between fields, which is arbitrary
-        digest.update((replaced[name] if name in replaced else record[name]).tobytes())
+    digest, data = hashlib.blake2b(digest_size=16), memoryview(record.tobytes())
+    for begin, end in _runs(record.dtype, frozenset(replaced)):
+        digest.update(data[begin:end])
+    for name in sorted(replaced):
+        digest.update(replaced[name].tobytes())
     return digest.digest()
+
+
+@lru_cache
+def _runs(fields: np.dtype[np.void], left_out: frozenset[str]) -> tuple[tuple[int, int], ...]:
+    """Runs (first byte, byte after the last) of a record that hold fields, without those in `left_out`. The padding
+    between fields is in no run, because its bytes are arbitrary."""
+    found: list[tuple[int, int]] = []
+    for name, (kind, begin, *_) in sorted((fields.fields or {}).items(), key=lambda item: item[1][1]):
+        if name not in left_out:
+            first = found.pop()[0] if found and found[-1][1] == begin else begin
+            found.append((first, begin + kind.itemsize))
+    return tuple(found)
 
 
 def _multiplies_exactly(prepared: PreparedProblem) -> bool:

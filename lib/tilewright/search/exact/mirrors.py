@@ -11,7 +11,7 @@ from tilewright.base.registry import Registry
 from tilewright.cost.energy_terms import ENERGY_TERMS
 from tilewright.cost.latency_terms import ENTERED as LATENCY_TERMS
 from tilewright.mapping.constraints import TemporalOrderingEntry
-from tilewright.mapping.temporal import LoopMultiset, loop_multiset
+from tilewright.mapping.temporal import LoopMultiset, loop_multisets
 from tilewright.workload.layer import Layer
 
 Exchange = dict[str, str]
@@ -70,11 +70,11 @@ def mirrored_sizes(
 def merged_multisets(
     sizes: tuple[tuple[str, int], ...], entries: tuple[TemporalOrderingEntry, ...] = ()
 ) -> tuple[LoopMultiset, ...]:
-    """Multisets of merged loops for each `lpf_limit` below the number of prime factors, in ascending order."""
-    most = loop_multiset(sizes, None, entries).length
-    return tuple(loop_multiset(sizes, limit, entries) for limit in range(1, most))
+    """Multisets of merged loops for each `lpf_limit` below the number of prime factors, the smallest multiset first."""
+    return tuple(loop_multisets(sizes, entries))[:0:-1]
 
 
+@lru_cache(maxsize=4096)
 def merges_alike(
     sizes: tuple[tuple[str, int], ...], mirror: tuple[tuple[str, str], ...], dimensions: tuple[str, ...]
 ) -> bool:
@@ -85,7 +85,7 @@ def merges_alike(
     """
     exchange = dict(mirror)
     own, other = merged_multisets(sizes), merged_multisets(mirrored_sizes(sizes, exchange, dimensions))
-    return tuple(_exchanged(multiset, exchange) for multiset in dict.fromkeys(own)) == tuple(dict.fromkeys(other))
+    return tuple(_exchanged(multiset, exchange) for multiset in own) == other
 
 
 def _exchanged(multiset: LoopMultiset, exchange: Exchange) -> LoopMultiset:
