@@ -233,10 +233,10 @@ class Best(BestParameters, Exact):
     """Finds the best mapping, with a lower bound. This stage first searches in the same way as Loma and Salsa, then by
     branch and bound in the same way as Exact.
 
-    The search of a layer ends when the gap is at most `largest_gap`, or when `effort` is spent; then the remaining gap
-    is reported. The result is never worse than the results of Loma and Salsa with their default parameters, unless
-    `near_optimum` accepts a loss. The result is the same on every machine, unless a time budget ends the search. In all
-    other respects, this stage is like Exact.
+    The search of a layer ends when the gap is at most `largest_gap` (half of it in the first 1/32 of `effort`), or when
+    `effort` is spent; then the remaining gap is reported. The result is never worse than the results of Loma and Salsa
+    with their default parameters, unless `near_optimum` accepts a loss. The result is the same on every machine, unless
+    a time budget ends the search. In all other respects, this stage is like Exact.
 
     Example: {replace: Loma, stage: Best, parameters: {largest_gap: 0.05, effort: 100000}}
     """

@@ -51,6 +51,10 @@ ENTRIES = (*TABLE_STEPS, find_floor, begin, expand_labels, next_generation)
 """Compiled functions that a round calls."""
 ENTRY_RECORDS = TABLE_RECORDS
 """Types of the records that the functions of `ENTRIES` take as arguments."""
+EARLY_SHARE = 32
+"""Divisor of a limited effort. Before this part of the effort is spent, a search accepts only half of the largest gap.
+Small layers are then mapped closer to the optimum, and large layers take no longer.
+"""
 FEW_LABELS = 1024
 """Largest number of labels for which all bounds are sorted to select the smallest bounds. If there are more labels,
 another method is faster: it finds the smallest bound that is not selected, and compares all bounds with this one
@@ -118,15 +122,19 @@ class Watch:
         return not (is_late or is_spent)
 
     def settles(self, bound: float, best: Incumbent) -> bool:
-        """True if `bound` proves that no mapping is better than the best known mapping by more than `largest_gap`."""
+        """True if `bound` proves that no mapping is better than the best known mapping by more than the accepted gap."""
         return bool(bound >= best.value(self.objective) * self.best_share)
 
     @property
     def best_share(self) -> float:
-        """Share 1 - g, where g is the largest accepted gap, but at least TOLERANCE. If a lower bound is at least this
-        share of the value of the best known mapping, no mapping is better than the best known mapping by more than g.
+        """Share 1 - g, where g is the accepted gap, but at least TOLERANCE. If a lower bound is at least this share of
+        the value of the best known mapping, no mapping is better than the best known mapping by more than g.
+
+        The accepted gap is `largest_gap`, but half of it while little of a limited effort is spent.
         """
-        return 1 - max(self.limits.largest_gap, TOLERANCE)
+        effort, gap = self.limits.effort, self.limits.largest_gap
+        is_early = effort is not None and self.spent * EARLY_SHARE < effort
+        return 1 - max(gap / 2 if is_early else gap, TOLERANCE)
 
     def proves(self, bound: float, best: Incumbent) -> bool:
         """True if `bound` proves that no mapping is better than the best known mapping."""
