@@ -229,6 +229,7 @@ class _Case:
 
     def _layer(self, name: str, record: LayerRecord, objective: str) -> None:
         said = self.layers.setdefault(record.names[0], Said())
+        self.layers |= dict.fromkeys(record.names, said)  # equal layers have one record
         said.values.append((name, record.energy_pj, float(record.latency_cycles)))
         if "lower_bound" not in record.search:
             return
