@@ -16,13 +16,16 @@ from tilewright.hardware.silicon.library import dram_types
 from tilewright.hardware.silicon.memory_cost import CELLS
 
 HARDWARE, MAPPING, CONFIGURATION = "hardware.yaml", "mapping.yaml", "config.yaml"
+NETWORKS, ENDINGS = Path("config", "workload"), (".onnx", ".yaml")
+"""Folder of the networks that a configuration can give by name, and the endings of their files."""
 
 
 def _show(paths: Sequence[Path], networks: Sequence[str], as_json: bool) -> None:
     """Print the paths, and the command that maps the first network on the new accelerator."""
     echo_paths(paths, as_json)
     if not as_json:
-        network = next((name for name in networks if Path(name).is_file()), "NETWORK")
+        paths_of = [path for name in networks for path in (Path(name), *(NETWORKS / f"{name}{end}" for end in ENDINGS))]
+        network = next((str(path) for path in paths_of if path.is_file()), "NETWORK")
         given = ["--hardware", str(paths[0]), "--mapping", str(paths[1]), "--workload", network]
         given += ["-o", str(paths[0].parent / "run")]
         echo(f"to map a network: {join(['tilewright', 'map', *given])}")
@@ -78,7 +81,7 @@ def new(
     texts = {place / HARDWARE: hardware_text(chosen), place / MAPPING: mapping_text(chosen)}
     _check(*texts.values())
     if networks:
-        texts[place / CONFIGURATION] = configuration_text(place / HARDWARE, place / MAPPING, networks)
+        texts[place / CONFIGURATION] = configuration_text(chosen.name, place / HARDWARE, place / MAPPING, networks)
     for path, text in texts.items():
         write_atomically(path, text)
     return list(texts)

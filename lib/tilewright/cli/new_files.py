@@ -23,6 +23,8 @@ _LEAST_WIDTH, _MOST_WIDTH = 64, 512
 """Smallest and largest default width of the SRAM, in bits. The larger limit is the largest width in the SRAM table of
 the cost library (CACTI setup `plain`).
 """
+WINDOW = 3
+"""Rows and columns of the most common window of convolutions."""
 _ABOUT = {
     TPU: (
         "weight-stationary, in the manner of TPU v1 (Jouppi et al., ISCA 2017): weights stay beside the multipliers,"
@@ -50,19 +52,19 @@ _UNROLLED: dict[str, dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = 
         "@depthwise": (
             "groups along D1; the window takes the place of input channels",
             ("G, {rows}",),
-            ("FX, 3", "FY, 3"),
+            ("FX, {window}", "FY, {second_window}"),
         ),
     },
     EYERISS: {
         "default": (
             "rows of outputs along D1, rows of the window along D2",
             ("OY, {rows}",),
-            ("FY, 3", "K, {per_window}"),
+            ("FY, {window}", "K, {per_window}"),
         ),
         "@depthwise": (
             "as above, with groups in place of output channels",
             ("OY, {rows}",),
-            ("FY, 3", "G, {per_window}"),
+            ("FY, {window}", "G, {per_window}"),
         ),
         "Gemm": ("matrix products have no rows of pixels", ("K, {rows}",), ("C, {columns}",)),
         "MatMul": ("", ("K, {rows}",), ("C, {columns}",)),
@@ -219,7 +221,10 @@ def mapping_text(new: NewAccelerator) -> str:
     searched.
     """
     rows, columns = new.sides
-    sizes = {"rows": rows, "columns": columns, "per_window": max(1, columns // 3)}
+    window = min(WINDOW, columns)
+    per_window = columns // window
+    sizes = {"rows": rows, "columns": columns, "window": window, "per_window": per_window}
+    sizes["second_window"] = min(WINDOW, per_window)
     about = (
         "Loops that are unrolled along the sides of the array. A layer with fewer iterations uses a part of a side. The"
         " search finds the temporal mappings. For an entry without `spatial_mapping`, it also finds the spatial"
@@ -236,12 +241,14 @@ def mapping_text(new: NewAccelerator) -> str:
     return found[0] + "\n".join(found[1:])
 
 
-def configuration_text(hardware: Path, mapping: Path, networks: Sequence[str]) -> str:
-    """Configuration that maps each network on the accelerator."""
-    listed = ", ".join(map(_text, networks))
+def configuration_text(name: str, hardware: Path, mapping: Path, networks: Sequence[str]) -> str:
+    """Configuration that maps each network on the accelerator. Its results have a folder with the name of the
+    accelerator, so that several new accelerators do not share a folder."""
+    listed, folder = ", ".join(map(_text, networks)), re.sub(r"[^A-Za-z0-9_.+-]", "_", name)
     return f"""\
 # What `make run CONFIG=...` computes; config/README.md explains every key. Paths are relative to the working
 # folder.
+results_dir: {_text(f"results/configurations/{folder}")}
 sweeps:
   networks:
     workload: [{listed}]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 WORK = (
-    ("MACs", "multiply-accumulates; ops: all other operations, such as comparisons, additions and exponentials"),
+    ("MACs", "multiply-accumulates; ops: other operations, such as additions and exponentials; both only with costs"),
     ("array use", "least number of cycles that the operations need on the whole array, divided by the latency"),
 )
 SINGLE = (("corrected energy, latency", "change for the same mappings under the corrected model"),)

@@ -1,5 +1,6 @@
 """`tilewright new`: files of a new accelerator that validate, with costs of the library."""
 
+import math
 from itertools import product
 from pathlib import Path
 
@@ -27,6 +28,23 @@ def test_the_files_validate(kind: str, array: str, node_nm: float, tmp_path: Pat
     assert core["name"] == "mine"
     assert core["operational_array"]["sizes"] == [int(side) for side in array.split("x")]
     assert all("cost" in memory and "r_cost" not in memory for memory in core["memories"].values())
+
+
+@pytest.mark.parametrize(("kind", "array"), list(product(KINDS, ("1x1", "2x2", "5x4", "3x8", "16x16", "12x14"))))
+def test_no_side_asks_for_more_lanes_than_it_has_units(kind: str, array: str, tmp_path: Path) -> None:
+    """Windows are cut to small arrays, too."""
+    files = tilewright.new(tmp_path / "mine", like=kind, array=array)
+    units = dict(zip(("D1", "D2"), map(int, array.split("x")), strict=True))
+    for entry in yaml.safe_load(files[1].read_text()):
+        for side, loops in entry["spatial_mapping"].items():
+            assert math.prod(int(loop.split(",")[1]) for loop in loops) <= units[side], entry
+
+
+def test_each_configuration_has_its_own_folder_of_results(tmp_path: Path) -> None:
+    """By the name of the accelerator; characters that no folder of results may have become `_`."""
+    for name, folder in (("one", "one"), ("my chip", "my_chip")):
+        *_, configuration = tilewright.new(tmp_path / name, networks=[NETWORK])
+        assert yaml.safe_load(configuration.read_text())["results_dir"] == f"results/configurations/{folder}"
 
 
 def test_each_dram_has_a_cost(tmp_path: Path) -> None:
