@@ -80,7 +80,7 @@ def _advised(
         raise InputError(
             [Problem("there is no change with this number", path="write", value=str(write[0]), allowed=f"1 to {count}")]
         )
-    with search_progress(count + 1, run.name, show_progress, unit="designs", least=1) as advance:
+    with search_progress(count + 1, run.name, show_progress, unit="changes", least=1) as advance:
         if chosen:
             found = named_advices(explained, chosen, search=search)
         else:
