@@ -28,6 +28,11 @@ SHOWN = {
     ("gpu-gemm", "h100 fp8"): "H100: matrix products in fp8",
     ("tpu-v6e", "products"): "TPU v6e: matrix products of Llama-3.1-8B",
     ("tpu-v6e", "attention, decode"): "TPU v6e: attention of Llama-3.1-8B, decode",
+    ("tenstorrent_gemm", "n150, tiles by hand"): "Tenstorrent n150, 64 cores: matrix products, tiles by hand",
+    ("tenstorrent_gemm", "n150, default tiles"): "Tenstorrent n150: matrix products, tiles of its library",
+    ("tenstorrent_gemm", "n150, default tiles, one row"): "Tenstorrent n150: the same, outputs divided only by columns",
+    ("tenstorrent_gemm", "p150, tiles by hand"): "Tenstorrent p150, 110 or 130 cores: matrix products, tiles by hand",
+    ("tenstorrent_gemm", "p150, default tiles"): "Tenstorrent p150: matrix products, tiles of its library",
     ("eyeriss_v1", "alexnet, latency"): "Eyeriss v1: latency of AlexNet layers, published mappings",
     ("eyeriss_v1", "alexnet, power"): "Eyeriss v1: power of the chip for the same layers",
 }

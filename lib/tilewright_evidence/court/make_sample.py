@@ -14,7 +14,7 @@ from typing import Any
 from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.json_values import JsonObject
 
-from tilewright_evidence.court import eyeriss, gemmini, gpu, timeloop, tpu
+from tilewright_evidence.court import eyeriss, gemmini, gpu, tenstorrent, timeloop, tpu
 from tilewright_evidence.court.case import DATA, set_files
 from tilewright_evidence.court.rows import read_rows
 
@@ -35,6 +35,10 @@ def write_samples(folder: Path) -> None:
 
     rows = _rows(folder, eyeriss.NAME, eyeriss.EYERISS.patterns, eyeriss.COLUMNS)
     _write_csv(eyeriss.NAME, "sample.csv", [row for row in rows if row["layer"] in eyeriss.SAMPLE])
+    rows = _rows(folder, tenstorrent.NAME, tenstorrent.TENSTORRENT.patterns, tenstorrent.COLUMNS)
+    rows = [row for row in rows if not row["flags"]]
+    chosen = _chosen(rows, tenstorrent.is_fitted, lambda row: (row["device"], row["config"], row["trace"]), each=8)
+    _write_csv(tenstorrent.NAME, "sample.csv", chosen)
     place = folder / tpu.NAME
     rows = read_rows(set_files(place, ("matmul_*",)), tpu.MATMUL_COLUMNS)
     _write_csv(tpu.NAME, "matmul_sample.csv", _chosen(rows, tpu.is_fitted, lambda row: row["contents"], each=8))

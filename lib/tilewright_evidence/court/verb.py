@@ -19,6 +19,7 @@ from tilewright_evidence.court.case import CourtSet
 from tilewright_evidence.court.eyeriss import EYERISS
 from tilewright_evidence.court.gemmini import GEMMINI
 from tilewright_evidence.court.gpu import GPU
+from tilewright_evidence.court.tenstorrent import TENSTORRENT
 from tilewright_evidence.court.timeloop import TIMELOOP
 from tilewright_evidence.court.tpu import TPU
 
@@ -239,5 +240,5 @@ def _write(found: Sequence[Heard], folder: Path) -> list[Path]:
     return paths
 
 
-SETS: dict[str, CourtSet] = {one.name: one for one in (GEMMINI, TIMELOOP, GPU, TPU, EYERISS)}
+SETS: dict[str, CourtSet] = {one.name: one for one in (GEMMINI, TIMELOOP, GPU, TPU, EYERISS, TENSTORRENT)}
 """Sets of measurements, by name."""
