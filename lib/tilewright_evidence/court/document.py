@@ -33,6 +33,8 @@ SHOWN = {
     ("tenstorrent_gemm", "n150, default tiles, one row"): "Tenstorrent n150: the same, outputs divided only by columns",
     ("tenstorrent_gemm", "p150, tiles by hand"): "Tenstorrent p150, 110 or 130 cores: matrix products, tiles by hand",
     ("tenstorrent_gemm", "p150, default tiles"): "Tenstorrent p150: matrix products, tiles of its library",
+    ("amd_xdna_gemm", "XDNA"): "AMD XDNA, 16 cores: matrix products, nothing fitted",
+    ("amd_xdna_gemm", "XDNA2"): "AMD XDNA2, 32 cores: matrix products, nothing fitted",
     ("eyeriss_v1", "alexnet, latency"): "Eyeriss v1: latency of AlexNet layers, published mappings",
     ("eyeriss_v1", "alexnet, power"): "Eyeriss v1: power of the chip for the same layers",
 }

@@ -14,7 +14,7 @@ from typing import Any
 from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.json_values import JsonObject
 
-from tilewright_evidence.court import eyeriss, gemmini, gpu, tenstorrent, timeloop, tpu
+from tilewright_evidence.court import eyeriss, gemmini, gpu, tenstorrent, timeloop, tpu, xdna
 from tilewright_evidence.court.case import DATA, set_files
 from tilewright_evidence.court.rows import read_rows
 
@@ -39,11 +39,20 @@ def write_samples(folder: Path) -> None:
     rows = [row for row in rows if not row["flags"]]
     chosen = _chosen(rows, tenstorrent.is_fitted, lambda row: (row["device"], row["config"], row["trace"]), each=8)
     _write_csv(tenstorrent.NAME, "sample.csv", chosen)
+    rows = _rows(folder, xdna.NAME, xdna.XDNA.patterns, xdna.COLUMNS)
+    chosen = [_numbers_of(row) for row in rows if row["scope"] == xdna.WHOLE_ARRAY and row["m"]]
+    _write_csv(xdna.NAME, "sample.csv", chosen)
     place = folder / tpu.NAME
     rows = read_rows(set_files(place, ("matmul_*",)), tpu.MATMUL_COLUMNS)
     _write_csv(tpu.NAME, "matmul_sample.csv", _chosen(rows, tpu.is_fitted, lambda row: row["contents"], each=8))
     rows = read_rows(set_files(place, ("attention_*",)), tpu.ATTENTION_COLUMNS)
     _write_csv(tpu.NAME, "attention_sample.csv", _chosen(rows, lambda row: False, lambda row: row["phase"], each=8))
+
+
+def _numbers_of(row: JsonObject) -> JsonObject:
+    """Columns of a row of XDNA that the comparison reads. Whole numbers have no decimal point."""
+    values = {name: row[name] for name in xdna.COLUMNS}
+    return {name: int(one) if isinstance(one, float) and one.is_integer() else one for name, one in values.items()}
 
 
 def _rows(folder: Path, name: str, patterns: Any, columns: Any) -> list[JsonObject]:

@@ -259,11 +259,9 @@ def mapping_of(device: str, plan: Plan, place: Place, fidelity: str, width: floa
     inputs = (reused if inputs_stay else tile, step, total)
     weights = (tile if inputs_stay else reused, step, total)
     outputs = (subblock, block, total)
-    if place.one_row:
-        sides = (("D1", "K", plan.rows), ("D2", "K", plan.columns))
-    else:
-        sides = (("D1", "B", plan.rows), ("D2", "K", plan.columns))
-    sides = (*sides, ("D3", "C", lanes), ("D4", "B", high), ("D5", "K", wide))
+    rows_divide = "K" if place.one_row else "B"
+    of_grid = (("D1", rows_divide, plan.rows), ("D2", "K", plan.columns))
+    sides = (*of_grid, ("D3", "C", lanes), ("D4", "B", high), ("D5", "K", wide))
     unrolling = tuple((side, ((name, count),)) for side, name, count in sides if count > 1)
     size = dict.fromkeys(DIMENSIONS, 1)
     for name, count in (*order, *((name, count) for _, name, count in sides)):

@@ -22,6 +22,7 @@ from tilewright_evidence.court.gpu import GPU
 from tilewright_evidence.court.tenstorrent import TENSTORRENT
 from tilewright_evidence.court.timeloop import TIMELOOP
 from tilewright_evidence.court.tpu import TPU
+from tilewright_evidence.court.xdna import XDNA
 
 if TYPE_CHECKING:
     from tilewright_evidence.court.case import Case
@@ -240,5 +241,5 @@ def _write(found: Sequence[Heard], folder: Path) -> list[Path]:
     return paths
 
 
-SETS: dict[str, CourtSet] = {one.name: one for one in (GEMMINI, TIMELOOP, GPU, TPU, EYERISS, TENSTORRENT)}
+SETS: dict[str, CourtSet] = {one.name: one for one in (GEMMINI, TIMELOOP, GPU, TPU, EYERISS, TENSTORRENT, XDNA)}
 """Sets of measurements, by name."""

@@ -1,0 +1,143 @@
+"""Matrix products of AMD XDNA and XDNA2 as layers, mappings and hardware files of tilewright.
+
+A chip is one array: its first two sides are the rows and columns of cores, the other sides the multipliers of a core.
+The mapping has the tiles of the measurement (Taka et al., section 4):
+
+* Rows of cores divide the rows of the output, columns of cores its columns. The reduction runs in time.
+* A core keeps a tile of outputs in its memory. In each step, its kernel adds the products of a tile of inputs and a
+  tile of weights, block by block. The sums of a block are loaded and stored in each step.
+* The memory tiles hold inputs and weights for some steps.
+"""
+
+from copy import deepcopy
+from functools import cache
+from typing import NamedTuple
+
+import yaml
+from tilewright.base.units import parse_frequency_mhz
+from tilewright.hardware.core import Core
+from tilewright.hardware.yaml_reader import read_accelerator
+from tilewright.workload.layer import Layer, parse_equation
+
+from tilewright_evidence.court.case import DATA
+from tilewright_evidence.court.mapped_layer import MappedLayer, YamlTable
+
+EQUATION = "O[b][k]+=W[c][k]*I[b][c]"
+DIMENSIONS = ("B", "K", "C")
+"""Loop dimensions of a product: rows of the output, columns of the output, reduction."""
+FORMATS = {"int8-int16": (8, 16), "int8-int32": (8, 32), "bf16-bf16": (16, 16)}
+"""Bits of an element of inputs and weights, and of an output, by name of the precision."""
+BF16 = "bf16-bf16"
+SUM_BITS_OF_FILE = 16
+"""Bits of an output for which the hardware files are written."""
+
+
+class Tiles(NamedTuple):
+    """Tiles of a product: rows and columns of the output in a core, its reduction in a core and in the memory tiles."""
+
+    rows: int
+    depth: int
+    columns: int
+    depth_in_l2: int
+
+    def steps_in_l2(self, depth: int) -> int:
+        """Steps of a core for which the memory tiles hold data: the largest number whose depth is at most
+        `depth_in_l2` and divides the reduction, `depth`.
+        """
+        most = max(1, self.depth_in_l2 // self.depth)
+        return next(steps for steps in range(most, 0, -1) if depth % (steps * self.depth) == 0)
+
+
+@cache
+def written_document(device: str) -> YamlTable:
+    """Content of the hardware file of a device."""
+    document: YamlTable = yaml.safe_load((DATA / "hardware" / f"{device.lower()}.yaml").read_text())
+    return document
+
+
+def clock_mhz(device: str) -> float:
+    """Clock frequency in the hardware file, in MHz."""
+    return parse_frequency_mhz(written_document(device)["clock_frequency"])
+
+
+def xdna_document(device: str, precision: str) -> YamlTable:
+    """Hardware file of a device for products of a precision: the accumulators have room for as many outputs as in the
+    written file.
+    """
+    document = deepcopy(written_document(device))
+    document["memories"]["accumulators"]["size"] *= FORMATS[precision][1] // SUM_BITS_OF_FILE
+    return document
+
+
+@cache
+def xdna_core(device: str, precision: str) -> Core:
+    """Core in the hardware file that `xdna_document` returns."""
+    return read_accelerator(xdna_document(device, precision)).cores[0]
+
+
+def lanes_of(device: str, precision: str) -> tuple[int, int, int]:
+    """Multipliers of a core that a product uses along the reduction, the rows and the columns of the output."""
+    depth, high, wide = written_document(device)["operational_array"]["sizes"][2:]
+    return depth, high, wide // 2 if (device, precision) == ("XDNA", BF16) else wide
+
+
+def misfits(device: str, sizes: tuple[int, int, int], tiles: Tiles, precision: str) -> list[str]:
+    """Reasons why sizes (m, k, n) of a product are no multiples of its tiles, or tiles are none of the multipliers."""
+    rows, columns = written_document(device)["operational_array"]["sizes"][:2]
+    depth, high, wide = _block(device, precision)
+    pairs = {
+        "m": (sizes[0], tiles.rows * rows),
+        "k": (sizes[1], tiles.depth),
+        "n": (sizes[2], tiles.columns * columns),
+        "m_ct": (tiles.rows, high),
+        "k_ct": (tiles.depth, depth),
+        "n_ct": (tiles.columns, wide),
+    }
+    return [
+        f"{name} {size} (allowed: multiples of {step})"
+        for name, (size, step) in pairs.items()
+        if not step or size % step
+    ]
+
+
+def _block(device: str, precision: str) -> tuple[int, int, int]:
+    """Reduction of one cycle, rows and columns of a block of outputs whose sums the accumulators hold."""
+    depth, _, wide = lanes_of(device, precision)
+    outputs = written_document(device)["memories"]["accumulators"]["size"] // SUM_BITS_OF_FILE
+    return depth, outputs // (2 * wide), 2 * wide
+
+
+@cache
+def mapping_of(device: str, sizes: tuple[int, int, int], tiles: Tiles, precision: str) -> MappedLayer:
+    """Mapping of a product of sizes (m, k, n) with its tiles."""
+    rows, columns = written_document(device)["operational_array"]["sizes"][:2]
+    depth, high, wide = lanes_of(device, precision)
+    _, block_high, block_wide = _block(device, precision)
+    steps = tiles.steps_in_l2(sizes[1])
+    levels = (
+        (("K", block_wide // wide), ("B", block_high // high), ("C", tiles.depth // depth)),
+        (("B", tiles.rows // block_high), ("K", tiles.columns // block_wide)),
+        (("C", steps),),
+        (("C", sizes[1] // (tiles.depth * steps)),),
+        (("K", sizes[2] // (tiles.columns * columns)), ("B", sizes[0] // (tiles.rows * rows))),
+    )
+    ends, order = [], []
+    for loops in levels:
+        order += [loop for loop in loops if loop[1] > 1]
+        ends.append(len(order))
+    block, kernel, in_l2, reduced, total = ends
+    boundaries = (("O", (block, reduced, reduced, total)), ("W", (kernel, in_l2, total)), ("I", (kernel, in_l2, total)))
+    sides = (("D1", "B", rows), ("D2", "K", columns), ("D3", "C", depth), ("D4", "B", high), ("D5", "K", wide))
+    input_bits, output_bits = FORMATS[precision]
+    layer = Layer(
+        name="layer",
+        operator_type="MatMul",
+        operand_dimensions=parse_equation(EQUATION),
+        loop_sizes=(("B", sizes[0]), ("K", sizes[2]), ("C", sizes[1])),
+        relations=(),
+        precision_bits=(("W", input_bits), ("I", input_bits), ("O", output_bits), ("O_final", output_bits)),
+        data_dimension_sizes=(),
+        constant_operands=("W",),
+    )
+    unrolling = tuple((side, ((name, count),)) for side, name, count in sides)
+    return MappedLayer(layer, unrolling, tuple(order), boundaries, xdna_core(device, precision))

@@ -1,0 +1,101 @@
+"""AMD XDNA in the court: `evaluate` gives the estimates, with the tiles of the measurements."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tilewright import evaluate
+from tilewright.base.errors import InputError
+from tilewright_evidence.court.case import DATA, set_files
+from tilewright_evidence.court.xdna import COLUMNS, XDNA, prepare
+from tilewright_evidence.court.xdna_mapping import (
+    DIMENSIONS,
+    EQUATION,
+    FORMATS,
+    Tiles,
+    clock_mhz,
+    xdna_core,
+    xdna_document,
+)
+
+FILES = set_files(DATA / XDNA.name, XDNA.patterns)
+ROWS = prepare(FILES)
+
+
+def record_of(one: Any, folder: Path) -> Any:
+    """Record of the command `evaluate` for a row, its hardware file and its mapping."""
+    (m, k, n), (bits, output_bits) = one.sizes, FORMATS[one.row["precision_in_out"]]
+    entry = {
+        "id": 0,
+        "name": "layer",
+        "operator_type": "MatMul",
+        "equation": EQUATION,
+        "loop_dims": list(DIMENSIONS),
+        "loop_sizes": [m, n, k],
+        "operand_precision": {"W": bits, "I": bits, "O": output_bits, "O_final": output_bits},
+        "operand_source": {"I": 0, "W": 0},
+    }
+    hardware, file = folder / "hardware.yaml", folder / "workload.yaml"
+    document = xdna_document(one.row["device"], one.row["precision_in_out"])
+    hardware.write_text(yaml.safe_dump(document, sort_keys=False))
+    file.write_text(yaml.safe_dump([entry], sort_keys=False))
+    point = one.mapping.point()
+    (record,) = evaluate(hardware=str(hardware), workload=str(file), points=[point], model="corrected")
+    return record
+
+
+@pytest.mark.parametrize("one", ROWS, ids=lambda one: one.row["row_id"])
+def test_evaluate_gives_the_estimates_to_the_last_bit(one: Any, tmp_path: Path) -> None:
+    """Latency of the command; and the DRAM moves what the authors' equations 6 and 7 give."""
+    record = record_of(one, tmp_path)
+    device, (m, k, n), tiles = one.row["device"], one.sizes, one.tiles
+    assert record.latency_cycles / clock_mhz(device) == one.case({}).estimate
+    core = xdna_core(device, one.row["precision_in_out"])
+    (dram,) = (memory for memory in core.memories if memory.name == "dram")
+    rows, columns = {"XDNA": (4, 4), "XDNA2": (4, 8)}[device]
+    bits = FORMATS[one.row["precision_in_out"]][0]
+    moved = {"I": m * k * n * bits / (tiles.columns * columns), "W": m * k * n * bits / (tiles.rows * rows)}
+    for operand, expected in moved.items():
+        found = record.word_accesses[operand][-1]["tl"] * dram.ports[0].bandwidth_max_bits
+        assert found == pytest.approx(expected, rel=0.01)
+
+
+def test_no_row_is_below_its_bound() -> None:
+    """Neither is an estimate; nothing is fitted."""
+    cases = [one.case({}) for one in ROWS]
+    assert len(cases) == 10
+    assert all(0 < case.bound <= min(case.measured, case.estimate) and not case.fitted for case in cases)
+
+
+@pytest.mark.parametrize("device", ["xdna", "xdna2"])
+def test_each_line_of_a_number_names_its_source(device: str) -> None:
+    """The clock, the array, the sizes of memories, and the ports that are no assumption of their own line."""
+    lines = [line.strip() for line in (DATA / "hardware" / f"{device}.yaml").read_text().splitlines()]
+    sourced = [line for line in lines if line.split(":")[0] in ("clock_frequency", "sizes", "size")]
+    assert len(sourced) == 6
+    assert all(any(f"# {source}" in line for source in "TMDA") for line in sourced), sourced
+
+
+def test_steps_in_l2_divide_the_reduction() -> None:
+    """By hand: 448 is 4 tiles of 112; 4 tiles of 104 are at most 448 and divide 40 tiles; 3 of at most 4 divide 6."""
+    assert Tiles(96, 112, 96, 448).steps_in_l2(4032) == 4
+    assert Tiles(80, 104, 128, 448).steps_in_l2(4160) == 4
+    assert Tiles(80, 104, 128, 500).steps_in_l2(6 * 104) == 3
+    assert Tiles(80, 104, 128, 50).steps_in_l2(4160) == 1
+
+
+def test_wrong_rows_are_told(tmp_path: Path) -> None:
+    """Unknown names, and tiles that do not divide the sizes."""
+    good = {name: ROWS[0].row[name] for name in COLUMNS}
+    file = tmp_path / "rows.csv"
+    for changes, told in (
+        ({"device": "XDNA3"}, "'XDNA3'"),
+        ({"m": 4225}, "m 4225 (allowed: multiples of 384)"),
+        ({"k_ct": ""}, "no k_ct"),
+    ):
+        wrong = good | changes
+        file.write_text("\n".join([",".join(COLUMNS), ",".join(str(wrong[one]) for one in COLUMNS)]))
+        with pytest.raises(InputError) as error:
+            prepare([file])
+        assert told in str(error.value)
