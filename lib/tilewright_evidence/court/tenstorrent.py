@@ -29,7 +29,7 @@ from tilewright_evidence.court.tenstorrent_mapping import (
     TILE,
     UNPACK,
     Place,
-    Plan,
+    GridPlan,
     clock_mhz,
     default_plan,
     manual_plan,
@@ -115,7 +115,7 @@ def _group(row: Mapping[str, Any]) -> str:
     return f"{row['config']} {base[0]}x{base[1]}x{base[2]} {row['dtype']} {row['fidelity']}"
 
 
-def _planned(row: Mapping[str, Any]) -> tuple[Plan, Place]:
+def _planned(row: Mapping[str, Any]) -> tuple[GridPlan, Place]:
     """Plan of the product of a row, and the memories in which its inputs and outputs lie."""
     sizes, grid = (row["m"], row["k"], row["n"]), (row["grid_x"], row["grid_y"])
     if row["config"] == DEFAULT:
@@ -148,7 +148,7 @@ class _Product:
         return _drawn_by(self.row)
 
     @cached_property
-    def planned(self) -> tuple[Plan, Place]:
+    def planned(self) -> tuple[GridPlan, Place]:
         """Plan of the product, and the memories in which its inputs and outputs lie."""
         return _planned(self.row)
 

@@ -69,7 +69,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class GridPlan:
     """Division of a product among cores and in time. Sizes are in tiles of 32 x 32 elements."""
 
     rows: int
@@ -89,6 +89,14 @@ def written_document(device: str) -> YamlTable:
     return document
 
 
+@cache
+def _written_shards() -> YamlTable:
+    """Memory with the data that lie in the L1 memories of all cores, by device."""
+    document: YamlTable = yaml.safe_load((DATA / "hardware" / "tenstorrent_shards.yaml").read_text())
+    return document
+
+
+@cache
 def clock_mhz(device: str) -> float:
     """Clock frequency in the hardware file, in MHz."""
     return parse_frequency_mhz(written_document(device)["clock_frequency"])
@@ -123,16 +131,13 @@ def tenstorrent_document(device: str, place: Place, values: Mapping[str, float] 
     tile = TILE * TILE * FORMATS[place.dtype][0]
     dram["burst"] = -(-tile // -(-tile // parse_size_bits(dram["burst"])))
     _unpack_port(document)["bandwidth_max"] = round(chosen[UNPACK])
-    if place.inputs_in_l1:
-        _without(dram, "I1")
-    else:
-        _without(memories["shards"], "I1")
-    if place.outputs_in_l1:
-        _without(dram, "O")
-    else:
-        _without(memories["shards"], "O")
-    if not memories["shards"]["operands"]:
-        del memories["shards"]
+    kept_in_l1 = {"I1": place.inputs_in_l1, "O": place.outputs_in_l1}
+    if any(kept_in_l1.values()):
+        shards = deepcopy(_written_shards()[device])
+        for operand, is_kept in kept_in_l1.items():
+            _without(dram if is_kept else shards, operand)
+        del memories["dram"]
+        memories |= {"shards": shards, "dram": dram}  # from the inside to the outside
     return document
 
 
@@ -172,12 +177,12 @@ def _written_blocks() -> dict[tuple[str, int, int, int], tuple[int, int, int]]:
     }
 
 
-def manual_plan(sizes: tuple[int, int, int], grid: tuple[int, int], dtype: str, *, outputs_in_l1: bool) -> Plan:
+def manual_plan(sizes: tuple[int, int, int], grid: tuple[int, int], dtype: str, *, outputs_in_l1: bool) -> GridPlan:
     """Plan that the program of the measurements gives for a product of sizes (m, k, n) on a grid (columns, rows)."""
     (m, k, n), (columns, rows) = sizes, grid
     depth, high, wide = _written_blocks().get((dtype, m // rows, k // columns, n // columns), (1, 1, 1))
     block = (m // rows // TILE // high, n // columns // TILE // wide, k // columns // TILE // depth)
-    return Plan(rows, columns, block, (high, wide, columns * depth), _subblock(*block[:2], one_row=outputs_in_l1))
+    return GridPlan(rows, columns, block, (high, wide, columns * depth), _subblock(*block[:2], one_row=outputs_in_l1))
 
 
 def _subblock(rows: int, columns: int, *, one_row: bool) -> tuple[int, int]:
@@ -189,7 +194,7 @@ def _subblock(rows: int, columns: int, *, one_row: bool) -> tuple[int, int]:
     )
 
 
-def default_plan(device: str, sizes: tuple[int, int, int], grid: tuple[int, int], dtype: str) -> tuple[Plan, Place]:
+def default_plan(device: str, sizes: tuple[int, int, int], grid: tuple[int, int], dtype: str) -> tuple[GridPlan, Place]:
     """Plan that the library chooses for a product of sizes (m, k, n) on a grid (columns, rows), and its place. All
     operands lie in the DRAM.
     """
@@ -199,12 +204,12 @@ def default_plan(device: str, sizes: tuple[int, int, int], grid: tuple[int, int]
         used = next(one for one in range(min(columns, cores), 0, -1) if cores % one == 0 and cores // one <= rows)
         depth = 2 if k % 2 == 0 else 1
         block = (m, -(-n // (columns * rows)), depth)
-        plan = Plan(cores // used, used, block, (1, 1, k // depth), _subblock(*block[:2], one_row=False))
+        plan = GridPlan(cores // used, used, block, (1, 1, k // depth), _subblock(*block[:2], one_row=False))
         return plan, Place(dtype, inputs_in_l1=False, outputs_in_l1=False, one_row=True)
     depth = k // columns if k % columns == 0 else 1
     part = -(-m // rows), -(-n // columns)
     high, wide = next(one for one in _blocks_by_size(*part) if _fits(device, *one, depth, dtype))
-    plan = Plan(
+    plan = GridPlan(
         rows,
         columns,
         (high, wide, depth),
@@ -237,7 +242,7 @@ def _fits(device: str, rows: int, columns: int, depth: int, dtype: str) -> bool:
 
 
 @cache
-def mapping_of(device: str, plan: Plan, place: Place, fidelity: str, width: float) -> MappedLayer:
+def mapping_of(device: str, plan: GridPlan, place: Place, fidelity: str, width: float) -> MappedLayer:
     """Mapping of a product by its plan, on the hardware file of `device` for the memories of `place`. `width` is the
     width of the port from L1 to the registers, in bits a cycle.
     """
