@@ -25,7 +25,7 @@ from tilewright_evidence.court.mapped_layer import MappedLayer, YamlTable
 EQUATION = "O[b][k]+=W[c][k]*I[b][c]"
 DIMENSIONS = ("B", "K", "C")
 """Loop dimensions of a product: rows of the output, columns of the output, reduction."""
-FORMATS = {"int8-int16": (8, 16), "int8-int32": (8, 32), "bf16-bf16": (16, 16)}
+FORMATS = {"int8-int8": (8, 8), "int8-int16": (8, 16), "int8-int32": (8, 32), "bf16-bf16": (16, 16)}
 """Bits of an element of inputs and weights, and of an output, by name of the precision."""
 BF16 = "bf16-bf16"
 SUM_BITS_OF_FILE = 16
@@ -65,8 +65,14 @@ def xdna_document(device: str, precision: str) -> YamlTable:
     written file.
     """
     document = deepcopy(written_document(device))
-    document["memories"]["accumulators"]["size"] *= FORMATS[precision][1] // SUM_BITS_OF_FILE
+    document["memories"]["accumulators"]["size"] = _outputs(device) * FORMATS[precision][1]
     return document
+
+
+def _outputs(device: str) -> int:
+    """Number of outputs whose sums the accumulators hold."""
+    size: int = written_document(device)["memories"]["accumulators"]["size"]
+    return size // SUM_BITS_OF_FILE
 
 
 @cache
@@ -84,7 +90,7 @@ def lanes_of(device: str, precision: str) -> tuple[int, int, int]:
 def misfits(device: str, sizes: tuple[int, int, int], tiles: Tiles, precision: str) -> list[str]:
     """Reasons why sizes (m, k, n) of a product are no multiples of its tiles, or tiles are none of the multipliers."""
     rows, columns = written_document(device)["operational_array"]["sizes"][:2]
-    depth, high, wide = _block(device, precision)
+    depth, high, wide = lanes_of(device, precision)
     pairs = {
         "m": (sizes[0], tiles.rows * rows),
         "k": (sizes[1], tiles.depth),
@@ -93,18 +99,29 @@ def misfits(device: str, sizes: tuple[int, int, int], tiles: Tiles, precision: s
         "k_ct": (tiles.depth, depth),
         "n_ct": (tiles.columns, wide),
     }
-    return [
+    found = [
         f"{name} {size} (allowed: multiples of {step})"
         for name, (size, step) in pairs.items()
         if not step or size % step
     ]
+    if not found and not _blocks(device, tiles, precision):
+        found = [f"no block of {_outputs(device)} outputs divides m_ct {tiles.rows} and n_ct {tiles.columns}"]
+    return found
 
 
-def _block(device: str, precision: str) -> tuple[int, int, int]:
-    """Reduction of one cycle, rows and columns of a block of outputs whose sums the accumulators hold."""
-    depth, _, wide = lanes_of(device, precision)
-    outputs = written_document(device)["memories"]["accumulators"]["size"] // SUM_BITS_OF_FILE
-    return depth, outputs // (2 * wide), 2 * wide
+def _blocks(device: str, tiles: Tiles, precision: str) -> list[tuple[int, int]]:
+    """Blocks (rows, columns) of outputs that divide a tile and whose sums fill the accumulators, best first: those with
+    two blocks of multipliers side by side, then squarer ones.
+    """
+    _, high, wide = lanes_of(device, precision)
+    outputs = _outputs(device)
+    found = [
+        (outputs // columns, columns)
+        for columns in range(wide, outputs + 1, wide)
+        if outputs % columns == 0 and outputs // columns % high == 0
+        if tiles.rows % (outputs // columns) == 0 and tiles.columns % columns == 0
+    ]
+    return sorted(found, key=lambda one: (one[1] != 2 * wide, max(one) / min(one), one))
 
 
 @cache
@@ -112,7 +129,7 @@ def mapping_of(device: str, sizes: tuple[int, int, int], tiles: Tiles, precision
     """Mapping of a product of sizes (m, k, n) with its tiles."""
     rows, columns = written_document(device)["operational_array"]["sizes"][:2]
     depth, high, wide = lanes_of(device, precision)
-    _, block_high, block_wide = _block(device, precision)
+    block_high, block_wide = _blocks(device, tiles, precision)[0]
     steps = tiles.steps_in_l2(sizes[1])
     levels = (
         (("K", block_wide // wide), ("B", block_high // high), ("C", tiles.depth // depth)),

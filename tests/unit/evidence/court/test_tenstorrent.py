@@ -67,8 +67,7 @@ def test_evaluate_gives_the_estimates_to_the_last_bit(tmp_path: Path) -> None:
         point = one.mapping(written_values(one.device)["bandwidth_max of l1.r_port_1"]).point()
         (record,) = evaluate(hardware=str(hardware), workload=str(file), points=[point], model="corrected")
         alone = record.latency_cycles - sum(record.latency_breakdown_cycles[name] for name in WAITING_TERMS)
-        case, in_ns = one.case(TENSTORRENT.values()), 1e3 / clock_mhz(one.device)
-        assert case.estimate == pytest.approx(record.latency_cycles * in_ns, rel=1e-15)
+        case = one.case(TENSTORRENT.values())
         assert 1e3 * record.latency_cycles / clock_mhz(one.device) == case.estimate
         assert 1e3 * alone / clock_mhz(one.device) == case.alone
 

@@ -15,6 +15,8 @@ from tilewright_evidence.court.xdna_mapping import (
     FORMATS,
     Tiles,
     clock_mhz,
+    mapping_of,
+    misfits,
     xdna_core,
     xdna_document,
 )
@@ -83,6 +85,19 @@ def test_steps_in_l2_divide_the_reduction() -> None:
     assert Tiles(80, 104, 128, 448).steps_in_l2(4160) == 4
     assert Tiles(80, 104, 128, 500).steps_in_l2(6 * 104) == 3
     assert Tiles(80, 104, 128, 50).steps_in_l2(4160) == 1
+
+
+@pytest.mark.parametrize("device", ["XDNA", "XDNA2"])
+@pytest.mark.parametrize("precision", FORMATS)
+def test_every_precision_has_a_mapping(device: str, precision: str) -> None:
+    """No estimate is below the time of the arithmetic, for tiles that allow no block with the first choice of sides."""
+    columns, lanes = {"XDNA": (4, 256), "XDNA2": (8, 512)}[device]
+    for tiles in (Tiles(96, 64, 96, 256), Tiles(64, 64, 72 if device == "XDNA" else 88, 128)):
+        sizes = 4 * tiles.rows, 512, columns * tiles.columns
+        assert misfits(device, sizes, tiles, precision) == []
+        used = lanes // 2 if (device, precision) == ("XDNA", "bf16-bf16") else lanes
+        cycles = sum(mapping_of(device, sizes, tiles, precision).parts(xdna_core(device, precision)).values())
+        assert cycles >= tiles.rows * 512 * tiles.columns / used
 
 
 def test_wrong_rows_are_told(tmp_path: Path) -> None:
