@@ -148,6 +148,8 @@ class Draws:
     """
 
     part: str
+    count: int
+    """Number of random draws that have a median error in this part."""
     low: float
     """10 % quantile of the median errors of the random draws."""
     middle: float
@@ -172,7 +174,7 @@ def redrawn(court_set: CourtSet, rows: Sequence[Prepared], count: int) -> list[D
 
 def _draws(part: str, medians: Sequence[float], told: float) -> Draws:
     low, middle, high = np.percentile(medians, (LOW, MIDDLE, HIGH)).tolist()
-    return Draws(part, low, middle, high, float(np.mean(np.array(medians) > told)))
+    return Draws(part, len(medians), low, middle, high, float(np.mean(np.array(medians) > told)))
 
 
 def draw(court_set: CourtSet, rows: Sequence[Prepared], number: int) -> list[Prepared]:

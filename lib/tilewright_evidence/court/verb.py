@@ -190,9 +190,9 @@ def _constants_text(one: Heard) -> str:
 
 def _draw_lines(one: Heard) -> list[str]:
     return [
-        f"  other draws of the fitted rows, {draws.part}: median error {draws.low:.1%} to {draws.high:.1%} in eight of"
-        f" ten draws, median {draws.middle:.1%}; {draws.worse:.0%} of the draws give a larger error than"
-        " the draw that tilewright uses"
+        f"  other draws of the fitted rows, {draws.part}: median error {draws.middle:.1%} (median of"
+        f" {draws.count} {'draw' if draws.count == 1 else 'draws'}; 10 % and 90 % quantile: {draws.low:.1%} and"
+        f" {draws.high:.1%}); {draws.worse:.0%} of the draws give a larger error than the draw that tilewright uses"
         for draws in one.draws
     ]
 

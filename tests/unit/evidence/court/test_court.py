@@ -201,11 +201,11 @@ def test_published_errors_stand_with_the_tables(capsys: pytest.CaptureFixture[st
     assert main(["accuracy", "gpu-gemm", "--package-samples", "--draws", "1"]) == 0
     told = capsys.readouterr().out
     assert "published error of LLMCompass for other data: 10.9 % per operator" in told
-    assert "other draws of the fitted rows, a100 bf16: median error" in told
+    assert "(median of 1 draw; 10 % and 90 % quantile: " in told
     assert main(["accuracy", "gpu-gemm", "--package-samples", "--draws", "1", "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)
     assert one["published"][0]["tool"] == "LLMCompass"
-    assert {"part", "low", "middle", "high", "worse"} == set(one["draws"][0])
+    assert {"part", "count", "low", "middle", "high", "worse"} == set(one["draws"][0])
     for name in ("gemmini-rtl", "gpu-gemm", "tpu-v6e"):
         assert all(published.source and published.of for published in SETS[name].published)
 
