@@ -54,7 +54,7 @@ ITEM_KEYS = {
         *("name", "spatial_mapping", "spatial_mapping_hint", "memory_operand_links", "temporal_ordering"),
         *("level_boundaries", "memory_reach", "temporal_mapping_type", "access_same_data_considered_as_no_access"),
         *("core_allocation", "core_allocation_is_fixed", "intra_core_tiling", "inter_core_tiling"),
-        *("layer_dimension_names", "reduction", "layers", "fused_groups", "kernel"),
+        *("tiles_if_alone", "layer_dimension_names", "reduction", "layers", "fused_groups", "kernel"),
     ),
     PIPELINE: ("stage", "replace", "insert", "drop", "set", "before", "after", "parameters"),
 }

@@ -88,6 +88,7 @@ BETWEEN_CORES = (
     "core_allocation_is_fixed",
     "intra_core_tiling",
     "inter_core_tiling",
+    "tiles_if_alone",
     "layer_dimension_names",
     "reduction",
     "part_of_entry",
@@ -135,6 +136,8 @@ class MappingConstraints:
     """Additional names for the loop dimensions of a layer, which the tilings of this entry can use. The first name
     stands for the first loop dimension of the layer, and so on. () for no additional names.
     """
+    tiles_if_alone: bool = field(default=False, metadata=LEFT_OUT)
+    """True if `intra_core_tiling` cuts the layer even if the layer is alone in its stack."""
     reduction: PartAdditions | None = field(default=None, metadata=LEFT_OUT)
     """Addition of the partial sums, if `inter_core_tiling` cuts a reduction between cores. If the field is None, a
     reduction must not be cut between cores."""

@@ -159,12 +159,14 @@ def _note_odd_loops(problems: Problems, entry: MappingConstraints, workload: Wor
 
 def _note_overruled(problems: Problems, entry: MappingConstraints, on_one_core: bool) -> None:
     """Add a notice for each hint for an array dimension that the same entry fixes. If `on_one_core` is false, also add
-    a notice if the entry has dimension names, but no tiling that could use them.
+    a notice if the entry has dimension names or `tiles_if_alone`, but no tiling that could use them.
     """
     fixed = dict(entry.spatial_mapping)
     for side, _ in entry.spatial_mapping_hint:
         if side in fixed:
             problems.unused(("spatial_mapping_hint", side), "has no effect: spatial_mapping fixes this array dimension")
+    if entry.tiles_if_alone and not (entry.intra_core_tiling or on_one_core):
+        problems.unused(("tiles_if_alone",), "has no effect: the entry has no intra_core_tiling")
     tiles = entry.intra_core_tiling or entry.inter_core_tiling
     if entry.layer_dimension_names and not (tiles or on_one_core):
         problems.unused(("layer_dimension_names",), "has no effect: the entry has no tiling that could use the names")

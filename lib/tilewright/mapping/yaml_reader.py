@@ -201,6 +201,7 @@ def _constraints(entry: MappingEntry, written: dict[str, Any]) -> MappingConstra
         core_allocation_is_fixed=bool(entry.core_allocation_is_fixed and not has_holes),
         intra_core_tiling=within,
         inter_core_tiling=between,
+        tiles_if_alone=bool(entry.tiles_if_alone),
         layer_dimension_names=tuple(whole(entry.layer_dimension_names)),
         reduction=_reduction(entry, written),
         memory_reach=_reach(entry),

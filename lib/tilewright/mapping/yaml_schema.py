@@ -203,6 +203,10 @@ class MappingEntry(TableModel):
     `K, *` makes one part for each core of `core_allocation`. A loop of a reduction, such as `C, 2`, needs the key
     `reduction`.
     """
+    tiles_if_alone: bool = False
+    """Several cores only. `true`: `intra_core_tiling` also cuts a layer that is alone in its stack. `false`: such a
+    layer is cut only by `inter_core_tiling`.
+    """
     reduction: ReductionEntry | None = None
     """Several cores only: how partial sums are added, if `inter_core_tiling` cuts a reduction, such as `C, 4`.
 

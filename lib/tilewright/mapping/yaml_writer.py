@@ -49,6 +49,8 @@ def as_entry(constraints: MappingConstraints) -> dict[str, Any]:
     for key in ("intra_core_tiling", "inter_core_tiling"):
         if getattr(constraints, key):
             entry[key] = [f"{loop.dimension}, {loop.tiles}" for loop in getattr(constraints, key)]
+    if constraints.tiles_if_alone:
+        entry["tiles_if_alone"] = True
     if constraints.reduction is not None:
         sums = constraints.reduction
         entry["reduction"] = {"shape": sums.shape} | ({} if sums.core is None else {"core": sums.core})

@@ -303,8 +303,9 @@ def mapped_tiling(
 
     `entry_of` has the mapping entry of each layer, by node id. Loops over cores are the innermost loops. Therefore the
     CNs of one tile have consecutive numbers, one CN for each group (all CNs of a group run on one core). A layer that
-    is alone in its stack is cut only over cores, not into tiles that run one after the other. One layer of the network
-    file can be replaced by its parts and by additions of their partial sums; these count together as one layer.
+    is alone in its stack is cut only over cores, not into tiles that run one after the other, unless its entry has
+    `tiles_if_alone`. One layer of the network file can be replaced by its parts and by additions of their partial sums;
+    these count together as one layer.
     """
     whole = {node.node_id: node.network_id for node in workload.nodes}
     fused = {one for stack in stacks if len({whole[member] for member in stack}) > 1 for one in stack}
@@ -317,10 +318,11 @@ def mapped_tiling(
         if node.layer is None:
             continue
         entry = entry_of[node.node_id]
-        key = id(entry), node.layer.loop_sizes, node.layer.operand_dimensions, node.node_id in fused
+        has_tiles = node.node_id in fused or (entry.tiles_if_alone and bool(entry.intra_core_tiling))
+        key = id(entry), node.layer.loop_sizes, node.layer.operand_dimensions, has_tiles
         alike = known.get(key)
         if alike is None:
-            tiling, remarks = _mapped_layer_tiling(node, entry, node.node_id in fused, problems)
+            tiling, remarks = _mapped_layer_tiling(node, entry, has_tiles, problems)
             notices += remarks
             if not remarks:
                 known[key] = tiling
@@ -334,12 +336,12 @@ def mapped_tiling(
 
 
 def _mapped_layer_tiling(
-    node: WorkloadNode, entry: MappingConstraints, is_fused: bool, problems: list[Problem]
+    node: WorkloadNode, entry: MappingConstraints, has_tiles: bool, problems: list[Problem]
 ) -> tuple[LayerTiling, list[str]]:
     """Pair (tiling of a layer as its mapping entry requests, messages on loops that are left out or that differ from
     the request).
 
-    With `is_fused`, the layer is cut over cores and into tiles that run one after the other; otherwise it is cut only
+    With `has_tiles`, the layer is cut over cores and into tiles that run one after the other; otherwise it is cut only
     over cores. If the entry asks for one tile for each of its cores but lists no cores, a problem is added to
     `problems`.
     """
@@ -351,7 +353,7 @@ def _mapped_layer_tiling(
     within, more = _tiles(node.layer, names, entry, entry.intra_core_tiling, problems)
     if not within:
         within = _default_tiles(node.layer)
-    counts = [*between, *(within if is_fused else [])]
+    counts = [*between, *(within if has_tiles else [])]
     loops, others = counted_loops(node.layer, counts)
     in_group = [place < len(between) for place in range(len(counts))]
     return layer_tiling(node.node_id, loops, in_group), [*remarks, *more, *others]

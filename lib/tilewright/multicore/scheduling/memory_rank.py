@@ -21,6 +21,8 @@ class MemoryRank:
     """
     shared_bits: Integers
     """Total bits of the constants that several CNs of the layer need (one entry for each layer and operand)"""
+    orders_prefetch = False
+    """Constants are prefetched in the order of the CNs."""
 
     def of(self, problem: SchedulingProblem, allocation: Integers) -> Integers:
         """Position of the CN in the priority order (one entry for each CN).

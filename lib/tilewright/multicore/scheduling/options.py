@@ -45,7 +45,7 @@ MODELS = (CAUSAL, *OTHER_MODELS.names)
 """Allowed values of `schedule_model`."""
 
 
-CandidateSelection = Literal["latency", "memory"]
+CandidateSelection = Literal["latency", "memory", "progress"]
 StackOrder = Literal["priority", "barrier"]
 
 
@@ -55,7 +55,7 @@ class SchedulerParameters(Parameters):
 
     scheduler_candidate_selection: CandidateSelection = "latency"
     """Rule that chooses the node that a core runs next. latency: the node that is ready first; memory: the node that is
-    deepest in the network.
+    deepest in the network; progress: the node whose layer has advanced least.
     """
     stack_order: StackOrder = "priority"
     """Effect of stacks. priority: with selection `memory`, a core takes a node of the earliest stack; barrier: in
@@ -84,6 +84,9 @@ class SchedulerParameters(Parameters):
             yield Problem(
                 f"{self.schedule_model} does not prefetch", path="prefetch_results", value="true", allowed=allowed
             )
+        if self.scheduler_candidate_selection == "progress" and self.schedule_model != CAUSAL:
+            path, allowed = "scheduler_candidate_selection", f"latency, memory, or schedule_model: {CAUSAL}"
+            yield Problem(f"{self.schedule_model} has no such rule", path=path, value="progress", allowed=allowed)
 
     def without_effect(self) -> dict[str, str]:
         """Option -> reason why it has no effect. Options that the schedule model ignores are included."""

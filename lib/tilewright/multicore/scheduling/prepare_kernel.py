@@ -237,7 +237,7 @@ def place_heaps(q, s):
 
 @kernel
 def list_prefetches(q, s):
-    """List the copies of constants that each core prefetches. Each copy is listed once, in the order of the CNs."""
+    """List the copies of constants that each core prefetches, in the order `prefetch_order`: each copy once."""
     for core in range(q.core_count + 1):
         at.core(s, core).prefetch_start = 0
     wanted = False
@@ -246,7 +246,8 @@ def list_prefetches(q, s):
     for fill in range(2 if wanted else 0):
         for copy in range(s.copies_count):
             at.copy(s, copy).mark = NONE
-        for cn in range(q.node_count):
+        for place in range(q.node_count):
+            cn = at.cell(q.prefetch_order, place).value
             core = at.core_of(q, cn)
             for need in at.needs_of(q, cn):
                 if not is_to_prefetch(q, s, need):

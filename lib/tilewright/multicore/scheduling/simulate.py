@@ -4,7 +4,7 @@ The problem and the allocation are converted to the records that the scheduler r
 `Schedule`.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from tilewright.multicore.scheduling.energy_ledger import CAUSES
 from tilewright.multicore.scheduling.memory_rank import MemoryRank, memory_rank
 from tilewright.multicore.scheduling.options import CAUSAL, OTHER_MODELS, ScheduleOptions
 from tilewright.multicore.scheduling.problem import Booleans, CoreSystem, Integers, SchedulingProblem, starts_of
+from tilewright.multicore.scheduling.progress_rank import ProgressRank, progress_rank
 from tilewright.multicore.scheduling.result import with_energy
 from tilewright.multicore.scheduling.schedule import Schedule
 from tilewright.multicore.scheduling.simulation_kernel import run
@@ -58,6 +59,11 @@ Array = np.ndarray[Any, Any]
 
 RECORDS = (INPUTS, STATE)
 """Types of the two records of the compiled scheduler: the input, which it reads, and the state, which it changes."""
+Rank = MemoryRank | ProgressRank
+RANKS: dict[str, Callable[[SchedulingProblem], Rank]] = {"memory": memory_rank, "progress": progress_rank}
+"""Candidate selection -> function that makes the priority order of the CNs. A candidate selection without an entry has
+no fixed priority order.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +145,7 @@ def problem_arrays(problem: SchedulingProblem) -> dict[str, Array]:
             bits_per_cycle=costs.stream_bits_per_cycle.ravel(),
         ),
         "core_memory": _cells(system.core_memory.ravel()),
+        "prefetch_order": np.arange(graph.node_count),
         **_memory_users(system),
         "piece_need": _cells(problem.piece_needs[1]),
         "output_piece": _cells(problem.outputs[1]),
@@ -164,13 +171,13 @@ def _cells(values: Any) -> Array:
 def inputs_block(
     problem: SchedulingProblem,
     arrays: dict[str, Array],
-    rank: MemoryRank | None,
+    rank: Rank | None,
     allocation: Integers,
     options: ScheduleOptions,
     barriers: StackBarriers | None = None,
 ) -> KernelRecord:
     """Input record (`INPUTS`) of the compiled scheduler for an allocation. `arrays` is the result of `problem_arrays`.
-    Only the candidate selection `memory` needs `rank`; otherwise `rank` is None.
+    The candidate selections in `RANKS` need `rank`; otherwise `rank` is None.
     """
     system = problem.system
     prefetches = np.zeros(system.core_memory.shape[1], np.int64)
@@ -186,6 +193,8 @@ def inputs_block(
     if rank is not None:
         arrays = {**arrays, "nodes": arrays["nodes"].copy()}
         arrays["nodes"]["rank"][:-1] = rank.of(problem, np.asarray(allocation, np.int64))
+        if rank.orders_prefetch:
+            arrays["prefetch_order"] = np.argsort(arrays["nodes"]["rank"][:-1])
     numbers = {
         "node_count": problem.graph.node_count,
         "piece_count": len(problem.graph.piece_bits),
@@ -285,8 +294,8 @@ class Scheduler:
         self.problem = problem
         self.options = options or ScheduleOptions()
         self._arrays: dict[str, Array] = problem_arrays(problem)
-        by_rank = self.options.scheduler_candidate_selection == "memory"
-        self._rank = memory_rank(problem) if by_rank else None
+        make_rank = RANKS.get(self.options.scheduler_candidate_selection)
+        self._rank = None if make_rank is None else make_rank(problem)
         self._barriers = stack_barriers(problem) if self.options.has_barriers else None
         self._run = native_function(run, RECORDS)
         graph = problem.graph

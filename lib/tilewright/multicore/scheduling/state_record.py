@@ -130,16 +130,16 @@ INPUTS = _record(
     " off_chip_core off_chip_memory share_divisor by_rank record stack_count prefetches_results forwards_constants"
     " stream_width"
     " nodes needs pieces memories links pairs costs streams"
-    " allocation core_memory user_start user prefetches piece_need output_piece successor path_link"
+    " allocation core_memory user_start user prefetches prefetch_order piece_need output_piece successor path_link"
     " stack stack_start stack_cn"
 )
 """Record of the problem, an allocation and the options.
 
 These fields are arrays of CELL. allocation: core of each CN. core_memory: memory that holds an operand on a core, at
 position core * operand_count + operand; -1 if there is none. prefetches: for each operand, not 0 if its constants are
-prefetched. user: for each memory, the cores that use it. path_link: for each pair of cores, the links of its path.
-piece_need: needs of each piece. output_piece: pieces that each CN produces. successor: successors of each CN. stack:
-stack of each CN. stack_cn: CNs of each stack.
+prefetched. prefetch_order: CNs in the order in which their constants are prefetched. user: for each memory, the cores
+that use it. path_link: for each pair of cores, the links of its path. piece_need: needs of each piece. output_piece:
+pieces that each CN produces. successor: successors of each CN. stack: stack of each CN. stack_cn: CNs of each stack.
 
 stack_count: number of stacks if each stack waits for the previous stack, else 0. prefetches_results: not 0 if cores
 prefetch the results of CNs, in addition to constants. forwards_constants: not 0 if cores send constants that they hold

@@ -37,7 +37,7 @@ class FusionFixed(Parameters):
     """
     scheduler_candidate_selection: CandidateSelection | None = None
     """Rule that chooses the next node of a core. `latency`: the node that is ready first. `memory`: the deepest node in
-    the network. null: the rule is searched.
+    the network. `progress`: the node whose layer has advanced least. null: the rule is searched.
     """
     operands_to_prefetch: Annotated[tuple[str, ...], Told(allowed="a list of layer operands, such as [W]")] | None = (
         None

@@ -59,7 +59,7 @@ def target(seed: int) -> Target:
         kept = {"all": len(cores), "some": draw.randint(1, len(cores)), "one": 1}[how]
         allowed[np.ix_(cns, draw.sample(cores, kept))] = True
     options = ScheduleOptions(
-        scheduler_candidate_selection=draw.choice(("latency", "memory")),
+        scheduler_candidate_selection=draw.choice(("latency", "memory", "progress")),
         operands_to_prefetch=draw.choice(((), (1,), (2,), (1, 2))),
         share_divisor=draw.choice((1, 2, 4, 100)),
         prefetch_results=draw.random() < 0.4,

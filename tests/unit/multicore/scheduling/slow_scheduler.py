@@ -3,6 +3,7 @@ machine code."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -147,9 +148,10 @@ class SlowScheduler:
         return made_by < 0 or int(self.graph.layer[made_by]) not in self.options.layers_by_off_chip
 
     def list_prefetches(self) -> None:
-        """Copies of constants by core, in the order of the CNs, each once."""
+        """Copies of constants by core, in the order of the CNs or of their progress, each once."""
         seen = set()
-        for cn in range(self.count):
+        by_progress = self.options.scheduler_candidate_selection == "progress"
+        for cn in sorted(range(self.count), key=self.progress) if by_progress else range(self.count):
             span = slice(self.graph.need_start[cn], self.graph.need_start[cn + 1])
             pairs = zip(self.graph.need_piece[span].tolist(), self.graph.need_operand[span].tolist(), strict=True)
             for piece, operand in sorted(pairs):
@@ -443,12 +445,28 @@ class SlowScheduler:
         def rank(cn: int) -> Any:
             if self.options.scheduler_candidate_selection == "memory":
                 return int(self.graph.stack[cn]), -int(self.graph.layer[cn]), *self.turns[cn], cn
+            if self.options.scheduler_candidate_selection == "progress":
+                return self.progress(cn)
             return ready(cn), cn
 
         soon = [cn for cn in self.candidates[core] if ready(cn) <= horizon]
         later = self.candidates[core]
         cn = min(soon, key=rank) if soon else min(later, key=lambda cn: (ready(cn), cn))
         return Slot(cn, not soon, False, list(self.needs[cn]))
+
+    def progress(self, cn: int) -> Any:
+        """Rule 3: stack, share of the layer's CNs that come before, deepest layer. Steps of a tile stay together."""
+        layer = int(self.graph.layer[cn])
+        members = [other for other in range(self.count) if self.graph.layer[other] == layer]
+        place = sorted((self.first_step(other), other) for other in members).index((self.first_step(cn), cn))
+        return int(self.graph.stack[cn]), Fraction(place, len(members)), -layer, cn
+
+    def first_step(self, cn: int) -> int:
+        """First CN of the steps that add up the outputs of a CN."""
+        span = range(int(self.graph.need_start[cn]), int(self.graph.need_start[cn + 1]))
+        makers = {self.producer[int(self.graph.need_piece[need])] for need in span}
+        before = [maker for maker in makers if maker >= 0 and self.graph.layer[maker] == self.graph.layer[cn]]
+        return self.first_step(min(before)) if before else cn
 
     def turn(self, cn: int) -> tuple[int, int]:
         """Rule 3: place in the group before the group where what the CNs of the layer share fits, else the group."""

@@ -21,7 +21,7 @@ from tests.unit.multicore.scheduling.slow_scheduler import SlowScheduler
 SEEDS = st.integers(0, 10**9)
 OPTIONS = st.builds(
     ScheduleOptions,
-    scheduler_candidate_selection=st.sampled_from(("latency", "memory")),
+    scheduler_candidate_selection=st.sampled_from(("latency", "memory", "progress")),
     operands_to_prefetch=st.sampled_from(((), (1,), (1, 2))),
     share_divisor=st.sampled_from((1, 2, 4, 100)),
     stack_order=st.sampled_from(("priority", "barrier")),
