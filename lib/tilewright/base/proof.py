@@ -190,8 +190,10 @@ EVERY_PLAN = (
 """Text that names the plans for which the lower bounds of `fuse` over all tilings are valid: all cuts of the layers, on
 the cores that the mapping file allows, and all schedules of the causal model."""
 CUT_REDUCTIONS = "; a plan may also cut reductions of sums of products into any parts on several cores"
+STEPPED_REDUCTIONS = "; a plan may also cut the reductions of layers whose weights pass through the cores into steps"
 GIVEN_REDUCTIONS = "; a plan cuts reductions between cores only as the mapping file says"
-"""Texts to add to `EVERY_PLAN`: CUT_REDUCTIONS if plans can cut reductions between cores, GIVEN_REDUCTIONS if only the
+"""Texts to add to `EVERY_PLAN`: CUT_REDUCTIONS if plans can cut reductions between cores, STEPPED_REDUCTIONS if plans
+can cut reductions into steps on one core, GIVEN_REDUCTIONS if only the
 mapping file can.
 """
 ALLOWED_ALLOCATIONS = "the allowed allocations of these tiles"

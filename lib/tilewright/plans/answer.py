@@ -31,7 +31,7 @@ from tilewright.pipeline.stages.multi.items import SystemProblem
 from tilewright.pipeline.stages.multi.run import MultiCoreProblem, fixed_mapping_text
 from tilewright.plans.cores import PlanFigures
 from tilewright.plans.evaluate import PlanEvaluator, PlanOutcome
-from tilewright.plans.plan import Plan
+from tilewright.plans.plan import Plan, has_steps
 from tilewright.plans.space import PlanSpace
 from tilewright.plans.tiling_bounds.bound import TilingBounds, any_plan_fields
 from tilewright.plans.trials import FusionResult, Tried
@@ -289,7 +289,9 @@ class Fusion:
             {
                 "name": one.node.name,
                 "inter_core_tiling": _written(tiles.between),
-                "intra_core_tiling": _written(tiles.within) if one.node.node_id in joined else [],
+                "intra_core_tiling": (
+                    _written(tiles.within) if one.node.node_id in joined or has_steps(one.layer, tiles) else []
+                ),
                 "cores": [ids[core] for core in cores],
             }
             for one, tiles, cores in zip(self.space.layers, self.plan.tiles, self.best.cores, strict=True)

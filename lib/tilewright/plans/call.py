@@ -9,11 +9,13 @@ from tilewright.base.artifacts.codec import encode
 from tilewright.base.artifacts.digests import content_digest
 from tilewright.base.errors import InputError, MappingError
 from tilewright.multicore.allocation.evaluate import INTERRUPTED
+from tilewright.multicore.nodes.partial_sums import reductions_of
 from tilewright.multicore.nodes.stacks import layer_stacks
 from tilewright.multicore.scheduling.options import ScheduleSettings
 from tilewright.pipeline.configuration.fusion_options import FusionOptions
 from tilewright.pipeline.stages.multi.core_mapping import KnownRows
 from tilewright.pipeline.stages.multi.items import SystemProblem
+from tilewright.plans.advancing import stepped_dimensions
 from tilewright.plans.answer import CutWorth, Fusion, ReductionTrial
 from tilewright.plans.budget import FINISHES, FINISHES_WITH_FILES, CpuMeter, search_budget
 from tilewright.plans.cores import PlanFigures
@@ -160,7 +162,22 @@ class FusionCall:
 
     @cached_property
     def _any_plan(self) -> Callable[[], TilingBounds]:
-        return cache(lambda: tiling_bounds(self.problem, self.options.part(CnSearchOptions).model, self._settings))
+        model, settings = self.options.part(CnSearchOptions).model, self._settings
+        return cache(lambda: tiling_bounds(self.problem, model, settings, steps=self.steps))
+
+    @property
+    def steps(self) -> list[frozenset[str]]:
+        """Reductions that a plan can cut into steps on one core, one set for each layer: those that the search can cut,
+        and those that the start plan cuts.
+        """
+        found = stepped_dimensions(self.space)
+        if self.start is None:
+            return found
+        cut = zip(self.space.layers, self.start.plan.tiles, strict=True)
+        given = [
+            frozenset(loop.dimension for loop in tiles.within) & set(reductions_of(one.layer)) for one, tiles in cut
+        ]
+        return [one | other for one, other in zip(found, given, strict=True)]
 
     def _fusion(self, found: FusionResult, cuts: tuple[CutWorth, ...] = ()) -> Fusion:
         given = (self.problem, self.options, self._settings, self.space)
@@ -219,7 +236,7 @@ class _ReductionSearches:
         found = replace(call, options=self._share).answer()
         best, trials = _best_of(found, self._variants, self._search)
         model = options.part(CnSearchOptions).model
-        any_plan = cache(lambda: tiling_bounds(call.problem, model, found.settings, cuts_reductions=True))
+        any_plan = cache(lambda: tiling_bounds(call.problem, model, found.settings, True, call.steps))
         uncut = found if best.problem is not call.problem else None
         best = replace(best, limits=self._share, searches=len(trials) or 1)
         return replace(best, options=options, any_plan=any_plan, reductions=trials, uncut=uncut)
@@ -295,7 +312,7 @@ def _cuts(work: PlanWork, space: PlanSpace, best: PlanOutcome, in_time: Callable
     evaluator = PlanEvaluator(work.problem, work.search, work.settings, work.objective, work.known)
     ends = space.ends_of(best.plan)
     bounds = dict(zip(ends, zip((-1, *ends[:-1]), (*ends[1:], ends[-1]), strict=True), strict=True))
-    inner = [end for end in ends[:-1] if _is_of_stacks(best.plan, ends)]
+    inner = [end for end in ends[:-1] if _is_of_stacks(best.plan, space, ends)]
     chosen = sorted(inner, key=lambda end: (-(bounds[end][1] - bounds[end][0]), end))[:MOST_CUTS]
     names = [one.node.name for one in space.layers]
     found = []
@@ -315,5 +332,5 @@ def _cuts(work: PlanWork, space: PlanSpace, best: PlanOutcome, in_time: Callable
     return tuple(found)
 
 
-def _is_of_stacks(plan: Plan, ends: Sequence[int]) -> bool:
-    return len(plan.stacks) == len(ends)
+def _is_of_stacks(plan: Plan, space: PlanSpace, ends: Sequence[int]) -> bool:
+    return plan.stacks == space.stacks(ends)

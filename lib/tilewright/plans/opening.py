@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.base.objectives import OBJECTIVES, Powers
+from tilewright.plans.advancing import advancing_tasks
 from tilewright.plans.block_queue import BlockQueue
 from tilewright.plans.blocks import Blocks
 from tilewright.plans.budget import IsPast
@@ -64,10 +65,10 @@ than LEAST_REFINED, the LEAST_REFINED best cuts are selected.
 """
 LAYER_BY_LAYER_RULES = (PartRule(1.0, True), *PART_RULES)
 START, LAYER_BY_LAYER, BLOCKS, UNIFORM = "start", "layer by layer", "blocks", "uniform"
-COMPOSITION, PASSING = "composition", "passing weights"
-"""Origins (steps of the search that propose a plan) of plans that are composed of segments, and of plans whose weights
-pass through all cores in pieces. The constants START, LAYER_BY_LAYER, BLOCKS and UNIFORM are the origins of the other
-plans of the opening.
+COMPOSITION, PASSING, ADVANCING = "composition", "passing weights", "advancing together"
+"""Origins (steps of the search that propose a plan) of plans that are composed of segments, of plans whose weights pass
+through all cores in pieces, and of such plans in which the layers of a stack advance together. The constants START,
+LAYER_BY_LAYER, BLOCKS and UNIFORM are the origins of the other plans of the opening.
 """
 
 
@@ -86,6 +87,7 @@ class Opening:
         if given is not None:
             (self.trials.start,) = self.trials.look_at([given], START)
         self.trials.look_at(self._layer_by_layer(), LAYER_BY_LAYER)
+        self._advancing()
         self.trials.look_at(list(passing_tasks(self.work.problem, self.space)), PASSING)
         self._blocks()
         is_free = self.space.fixed.stacks is None
@@ -116,6 +118,15 @@ class Opening:
         plans = dict.fromkeys([plain, *(self.space.layer_by_layer(rule) for rule in LAYER_BY_LAYER_RULES)])
         plans = dict.fromkeys(variant for plan in plans for variant in self._schedules(plan))
         return [Task(first, thorough=True, by_engine=True), *(Task(plan, thorough=True) for plan in plans)]
+
+    def _advancing(self) -> None:
+        """Try plans in which layers advance together. If the first of these plans is not the best plan so far, the
+        other ones are left out, because other plans need the time.
+        """
+        tasks = list(advancing_tasks(self.work.problem, self.space))
+        first = self.trials.look_at(tasks[:1], ADVANCING)
+        if any(outcome is self.trials.best for outcome in first):
+            self.trials.look_at(tasks[1:], ADVANCING)
 
     def _schedules(self, plan: Plan) -> list[Plan]:
         """Copies of a plan, one for each rule of candidate selection. If the run fixes this rule, the result is

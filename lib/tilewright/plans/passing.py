@@ -23,17 +23,24 @@ def passing_tasks(problem: SystemProblem, space: PlanSpace) -> Iterator[Task]:
     """Tasks that evaluate plans with passing weights. Each plan is evaluated with up to two allocations: layers without
     weights run on the cores of the layers with weights, or on cores that can run no layer with weights.
 
-    There are no tasks in three cases: the run fixes the stacks; the weights of every layer fit its cores together; or
-    neither a bus nor a link with multicast brings data from the off-chip memory.
+    There are no tasks if weights need not pass through the cores (`are_weights_passed`).
+    """
+    if not are_weights_passed(space):
+        return
+    for plan in dict.fromkeys(passing_plan(space, depth) for depth in PASSING_DEPTHS):
+        for cores in dict.fromkeys(allocations(problem, space, plan)):
+            yield Task(plan, cores, as_given=True)
+
+
+def are_weights_passed(space: PlanSpace) -> bool:
+    """True if plans with passing weights are tried. They are not tried in three cases: the run fixes the stacks; the
+    weights of every layer fit its cores together; or neither a bus nor a link with multicast brings data from the
+    off-chip memory.
     """
     layers = [one for one in space.layers if one.weight_bits and one.machine is not None]
     is_large = any(one.weight_bits > one.cores * one.weight_room_bits for one in layers)
     is_heard = any(one.machine is not None and one.machine.is_heard for one in layers)
-    if space.fixed.stacks is not None or not is_large or not is_heard:
-        return
-    for plan in dict.fromkeys(passing_plan(space, depth) for depth in PASSING_DEPTHS):
-        for cores in dict.fromkeys(_allocations(problem, space, plan)):
-            yield Task(plan, cores, as_given=True)
+    return space.fixed.stacks is None and is_large and is_heard
 
 
 def passing_plan(space: PlanSpace, depth: int) -> Plan:
@@ -53,7 +60,7 @@ def passing_plan(space: PlanSpace, depth: int) -> Plan:
     return space.plan(tiles, range(len(space.layers)))
 
 
-def _allocations(problem: SystemProblem, space: PlanSpace, plan: Plan) -> Iterator[LayerCores]:
+def allocations(problem: SystemProblem, space: PlanSpace, plan: Plan) -> Iterator[LayerCores]:
     """Cores of the parts: parts along rows go to the cores in turn. In the first allocation, layers without weights
     run on the cores that can run no layer with weights, if such cores can run them.
     """

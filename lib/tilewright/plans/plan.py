@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.mapping.constraints import Mapping, TilingEntry
+from tilewright.multicore.nodes.partial_sums import reductions_of
 from tilewright.multicore.nodes.tiling_options import TilingOptions
 from tilewright.multicore.scheduling.options import ScheduleSettings
 from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.layer import Layer
 
 Loops = tuple[TilingEntry, ...]
 """Outer loops of a layer, innermost first."""
@@ -23,7 +25,7 @@ class LayerTiles:
     """Loops over parts, which can run on different cores."""
     within: Loops = ()
     """Loops that cut each part into tiles. The tiles of a part run one after another. These loops are used only if the
-    layer is fused with other layers.
+    layer is fused with other layers, or if the tiles are steps along a reduction.
     """
 
 
@@ -80,6 +82,11 @@ def layers_of(workload: Workload) -> tuple[WorkloadNode, ...]:
     return tuple(node for node in workload.nodes if node.layer is not None)
 
 
+def has_steps(layer: Layer, tiles: LayerTiles) -> bool:
+    """True if the tiles of a layer are steps along a reduction."""
+    return not {loop.dimension for loop in tiles.within}.isdisjoint(reductions_of(layer))
+
+
 def planned_mapping(mapping: Mapping, nodes: Sequence[WorkloadNode], plan: Plan) -> Mapping:
     """Copy of a mapping with one entry for each layer. This entry has the cuts of the plan, and leaves the cores of the
     layer unchanged. Entries of the mapping that do not have the name of a layer are kept.
@@ -88,7 +95,8 @@ def planned_mapping(mapping: Mapping, nodes: Sequence[WorkloadNode], plan: Plan)
     for node, tiles in zip(nodes, plan.tiles, strict=True):
         assert node.layer is not None
         entry = mapping.constraints_for(node.layer)
-        cut = replace(entry, inter_core_tiling=tiles.between, intra_core_tiling=tiles.within)
+        alone = entry.tiles_if_alone or (tiles.within != entry.intra_core_tiling and has_steps(node.layer, tiles))
+        cut = replace(entry, inter_core_tiling=tiles.between, intra_core_tiling=tiles.within, tiles_if_alone=alone)
         entries.append(replace(cut, name=node.layer.name))
     named = {entry.name for entry in entries}
     return Mapping((*entries, *(entry for entry in mapping.entries if entry.name not in named)))

@@ -17,7 +17,7 @@ from tilewright.pipeline.stages.multi.items import SystemProblem
 from tilewright.pipeline.stages.multi.run import MultiCoreProblem
 from tilewright.plans.evaluate import PlanEvaluator
 from tilewright.plans.plan import Plan, layers_of
-from tilewright.plans.tiling_bounds.bound import TilingBounds, tiling_bounds
+from tilewright.plans.tiling_bounds.bound import TilingBounds, summed_dimensions, tiling_bounds
 from tilewright.search.options import CnSearchOptions
 
 from tests.plain.tally import Tally
@@ -25,7 +25,7 @@ from tests.unit.multi_core.random_grids import random_core_entries, random_small
 from tests.unit.multi_core.runs import write_accelerator
 from tests.unit.plans.cases import system_problem
 from tests.unit.plans.least_rows import LeastRows
-from tests.unit.plans.random_plans import random_plan, random_settings
+from tests.unit.plans.random_plans import random_plan, random_settings, with_random_steps
 from tests.unit.plans.test_reductions import with_random_cuts
 
 ROUNDING = 1e-12
@@ -83,6 +83,8 @@ class _Trial:
     seed: int
     problem: SystemProblem
     is_cut: bool
+    steps: list[frozenset[str]]
+    """Reductions that plans cut into steps on one core, one set for each layer."""
     is_costed: bool
     search: CnSearchOptions
     settings: ScheduleSettings
@@ -93,14 +95,19 @@ def _trial(draw: random.Random, seed: int, folder: Path) -> _Trial:
     problem, is_cut, is_costed = wide_problem(draw, folder), draw.random() < 0.4, draw.random() < 0.1
     search = CnSearchOptions(lpf_limit=2, objective=draw.choice(("latency", "energy")))
     settings = random_settings(draw)
-    bounds = tiling_bounds(problem, search.model, settings, cuts_reductions=is_cut)
-    return _Trial(seed, problem, is_cut, is_costed, search, settings, bounds)
+    summed = [names if draw.random() < 0.8 else frozenset() for names in summed_dimensions(problem)]
+    steps = summed if not is_cut and draw.random() < 0.5 else [frozenset[str]() for _ in summed]
+    bounds = tiling_bounds(problem, search.model, settings, is_cut, steps)
+    return _Trial(seed, problem, is_cut, steps, is_costed, search, settings, bounds)
 
 
 def _nearest(draw: random.Random, trial: _Trial, schedules: int, tally: Tally) -> float:
     """Least latency over its bound of the schedules of one random plan; infinite if there is none."""
     cut = with_random_cuts(draw, trial.problem) if trial.is_cut else trial.problem
     plan = simple_plan(draw, cut)
+    if any(trial.steps):
+        plan = with_random_steps(draw, trial.problem, plan, trial.steps)
+        tally.counts["plans with reductions in steps"] += 1
     rows = None if trial.is_costed else LeastRows(cut, trial.search.model, trial.settings.cn_runtime, trial.seed)
     evaluator = PlanEvaluator(cut, trial.search, trial.settings, "latency", rows)
     try:
@@ -160,7 +167,7 @@ def _other_rules(draw: random.Random, plan: Plan, operands: list[str]) -> Plan:
     detours = tuple(node for stack in plan.stacks for node in stack if draw.random() < draw.choice((0.0, 0.2, 0.8)))
     return replace(
         plan,
-        selection=draw.choice(("latency", "memory")),
+        selection=draw.choice(("latency", "memory", "progress")),
         prefetch=tuple(name for name in operands if draw.random() < 0.5),
         prefetch_results=draw.random() < 0.5,
         by_off_chip=detours,

@@ -1,7 +1,7 @@
 """Random members of the space of plans, drawn from its grammar (docs/proofs.md), and schedules of them."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tilewright.base.errors import InputError, MappingError
@@ -45,8 +45,22 @@ def random_plan(draw: random.Random, problem: SystemProblem) -> Plan:
             stacks.append((node.node_id,))
     detours = tuple(node.node_id for node in nodes if draw.random() < 0.15)
     prefetch = ("W",) if draw.random() < 0.5 else ()
-    selection = draw.choice(("latency", "memory"))
+    selection = draw.choice(("latency", "memory", "progress"))
     return Plan(tuple(tiles), tuple(stacks), selection, prefetch, draw.random() < 0.5, detours)
+
+
+def with_random_steps(draw: random.Random, problem: SystemProblem, plan: Plan, steps: Sequence[frozenset[str]]) -> Plan:
+    """The plan with any numbers of steps along some of the reductions in `steps`, inside and outside of the other loops
+    over tiles."""
+    tiles = []
+    for node, given, names in zip(layers_of(problem.workload), plan.tiles, steps, strict=True):
+        assert node.layer is not None
+        sizes = {name: node.layer.size_of[name] for name in sorted(names) if node.layer.size_of[name] > 1}
+        chosen = [name for name in sizes if draw.random() < 0.7 and not outputs_have_windows(node.layer)]
+        loops = tuple(TilingEntry(name, draw.randint(2, sizes[name])) for name in chosen)
+        within = (*given.within, *loops) if draw.random() < 0.5 else (*loops, *given.within)
+        tiles.append(replace(given, within=within))
+    return replace(plan, tiles=tuple(tiles))
 
 
 def random_settings(draw: random.Random) -> ScheduleSettings:

@@ -10,7 +10,7 @@ from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import energy_delay_product
 from tilewright.base.profile import CORRECTED, profile_by_name
-from tilewright.base.proof import CUT_REDUCTIONS, EVERY_PLAN, GIVEN_REDUCTIONS, gap_to
+from tilewright.base.proof import CUT_REDUCTIONS, EVERY_PLAN, GIVEN_REDUCTIONS, STEPPED_REDUCTIONS, gap_to
 from tilewright.multicore.nodes.partial_sums import reductions_of, why_not_summed
 from tilewright.multicore.nodes.tiling import dimension_names
 from tilewright.multicore.scheduling.bounds.limits import SLACK, system_limits
@@ -66,18 +66,24 @@ class TilingBounds:
 
 
 def tiling_bounds(
-    problem: SystemProblem, model: str, settings: ScheduleSettings, cuts_reductions: bool = False
+    problem: SystemProblem,
+    model: str,
+    settings: ScheduleSettings,
+    cuts_reductions: bool = False,
+    steps: Sequence[frozenset[str]] | None = None,
 ) -> TilingBounds:
     """Lower bounds over every plan of a network on a system. `model` is the profile of the cost model. With
-    `cuts_reductions`, plans can also cut reductions between cores.
+    `cuts_reductions`, plans can also cut reductions between cores. `steps` has, for each layer, the reduction
+    dimensions that a plan can cut into steps on one core; None: a plan cuts no reduction into steps.
     """
     summed = summed_dimensions(problem) if cuts_reductions else [frozenset[str]() for _ in layers_of(problem.workload)]
     moves = layer_moves(problem)
-    works = layer_works(problem, model, settings, summed)
+    cut = summed if steps is None else [one | other for one, other in zip(summed, steps, strict=True)]
+    works = layer_works(problem, model, settings, cut)
     limits, found = system_limits(moves.problem.system), moves.moves
     fetched, written = found.bits(moves.kept & found.fetched), found.bits(moves.kept & (found.reader < 0))
     moves = replace(moves, kept=moves.kept & ~_at_additions(problem, moves, summed))
-    loads = _loads(problem, moves, works, _reduced(problem, summed))
+    loads = _loads(problem, moves, works, _reduced(problem, cut))
     traffic = max(
         fetched / limits.read_bits_per_cycle,
         written / limits.write_bits_per_cycle,
@@ -89,7 +95,9 @@ def tiling_bounds(
         link_traffic_cycles=found.compulsory(moves.kept).latency_cycles(),
         phases_cycles=_whole(max(resources_cycles(loads), phases_cycles(loads))),
         energy_pj=_energy_pj(problem, moves, works, (fetched, written)),
-        covers=EVERY_PLAN + (CUT_REDUCTIONS if cuts_reductions else "" if problem.read is None else GIVEN_REDUCTIONS),
+        covers=EVERY_PLAN
+        + (CUT_REDUCTIONS if cuts_reductions else "" if problem.read is None else GIVEN_REDUCTIONS)
+        + (STEPPED_REDUCTIONS if any(steps or ()) else ""),
     )
 
 
@@ -123,7 +131,7 @@ def _at_additions(problem: SystemProblem, moves: LayerMoves, summed: Sequence[fr
 
 def _reduced(problem: SystemProblem, summed: Sequence[frozenset[str]]) -> tuple[frozenset[str], ...]:
     """Reduction dimensions along which each layer can be cut (one set for each layer): those in `summed`, which a plan
-    can cut between cores, and those that the mapping file cuts.
+    can cut between cores or into steps, and those that the mapping file cuts.
     """
     found = []
     for node, names in zip(layers_of(problem.workload), summed, strict=True):
