@@ -9,6 +9,7 @@ from tilewright.designs.space_schema import space_schema
 from tilewright.hardware.system_schema import multi_core_schema
 from tilewright.hardware.yaml_schema import hardware_schema
 from tilewright.mapping.yaml_schema import mapping_schema
+from tilewright.peers.stream.mapping_schema import stream_mapping_schema
 from tilewright.pipeline.configuration.schema import config_schema
 from tilewright.workload.yaml_reader import workload_schema
 
@@ -17,6 +18,7 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "multi_core": multi_core_schema,
     "workload": workload_schema,
     "mapping": mapping_schema,
+    "stream_mapping": stream_mapping_schema,
     "config": config_schema,
     "space": space_schema,
 }

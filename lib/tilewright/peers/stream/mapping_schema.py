@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from tilewright.base.json_values import JsonObject
 from tilewright.base.units import LARGEST_WHOLE_NUMBER, FieldError
-from tilewright.base.validation import Count, Name, PositiveCount, TableModel, TextForm
+from tilewright.base.validation import Count, Name, PositiveCount, TableModel, TextForm, json_schema
 
 _LARGEST_PLACE = 64
 _LOOP = re.compile(r"D([0-9]{1,2})")
@@ -53,7 +54,9 @@ class KernelEntry(TableModel):
     """Kernel of a core with an instruction set, for which Stream writes code."""
 
     name: str | None = None
+    """Name of the kernel. It has no effect here."""
     kwargs: dict[str, Any] | None = None
+    """Arguments of the kernel. They have no effect here."""
 
 
 class PlacedLayerEntry(TableModel):
@@ -66,12 +69,14 @@ class PlacedLayerEntry(TableModel):
     inter_core_tiling: Annotated[list[list[SplitEntry]], Field(max_length=1)] | None = None
     """List with one list: cuts into parts for the cores."""
     kernel: KernelEntry | None = None
+    """Kernel for the generation of code. It has no effect here."""
 
 
 class GroupEntry(TableModel):
     """Group of fused layers."""
 
     name: Name
+    """Name of the group."""
     layers: Annotated[list[Name], Field(min_length=1)]
     """Names of the layers."""
     intra_core_tiling: list[TileEntry] | None = None
@@ -82,5 +87,14 @@ class StreamMappingFile(TableModel):
     """Mapping file of stream-dse 2.x."""
 
     layers: Annotated[list[PlacedLayerEntry], Field(min_length=1, max_length=LARGEST_WHOLE_NUMBER)]
+    """Layers with their cores and parts. If several entries select a layer, the first of them counts."""
     fused_groups: list[GroupEntry] | None = None
+    """Groups of fused layers, with their tiles. Each group is a stack."""
     runtime_args: dict[str, Any] | None = None
+    """Arguments for the generation of code. They have no effect here."""
+
+
+def stream_mapping_schema() -> JsonObject:
+    """JSON Schema of a mapping file of stream-dse 2.x, in both forms: a table, and only the list of its layers."""
+    form = StreamMappingFile | Annotated[list[PlacedLayerEntry], Field(min_length=1)]
+    return json_schema(form, "mapping of stream-dse 2.x", "Cores and parts of layers, and fused groups with tiles.")

@@ -16,6 +16,7 @@ from tilewright.mapping.network_plans import PlanLayer
 from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.multicore.nodes.tiling_options import TilingOptions
 from tilewright.peers.stream.fused_axes import loops_in_order
+from tilewright.peers.stream.mapping_schema import stream_mapping_schema
 from tilewright.pipeline.stages.descriptions import Descriptions
 from tilewright.pipeline.stages.multi.items import SystemProblem
 from tilewright.pipeline.stages.preflight.network import checked_cn_graph, read_checked
@@ -143,6 +144,35 @@ def test_options_take_precedence_over_groups(system: Path, tmp_path: Path) -> No
     assert len(graph.stacks) == 5
     graph, _ = checked_cn_graph(problem, TilingOptions(layer_stacks=[[0, 1, 2, 3, 4]]))
     assert len(graph.stacks) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [({"layer_stacks": [[0, 1, 2, 3, 4]]}, "layer_stacks"), ({"stack_cutoffs": [2]}, "stack_cutoffs")],
+)
+def test_options_that_overrule_groups_are_told(
+    options: dict[str, Any], name: str, system: Path, tmp_path: Path
+) -> None:
+    """The notice has the line of the groups and the name of the option. Without such an option there is none."""
+    problem = problem_of(matrix_network(tmp_path), system, written(tmp_path, GATED))
+    told = f"mapping.yaml:8 fused_groups: the groups give only the tiles, because {name} decides the stacks"
+    _, notices = checked_cn_graph(problem, TilingOptions(**options))
+    assert [notice for notice in map(str, notices) if notice.endswith(told)], notices
+    _, notices = checked_cn_graph(problem, TilingOptions())
+    assert not [notice for notice in map(str, notices) if "decides the stacks" in notice]
+
+
+def test_the_schema_for_editors_takes_both_forms_and_no_others() -> None:
+    """The table and the list of its layers are valid. Older lists, unknown keys and wrong loops are not."""
+    jsonschema = pytest.importorskip("jsonschema")
+    valid = jsonschema.Draft202012Validator(stream_mapping_schema()).is_valid
+    table = yaml.safe_load(GATED)
+    assert valid(table)
+    assert valid(table["layers"])
+    assert not valid([{"name": "default", "core_allocation": [0, 1], "inter_core_tiling": ["K, *"]}])
+    assert not valid({**table, "groups": []})
+    assert not valid({"layers": [{**table["layers"][0], "inter_core_tiling": [[{"dim": "K", "split": 4}]]}]})
+    assert not valid({"layers": [{**table["layers"][0], "inter_core_tiling": [[{"dim": "D2", "split": 0}]]}]})
 
 
 WRONG = {

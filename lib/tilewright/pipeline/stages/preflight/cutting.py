@@ -240,6 +240,8 @@ def check_cutting(
         check_hint_loops(problems, workload, options)
     elif mapping is not None:
         mapping = check_tiles(problems, workload, mapping)
+    if mapping is not None:
+        _note_overruled_groups(problems, mapping, options)
     before = len(problems.found)
     check_cutoffs(problems, workload, options)
     if mapping is None or accelerator is None:
@@ -288,6 +290,15 @@ def note_interleaved_stacks(problems: Problems, workload: Workload, tiling: Tili
             f"layer_stacks: {' and '.join(stacks)} cannot run one after another,"
             " because each of these stacks waits for results of another of them"
         )
+
+
+def _note_overruled_groups(problems: Problems, mapping: Mapping, options: TilingOptions) -> None:
+    """Add a notice if an option gives the stacks although the mapping file has fused groups."""
+    if not mapping.stacks or options.takes_stacks_of(mapping):
+        return
+    cutoffs_or_mode = "stack_cutoffs" if options.stack_cutoffs else f"mode: {options.mode}"
+    name = "layer_stacks" if options.layer_stacks is not None else cutoffs_or_mode
+    problems.notice(("fused_groups",), f"the groups give only the tiles, because {name} decides the stacks")
 
 
 def _note_tilings_of_no_effect(problems: Problems, mapping: Mapping) -> None:
