@@ -77,3 +77,11 @@ def test_the_model_of_the_reference_fetches_no_results_ahead() -> None:
         with pytest.raises(InputError, match="stream-2023 does not") as raised:
             kind(prefetch_results=True, schedule_model="stream-2023")
         assert [problem.path for problem in raised.value.problems] == ["prefetch_results"]
+
+
+def test_the_model_of_the_reference_does_not_choose_by_progress() -> None:
+    """Told, not ignored."""
+    for kind in (ScheduleOptions, ScheduleSettings):
+        with pytest.raises(InputError, match="stream-2023 has no such rule") as raised:
+            kind(scheduler_candidate_selection="progress", schedule_model="stream-2023")
+        assert [problem.path for problem in raised.value.problems] == ["scheduler_candidate_selection"]

@@ -436,6 +436,49 @@ def test_selection_by_memory_looks_at_the_cores_that_run_the_layer_not_at_those_
         assert found.start_cycles.tolist() == [4, 14, 34, 44, 24, 54]
 
 
+def test_selection_by_progress_advances_layers_together() -> None:
+    """One core; layers 0 and 1 have CNs 0, 1 and 2, 3; layer 2 has CN 4 (after 0 and 2) and CN 5 (after 1 and 3); all
+    10 cycles.
+
+    CNs 0, 2 and 4 have progress 0, the others 1/2. Of equal progress, the deepest layer goes first: CN 2 0-10, CN 0
+    10-20, then CN 4 is ready: 20-30. Then CN 3 30-40, CN 1 40-50, CN 5 50-60. By latency, CN 4 waits for all of both
+    layers: 0, 1, 2, 3, 4, 5. By memory, layer 1 goes first, because it is deeper: CN 2, CN 3, CN 0, CN 4, CN 1, CN 5.
+    """
+    nodes = [Node(10, layer=layer) for layer in (0, 0, 1, 1)]
+    nodes += [Node(10, layer=2, after=[0, 2]), Node(10, layer=2, after=[1, 3])]
+    problem = make_problem(bus_system(1), [], nodes)
+    orders = {
+        rule: np.argsort(
+            simulate(problem, np.zeros(6, np.int64), ScheduleOptions(scheduler_candidate_selection=rule)).start_cycles
+        ).tolist()
+        for rule in ("latency", "memory", "progress")
+    }
+    assert orders == {"latency": [0, 1, 2, 3, 4, 5], "memory": [2, 3, 0, 4, 1, 5], "progress": [2, 0, 4, 3, 1, 5]}
+
+
+def test_selection_by_progress_prefetches_constants_in_its_order() -> None:
+    """One core; layers 0 and 1 have CNs 0, 1 and 2, 3, each with a weight of its own. The weights come in the order 2,
+    0, 3, 1, by the other rules in the order of the CNs."""
+    nodes = [Node(10, [(cn, WEIGHT)], layer=cn // 2) for cn in range(4)]
+    problem = make_problem(bus_system(1, [1000]), [Piece(40)] * 4, nodes)
+
+    def fetched(rule: str) -> list[int]:
+        options = ScheduleOptions(scheduler_candidate_selection=rule, operands_to_prefetch=(WEIGHT,))
+        return simulate(problem, np.zeros(4, np.int64), options).transfers["piece"].tolist()
+
+    assert fetched("progress") == [2, 0, 3, 1]
+    assert fetched("latency") == [0, 1, 2, 3]
+
+
+def test_selection_by_progress_counts_the_steps_of_a_tile_together() -> None:
+    """One core; layer 0 has CNs 0 to 3: the first steps of two tiles, then their second steps, which read partial
+    sums. All 10 cycles. Each tile is completed before the next begins."""
+    nodes = [Node(10, layer=0), Node(10, layer=0), Node(10, [(0, 0)], layer=0), Node(10, [(1, 0)], layer=0)]
+    problem = make_problem(bus_system(1, [1000]), [Piece(8, 0), Piece(8, 1)], nodes)
+    found = simulate(problem, np.zeros(4, np.int64), ScheduleOptions(scheduler_candidate_selection="progress"))
+    assert found.start_cycles.tolist() == [0, 20, 10, 30]
+
+
 def test_a_tentative_choice_gives_way_to_what_is_ready_earlier() -> None:
     """Core 0: CN 0 0-100. Core 1: CN 2 (after 0) is chosen tentatively at 0; core 2: CN 1 0-5 starts CN 3's data.
 
