@@ -11,7 +11,9 @@ import onnx
 import pytest
 import tilewright
 from tilewright.multicore.nodes.partial_sums import reductions_of
+from tilewright.multicore.nodes.tiling_options import TilingOptions
 from tilewright.multicore.scheduling.options import ScheduleSettings
+from tilewright.pipeline.stages.preflight.network import preflight
 from tilewright.plans.advancing import (
     ADVANCING_DEPTHS,
     PROGRESS,
@@ -172,3 +174,22 @@ def test_the_tasks_give_every_part_one_core(tmp_path: Path) -> None:
         found = evaluator.evaluate(replace(task))
         assert isinstance(task, Task)
         assert found.figures is None or (found.cores == task.cores and found.evaluations == 1)
+
+
+def test_tiles_of_a_layer_alone_are_used_or_told(tmp_path: Path) -> None:
+    """`tiles_if_alone` cuts layers that are alone in their stacks; without a tiling, a notice says that it has no
+    effect."""
+    network, hardware = two_products(tmp_path, 16, 32, 32), on_a_bus(tmp_path, 2, 8, True)
+
+    def cut(**entry: object) -> tuple[list[int], bool]:
+        problem = system_problem(network, hardware, [{"name": "default", **entry}])
+        found = preflight(problem, TilingOptions(layer_stacks=[[0], [1], [2]]))
+        assert found.tiling is not None
+        counts = [math.prod(loop.count for loop in layer.loops) for layer in found.tiling.layers]
+        return counts, any("tiles_if_alone" in notice for notice in map(str, found.notices))
+
+    tiles = {"intra_core_tiling": ["D, 4"]}
+    assert cut(**tiles) == ([1, 1, 1], False)
+    assert cut(**tiles, tiles_if_alone=True)[0][0] == 4
+    assert not cut(**tiles, tiles_if_alone=True)[1]
+    assert cut(tiles_if_alone=True) == ([1, 1, 1], True)
