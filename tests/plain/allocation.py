@@ -5,6 +5,7 @@ import math
 
 from tilewright.hardware.core import Core, Memory
 
+from tests.plain.control import can_have
 from tests.plain.relevancy import Loop, Loops, Number, product, sizes_by_dimension
 from tests.plain.reuse import Levels, OperandModel
 from tests.plain.spatial import DoesNotFitError
@@ -30,6 +31,7 @@ class Allocator:
         self.room = "room_for_final_outputs" in switches
         self.sorted = "ties_by_equation" in switches
         self.memo: dict[object, Number] = {}
+        self.reused = {o: frozenset(model.rel.irrelevant) for o, model in models.items()}
         self.spatial = {o: (model.exact if self.whole else model.fractional) for o, model in models.items()}
 
     def held(self, memory: Memory) -> list[str]:
@@ -140,6 +142,9 @@ class Allocator:
         for here in range(len(left) + 1):
             size = self.tile_bits(memory, o, order, here)
             if size > memory.size_bits:
+                break
+            is_top = len(self.inner[o]) == len(self.chains[o]) - 1
+            if here and not is_top and not can_have(memory, left[here - 1][0], self.reused[o]):
                 break
             sizes.append((here, size, product(left[here:]) * size))
         if not sizes:

@@ -15,6 +15,7 @@ from tilewright.mapping.constraints import Unrolling
 from tilewright.workload.layer import Layer
 
 from tests.plain.allocation import Allocator, Boundaries
+from tests.plain.control import obeys
 from tests.plain.in_memory import operations_energy_pj, phases_of
 from tests.plain.latency import LatencyModel, LinkName, PortName, PortTable, Transfer
 from tests.plain.relevancy import Loops, Number, relevancy_of
@@ -105,7 +106,10 @@ class PlainModel:
 
     def allocate(self, order: Loops, boundaries: Boundaries | None = None) -> dict[str, Levels]:
         """Loops of each level, before merging down. Raises DoesNotFitError."""
-        return self.allocator.greedy(order) if boundaries is None else self.allocator.given(order, boundaries)
+        levels = self.allocator.greedy(order) if boundaries is None else self.allocator.given(order, boundaries)
+        if not obeys(order, levels, self.chains, self.allocator.reused):
+            raise DoesNotFitError
+        return levels
 
     def cost(self, order: Any, boundaries: Boundaries | None = None) -> Cost:
         """Everything about a mapping. Raises DoesNotFitError."""

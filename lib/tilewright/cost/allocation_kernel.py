@@ -11,6 +11,7 @@ import math
 
 from tilewright.base.compiled import kernel
 from tilewright.base.profile import SWITCHES
+from tilewright.cost.control_kernel import check_control
 from tilewright.cost.problem import IRRELEVANT, MAX_OPERANDS, PARTIAL, RELEVANT
 from tilewright.cost.tile_kernel import tile_elements_of
 from tilewright.cost.workspace import (
@@ -38,7 +39,7 @@ def allocate(problem, ws):
         outcome = allocate_memory(problem, ws, problem.memory_order[i])
         if outcome != FITS:
             return outcome
-    return FITS
+    return check_control(problem, ws) if problem.has_control else FITS
 
 
 @kernel
@@ -135,7 +136,8 @@ def cost_slices(ws, row, first, kept):
 def slice_sizes(problem, ws, k, row, o, m, first):
     """Write to row `row` of `ws.slice_bits` the sizes in bits of the slices of operand `o` in memory `k`, up to and
     including the first slice that does not fit. Slices are nested tiles: each has one loop more than the slice before
-    it.
+    it. A slice with a loop that the control of the memory cannot have (`control_kernel`) does not fit, unless the
+    memory is the topmost of the operand.
 
     `m` is the memory level of the operand. `first` is the position of the innermost loop that no lower memory keeps.
     Returns the number of slices that fit. If the memory must be double-buffered, a slice that is not the whole operand
@@ -144,6 +146,7 @@ def slice_sizes(problem, ws, k, row, o, m, first):
     limit = float(problem.memory_bits[k])
     precision = storage_precision(problem, ws, o, m, first)
     doubled = problem.force_double_buffering[k]
+    is_ruled = problem.has_control and m < problem.level_count[o] - 1
     whole = 0.0
     if doubled:
         copy_tile(problem, ws, o)
@@ -161,7 +164,7 @@ def slice_sizes(problem, ws, k, row, o, m, first):
         if bits > limit:
             break
         kept += 1
-        if i == ws.loop_count:
+        if i == ws.loop_count or (is_ruled and problem.no_tile[o, m, ws.loop_dimension[i]]):
             break
         d = ws.loop_dimension[i]
         ws.dimension_size[SLICE_ROW, d] *= ws.loop_size[i]
@@ -398,7 +401,7 @@ def check_boundaries(problem, ws):
         outcome = check_memory(problem, ws, problem.memory_order[i])
         if outcome != FITS:
             return outcome
-    return FITS
+    return check_control(problem, ws) if problem.has_control else FITS
 
 
 @kernel

@@ -44,8 +44,9 @@ MAX_SHARES = 256
 MAX_BUFFER_SETS = 3
 
 # Outcomes of an evaluation. If the outcome is not FITS, `failure` has the memory, the operand and the level concerned.
-# NOT_NESTED and NOT_EVEN occur only if the level boundaries are given.
-FITS, TOO_SMALL, TOO_SMALL_TOGETHER, LOOPS_LEFT, NO_PORT, NOT_NESTED, NOT_EVEN = range(7)
+# NOT_NESTED and NOT_EVEN occur only if the level boundaries are given, TILE_RULE and ORDER_RULE only if the core has
+# rules of its control (`control_kernel`).
+FITS, TOO_SMALL, TOO_SMALL_TOGETHER, LOOPS_LEFT, NO_PORT, NOT_NESTED, NOT_EVEN, TILE_RULE, ORDER_RULE = range(9)
 
 
 _O, _D, _R, _M, _A = MAX_OPERANDS, MAX_DIMENSIONS, MAX_RELATIONS, MAX_LEVELS, MAX_LEVELS + 2

@@ -30,6 +30,7 @@ from tilewright.hardware.system import core_area
 from tilewright.mapping import constraints
 from tilewright.mapping.memory_reach import MemoryReach, core_for
 from tilewright.mapping.source import MappingSource
+from tilewright.mapping.control_rules import refuse_control
 from tilewright.mapping.zero_keys import refuse_zeros
 from tilewright.pipeline.stages.base import Change, Control, Rest, Stage
 from tilewright.pipeline.stages.descriptions import Descriptions
@@ -100,6 +101,7 @@ class NetworkEvaluator(DesignEvaluator):
         """
         core = single_core(accelerator)
         refuse_zeros([core], "a space of designs")
+        refuse_control([core], "a space of designs")
         places = self._placed(replace(accelerator, cores=(_without_costs(core),)))
         return _sum(core, self._layers(core, places), self._profile)
 
@@ -128,6 +130,7 @@ class NetworkEvaluator(DesignEvaluator):
         """
         core = single_core(accelerator)
         refuse_zeros([core], "a space of designs")
+        refuse_control([core], "a space of designs")
         found = []
         for place in self._placed(replace(accelerator, cores=(_without_costs(core),))):
             _, layer, given = self._kinds[place.layer]

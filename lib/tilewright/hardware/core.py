@@ -118,15 +118,22 @@ class Memory:
     """
     run_length: RunLength | None = field(default=None, metadata=LEFT_OUT)
     """Compression of the data in the memory; None if they are not compressed."""
+    tile_dimensions: tuple[str, ...] | None = field(default=None, metadata=LEFT_OUT)
+    """Loop dimensions along which a tile in the memory can be larger than the tiles below it (docs/model.md#control).
+    None if the control of the memory can have all loops.
+    """
+    loop_order: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
+    """Order of loop dimensions, inner to outer, in which the control of the memory has its loops; () for any order."""
 
     @cached_property
     def frame(self) -> "Memory":
-        """Structure of the memory: its operands, its served dimensions, its compression, and the type and the served
-        directions of each port.
+        """Structure of the memory: its operands, its served dimensions, its compression, the rules of its control, and
+        the type and the served directions of each port.
         """
         ports = tuple(Port("", port.port_type, 0, 0, port.allocation) for port in self.ports)
         served = self.served_dimensions
-        return Memory("", 0, 0.0, 0.0, self.operands, ports, served, run_length=self.run_length)
+        rules = {"tile_dimensions": self.tile_dimensions, "loop_order": self.loop_order}
+        return Memory("", 0, 0.0, 0.0, self.operands, ports, served, run_length=self.run_length, **rules)
 
     @cached_property
     def port_of(self) -> dict[tuple[str, str], int]:
@@ -155,6 +162,10 @@ class OperationalArray:
     """Loop dimensions that a command of the array covers; () stands for the innermost loop."""
     zero_gating: ZeroGating | None = field(default=None, metadata=LEFT_OUT)
     """Gating of operations with a zero; None if every operation takes its energy."""
+    unrolled_dimensions: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), metadata=LEFT_OUT)
+    """Pairs (array dimension, loop dimensions that the array can unroll along it). An array dimension that is not
+    listed can unroll all loop dimensions.
+    """
 
     @cached_property
     def size_of(self) -> dict[str, int]:

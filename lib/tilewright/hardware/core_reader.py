@@ -16,6 +16,7 @@ from tilewright.base.validation import TableModel, validate
 from tilewright.base.yamlfile import YamlDocument, items, table
 from tilewright.hardware.array_model import array_model
 from tilewright.hardware.attributes import LEAKAGE, figures_of
+from tilewright.hardware.control_checks import check_control
 from tilewright.hardware.core import (
     MM2,
     NO_UNIT,
@@ -177,6 +178,7 @@ def core_entry(
         check_hardware(problems, document, entry, use, clock_mhz)
         check_waiting(problems, entry, only_stores=use in (STORE, OFF_CHIP))
         check_zeros(problems, entry, is_alone=use == ALONE)
+        check_control(problems, entry, is_alone=use == ALONE)
     if entry is not None and not problems.found and use == ALONE:  # several cores have a common clock
         core = core_of(entry)
         for path, said in clock_notes(core, clock_period_ns(core)):
@@ -293,6 +295,7 @@ def _array(entry: HardwareFile) -> OperationalArray:
         parameters=_in_memory_parameters(entry) if array.is_imc else (),
         figures=figures_of("array", _given(array)),
         command_dimensions=tuple(array.command_dimensions or ()),
+        unrolled_dimensions=tuple((name, tuple(can)) for name, can in (array.unrolled_dimensions or {}).items()),
         zero_gating=None if gating is None else ZeroGating(tuple(gating.operands), tuple(gating.reads_of or ())),
     )
 
@@ -344,6 +347,8 @@ def _memory(name: str, entry: MemoryEntry, precharging_pj: float = 0.0) -> Memor
         caches=tuple(CacheLevel(one.size, one.request_latency_cycles) for one in entry.caches or ()),
         row_dimensions=tuple(entry.row_dimensions or ()),
         run_length=_run_length(entry),
+        tile_dimensions=None if entry.tile_dimensions is None else tuple(entry.tile_dimensions),
+        loop_order=tuple(entry.loop_order or ()),
     )
 
 

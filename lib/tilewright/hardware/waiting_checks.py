@@ -7,7 +7,7 @@ Invalid fields are None in the checked tree, and are reported elsewhere.
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from tilewright.base.errors import WRITTEN, Problems, nearest_name
+from tilewright.base.errors import WRITTEN, KeyPath, Problems, nearest_name
 from tilewright.base.validation import TableModel, each, whole
 from tilewright.hardware.attributes import (
     BURST,
@@ -67,12 +67,12 @@ def check_waiting(problems: Problems, entry: HardwareFile, *, only_stores: bool 
         array = problems.within("operational_array")
         commands = (COMMAND_ITERATIONS, LEAST_COMMAND, COMMAND_LATENCY, COMMANDS_IN_FLIGHT)
         _check_needs(array, entry.operational_array, [*(one.key for one in commands), RUNS])
-        _check_loops(array, RUNS, entry.operational_array.command_dimensions)
+        check_loops(array, (RUNS,), entry.operational_array.command_dimensions)
     for name, memory in memories.items():
         place = problems.within("memories", name)
         requests = (REQUEST_LATENCY, REQUESTS_IN_FLIGHT, BURST, PAGE, PAGE_CYCLES)
         _check_needs(place, memory, [*(one.key for one in requests), CACHES, ROWS])
-        _check_loops(place, ROWS, memory.row_dimensions)
+        check_loops(place, (ROWS,), memory.row_dimensions)
         _check_page(place, memory)
         _check_caches(place, memory)
         if _given(memory, REQUEST_LATENCY.key) and (above := _above(name, memories)):
@@ -155,16 +155,16 @@ def _check_caches(problems: Problems, memory: MemoryEntry) -> None:
             problems.at((CACHES, place, REQUEST_LATENCY.key), message, latency, f"at most {most:g}")
 
 
-def _check_loops(problems: Problems, key: str, names: Sequence[str | None] | None) -> None:
-    """Report a problem for each loop dimension that is listed twice. Report a notice for each name that is unusual for
+def check_loops(problems: Problems, path: KeyPath, names: Sequence[str | None] | None) -> None:
+    """Report a problem for each loop dimension that the list at `path` has twice. Report a notice for each name that is unusual for
     a loop dimension.
     """
-    problems.repeated((key,), names or (), "is listed twice")
+    problems.repeated(path, names or (), "is listed twice")
     for place, name in each(names):
         if not is_usual_loop(name):
             near = nearest_name(name, USUAL_LOOPS)
             meant = f" (did you mean '{near}'?)" if near else ""
-            problems.notice((key, place), f"layers usually have no loop dimension {name}{meant}")
+            problems.notice((*path, place), f"layers usually have no loop dimension {name}{meant}")
 
 
 def _above(name: str, memories: Mapping[str, MemoryEntry]) -> str:

@@ -228,6 +228,15 @@ class MemoryEntry(TableModel):
     """Loop dimensions along which elements have consecutive addresses in the memory. For each operand, the first listed
     dimension that indexes the operand counts. Needs `burst`.
     """
+    tile_dimensions: list[Name] | None = None
+    """Loop dimensions along which a tile in the memory can be larger than the tiles in the memories below
+    (docs/model.md#control). Default: all. Loops that only reuse data of an operand are always possible.
+    """
+    loop_order: Annotated[list[Name], Field(min_length=2)] | None = None
+    """Order of loop dimensions, inner to outer (docs/model.md#control). The order holds for the loops from the innermost
+    loop that steps through data of this memory up to the outermost loop. Default: any order. Other dimensions can have
+    any place.
+    """
     run_length: RunLengthEntry | None = None
     """Compression of the data in the memory. Default: none. Its ports move the compressed data; the memory has room for
     the plain data.
@@ -252,6 +261,8 @@ class ArrayEntry(TableModel):
     """Array dimensions along which data move from unit to unit. These dimensions add cycles to drain the array."""
     command_dimensions: Annotated[list[Name], Field(min_length=1)] | None = None
     """Loop dimensions that one command of the array covers. Default: the innermost loop. Needs `command_iterations`."""
+    unrolled_dimensions: dict[ArrayDimension, list[Name]] | None = None
+    """Loop dimensions that the array can unroll along each array dimension (docs/model.md#control). Default: all."""
     zero_gating: ZeroGatingEntry | None = None
     """Gating of operations with a zero. Default: none, so every operation takes `unit_energy`."""
     input_precision: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None

@@ -6,8 +6,8 @@ There are two steps. `find_memory_reach` decides for a whole network the topmost
 All data that are live at the same time fit in their memories. The reference tool does not ensure this (fault B32,
 docs/model.md). An operator such as Concat can join tensors without cost. The inputs and the output of such an operator
 must be in one memory, so they are placed together, as a *group*. A group stays in the lowest memory with three
-properties: all writers and readers of the group use the memory, the memory has one instance, and the memory has room in
-each step of the group's life. A memory has room if three things fit together: the data that are kept in the memory, the
+properties: all writers and readers of the group use the memory, the memory has one instance and can have all their loops
+(`tile_dimensions` of the hardware file), and the memory has room in each step of the group's life. A memory has room if three things fit together: the data that are kept in the memory, the
 whole of each operand of the running layer that starts or ends in the memory, and the smallest tile of each operand that
 passes through the memory. Groups are placed in descending order of the traffic that they save per occupied bit and
 step. Weights are placed last, because they are never freed.
@@ -21,7 +21,7 @@ join whose output size is unknown is applied when its output is read; its inputs
 Only this placement uses the lifetimes of data, so they are computed here.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tilewright.base.errors import MappingError
@@ -30,6 +30,7 @@ from tilewright.base.registry import Registry
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import instance_count
 from tilewright.mapping.constraints import Mapping
+from tilewright.mapping.control_rules import can_hold_whole
 from tilewright.mapping.memory_reach import MemoryReach, remove_unused_memories
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer, activation_operand, weight_operand
@@ -258,7 +259,7 @@ def live_reach(
     """
     flow = data_flow(workload, mapping, profile)
     ends_stay_at_top = data_always_from_top_memory and profile.effective_top_memory_option
-    placement = _Placement(core, flow, even_mapping)
+    placement = _Placement(core, flow, profile, even_mapping)
     for group in _groups_by_worth(flow):
         if not (ends_stay_at_top and any(flow.tensors[t].is_network_end for t in group)):
             placement.place_group(group)
@@ -296,8 +297,9 @@ def _groups(flow: DataFlow) -> list[Group]:
 class _Placement:
     """Search for the memory of each group of tensors. A later decision never invalidates an earlier one."""
 
-    def __init__(self, core: Core, flow: DataFlow, even_mapping: bool) -> None:
-        self.memories = core.memories
+    def __init__(self, core: Core, flow: DataFlow, profile: ModelProfile, even_mapping: bool) -> None:
+        self.memories, self.profile = core.memories, profile
+        self.has_tile_rules = any(memory.tile_dimensions is not None for memory in core.memories)
         self.array_elements = core.operational_array.unit_count
         self.instances = [instance_count(core, memory) for memory in range(len(core.memories))]
         self.holders: dict[str, list[int]] = {}
@@ -330,7 +332,13 @@ class _Placement:
         """
         tensors = [self.flow.tensors[t] for t in group]
         steps = range(min(t.first_step for t in tensors), max(t.last_step for t in tensors) + 1)
-        for memory in self._candidates(set().union(*(self.memory_operands[t] for t in group))):
+        uses = [
+            (layer.layer, use.size.operand)
+            for layer in self.flow.layers
+            for use in layer.operands
+            if self.has_tile_rules and not set(use.tensors).isdisjoint(group)
+        ]
+        for memory in self._candidates(set().union(*(self.memory_operands[t] for t in group)), uses):
             self._keep(group, memory, 1)
             if self._has_room(memory, steps):
                 return
@@ -348,7 +356,8 @@ class _Placement:
         counts as its smallest tile.
         """
         layer = self.flow.layers[step]
-        candidates = list(self._candidates(set() if layer.weight is None else {layer.weight}))
+        uses = [(layer.layer, size.operand) for size in layer.sizes if size.memory_operand == layer.weight]
+        candidates = list(self._candidates(set() if layer.weight is None else {layer.weight}, uses))
         if candidates:
             memory = candidates[-1]
             self.weights_at[step] = memory
@@ -386,14 +395,16 @@ class _Placement:
             else:
                 del self.memory_of[index]
 
-    def _candidates(self, memory_operands: set[str]) -> Iterator[int]:
-        """Indices of the memories that hold all of `memory_operands`, have one instance, and are below the top memory
-        of each of these operands, lowest first. If `memory_operands` is empty, nothing is yielded.
+    def _candidates(self, memory_operands: set[str], uses: Sequence[tuple[Layer, str]]) -> Iterator[int]:
+        """Indices of the memories that hold all of `memory_operands`, have one instance, are below the top memory of
+        each of these operands, and can have all loops of `uses` (pairs of a layer and an operand), lowest first. If
+        `memory_operands` is empty, nothing is yielded.
         """
         if not memory_operands:
             return
         for index in range(min(self.holders[operand][-1] for operand in memory_operands)):
-            if memory_operands <= set(self.memories[index].operands) and self.instances[index] == 1:
+            holds = memory_operands <= set(self.memories[index].operands) and self.instances[index] == 1
+            if holds and all(can_hold_whole(self.memories[index], layer, operand, self.profile) for layer, operand in uses):
                 yield index
 
     def _has_room(self, memory: int, steps: Iterable[int]) -> bool:

@@ -16,6 +16,7 @@ from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.hardware.set_order import array_dimensions_in_set_order, layer_dimensions_in_set_order
 from tilewright.mapping.constraints import Mapping, MappingConstraints, Unrolling
+from tilewright.mapping.control_rules import can_unroll, unrolling_fault
 from tilewright.mapping.spatial_kernel import best_combinations
 from tilewright.workload.layer import OUTPUT, Layer
 from tilewright.workload.relevancy import operand_relevancy
@@ -123,9 +124,9 @@ def port_ceilings(
 
 def size_limits(layer: Layer, core: Core) -> MaximumUnrolling:
     """Largest factor of each loop dimension on each array dimension, limited only by the sizes of the loop and array
-    dimensions."""
+    dimensions, and by the loops that the array can unroll."""
     return {
-        name: {dimension: min(size, array_size) for dimension, size in layer.loop_sizes}
+        name: {d: min(size, array_size) if can_unroll(core, name, d) else 1 for d, size in layer.loop_sizes}
         for name, array_size in core.operational_array.dimensions
     }
 
@@ -151,8 +152,12 @@ def given_draft(
     the array. Otherwise, `clean_user_mapping` reduces all factors to `limits`. If some factors still do not fit, this
     function removes factors until the others fit (fault B45, docs/model.md).
 
-    Raises MappingError if the called function raises it.
+    Raises MappingError if the called function raises it, and if the array cannot unroll a loop of the user along this
+    array dimension (`unrolled_dimensions` of the hardware file).
     """
+    for name, factors in constraints.spatial_mapping:
+        if broken := unrolling_fault(core, name, _usable(layer, factors).items()):
+            raise MappingError(broken)
     if profile.keep_given_unrolling:
         return cut_user_mapping(constraints.spatial_mapping, layer, core)
     return clean_user_mapping(constraints.spatial_mapping, layer, core, limits)

@@ -180,13 +180,13 @@ def can_be_tabulated(batch: OrderBatch) -> bool:
     """True if the batch is small and has no level boundaries, and if the costs of its orders depend only on states: on
     the set of loops below each boundary, not on the order of these loops.
 
-    The costs depend on more than states in two cases: windows slide over the output, or rounding of fractional tile
-    sizes depends on the sequence of the loops.
+    The costs depend on more than states in three cases: windows slide over the output, rounding of fractional tile
+    sizes depends on the sequence of the loops, or the core has rules of its control, which forbid some sequences.
     """
     problem = batch.problem.arrays
     few = 0 < len(batch.orders) <= MOST_ORDERS and batch.orders.shape[1] <= MOST_LOOPS and batch.boundaries is None
     whole = bool(problem.switches[WHOLE_TILES]) or not problem.spatial_fractional
-    return few and whole and not problem.relation_used[0].any()
+    return few and whole and not problem.relation_used[0].any() and not problem.has_control
 
 
 def _scratch() -> tuple[np.void, np.void, np.void]:

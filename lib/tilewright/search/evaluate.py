@@ -20,6 +20,8 @@ from tilewright.cost.workspace import (
     NO_PORT,
     NOT_EVEN,
     NOT_NESTED,
+    ORDER_RULE,
+    TILE_RULE,
     TOO_SMALL,
     TOO_SMALL_TOGETHER,
     Workspace,
@@ -27,6 +29,7 @@ from tilewright.cost.workspace import (
 )
 from tilewright.hardware.core import DIRECTIONS, Core
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
+from tilewright.mapping.control_rules import unrolling_fault
 from tilewright.mapping.memory_reach import core_for, reach_of_core
 from tilewright.mapping.spatial import ConvertedSpatialMapping, convert_spatial_mapping
 from tilewright.mapping.temporal import applicable_ordering, counted_boundaries
@@ -241,6 +244,8 @@ def _check_unrolling(unrolling: Unrolling, layer: Layer, core: Core) -> None:
             raise MappingError(f"layer '{layer.name}' has no loop dimension {', '.join(unknown)} to unroll over {name}")
         if any(type(factor) is not int or factor < 1 for _, factor in factors):
             raise MappingError(f"spatial factors over {name} must be integers from 1")
+        if broken := unrolling_fault(core, name, factors):
+            raise MappingError(broken)
         product = math.prod(factor for _, factor in factors)
         if product > sizes[name]:
             raise MappingError(
@@ -392,7 +397,8 @@ def _run(
 def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bits: np.ndarray) -> str:
     """Message that says why an order does not fit: for example, that a memory has fewer bits than its tiles need.
     `place` has the indexes of the memory, the operand and the level. `bits` has the required and the available bits; if
-    `outcome` is NO_PORT, its first number is the direction of the link instead.
+    `outcome` is NO_PORT, its first number is the direction of the link instead, and if a rule of the control is broken,
+    the loop dimension.
     """
     k, o = int(place[0]), int(place[1])
     memory = prepared.core.memories[k].name
@@ -418,6 +424,18 @@ def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bit
         return (
             f"the level boundary of operand {operand} at memory '{memory}' is below that of an inner level, "
             f"above the number of loops, or leaves loops out"
+        )
+    if outcome == TILE_RULE:
+        can = ", ".join(prepared.core.memories[k].tile_dimensions or ()) or "none"
+        return (
+            f"memory '{memory}' cannot have a loop over {prepared.dimensions[int(needed)]} of operand {operand}: its"
+            f" tile_dimensions in the hardware file are {can}"
+        )
+    if outcome == ORDER_RULE:
+        order = ", ".join(prepared.core.memories[k].loop_order)
+        return (
+            f"a loop over {prepared.dimensions[int(needed)]} has the wrong place: memory '{memory}' has its loops in the"
+            f" loop_order {order} of the hardware file, inner to outer"
         )
     if outcome == NOT_EVEN:
         return (

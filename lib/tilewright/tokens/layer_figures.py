@@ -21,6 +21,7 @@ from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.static_power import clock_period_ns
 from tilewright.mapping.constraints import Mapping, MappingConstraints
 from tilewright.mapping.runnable import UncostedWork
+from tilewright.mapping.control_rules import refuse_control
 from tilewright.mapping.zero_keys import refuse_zeros
 from tilewright.pipeline.stages.base import Control
 from tilewright.pipeline.stages.descriptions import NetworkProblem
@@ -84,6 +85,7 @@ class LayerFigures:
     def __post_init__(self) -> None:
         """Raise InputError if `exploit_data_locality` is on, because here no data stay on chip between layers."""
         refuse_zeros(self.accelerator.cores, "a language model")
+        refuse_control(self.accelerator.cores, "a language model")
         if self.options.exploit_data_locality:
             message = "is not supported here, because every layer begins and ends in the top memory"
             raise InputError([Problem(message, path="exploit_data_locality")])

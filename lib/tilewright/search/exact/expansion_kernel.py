@@ -10,6 +10,7 @@ import math
 
 from tilewright.base.compiled import kernel
 from tilewright.cost.allocation_kernel import OUTPUT_INDEX, check_boundaries
+from tilewright.cost.control_kernel import begins_order
 from tilewright.cost.kernel import evaluate_allocation, evaluate_order
 from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT
 from tilewright.cost.workspace import ENERGY, FITS, LATENCY
@@ -25,7 +26,7 @@ from tilewright.search.exact.labels_kernel import (
     start_search,
     store_child,
 )
-from tilewright.search.exact.lattice_record import LABELS, PATH_BITS, PATH_SYMBOLS, PATH_WORDS
+from tilewright.search.exact.lattice_record import BEGUN, LABELS, NOT_BEGUN, PATH_BITS, PATH_SYMBOLS, PATH_WORDS
 from tilewright.search.exact.rules_kernel import ROUNDING, mark_greedy, mark_memories, mark_possible
 from tilewright.search.exact.sums_kernel import sum_elements, sum_up
 from tilewright.search.exact.tables_kernel import count_at, fill_point, least_bits_of, symbol_at, tile_bits_of
@@ -98,8 +99,9 @@ def close_level(problem, x, o):
 
 @kernel
 def close_filled(problem, x, j):
-    """Close every level whose tile would not fit its memory if one more loop of symbol `j` were placed, as the greedy
-    allocator does. Closing a level places the boundary above it. A symbol is a pair (loop dimension, size).
+    """Close every level whose tile would not fit its memory if one more loop of symbol `j` were placed, or whose memory
+    cannot have this loop, as the greedy allocator does. Closing a level places the boundary above it. A symbol is a
+    pair (loop dimension, size).
 
     Only levels marked as `filled` are closed. Return False if the tile of a level does not fit even without the loop.
     """
@@ -110,7 +112,8 @@ def close_filled(problem, x, j):
             if not x.filled[x.first_boundary[o] + m]:
                 break
             bits = tile_bits_of(problem, x, o, m, bigger, keeps_sums(x, o, m))
-            if bits <= problem.memory_bits[problem.level_memory[o, m]]:
+            can_have = not problem.no_tile[o, m, x.loop_dimension[j]]
+            if can_have and bits <= problem.memory_bits[problem.level_memory[o, m]]:
                 break
             if not close_level(problem, x, o):
                 return False
@@ -136,6 +139,34 @@ def place_loop(problem, x, j):
     placed = x.generation
     x.child_path[placed // PATH_SYMBOLS] |= j << (PATH_BITS * (placed % PATH_SYMBOLS))
     x.child_lattice += x.stride[j]
+
+
+@kernel
+def obeys_control(problem, x, j):
+    """False if the control of the core (`control_kernel`) cannot have a loop of symbol `j` as the next loop of the child.
+    Otherwise, the function updates the places of the child in loop orders and returns True.
+
+    Levels that the greedy allocator chooses only for a complete order are not judged here, but in `evaluate_leaf`.
+    """
+    d = x.loop_dimension[j]
+    for o in range(problem.operand_count):
+        m = x.child_level[o]
+        known = m == problem.level_count[o] - 1 or not x.contested[x.first_boundary[o] + m]
+        if known and problem.no_tile[o, m, d]:
+            return False
+    if x.any_contested:
+        return True
+    for r in range(problem.ordered_count):
+        begun = x.child_ordered[r] != NOT_BEGUN
+        for o in range(problem.operand_count):
+            begun = begun or begins_order(problem, r, o, x.child_level[o], d)
+        if begun and problem.order_place[r, d] >= 0:
+            if problem.order_place[r, d] < x.child_ordered[r]:
+                return False
+            x.child_ordered[r] = problem.order_place[r, d]
+        elif begun and x.child_ordered[r] == NOT_BEGUN:
+            x.child_ordered[r] = BEGUN
+    return True
 
 
 @kernel
@@ -279,6 +310,8 @@ def add_child(problem, ws, x, j):
     The levels to close below the loop are already closed. If the order of the child is complete, its cost is computed.
     """
     x.nodes += 1
+    if problem.has_control and not obeys_control(problem, x, j):
+        return
     place_loop(problem, x, j)
     if x.child_lattice == x.lattice_size - 1:
         if finish_child(problem, x):

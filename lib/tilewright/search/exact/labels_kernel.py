@@ -9,7 +9,7 @@ from tilewright.cost.allocation_kernel import OUTPUT_INDEX, ROOM_FOR_FINAL
 from tilewright.cost.latency_kernel import kept_bits
 from tilewright.cost.loading_kernel import computing_transfers
 from tilewright.cost.problem import IRRELEVANT, PARTIAL
-from tilewright.search.exact.lattice_record import CLASS_SLOTS, PATH_WORDS
+from tilewright.search.exact.lattice_record import CLASS_SLOTS, NOT_BEGUN, PATH_WORDS
 from tilewright.search.exact.tables_kernel import direction_of, least_precision, most_precision, storage_bits
 
 EARLY = 1 << 62
@@ -35,6 +35,8 @@ def load_child(problem, x, g, i):
         x.child_top_relevant[b] = x.label_top_relevant[g, i, b]
     for w in range(PATH_WORDS):
         x.child_path[w] = x.label_path[g, i, w]
+    for r in range(problem.ordered_count):
+        x.child_ordered[r] = x.label_ordered[g, i, r]
 
 
 @kernel
@@ -59,6 +61,8 @@ def store_child(problem, x, g, i):
         x.label_key_runs[g, i, b] = x.child_key_runs[b]
     for w in range(PATH_WORDS):
         x.label_path[g, i, w] = x.child_path[w]
+    for r in range(problem.ordered_count):
+        x.label_ordered[g, i, r] = x.child_ordered[r]
 
 
 @kernel
@@ -80,6 +84,8 @@ def start_search(problem, x):
         x.child_key_runs[b] = 0
     for w in range(PATH_WORDS):
         x.child_path[w] = 0
+    for r in range(problem.ordered_count):
+        x.child_ordered[r] = NOT_BEGUN
 
 
 @kernel
@@ -249,6 +255,8 @@ def hash_child(problem, x):
     for b in range(x.boundary_count):
         number = mix(number, x.child_key[b])
         number = mix(number, x.child_key_runs[b])
+    for r in range(problem.ordered_count):
+        number = mix(number, x.child_ordered[r])
     if x.keep_paths:
         for w in range(PATH_WORDS):
             number = mix(number, x.child_path[w])
@@ -277,6 +285,9 @@ def same_as_child(problem, x, g, i):
                 return False
     for b in range(x.boundary_count):
         if x.label_key[g, i, b] != x.child_key[b] or x.label_key_runs[g, i, b] != x.child_key_runs[b]:
+            return False
+    for r in range(problem.ordered_count):
+        if x.label_ordered[g, i, r] != x.child_ordered[r]:
             return False
     if x.keep_paths:
         for w in range(PATH_WORDS):

@@ -9,7 +9,7 @@ proof.
 
 import numpy as np
 
-from tilewright.cost.problem import MAX_LEVELS, MAX_LOOPS, MAX_MEMORIES, MAX_OPERANDS, MAX_PORTS
+from tilewright.cost.problem import MAX_LEVELS, MAX_LOOPS, MAX_MEMORIES, MAX_OPERANDS, MAX_ORDERED, MAX_PORTS
 from tilewright.search.objective_kernel import POWER_FIELDS
 
 MAX_SYMBOLS = 24
@@ -40,6 +40,9 @@ PATH_SYMBOLS = MAX_PLACED // PATH_WORDS
 
 _O, _B, _L, _S, _N = MAX_OPERANDS, MAX_BOUNDARIES, MAX_BOUNDARIES + MAX_OPERANDS, LATTICE_ROW, LABELS
 
+BEGUN, NOT_BEGUN = -1, -2
+"""Values of the field `ordered` of a label: no loop of the order is placed yet, or the loops that the order covers have
+not begun."""
 NO_PORT = MAX_BUSY_PORTS
 """Row of `joint_to_go` that contains the loading time without the time of any port."""
 
@@ -234,6 +237,8 @@ LABEL_FIELDS = (
     ("stationary", np.int32, (_O,)),
     ("run_kind", np.int8, (_O,)),  # kind of the outermost consecutive loops of one kind in the current level
     ("run_product", np.int32, (_O,)),  # product of these loops
+    # Rules of the control (`control_kernel`): place of the outermost loop in each loop order; BEGUN or NOT_BEGUN.
+    ("ordered", np.int8, (MAX_ORDERED,)),
     ("energy", np.float64, ()),  # pJ of the closed boundaries
     ("key", np.int64, (_B,)),  # numbers of a boundary that can still affect the cost of completions
     ("key_runs", np.int64, (_B,)),  # further such numbers: stalls, or products of consecutive loops

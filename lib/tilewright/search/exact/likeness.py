@@ -33,14 +33,14 @@ def likeness(
 
     If `ordering` is (), two spatial mappings also have the same key if the mirror of the layer (`mirror_of`) turns one
     into the other, and if their loop orders are then mirrored, too. This is so if `free` is true (the search also
-    chooses the level boundaries), or if factors of both are merged alike. Mirrors do not count in two cases: if the
-    mapping file gives an order of loops, and if the core has keys of waiting. An order and `command_dimensions` name
-    loops, and the names stay the same for the mirrored spatial mapping.
+    chooses the level boundaries), or if factors of both are merged alike. Mirrors do not count in three cases: if the
+    mapping file gives an order of loops, if the core has keys of waiting, and if it has rules of its control. An order,
+    `command_dimensions` and rules name loops, and the names stay the same for the mirrored spatial mapping.
     """
     record, sizes = prepared.arrays, prepared.spatial.temporal_sizes
     if not _multiplies_exactly(prepared):
         return sizes, _digest(record, {})
-    is_free_of_names = ordering == () and not record.has_waiting
+    is_free_of_names = ordering == () and not record.has_waiting and not record.has_control
     mirror, dimensions = mirror_of(prepared.layer) if is_free_of_names else (), prepared.dimensions
     exchange = dict(mirror)
     mirrored = mirrored_sizes(sizes, exchange, dimensions)

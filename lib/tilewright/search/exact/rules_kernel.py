@@ -188,11 +188,23 @@ def is_pinned(problem, x, k):
 
 
 @kernel
+def has_tile_rule(problem, k):
+    """True if the control of memory `k` cannot have some loop of an operand of the memory (`control_kernel`)."""
+    for j in range(problem.operand_count):
+        o = problem.memory_operands[k, j]
+        if o >= 0:
+            for d in range(problem.dimension_count):
+                if problem.no_tile[o, problem.memory_levels[k, j], d]:
+                    return True
+    return False
+
+
+@kernel
 def mark_greedy(problem, x):
     """Mark how the greedy allocator places each boundary. There are three cases:
 
     * `pinned`: above all loops;
-    * `filled`: its level takes loops until the next loop does not fit;
+    * `filled`: its level takes loops until the next loop does not fit, or the control of the memory cannot have it;
     * `contested`: the position depends on the complete order.
 
     The function is called only for the greedy allocator.
@@ -209,7 +221,7 @@ def mark_greedy(problem, x):
         )
     for b in range(x.boundary_count):
         k = problem.level_memory[x.boundary_operand[b], x.boundary_level[b]]
-        if is_pinned(problem, x, k):
+        if is_pinned(problem, x, k) and not has_tile_rule(problem, k):
             x.pinned[b] = True
         elif held_count(problem, k) == 1 and x.steady[b]:
             x.filled[b] = True
@@ -224,7 +236,10 @@ def mark_greedy(problem, x):
             x.keep_paths = True
     for o in range(problem.operand_count):
         below = problem.level_count[o] - 2
-        x.never_costlier[o] = below < 0 or all_steady(problem, x, problem.level_memory[o, below])
+        x.never_costlier[o] = below < 0 or (
+            all_steady(problem, x, problem.level_memory[o, below])
+            and not has_tile_rule(problem, problem.level_memory[o, below])
+        )
 
 
 @kernel
@@ -251,6 +266,8 @@ def may_lie(problem, x, b, point):
         return True
     for j in range(x.symbol_count):
         if count_at(x, point, j) < x.multiplicity[j]:
+            if problem.no_tile[o, m, x.loop_dimension[j]]:
+                return True
             bigger = point + x.stride[j]
             if slice_bits(problem, x, o, m, most_precision(problem, o, m), bigger) > limit:
                 return True

@@ -14,6 +14,7 @@ from tilewright.hardware.core import DIGITAL, Core
 from tilewright.mapping.constraints import GivenReach, Mapping, MappingConstraints
 from tilewright.mapping.memory_reach import core_for
 from tilewright.mapping.runnable import can_run
+from tilewright.mapping.control_rules import refuse_control
 from tilewright.mapping.zero_keys import refuse_zeros
 from tilewright.tiles.attention.program import (
     KEYS,
@@ -104,6 +105,7 @@ class AttentionCosts:
         if problems:
             raise InputError(problems)
         refuse_zeros([self.core], "attention in tiles")
+        refuse_control([self.core], "attention in tiles")
         self.memories.check()
 
     def program(self, plan: AttentionPlan) -> PlanProgram:

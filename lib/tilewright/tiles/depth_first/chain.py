@@ -12,6 +12,7 @@ from tilewright.base.profile import ModelProfile
 from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import memory_hierarchy
 from tilewright.mapping.constraints import Mapping, MappingConstraints
+from tilewright.mapping.control_rules import refuse_control
 from tilewright.mapping.zero_keys import refuse_zeros
 from tilewright.tiles.depth_first.axes import AxisWindow
 from tilewright.workload.graph import Workload, WorkloadNode, refuse_folded
@@ -100,6 +101,7 @@ def read_chain(workload: Workload, core: Core, mapping: Mapping, profile: ModelP
     """
     refuse_folded(workload, "a chain needs each layer separately")
     refuse_zeros([core], "a chain of layers in tiles")
+    refuse_control([core], "a chain of layers in tiles")
     faults: dict[str, list[str]] = {}
     layers: list[ChainLayer] = []
     nodes = {node.node_id: node for node in workload.nodes}

@@ -15,6 +15,7 @@ from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping as LayerMapping
 from tilewright.mapping.dataflows import constraints_on_core, refusal
 from tilewright.mapping.runnable import core_choice
+from tilewright.mapping.control_rules import refuse_control
 from tilewright.mapping.zero_keys import refuse_zeros
 from tilewright.multicore.nodes.graph import CnGraph
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
@@ -111,6 +112,7 @@ def map_core(
     """
     system = _system(accelerator, core_file_name)
     refuse_zeros([system.core], "a run on several cores")
+    refuse_control([system.core], "a run on several cores")
     classes = cost_classes(graph, workload, mapping)
     chosen = below_workload(default_pipeline(options).stages) if stages is None else tuple(stages)
     search = Rest(chosen, Control(threads, store, show_progress=show_progress))
