@@ -203,6 +203,10 @@ class MappingError(TilewrightError):
         return terminal_lines(self.args)
 
 
+class BrokenRuleError(MappingError):
+    """Error of a given mapping that the control of the core cannot run, by the rules in the hardware file."""
+
+
 class TimeBudgetError(MappingError):
     """Error of a search whose time budget ended before a result was found. It is unknown whether a result exists."""
 

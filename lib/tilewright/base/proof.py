@@ -122,9 +122,16 @@ class SpatialMappings:
     in the mapping file are then kept.
     """
 
+    ruled: bool = False
+    """True if the hardware file has rules of the control, which all mappings obey."""
+
     @property
     def text(self) -> str:
         """Text that describes these spatial mappings, for messages and files."""
+        return f"{self._kind_text}, within the rules of the control in the hardware file" if self.ruled else self._kind_text
+
+    @property
+    def _kind_text(self) -> str:
         if self.kind == "given":
             return "the spatial mapping of the mapping file"
         if self.kind == "largest divisors":

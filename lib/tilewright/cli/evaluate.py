@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
-from tilewright.base.errors import InputError, MappingError, Problem, count_of, nearest_name
+from tilewright.base.errors import BrokenRuleError, InputError, MappingError, Problem, count_of, nearest_name
 from tilewright.base.harmless import terminal, terminal_lines
 from tilewright.base.json_values import JsonObject
 from tilewright.base.units import LARGEST_WHOLE_NUMBER, energy_text
@@ -413,6 +413,7 @@ def _evaluated(
         notices += problem.notices
         chosen_type = str(asked.values.get("temporal_mapping_type") or "")
         found = _points_of_mapping(network, problem.mapping, layer_name, chosen_type)
+        places = _places_in_mapping(problem.mapping, given.mapping_file)
     else:
         assert given.hardware is not None
         assert given.workload is not None
@@ -421,6 +422,7 @@ def _evaluated(
         layers = [node.layer for node in network.nodes if node.layer]
         file = isinstance(points, str | PathLike)
         found = read_points(existing_file(points, "points") if file else points, layers)  # type: ignore[arg-type]
+        places = _places_in_points(points, found) if isinstance(points, str | PathLike) else {}
     core = single_core(accelerator)
     chosen = _chosen(found, layer_name, network)
     unit_of = {node.layer.name: node.unit for node in network.nodes if node.layer}
@@ -437,7 +439,8 @@ def _evaluated(
             one = _Evaluated(layer, record, notices=unused)
         except MappingError as error:
             is_open = points is None and not entry.temporal_ordering
-            one = _Evaluated(layer, None, f"{error}: {OPEN_ORDER}" if is_open else str(error), unused)
+            place = places.get(id(entry), "") if isinstance(error, BrokenRuleError) else ""
+            one = _Evaluated(layer, None, f"{place}{error}: {OPEN_ORDER}" if is_open else f"{place}{error}", unused)
         tell(one)
         done.append(one)
     _write(output, done)
@@ -510,6 +513,26 @@ def _points_of_mapping(network: Workload, mapping: Mapping, layer_name: str, tem
     if problems:
         raise InputError(problems)
     return points
+
+
+def _places_in_mapping(mapping: Mapping, file: str) -> dict[int, str]:
+    """Beginning of a message, such as `mapping.yaml:4 `, for each entry of a mapping file, by the identity of the entry.
+    The result is {} if there is no file.
+    """
+    from tilewright.base.artifacts.envelope import is_artifact
+    from tilewright.mapping.file_checks import document_behind
+
+    if not file or is_artifact(Path(file)):
+        return {}
+    document = document_behind(mapping, file)
+    keys = ((index, "temporal_ordering") for index in range(len(mapping.entries)))
+    return {id(mapping.entries[key[0]]): f"{file}:{document.line_of(key)} " for key in keys}
+
+
+def _places_in_points(file: FilePath, points: list[Point]) -> dict[int, str]:
+    """The same for each point of a file with one point per line."""
+    lines = [number for number, text in enumerate(_text_of(Path(file)).split("\n"), 1) if text.strip()]
+    return {id(entry): f"{file}:{number} " for (_, entry), number in zip(points, lines, strict=True)}
 
 
 def _for_layers(names: list[str]) -> str:

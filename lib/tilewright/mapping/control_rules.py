@@ -53,7 +53,7 @@ def unrolling_fault(core: Core, side: str, factors: Iterable[tuple[str, int]]) -
     if not wrong:
         return ""
     can = ", ".join(dict(core.operational_array.unrolled_dimensions)[side]) or "nothing"
-    return f"core '{core.name}' cannot unroll {', '.join(wrong)} along {side}: its {UNROLLED} allow {can}"
+    return f"core '{core.name}' cannot unroll {', '.join(wrong)} along {side}: {UNROLLED} of the hardware file allow {can}"
 
 
 def can_hold_whole(memory: Memory, layer: Layer, operand: str, profile: ModelProfile) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tilewright.base.errors import InputError, KeyPath, Problem, Problems
+from tilewright.base.errors import WRITTEN, InputError, KeyPath, Problem, Problems
 from tilewright.base.yamlfile import YamlDocument, items, load_yaml, table
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_checks import is_usual_loop
@@ -15,13 +15,15 @@ from tilewright.mapping.constraints import (
     Mapping,
     MappingConstraints,
 )
+from tilewright.mapping.control_rules import unrolling_fault
 from tilewright.mapping.memory_reach import reach_faults
 from tilewright.mapping.plan_forms import form_of
 from tilewright.workload.graph import Workload
 
 
 def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = "") -> list[Problem]:
-    """Problems of a mapping that names array dimensions, memory operands or memories that the core does not have.
+    """Problems of a mapping that names array dimensions, memory operands or memories that the core does not have, or that
+    unrolls loops that the array cannot unroll.
 
     `file` is the file from which the mapping was read. If it is given, problems have line numbers. A factor larger than
     the array is not a problem, because it is reduced. Hints for other arrays are not checked.
@@ -31,11 +33,13 @@ def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = 
     dimensions = [name for name, _ in core.operational_array.dimensions]
     held = sorted({operand for memory in core.memories for operand in memory.operands})
     for index, entry in enumerate(mapping.entries):
-        for dimension, _ in entry.spatial_mapping:
+        for dimension, factors in entry.spatial_mapping:
             if dimension not in dimensions:
                 path: KeyPath = (index, "spatial_mapping", dimension)
                 message = f"core {core.name} has no such array dimension"
                 problems.unknown_name(path, message, dimension, dimensions)
+            if broken := unrolling_fault(core, dimension, factors):
+                problems.at((index, "spatial_mapping", dimension), broken, WRITTEN)
         for operand, memory_operand in entry.memory_operand_links:
             if memory_operand not in held:
                 path = (index, "memory_operand_links", operand)

@@ -12,6 +12,7 @@ from tilewright.base.operator_groups import KNOWN_TYPES, bare_type
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_checks import is_usual_loop
 from tilewright.mapping.constraints import BETWEEN_CORES, DEFAULT, LAYER_KINDS, Mapping, MappingConstraints
+from tilewright.mapping.control_rules import unrolling_fault
 from tilewright.mapping.file_checks import named_loops
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer, is_sum_name
@@ -60,6 +61,8 @@ def note_unused_on(problems: Problems, mapping: Mapping, workload: Workload | No
     sides = [name for core in cores for name, _ in core.operational_array.dimensions]
     for index, entry in enumerate(mapping.entries) if cores else ():
         note_unused_sides(problems, index, entry, sides)
+        for core in cores if len(cores) == 1 else ():
+            note_hints_that_cannot_be(problems, index, entry, core)
 
 
 def _note_between_cores(problems: Problems, mapping: Mapping) -> None:
@@ -85,6 +88,13 @@ def note_unused_sides(problems: Problems, index: int, entry: MappingConstraints,
             problems.unused(
                 place, "has no effect: no core that can run these layers has this array dimension", nearest=near
             )
+
+
+def note_hints_that_cannot_be(problems: Problems, index: int, entry: MappingConstraints, core: Core) -> None:
+    """Add a notice for each hinted loop dimension that the array of the only core cannot unroll."""
+    for side, names in entry.spatial_mapping_hint:
+        if broken := unrolling_fault(core, side, [(name, 2) for name in names]):
+            problems.unused((index, "spatial_mapping_hint", side), f"has no effect: {broken}")
 
 
 def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload) -> None:

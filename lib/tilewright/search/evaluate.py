@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilewright.base.errors import MappingError, count_of
+from tilewright.base.errors import BrokenRuleError, MappingError, count_of
 from tilewright.base.profile import CORRECTED
 from tilewright.cost.breakdown import breakdown, verify
 from tilewright.cost.problem import Problem, build_problem
@@ -245,7 +245,7 @@ def _check_unrolling(unrolling: Unrolling, layer: Layer, core: Core) -> None:
         if any(type(factor) is not int or factor < 1 for _, factor in factors):
             raise MappingError(f"spatial factors over {name} must be integers from 1")
         if broken := unrolling_fault(core, name, factors):
-            raise MappingError(broken)
+            raise BrokenRuleError(broken)
         product = math.prod(factor for _, factor in factors)
         if product > sizes[name]:
             raise MappingError(
@@ -312,7 +312,8 @@ def workspace_of(prepared: PreparedProblem, loop_order: LoopOrder, boundaries: B
     bounds = None if boundaries is None else boundary_array(prepared, boundaries)
     ws, outcome = _run(prepared.arrays, prepared.dimensions, loop_order, bounds)
     if outcome != FITS:
-        raise MappingError(failure_text(prepared, outcome, ws.failure, ws.failure_bits))
+        error = BrokenRuleError if outcome in (TILE_RULE, ORDER_RULE) else MappingError
+        raise error(failure_text(prepared, outcome, ws.failure, ws.failure_bits))
     verify(prepared.arrays, ws)
     return ws
 

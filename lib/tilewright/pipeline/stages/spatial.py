@@ -17,8 +17,9 @@ from tilewright.base.errors import MappingError, TimeBudgetError
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import OBJECTIVES
 from tilewright.base.profile import ModelChoice, ModelProfile
-from tilewright.base.proof import Bounded, SpatialMappings
+from tilewright.base.proof import Bounded, SpatialKind, SpatialMappings
 from tilewright.mapping.constraints import Unrolling
+from tilewright.mapping.control_rules import control_keys
 from tilewright.mapping.spatial_generation import (
     MaximumUnrolling,
     given_draft,
@@ -503,14 +504,15 @@ class SpatialMappingGenerator(SpatialParameters, Stage):
         given, hints = dict(item.constraints.spatial_mapping), dict(item.constraints.spatial_mapping_hint)
         sides = [name for name, _ in item.core.operational_array.dimensions if name not in given]
         hinted = any(loop in item.layer.size_of for name in sides for loop in hints.get(name, ()))
-        covered = SpatialMappings("open", None, mixed, hinted, not self.profile.keep_given_unrolling)
+        ruled = bool(control_keys(item.core))
+        covered = SpatialMappings("open", None, mixed, hinted, not self.profile.keep_given_unrolling, ruled)
         count = self.spatial_count(mapper is not None)
         if mapper is not None and not count and sides and not item.constraints.level_boundaries:
             yield from self._whole_space(item, rest, mapper, covered)
             return
         unrollings = spatial_candidates(item.layer, item.core, item.constraints, self.profile, count, mixed)
         candidates = [SpatialCandidate.of(item, unrolling, index) for index, unrolling in enumerate(unrollings)]
-        tried = replace(covered, first=len(candidates)) if sides else SpatialMappings()
+        tried = replace(covered, first=len(candidates)) if sides else SpatialMappings(ruled=ruled)
         yield from results_of(candidates, rest, tried, self.profile)
 
     def _whole_space(
@@ -566,7 +568,8 @@ class CustomSpatialMappingGenerator(ModelChoice, Stage):
                 " side has"
             )
         candidates = [SpatialCandidate.of(item, unrolling, index) for index, unrolling in enumerate(found)]
-        covered = SpatialMappings("given" if item.constraints.spatial_mapping else "largest divisors")
+        kind: SpatialKind = "given" if item.constraints.spatial_mapping else "largest divisors"
+        covered = SpatialMappings(kind, ruled=bool(control_keys(item.core)))
         yield from results_of(candidates, rest, covered, self.profile)
 
     def _generated(self, item: LayerProblem) -> Iterator[Unrolling]:
