@@ -128,7 +128,11 @@ class SpatialMappings:
     @property
     def text(self) -> str:
         """Text that describes these spatial mappings, for messages and files."""
-        return f"{self._kind_text}, within the rules of the control in the hardware file" if self.ruled else self._kind_text
+        return (
+            f"{self._kind_text}, within the rules of the control in the hardware file"
+            if self.ruled
+            else self._kind_text
+        )
 
     @property
     def _kind_text(self) -> str:

@@ -516,8 +516,8 @@ def _points_of_mapping(network: Workload, mapping: Mapping, layer_name: str, tem
 
 
 def _places_in_mapping(mapping: Mapping, file: str) -> dict[int, str]:
-    """Beginning of a message, such as `mapping.yaml:4 `, for each entry of a mapping file, by the identity of the entry.
-    The result is {} if there is no file.
+    """Beginning of a message, such as `mapping.yaml:4 `, for each entry of a mapping file, by the identity of the
+    entry. The result is {} if there is no file.
     """
     from tilewright.base.artifacts.envelope import is_artifact
     from tilewright.mapping.file_checks import document_behind
@@ -530,7 +530,9 @@ def _places_in_mapping(mapping: Mapping, file: str) -> dict[int, str]:
 
 
 def _places_in_points(file: FilePath, points: list[Point]) -> dict[int, str]:
-    """The same for each point of a file with one point per line."""
+    """Beginning of a message, such as `points.jsonl:4 `, for each point of a file with one point per line, by the
+    identity of the entry.
+    """
     lines = [number for number, text in enumerate(_text_of(Path(file)).split("\n"), 1) if text.strip()]
     return {id(entry): f"{file}:{number} " for (_, entry), number in zip(points, lines, strict=True)}
 

@@ -28,9 +28,9 @@ from tilewright.hardware.core import Accelerator, Core, single_core
 from tilewright.hardware.static_power import clock_period_ns
 from tilewright.hardware.system import core_area
 from tilewright.mapping import constraints
+from tilewright.mapping.control_rules import refuse_control
 from tilewright.mapping.memory_reach import MemoryReach, core_for
 from tilewright.mapping.source import MappingSource
-from tilewright.mapping.control_rules import refuse_control
 from tilewright.mapping.zero_keys import refuse_zeros
 from tilewright.pipeline.stages.base import Change, Control, Rest, Stage
 from tilewright.pipeline.stages.descriptions import Descriptions

@@ -1,5 +1,5 @@
-"""Checks of the keys that give rules of the control of a core, `unrolled_dimensions`, `tile_dimensions` and `loop_order`
-(docs/model.md#control): each key must have an effect.
+"""Checks of the keys that give rules of the control of a core: `unrolled_dimensions`, `tile_dimensions` and
+`loop_order` (docs/model.md#control). Each key must have an effect.
 
 Invalid fields are None in the checked tree, and are reported elsewhere.
 """
@@ -59,4 +59,3 @@ def _check_unrolled(problems: Problems, entry: HardwareFile) -> None:
         check_loops(problems, (side,), loops)
     if array.unrolled_dimensions == {}:
         problems.at((), "has no effect: it lists no array dimension", WRITTEN, LEAVE_OUT)
-

@@ -156,8 +156,8 @@ def _check_caches(problems: Problems, memory: MemoryEntry) -> None:
 
 
 def check_loops(problems: Problems, path: KeyPath, names: Sequence[str | None] | None) -> None:
-    """Report a problem for each loop dimension that the list at `path` has twice. Report a notice for each name that is unusual for
-    a loop dimension.
+    """Report a problem for each loop dimension that the list at `path` has twice. Report a notice for each name that is
+    unusual for a loop dimension.
     """
     problems.repeated(path, names or (), "is listed twice")
     for place, name in each(names):

@@ -233,9 +233,9 @@ class MemoryEntry(TableModel):
     (docs/model.md#control). Default: all. Loops that only reuse data of an operand are always possible.
     """
     loop_order: Annotated[list[Name], Field(min_length=2)] | None = None
-    """Order of loop dimensions, inner to outer (docs/model.md#control). The order holds for the loops from the innermost
-    loop that steps through data of this memory up to the outermost loop. Default: any order. Other dimensions can have
-    any place.
+    """Order of loop dimensions, inner to outer (docs/model.md#control). It holds for the loops from the innermost loop
+    that steps through data of this memory up to the outermost loop. Default: any order. Other dimensions can have any
+    place.
     """
     run_length: RunLengthEntry | None = None
     """Compression of the data in the memory. Default: none. Its ports move the compressed data; the memory has room for

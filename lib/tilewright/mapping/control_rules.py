@@ -1,5 +1,8 @@
-"""Rules of the control of a core (docs/model.md#control) that apply before loop orders are searched: loops that the array
-can unroll, memories that can be the topmost of an operand, and runs that refuse the rules."""
+"""Rules of the control of a core (docs/model.md#control) that apply before loop orders are searched.
+
+The rules say which loops the array can unroll, and which memories can be the topmost of an operand. Some kinds of runs
+refuse the rules.
+"""
 
 from collections.abc import Iterable
 
@@ -9,7 +12,6 @@ from tilewright.hardware.control_checks import ORDERED, TILED, UNROLLED
 from tilewright.hardware.core import Core, Memory
 from tilewright.workload.layer import Layer
 from tilewright.workload.relevancy import operand_relevancy
-
 
 
 def control_keys(core: Core) -> tuple[str, ...]:
@@ -53,7 +55,9 @@ def unrolling_fault(core: Core, side: str, factors: Iterable[tuple[str, int]]) -
     if not wrong:
         return ""
     can = ", ".join(dict(core.operational_array.unrolled_dimensions)[side]) or "nothing"
-    return f"core '{core.name}' cannot unroll {', '.join(wrong)} along {side}: {UNROLLED} of the hardware file allow {can}"
+    return (
+        f"core '{core.name}' cannot unroll {', '.join(wrong)} along {side}: {UNROLLED} of the hardware file allow {can}"
+    )
 
 
 def can_hold_whole(memory: Memory, layer: Layer, operand: str, profile: ModelProfile) -> bool:

@@ -22,8 +22,8 @@ from tilewright.workload.graph import Workload
 
 
 def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = "") -> list[Problem]:
-    """Problems of a mapping that names array dimensions, memory operands or memories that the core does not have, or that
-    unrolls loops that the array cannot unroll.
+    """Problems of a mapping that names array dimensions, memory operands or memories that the core does not have, or
+    that unrolls loops that the array cannot unroll.
 
     `file` is the file from which the mapping was read. If it is given, problems have line numbers. A factor larger than
     the array is not a problem, because it is reduced. Hints for other arrays are not checked.

@@ -5,9 +5,10 @@ There are two steps. `find_memory_reach` decides for a whole network the topmost
 
 All data that are live at the same time fit in their memories. The reference tool does not ensure this (fault B32,
 docs/model.md). An operator such as Concat can join tensors without cost. The inputs and the output of such an operator
-must be in one memory, so they are placed together, as a *group*. A group stays in the lowest memory with three
-properties: all writers and readers of the group use the memory, the memory has one instance and can have all their loops
-(`tile_dimensions` of the hardware file), and the memory has room in each step of the group's life. A memory has room if three things fit together: the data that are kept in the memory, the
+must be in one memory, so they are placed together, as a *group*. A group stays in the lowest memory with four
+properties: all writers and readers of the group use the memory, the memory has one instance, its control can have all
+loops of these layers (`tile_dimensions` of the hardware file), and the memory has room in each step of the group's
+life. A memory has room if three things fit together: the data that are kept in the memory, the
 whole of each operand of the running layer that starts or ends in the memory, and the smallest tile of each operand that
 passes through the memory. Groups are placed in descending order of the traffic that they save per occupied bit and
 step. Weights are placed last, because they are never freed.
@@ -404,7 +405,9 @@ class _Placement:
             return
         for index in range(min(self.holders[operand][-1] for operand in memory_operands)):
             holds = memory_operands <= set(self.memories[index].operands) and self.instances[index] == 1
-            if holds and all(can_hold_whole(self.memories[index], layer, operand, self.profile) for layer, operand in uses):
+            if holds and all(
+                can_hold_whole(self.memories[index], layer, operand, self.profile) for layer, operand in uses
+            ):
                 yield index
 
     def _has_room(self, memory: int, steps: Iterable[int]) -> bool:

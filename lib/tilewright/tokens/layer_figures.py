@@ -20,8 +20,8 @@ from tilewright.hardware.core import Accelerator, Core, Memory, single_core
 from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.static_power import clock_period_ns
 from tilewright.mapping.constraints import Mapping, MappingConstraints
-from tilewright.mapping.runnable import UncostedWork
 from tilewright.mapping.control_rules import refuse_control
+from tilewright.mapping.runnable import UncostedWork
 from tilewright.mapping.zero_keys import refuse_zeros
 from tilewright.pipeline.stages.base import Control
 from tilewright.pipeline.stages.descriptions import NetworkProblem

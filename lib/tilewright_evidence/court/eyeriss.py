@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 from tilewright.base.errors import InputError, Problem
-from tilewright.cost.ledger import ACCESSES
+from tilewright.cost.record import LayerRecord
 
 from tilewright_evidence.court.case import Case, CourtSet, Values
 from tilewright_evidence.court.eyeriss_mapping import (
@@ -114,15 +114,18 @@ class _Layer:
         time_ms = record.latency_cycles / CYCLES_PER_MS
         terms = record.latency_breakdown_cycles
         waits = {"array": terms["ideal"] + terms["spatial_stall"], "waiting for ports": terms["temporal_stall"]}
-        buffer = {name: count / 1e6 for name, count in moved.items() if "buffer" in name}
+        buffer = {name: count / 1e6 for name, count in moved.items() if name.startswith("buffer")}
         dram = {name: count / 1e6 for name, count in moved.items() if name.startswith("dram")}
-        parts = {"spads and buffers": record.energy_terms_pj[ACCESSES], "array": record.energy_terms_pj["mac"]}
+        parts = {
+            "spads and buffers": chip_energy_pj(record) - record.energy_terms_pj["mac"],
+            "array": record.energy_terms_pj["mac"],
+        }
         return {
             LATENCY: (time_ms, _largest(waits)),
             PROCESSING: (time_ms, _largest(waits)),
             BUFFER: (sum(buffer.values()), _largest(buffer)),
             DRAM: (sum(dram.values()), _largest(dram)),
-            POWER: (record.energy_pj / time_ms * 1e-6, _largest(parts)),
+            POWER: (chip_energy_pj(record) / time_ms * 1e-6, _largest(parts)),
         }
 
     @cached_property
@@ -198,6 +201,16 @@ class _Prepared:
             fitted=False,
             alone=self.layer.alone[quantity][0],
         )
+
+
+def chip_energy_pj(record: LayerRecord) -> float:
+    """Energy of a layer without that of the DRAM, in pJ. The measured power is that of the chip alone."""
+    return record.energy_pj - sum(
+        sum(directions.values())
+        for operand, levels in record.energy_breakdown_pj.items()
+        for name, directions in zip(record.memory_levels[operand], levels, strict=True)
+        if name == "dram"
+    )
 
 
 def _largest(parts: Mapping[str, float]) -> str:

@@ -39,10 +39,6 @@ BUFFER_BITS = 25 * 512 * 64
 ROWS, COLUMNS = 12, 14
 FILTER_SPAD, SUM_SPAD, INPUT_SPAD = 224, 24, 12
 """Elements that one unit has room for: weights, partial sums and inputs."""
-DRAM_PJ_A_BIT = 200 * 1.74 / BITS
-"""Energy of the DRAM for the choice of mappings: 200 times a MAC for 16 bits (ISCA 2016, table IV). The hardware file
-has the energy of the chip alone.
-"""
 
 
 @dataclass(frozen=True)
@@ -176,7 +172,7 @@ class EyerissWork:
         return {
             "O": (count(3), count(8), total),
             "W": (count(3), count(6), total),
-            "I": (count(4), count(7), total),
+            "I": (count(4), count(4), count(7), total),
         }
 
     def layer(self, *, with_zeros: bool = True) -> Layer:
@@ -185,6 +181,16 @@ class EyerissWork:
         for name, count in (*self.loops, *(loop for _, factors in self.unrolling for loop in factors)):
             size[name] *= count
         size["OY"] = self.shape.output
+        return self._layer_of(size, with_zeros=with_zeros)
+
+    def whole_layer(self) -> Layer:
+        """Layer of the cost model, not rounded to passes of the mapping."""
+        own = self.shape
+        size = {"G": own.groups, "B": self.images, "K": own.filters, "C": own.channels}
+        window = {"OY": own.output, "OX": own.output, "FY": own.kernel, "FX": own.kernel}
+        return self._layer_of(size | window, with_zeros=True)
+
+    def _layer_of(self, size: Mapping[str, int], *, with_zeros: bool) -> Layer:
         stride = self.shape.stride
         return Layer(
             name="layer",
@@ -223,11 +229,11 @@ def traffic_bytes(record: LayerRecord, core: Core) -> dict[str, float]:
     The buffers of inputs and sums count reads and writes of the array, as the measurement does. The DRAM counts all.
     """
     found: dict[str, float] = {}
-    counted = {"psum_buffer": ("tl", "fl", "th"), "ifmap_buffer": ("tl",), "dram": ("tl", "fl")}
+    counted = {"buffer O": ("tl", "fl", "th"), "buffer I": ("tl",), "dram": ("tl", "fl")}
     for operand, names in record.memory_levels.items():
         for level, name in enumerate(names):
             memory = next(one for one in core.memories if one.name == name)
-            for way in counted.get(name, ()):
+            for way in counted.get(name, counted.get(f"{name} {operand}", ())):
                 port = memory.port_of.get((record.memory_operand_links[operand], way))
                 if port is not None:
                     bits = record.word_accesses[operand][level][way] * memory.ports[port].bandwidth_max_bits
@@ -257,12 +263,9 @@ def chosen_mapping(work: EyerissWork) -> RowStationary:
     """Mapping with the least energy of chip and DRAM by the cost model, among `row_stationary_mappings` with as many
     rows of outputs as the mapping of `work` has; the first of equal ones. Zeros do not count.
     """
-    core = eyeriss_core()
 
     def energy_pj(mapping: RowStationary) -> float:
-        record = replace(work, mapping=mapping, zeros=()).record()
-        moved = sum(count for name, count in traffic_bytes(record, core).items() if name.startswith("dram"))
-        return record.energy_pj + 8 * moved * DRAM_PJ_A_BIT
+        return replace(work, mapping=mapping, zeros=()).record().energy_pj
 
     return min(row_stationary_mappings(work.shape, work.images, work.mapping.e), key=energy_pj)
 

@@ -143,8 +143,8 @@ def place_loop(problem, x, j):
 
 @kernel
 def obeys_control(problem, x, j):
-    """False if the control of the core (`control_kernel`) cannot have a loop of symbol `j` as the next loop of the child.
-    Otherwise, the function updates the places of the child in loop orders and returns True.
+    """False if the control of the core (`control_kernel`) cannot have a loop of symbol `j` as the next loop of the
+    child. Otherwise, the function updates the places of the child in loop orders and returns True.
 
     Levels that the greedy allocator chooses only for a complete order are not judged here, but in `evaluate_leaf`.
     """

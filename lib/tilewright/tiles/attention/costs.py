@@ -12,9 +12,9 @@ from tilewright.base.errors import InputError, MappingError, Problem
 from tilewright.base.profile import SWITCHES
 from tilewright.hardware.core import DIGITAL, Core
 from tilewright.mapping.constraints import GivenReach, Mapping, MappingConstraints
+from tilewright.mapping.control_rules import refuse_control
 from tilewright.mapping.memory_reach import core_for
 from tilewright.mapping.runnable import can_run
-from tilewright.mapping.control_rules import refuse_control
 from tilewright.mapping.zero_keys import refuse_zeros
 from tilewright.tiles.attention.program import (
     KEYS,

@@ -108,8 +108,8 @@ def test_buffer_traffic_by_hand() -> None:
     """CONV5: 256 x 13 x 13 sums of four images move 32 times in each direction; inputs go to the array four times."""
     shape, own = PUBLISHED["CONV5"]
     moved = traffic_bytes(EyerissWork(shape, own, 4).record(), eyeriss_core())
-    assert moved["psum_buffer O"] == 2 * 4 * 256 * 13 * 13 * 2 * 32
-    assert moved["ifmap_buffer I"] == 2 * 4 * 2 * 192 * 15 * 15 * 4
+    assert moved["buffer O"] == 2 * 4 * 256 * 13 * 13 * 2 * 32
+    assert moved["buffer I"] == 2 * 4 * 2 * 192 * 15 * 15 * 4
 
 
 def test_another_mapping_of_conv3_has_the_measured_traffic() -> None:
@@ -118,7 +118,7 @@ def test_another_mapping_of_conv3_has_the_measured_traffic() -> None:
     found = []
     for mapping in (own, RowStationary(64, 4, 13, 16, 3, 2, 2)):
         moved = traffic_bytes(EyerissWork(shape, mapping, 4).record(), eyeriss_core())
-        found.append(round((moved["psum_buffer O"] + moved["ifmap_buffer I"]) / 1e6, 1))
+        found.append(round((moved["buffer O"] + moved["buffer I"]) / 1e6, 1))
     assert found == [69.2, 50.2]
 
 

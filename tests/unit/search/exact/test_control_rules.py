@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from tilewright.base.errors import MappingError
 from tilewright.search import loma as loma_module
+from tilewright.search.batch import best_row, cost_orders
 from tilewright.search.evaluate import PreparedProblem, allocated_boundaries, evaluate_prepared
 from tilewright.search.front import on_staircase
 from tilewright.search.loma import best_of_few_loops
 from tilewright.search.options import SalsaParameters
 from tilewright.search.salsa import salsa_batches
-from tilewright.search.batch import best_row, cost_orders
 
 from tests.members import members
 from tests.plain.control import obeys, with_random_rules

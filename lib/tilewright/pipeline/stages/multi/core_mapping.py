@@ -13,9 +13,9 @@ from tilewright.hardware.core import Core
 from tilewright.hardware.static_power import without_static_power
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping as LayerMapping
+from tilewright.mapping.control_rules import refuse_control
 from tilewright.mapping.dataflows import constraints_on_core, refusal
 from tilewright.mapping.runnable import core_choice
-from tilewright.mapping.control_rules import refuse_control
 from tilewright.mapping.zero_keys import refuse_zeros
 from tilewright.multicore.nodes.graph import CnGraph
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
