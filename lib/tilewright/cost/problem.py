@@ -11,6 +11,7 @@ import numpy as np
 
 from tilewright.base.errors import MappingError
 from tilewright.base.profile import SWITCHES, ModelProfile, switch_values
+from tilewright.cost.control import control_arrays, control_fields
 from tilewright.cost.energy_terms import energy_terms_of
 from tilewright.cost.latency_terms import MOST_TERMS, further_cycles
 from tilewright.cost.ledger import ACCESSES
@@ -51,7 +52,6 @@ MAX_SERVICES = MAX_OPERANDS * MAX_LEVELS * 4
 MAX_SPATIAL_LOOPS = 32
 MAX_LOOPS = 96
 MAX_TERMS = 16
-MAX_ORDERED = 4
 
 MOST_CYCLES = 2**57
 """Largest number of cycles that one link can take. Up to this limit, sums over all links of a port stay below 2^63."""
@@ -120,12 +120,7 @@ PROBLEM_DTYPE = np.dtype(
         ("further_cycles", np.int64, (MOST_TERMS,)),  # cycles of each plug-in latency term
         *waiting_fields(_O, _D),
         ("same_data_is_no_access", np.int8),  # True if an input is not read again for reuse in the next cycle
-        ("has_control", np.int8),  # True if the core has rules of its control (`control_kernel`) for this layer
-        ("no_tile", np.int8, (_O, _M, _D)),  # [o, m, d] True if the memory cannot have a loop over d for the operand
-        ("ordered_count", np.int64),
-        ("ordered_memory", np.int64, (MAX_ORDERED,)),  # [r] k whose loops have an order
-        ("ordered_level", np.int64, (MAX_ORDERED, _O)),  # [r, o] m of this memory; MAX_LEVELS if it has no level of o
-        ("order_place", np.int64, (MAX_ORDERED, _D)),  # [r, d] place of d in the order, inner to outer; -1: anywhere
+        *control_fields(_O, _M, _D),
         ("even", np.int8),  # True if all operands of a memory must have the same loop boundary
         ("switches", np.int8, (len(SWITCHES),)),  # switches of the model profile, in the order of SWITCHES
     ],
@@ -262,7 +257,8 @@ def _unmapped_frame(
     fill(problem, _relevancy_arrays(layer, relevancy, dimensions, profile))
     fill(problem, _memory_arrays(core, operands, link, chains, depth, profile))
     fill(problem, _port_arrays(core, operands, link, chains, depth))
-    fill(problem, _control_arrays(core, problem, layer, chains, depth))
+    steps = np.isin(problem.kind[: len(operands), : len(dimensions)], (RELEVANT, PARTIAL))
+    fill(problem, control_arrays(layer, core, chains, steps, MAX_LEVELS))
     fill(
         problem,
         {
@@ -433,41 +429,6 @@ def _memory_arrays(
         "memory_order": np.array(order, np.int64),
         "memory_operands": memory_operands,
         "memory_levels": memory_levels,
-    }
-
-
-def _control_arrays(
-    core: Core, problem: Problem, layer: Layer, chains: dict[str, tuple[int, ...]], depth: int
-) -> FieldValues:
-    """Values of the fields that describe the rules of the control. A rule limits only loops that step through data of
-    an operand; `problem` must already have the relations of dimensions to operands.
-    """
-    names, operands = [name for name, _ in layer.loop_sizes], layer.operands
-    steps = np.isin(problem.kind[: len(operands), : len(names)], (RELEVANT, PARTIAL))
-    no_tile = np.zeros((len(operands), depth, len(names)), np.bool_)
-    for o, operand in enumerate(operands):
-        for m, k in enumerate(chains[operand]):
-            can = core.memories[k].tile_dimensions
-            if can is not None:
-                no_tile[o, m] = steps[o] & np.array([name not in can for name in names])
-    held = {k for chain in chains.values() for k in chain}
-    ordered = [k for k, memory in enumerate(core.memories) if memory.loop_order and k in held]
-    level = np.full((len(ordered), len(operands)), MAX_LEVELS, np.int64)
-    place = np.full((len(ordered), len(names)), -1, np.int64)
-    for r, k in enumerate(ordered):
-        for o, operand in enumerate(operands):
-            if k in chains[operand]:
-                level[r, o] = chains[operand].index(k)
-        for position, name in enumerate(core.memories[k].loop_order):
-            if name in names:
-                place[r, names.index(name)] = position
-    return {
-        "has_control": bool(no_tile.any() or ordered),
-        "no_tile": no_tile,
-        "ordered_count": len(ordered),
-        "ordered_memory": np.array(ordered, np.int64),
-        "ordered_level": level,
-        "order_place": place,
     }
 
 

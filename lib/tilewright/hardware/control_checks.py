@@ -1,20 +1,16 @@
-"""Checks of the keys that give rules of the control of a core: `unrolled_dimensions`, `tile_dimensions` and
-`loop_order` (docs/model.md#control). Each key must have an effect.
+"""Checks of the rules of the control of a core in a hardware file (docs/model.md#control).
 
-Invalid fields are None in the checked tree, and are reported elsewhere.
+The keys are `unrolled_dimensions`, `tile_dimensions` and `loop_order`; each key must have an effect. Invalid fields are
+None in the checked tree, and are reported elsewhere.
 """
 
 from collections.abc import Iterator
 
 from tilewright.base.errors import WRITTEN, Problems
 from tilewright.base.validation import TableModel, names_of
+from tilewright.hardware.core import MOST_ORDERS, ORDERED, TILED, UNROLLED
 from tilewright.hardware.waiting_checks import LEAVE_OUT, check_loops
 from tilewright.hardware.yaml_schema import HardwareFile
-
-UNROLLED, TILED, ORDERED = "unrolled_dimensions", "tile_dimensions", "loop_order"
-"""Keys of the hardware file: the first of the array, the others of a memory."""
-MOST_ORDERS = 4
-"""Largest number of memories with a loop order; the kernels have room for no more."""
 
 
 def check_control(problems: Problems, entry: HardwareFile, *, is_alone: bool = True) -> None:

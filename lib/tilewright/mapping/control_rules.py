@@ -8,8 +8,7 @@ from collections.abc import Iterable
 
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.profile import ModelProfile
-from tilewright.hardware.control_checks import ORDERED, TILED, UNROLLED
-from tilewright.hardware.core import Core, Memory
+from tilewright.hardware.core import ORDERED, TILED, UNROLLED, Core, Memory
 from tilewright.workload.layer import Layer
 from tilewright.workload.relevancy import operand_relevancy
 

@@ -9,7 +9,8 @@ proof.
 
 import numpy as np
 
-from tilewright.cost.problem import MAX_LEVELS, MAX_LOOPS, MAX_MEMORIES, MAX_OPERANDS, MAX_ORDERED, MAX_PORTS
+from tilewright.cost.problem import MAX_LEVELS, MAX_LOOPS, MAX_MEMORIES, MAX_OPERANDS, MAX_PORTS
+from tilewright.hardware.core import MOST_ORDERS
 from tilewright.search.objective_kernel import POWER_FIELDS
 
 MAX_SYMBOLS = 24
@@ -238,7 +239,7 @@ LABEL_FIELDS = (
     ("run_kind", np.int8, (_O,)),  # kind of the outermost consecutive loops of one kind in the current level
     ("run_product", np.int32, (_O,)),  # product of these loops
     # Rules of the control (`control_kernel`): place of the outermost loop in each loop order; BEGUN or NOT_BEGUN.
-    ("ordered", np.int8, (MAX_ORDERED,)),
+    ("ordered", np.int8, (MOST_ORDERS,)),
     ("energy", np.float64, ()),  # pJ of the closed boundaries
     ("key", np.int64, (_B,)),  # numbers of a boundary that can still affect the cost of completions
     ("key_runs", np.int64, (_B,)),  # further such numbers: stalls, or products of consecutive loops
