@@ -136,8 +136,11 @@ class Memory:
         """
         ports = tuple(Port("", port.port_type, 0, 0, port.allocation) for port in self.ports)
         served = self.served_dimensions
-        rules = {"tile_dimensions": self.tile_dimensions, "loop_order": self.loop_order}
-        return Memory("", 0, 0.0, 0.0, self.operands, ports, served, run_length=self.run_length, **rules)
+        return replace(
+            Memory("", 0, 0.0, 0.0, self.operands, ports, served, run_length=self.run_length),
+            tile_dimensions=self.tile_dimensions,
+            loop_order=self.loop_order,
+        )
 
     @cached_property
     def port_of(self) -> dict[tuple[str, str], int]:
