@@ -28,7 +28,7 @@ def control_fields(operands: int, levels: int, dimensions: int) -> tuple[Any, ..
 
 def control_arrays(
     layer: Layer, core: Core, chains: Mapping[str, tuple[int, ...]], steps: np.ndarray, no_level: int
-) -> dict[str, Any]:
+) -> "dict[str, float | np.ndarray[Any, np.dtype[Any]]]":
     """Values of the fields. `chains` has the memories of each operand, innermost first. `steps` [operand, dimension] is
     true if a loop over the dimension steps through the data of the operand; a rule limits only such loops. `no_level`
     stands for the level of an operand that a memory does not hold.
