@@ -97,13 +97,17 @@ class Families:
     @cached_property
     def _structural(self) -> tuple[int, ...]:
         """Indexes of the axes that separate families: designs with different values on such an axis are in different
-        families. Axes that set only figures and memory sizes come last.
+        families.
 
         An axis separates families in two cases:
 
-        * The axis sets a value that is not a figure, directly or through a law. A figure changes costs, but not the
-          data that a mapping moves. Examples are an energy and a port width.
+        * The axis sets a value that is not a figure, directly or through a law. Examples are the size of a memory and
+          the size of the array. (A figure changes costs, but not the data that a mapping moves. Examples are an energy
+          and a port width.)
         * The choices of the axis set different paths of the hardware file.
+
+        Axes of `_shapes` come first. The others set only memory sizes and figures. They come last, so that families
+        that differ only in memory sizes follow one another.
         """
         found = set()
         for place, axis in enumerate(self.space.axes):

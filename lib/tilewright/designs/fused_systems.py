@@ -1,9 +1,9 @@
 """Searches for fusion plans of the designs of a space, block by block.
 
-A block has consecutive designs. Its designs are searched one after another, those with the least lower bounds first. A
-search starts from the plan of the nearest design that was searched before in the same block. A design is not searched
-if the results of a design that was searched before in the same block dominate its lower bounds. The results of a block
-do not depend on other blocks, and therefore not on shards and processes.
+A block has consecutive designs, which are searched one after another. Designs with the least lower bounds come first. A
+search starts from the plan of the nearest design among the earlier designs of the block. A design is skipped if an
+earlier design of the block has results that dominate the lower bounds of the skipped design. The results of a block do
+not depend on other blocks, and therefore not on shards and processes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -164,8 +164,8 @@ class FusedBlocks:
         """Search for a plan for each design of a block and each network.
 
         Designs are searched in ascending order of the sum of their lower bounds. If two designs have equal sums, the
-        design with the smaller index comes first. A design is not searched if the results of an earlier design dominate
-        its lower bounds.
+        design with the smaller index comes first. A design is skipped if an earlier design has results that dominate
+        the lower bounds of the skipped design.
         """
         searched: list[_Candidate] = []
         for one in sorted(candidates, key=lambda one: (self._bound_sum(one), one.design.index)):

@@ -202,7 +202,8 @@ def _link_in_cycles(
     own = {_ENERGY_OF_A_CYCLE, "energy_per_bit"} & link.keys()
     if (link if own else default or {}).get(_ENERGY_OF_A_CYCLE) not in (None, 0, 0.0):
         message = (
-            "is an energy per busy cycle, but the bandwidth is per second: the energy of a bit depends on the clock"
+            "is an energy per busy cycle, but the bandwidth is per second: the number of bits in a cycle depends on the"
+            " clock, and so does the energy of a bit"
         )
         place = problems if own or default is None else Problems(problems.places)
         if place is not problems:

@@ -421,7 +421,9 @@ def _check_allocation(problems: Problems, port: PortEntry, held: list[str], owne
         owner = str(port.name)
         if owners.get(pair, owner) != owner:
             problems.unused(
-                place, f"port {owners[pair]} also lists '{', '.join(pair)}'; only this later port carries the pair"
+                place,
+                f"port {owners[pair]} also lists '{', '.join(pair)}'; if several ports list a pair, the last one"
+                " carries it",
             )
         owners[pair] = owner
 

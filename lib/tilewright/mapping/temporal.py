@@ -62,11 +62,11 @@ def complete_order(
 def counted_boundaries(
     boundaries: tuple[tuple[str, tuple[int, ...]], ...], ordering: tuple[TemporalOrderingEntry, ...], layer: Layer
 ) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Level boundaries as numbers of loops of the layer. The argument `boundaries` gives them as numbers of entries of
-    `ordering`.
+    """Level boundaries of each operand. A boundary is the count of the loops of the layer below it. In the argument
+    `boundaries`, it is the count of the entries of `ordering` below it.
 
-    Entries for dimensions that the layer does not have, and loops of size 1, are not loops of the layer. A boundary
-    above all entries of `ordering` stays above all loops of the layer.
+    The layer has no loops for two kinds of entries: entries of dimensions that the layer does not have, and entries of
+    size 1. A boundary above all entries of `ordering` stays above all loops of the layer.
     """
     counts = [0]
     for entry in ordering:

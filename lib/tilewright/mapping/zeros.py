@@ -117,12 +117,13 @@ def gates(
     levels: Mapping[str, tuple[SpatialLoops, ...]],
     profile: ModelProfile,
 ) -> np.ndarray:
-    """Share of the cycles in which zeros of the other inputs stop every lane of one innermost memory, for each operand;
-    0 for an operand whose reads are never left out.
+    """Share of the cycles in which zeros make a read of an innermost memory unnecessary, for each operand. In these
+    cycles, zeros of the other input stop all lanes that the memory serves. The share is 0 for an operand whose reads
+    are never left out.
 
-    `levels` has the spatial loops of each operand, the loops between the array and its innermost memory first. Lanes
-    that use different elements of the other input stop independently. A sliding window counts as if its lanes
-    used different elements.
+    `levels` has the spatial loops of each operand. Its first entry has the loops between the array and the innermost
+    memory. Lanes that use different elements of the other input stop independently. Lanes of a sliding window count as
+    lanes with different elements, even where they share elements.
     """
     found = np.zeros(len(layer.operands))
     for o, operand in enumerate(layer.operands):
@@ -148,8 +149,8 @@ def plain_width(width: int, share: float) -> int:
 
 
 def gating_zeros(layer: Layer, core: Core, link: Mapping[str, str], read: str) -> dict[str, float]:
-    """Share of zeros for some inputs other than `read`, by input. A zero of such an input makes a read of operand
-    `read` from its innermost memory unnecessary. {} if the hardware file does not say that such reads are left out.
+    """Share of zeros of the inputs other than `read`, by input, as far as their zeros make reads of operand `read` from
+    its innermost memory unnecessary. {} if the hardware file does not say that reads of this operand are left out.
     """
     gating = core.operational_array.zero_gating
     if gating is None or read == OUTPUT or link[read] not in gating.reads_of:
@@ -159,8 +160,9 @@ def gating_zeros(layer: Layer, core: Core, link: Mapping[str, str], read: str) -
 
 
 def least_read_share(layer: Layer, core: Core, link: Mapping[str, str], read: str) -> float:
-    """Lower bound of the share of the reads of operand `read` from its innermost memory that take place although zeros
-    stop operations. The bound is reached if each read serves one operation.
+    """Lower bound for the reads of operand `read` from its innermost memory, as a share of the reads that would take
+    place without zeros. Zeros of the other input make some reads unnecessary. The bound is reached if each read serves
+    one operation.
     """
     return math.prod((1.0 - zeros for zeros in gating_zeros(layer, core, link, read).values()), start=1.0)
 

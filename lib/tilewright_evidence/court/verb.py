@@ -99,8 +99,8 @@ def accuracy(
         int,
         Limits(least=0),
         Help(
-            "Number of other random draws of the fitted rows; 0: none. The constants are also fitted to each draw, and"
-            " the spread of the errors is printed."
+            "Number of further fits of the constants, each to another random draw of rows; 0: none. The spread of the"
+            " errors over these draws is printed."
         ),
     ] = 0,
     output: Annotated[FilePath | None, Help(f"Folder for {COURT_TABLE}, {COURT} and the figures.")] = None,

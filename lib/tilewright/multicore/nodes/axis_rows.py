@@ -192,12 +192,13 @@ def added_up(first: Integers, second: Integers, count: Integers) -> tuple[Intege
 def product_of_joins(
     join: AxisJoin, rows: Iterable[Integers], need_count: int, owner: Integers, elements: Integers
 ) -> tuple[Integers, Integers, Integers]:
-    """Pairs of a need and an owner that makes some of the needed elements, as arrays (need, owner, number of elements).
+    """Pairs of a need and an owner that makes some of the needed elements, as three arrays with one value for each
+    pair: (index of the need, owner, number of elements).
 
-    `rows` has one array for each axis: the number of the row in `join`, for each need. A pair combines one entry of
-    this row from each axis. The owner of the pair is the sum of the owners of these entries, and the number of elements
-    is the product of their counts. `owner` and `elements` have the initial value of this sum and of this product for
-    each need. The initial values cover the axes that are not in `rows`.
+    An array in `rows` belongs to one axis. It has, for each need, the index of a row of `join`. A pair combines one
+    entry of this row from each axis. The owner of the pair is the sum of the owners of its entries, and its number of
+    elements is the product of their counts. The arguments `owner` and `elements` have, for each need, the values with
+    which the sum and the product begin. They stand for the axes that are not in `rows`.
     """
     need = np.arange(need_count, dtype=np.int64)
     for row_of_need in rows:

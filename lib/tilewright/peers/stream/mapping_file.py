@@ -120,7 +120,9 @@ def _check_layers(entries: list[PlacedLayerEntry], problems: Problems, at: KeyPa
 
 
 def _check_groups(entries: list[PlacedLayerEntry], groups: list[GroupEntry], problems: Problems) -> None:
-    """Report layers of groups that are unknown, or in several groups, and tiles of layers of other groups."""
+    """Report three faults of groups: a layer that is unknown, a layer that is in several groups, and a tile of a layer
+    that is not in the group.
+    """
     known = [entry.name for entry in whole(entries) if entry.name]
     seen: dict[str, str] = {}
     for index, group in each(groups):

@@ -67,7 +67,7 @@ def near_optimum(search: FrontSearch, found: "ExactResult", source: FrontSource,
     if chosen is None:
         return None
     met, point = chosen
-    assert met.incumbent.order is not None, "a search keeps only mappings with an order"
+    assert met.incumbent.order is not None, "a search keeps only mappings with a loop order"
     value = OBJECTIVES[objective].value(point.energy_pj, point.latency_cycles)
     result = replace(
         found,

@@ -100,8 +100,8 @@ def on_core_parts(summary: Summary | None) -> dict[str, float]:
 
 
 def energy_bars(view: ScheduleView, summary: Summary | None = None) -> list[EnergyBar]:
-    """Bars of this run and of the baselines in its summary. A baseline is divided into parts only if the summary has
-    them (`energy_parts_pj`).
+    """Bar of the schedule of `view`, then the bars of the baselines in `summary`. A baseline is divided into parts only
+    if the summary has its parts (`energy_parts_pj`).
     """
     parts, in_cores = schedule_parts(view.schedule), on_core_parts(summary)
     if in_cores:
@@ -117,7 +117,9 @@ def energy_bars(view: ScheduleView, summary: Summary | None = None) -> list[Ener
 
 
 def energy_breakdown_figure(view: ScheduleView, summary: Summary | None = None) -> Figure:
-    """Figure with a bar for each schedule, stacked by part, and a list of the parts of this run."""
+    """Figure with one bar for the schedule of `view` and one for each baseline in `summary`. A bar stacks the parts of
+    the energy. A list beside the bars gives the parts of the energy for the schedule of `view`.
+    """
     bars = energy_bars(view, summary)
     title = f"Energy: {view.names.network} on {view.names.accelerator}"
     return _figure(bars, title)

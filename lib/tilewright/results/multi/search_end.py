@@ -10,7 +10,7 @@ def search_end(search: Mapping[str, Any]) -> str:
     """Part of a sentence that names the limit that ended a search, made from the field `search` of a `fusion.json`.
 
     If several searches shared the limits of the call (`searches` in the field is above 1), the field describes the
-    search with the best plan, and the text says that its limit is the share of one search. If the value of the limit is
+    search with the best plan. Its limit is the share of this search, and the text says so. If the value of the limit is
     missing, as in files of earlier versions, the text has only the name of the limit. If more plans were evaluated than
     the limit allows, the text says why.
     """
@@ -18,21 +18,24 @@ def search_end(search: Mapping[str, Any]) -> str:
     plans = f"{count_of(evaluated, 'plan')} of the network or a part of it"
     if reason == "interrupted":
         return "interrupted by Ctrl-C"
+    searches = search.get("searches", 1)
+    limited = "this search" if searches > 1 else "the call"
     key, text = {
         "count": ("nb_plans", f"ended after {plans}, because of the limit of {{:,}}"),
         "schedules": (
             "nb_schedules",
             f"ended after {count_of(search['schedules'], 'schedule')}, because of the limit of {{:,}}",
         ),
-        "time_budget": ("fusion_time_budget_s", "ended by the limit of {:g} seconds for the call"),
-        "cpu_budget": ("fusion_cpu_budget_s", "ended by the limit of {:g} CPU seconds for the call"),
+        "time_budget": ("fusion_time_budget_s", f"ended by the limit of {{:g}} seconds for {limited}"),
+        "cpu_budget": ("fusion_cpu_budget_s", f"ended by the limit of {{:g}} CPU seconds for {limited}"),
     }.get(reason, ("", ""))
     if search.get(key) is None:
         return f"ended by {reason.replace('_', ' ')}"
     islands = search.get("islands", 1)
     shared = f", shared by {islands:,} islands" if islands > 1 else ""
-    searches = search.get("searches", 1)
-    share = f"; this limit is the share of one of {searches:,} searches" if searches > 1 else ""
+    share = (
+        f"; {searches:,} searches divide each limit of the call, and each gets an equal share" if searches > 1 else ""
+    )
     is_beyond = reason == "count" and evaluated > search[key]
     beyond = "; initial plans and the last search for cores are evaluated even beyond this limit" if is_beyond else ""
     return f"{text.format(search[key])} ({key}){shared}{share}{beyond}"

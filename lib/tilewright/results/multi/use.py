@@ -19,7 +19,9 @@ class CoreUse:
     utilisation: float
     """Share of the latency in which the core runs a CN."""
     array_utilisation: float
-    """Share of the latency that the CNs of the core would take if all units of the array worked in every cycle."""
+    """Cycles that the CNs of the core would take if all units of its array worked in every cycle, as a share of the
+    latency of the schedule.
+    """
     energy_pj: float
     operational_energy_pj: float
     memory_energy_pj: dict[str, float]

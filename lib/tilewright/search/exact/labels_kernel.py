@@ -98,11 +98,12 @@ def start_of(x, o, m):
 
 @kernel
 def begins_early(x, m):
-    """True if output level `m` + 1 can begin early. This is the case if irrelevant loops lie directly below the
-    boundary above level `m`: the boundary can then move below these loops at the same cost.
+    """True if output level `m` + 1 can begin early: below some loops that now lie in level `m`, at the same cost. This
+    is the case if the loops directly below the boundary between the two levels are irrelevant for outputs.
 
-    The cost is the same because the model counts these loops in level `m`, on whichever side of the boundary they are.
-    If the boundary is below these loops, level `m` + 1 keeps partial sums, which can need less room than final outputs.
+    The cost is the same because the model counts irrelevant loops at the boundary in level `m`, on whichever side of
+    the boundary they are. If the boundary lies below them, level `m` + 1 keeps partial sums, which can need less room
+    than final outputs.
     """
     level = m
     while True:

@@ -122,7 +122,7 @@ class Watch:
         return not (is_late or is_spent)
 
     def settles(self, bound: float, best: Incumbent) -> bool:
-        """True if `bound` proves that the best known mapping is within the accepted gap of every mapping."""
+        """True if `bound` proves that no mapping is better than the best known one by more than the accepted gap."""
         return bool(bound >= best.value(self.objective) * self.best_share)
 
     @property

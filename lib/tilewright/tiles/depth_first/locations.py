@@ -53,17 +53,17 @@ class MemoryPlaces:
         return self.outputs[-1]
 
     def for_input(self, bits: int) -> int:
-        """Innermost memory of inputs that has only one instance and has room for the input of a layer, which takes
-        `bits` bits. The result is the outermost memory of inputs if there is no such memory.
+        """Memory for the input of a layer, which takes `bits` bits: the innermost memory of inputs that has only one
+        instance and enough room. If none has both, the outermost memory of inputs.
         """
         return self._lowest(self.inputs, bits)
 
     def for_output(self, bits: int, input_bits: int, input_memory: int | None) -> int:
-        """Innermost memory of outputs that has only one instance and has room for the output of a layer, which takes
-        `bits` bits. The result is the outermost memory of outputs if there is no such memory.
+        """Memory for the output of a layer, which takes `bits` bits: the innermost memory of outputs that has only one
+        instance and enough room. If none has both, the outermost memory of outputs.
 
-        The memory `input_memory` (None for no memory) also holds the input of the layer, which takes `input_bits` bits.
-        This memory must therefore have room for both.
+        The memory `input_memory` (None for no memory) already holds the input of the layer, which takes `input_bits`
+        bits. It is chosen only if it has room for both.
         """
         for k in self.outputs:
             needed = bits + (input_bits if k == input_memory else 0)
@@ -72,8 +72,8 @@ class MemoryPlaces:
         return self.outputs[-1]
 
     def for_kept(self, bits: int) -> int:
-        """Innermost memory that has only one instance and has room for `bits` bits of kept data, among the memories
-        that hold both inputs and outputs. The result is the outermost of these memories if there is no such memory.
+        """Memory for `bits` bits of kept data, among the memories that hold both inputs and outputs: the innermost one
+        that has only one instance and enough room. If none has both, the outermost one.
         """
         return self._lowest(tuple([k for k in self.outputs if k in self.inputs]), bits)
 
@@ -110,7 +110,9 @@ class Stack:
         return self.places.chain.layers[self.first : self.last + 1]
 
     def tensor_bits(self, tensor: int) -> int:
-        """Number of bits of all elements at one position of a tensor; tensor 0 is the input of the stack."""
+        """Number of bits at one position of tensor number `tensor`, over all channels. Tensor 0 is the input of the
+        stack, and tensor i is the output of its i-th layer.
+        """
         return self.input_bits[0] if tensor == 0 else self.output_bits[tensor - 1]
 
     @property

@@ -176,10 +176,12 @@ def _row_key(
 def class_reasons(
     graph: CnGraph, workload: Workload, mapping: LayerMapping, accelerator: MultiCoreAccelerator, core_file_name: str
 ) -> tuple[str, ...]:
-    """Reasons why no core with this core file is allowed to run a class: one text for each class; '' for a class that
-    such a core is allowed to run. The reasons follow from the input files, without a search of mappings.
+    """Reason for each class of CNs why no core with the core file `core_file_name` is allowed to run the class. The
+    reason is '' if a core with this file is allowed to run it. The reasons follow from the input files, without a
+    search of mappings.
 
-    The accelerator affects the rows of a core file only through these reasons, the core itself, and the off-chip core.
+    The rows of the cost table for a core file depend on three properties of the accelerator: these reasons, the core in
+    the file, and the off-chip core.
     """
     classes = cost_classes(graph, workload, mapping)
     return _class_reasons(graph, workload, mapping, _system(accelerator, core_file_name), classes)

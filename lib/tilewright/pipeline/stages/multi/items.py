@@ -1,5 +1,5 @@
-"""Items that stages below the parsers of a multi-core pipeline hand down: network with cores, computation nodes (CNs),
-and CNs with costs.
+"""Items of a multi-core pipeline below its parsers: a network with cores, its computation nodes (CNs), and CNs with
+costs.
 """
 
 from collections.abc import Mapping as Table

@@ -386,7 +386,9 @@ def _sizes(op: Lowering, kind: _Kind) -> RecurrentSizes:
 
 
 def _outputs(op: Lowering, sizes: RecurrentSizes, ran: list[_Ran]) -> None:
-    """Add moves of the states to the outputs that are used: Y (all steps), Y_h and Y_c (the last step)."""
+    """Add nodes that copy states to the outputs of the operator: hidden states of all steps to Y, the last hidden state
+    to Y_h, and the last cell state to Y_c. Outputs that are not used get no node.
+    """
     has_lengths = _has_lengths(op, sizes)
     if has_lengths:
         op.approximated(
