@@ -37,8 +37,8 @@ def on_front(values: Values) -> npt.NDArray[np.bool_]:
 
 
 def first_dominators(values: Values, front: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Array of shape (rows,): for each row, the index of the first row of the front that dominates it; -1 for a row of
-    the front. `front` is the result of `on_front`.
+    """First dominating row for each row: array of shape (rows,) with the index of the first front row that dominates
+    the row. The index is -1 for rows of the front. `front` is the result of `on_front`.
     """
     found = np.full(len(values), -1, dtype=np.int64)
     members = np.flatnonzero(front)

@@ -1,6 +1,6 @@
 """Groups of ONNX operators by kind of work, used for the operators of a core and for names of mapping entries.
 
-Operator types are those of ONNX and of com.microsoft, without domain. The name of a group is in lower case. The group
+Operator types are names of ONNX and com.microsoft, without the domain. The name of a group is in lower case. The group
 `mac` has the operators that run on multiply-accumulate arrays, `vector` has those that run on vector units, and `all`
 has every operator. All other groups are lists of operator types.
 """

@@ -172,8 +172,8 @@ def covered_text(covers: str, allocation: str | None) -> str:
 
 @dataclass(frozen=True)
 class Schedules:
-    """Set of schedules for which the lower bounds of a network on several cores are valid: every schedule of the tiles
-    into which the network is cut, with each part of a layer on any core that can run this part.
+    """Set of schedules for which the lower bounds of a network on several cores are valid. The network is cut into
+    given tiles. The set has every schedule of these tiles, with each part of a layer on any core that can run the part.
     """
 
     parts: int = 0

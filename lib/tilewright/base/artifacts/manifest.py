@@ -3,12 +3,13 @@
 A unit is the set of files that one job of the pipeline makes. Two files in the folder `.manifest` of the results belong
 to each unit:
 
-* `<unit>.json` is the manifest. The job writes it when all files of the unit are there. It has digests of the inputs of
-  the unit and of the bytes of its files. If a person copies the results, the manifest is copied too.
-* `<unit>.due` is the order to make the unit. It is written before the job runs and has the content that the manifest is
-  expected to have. It also has the digest, size, times and inode of each file at that time, so that the bytes of a file
-  are read again only if size, times or inode have changed. The order is valid only on this machine. If it is lost, all
-  files are read again.
+* `<unit>.json` is the manifest. The job writes the manifest when all files of the unit are there. The manifest has the
+  digests of the unit's inputs and of the bytes of the unit's files. If a person copies the results, the manifest is
+  copied too.
+* `<unit>.due` is the order to make the unit. The order is written before the job runs, and has the content that the
+  manifest is expected to have. For each file at that time, the order also has the digest, size, times and inode. The
+  bytes of a file are read again only if its size, times or inode have changed. The order is valid only on this machine.
+  If the order is lost, all files are read again.
 
 Snakemake looks at the age and the bytes of the order (`workflow/rules/common.smk`). The order of a unit that has to be
 made contains a random number, because Snakemake ignores a younger file if it has recorded the same bytes before.
@@ -241,9 +242,9 @@ class Order(NamedTuple):
 
 
 def read_order(file: Path | str) -> Order:
-    """Order in an order file. Call this function before the job begins: it looks up the digests of the needed units in
-    their manifests, so that these are the digests of the files that the job reads. Raises InputError if the file holds
-    no order.
+    """Order in an order file. The digests of the needed units are looked up in their manifests. Call this function
+    before the job begins, so that the digests are those of the files that the job reads. Raises InputError if the file
+    holds no order.
     """
     path = Path(file)
     try:

@@ -1,8 +1,13 @@
 """Seals: a digest of all other bytes of a file, stored in the file where other readers of the format ignore it.
 
-The seal is the last key of a JSON object, the last key of the last line in a file of JSON lines, the bytes before the
-footer of a Parquet file, and the comment of the archive in a file of arrays. Reading a file with a seal finds a change
-of any bit.
+The place of the seal depends on the format:
+
+* JSON object: its last key;
+* JSON lines: the last key of the last line;
+* Parquet: the bytes before the footer;
+* arrays: the comment of the archive.
+
+Reading a file with a seal detects a change of any bit.
 
 Standard library only.
 """
@@ -145,8 +150,8 @@ def _has_end(content: bytes, end: bytes) -> bool:
 
 
 def _resembles(content: bytes, end: bytes) -> bool:
-    """True if the end of a file differs from the end of a file with a seal in at most `_MOST_CHANGED` bytes. The digits
-    of the digest are not compared.
+    """True if a file ends almost like a file with a seal: at most `_MOST_CHANGED` bytes differ. The digits of the
+    digest are not compared.
     """
     found = content[-len(end) :]
     if len(found) < len(end):
