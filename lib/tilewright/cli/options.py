@@ -186,7 +186,9 @@ def pipeline_option(function: Function) -> Function:
 
 
 PipelineSource = FilePath | Sequence[Any] | None
-"""List of stages, list of edits of the default pipeline, or value of --pipeline (path of a file, or JSON text)."""
+"""Pipeline as a list of stages, as a list of changes to the default pipeline, or as the value of --pipeline (path of a
+file, or JSON text).
+"""
 
 
 def is_given(pipeline: object) -> bool:

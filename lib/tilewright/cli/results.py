@@ -180,8 +180,8 @@ def unfinished_spaces(plan: "RunPlan", states: Mapping[str, str]) -> list[dict[s
 
 
 def _decisions(plan: "RunPlan") -> dict[str, tuple[str, str]]:
-    """Name of the unit of each decision -> (file of the space, path of the page of the decision). The path is relative
-    to the folder of results.
+    """Decisions of a run plan, by name of the unit that makes the decision: pairs (file of the design space, path of
+    the page). The path is relative to the folder of results.
     """
     spaces = plan.spaces.items() if plan.decide else ()
     return {f"{SPACE}/{name}/decide": (file, f"{SPACE}/{name}/{DECISION[1]}") for name, file in spaces}

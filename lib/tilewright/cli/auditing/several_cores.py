@@ -274,9 +274,9 @@ class SeveralCoresRun(Findings):
         return read_inputs(self._descriptions, self.folder, self.folder / COSTS)
 
     def _stated(self, step: str, core: str = "") -> dict[str, Any]:
-        """Value `options` in the provenance of the file of a step: the options of the step or, if a pipeline of the
-        user was used, the stages of the step, under the key `pipeline`. For the step `cost`, the file is the cost table
-        of the core file `core`.
+        """Value `options` in the provenance of the file that a step made. It has the options of the step. If a user's
+        pipeline was used, it has the stages of the step instead, under the key `pipeline`. For the step `cost`, the
+        file is the cost table of the core file `core`.
         """
         if step == "schedule":
             return dict(self._made_by["options"])

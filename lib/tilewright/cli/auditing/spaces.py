@@ -1,4 +1,5 @@
-"""Audit of designs of a space, from the shards of `tilewright explore` or the parts of `tilewright front`.
+"""Audit of a design space, which samples designs from the shards of `tilewright explore` or the parts of `tilewright
+front`.
 
 The costs of each sampled design are recomputed, one design at a time.
 """
