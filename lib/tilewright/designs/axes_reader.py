@@ -134,8 +134,8 @@ def read_sheet(path: Path) -> Sheet:
 
 
 def _cells(path: Path) -> tuple[list[str], list[int], list[list[str]]]:
-    """Triple (cells of the heading, line number of each row below the heading, cells of each of these rows) of a design
-    sheet. Raises InputError if the file cannot be read as a table.
+    """Content of a design sheet, as a triple (cells of the heading, line numbers of the rows below it, cells of these
+    rows). Raises InputError if the file cannot be read as a table.
     """
     file = str(path)
     try:

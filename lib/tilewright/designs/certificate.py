@@ -218,9 +218,7 @@ def read_certificate(path: Path) -> tuple[Certificate, str]:
 
 
 def content_digest(certificate: Certificate) -> str:
-    """Digest of the content of a certificate: the columns of its table, the numbers of excluded designs, and its
-    inputs.
-    """
+    """Digest of the content of a certificate: its columns, the counts of excluded designs, and the inputs."""
     digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for name, column in certificate.table.items():
         values = column.to_numpy()

@@ -238,8 +238,9 @@ def _check_columns(faults: _Faults, table: pandas.DataFrame, space: Space) -> bo
 def _check_designs(
     faults: _Faults, rows: _Rows, certificate: Certificate, source: SpaceSource, jobs: int, advance: Advance
 ) -> None:
-    """Read all designs of the space again, and report faults of the certificate: missing and superfluous rows, wrong
-    areas and clocks, results of designs that are not valid accelerators, and a wrong number of excluded designs.
+    """Read all designs of the space again, and report faults of the certificate. The faults are: missing and
+    superfluous rows, wrong areas and clocks, results for designs that are not valid accelerators, and wrong counts of
+    excluded designs.
     """
     space = rows.space
     blocks = _blocks(range(len(Families(space))))

@@ -244,8 +244,8 @@ def _is_known_alike(one: _Candidate, other: _Candidate) -> bool:
 
 
 def _distance(one: _Candidate, other: _Candidate) -> tuple[int, int, int]:
-    """Distance of two designs, as a triple that is compared element by element: number of axes in which the designs
-    differ, sum of the steps between their values, and index of the design `other`.
+    """Distance of two designs, as a triple that is compared element by element. It has the number of axes in which the
+    designs differ, the sum of the steps between them along all axes, and the index of the design `other`.
     """
     steps = [abs(mine - its) for mine, its in zip(one.positions, other.positions, strict=True)]
     return sum(step > 0 for step in steps), sum(steps), other.design.index

@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
 
     @classmethod
     def of(cls, records: Sequence[LayerRecord]) -> "Outcome":
-        """Sums of the energies and of the latencies of layers that run one after another."""
+        """Total energy and total latency of layers that run one after another."""
         energy = total_in_order(record.energy_pj for record in records)
         return cls(energy, total_in_order(record.latency_cycles for record in records))
 

@@ -87,8 +87,8 @@ class LayerCost:
 
 @dataclass(frozen=True, eq=False)
 class CoreColumns:
-    """Core with data that are computed once and used for all layers of a network: properties by which cores are told
-    apart, and columns of numbers of its memories.
+    """Core with data that are computed once and used for all layers of a network: properties in which cores can differ,
+    and columns with one number for each memory of the core.
     """
 
     core: Core

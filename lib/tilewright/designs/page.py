@@ -82,8 +82,8 @@ def page_data(answer: Answer) -> JsonObject:
 
 
 def _columns(answer: Answer) -> Iterator[JsonObject]:
-    """Descriptions of the columns, in the order of the page: values of axes and laws, measures, use of memories and
-    links, gaps of plans, and parts of energy and latency.
+    """Descriptions of the columns, in the order of the page: axes and laws, measures, use of memories and links, gaps
+    of plans, parts of the energy, and parts of the latency.
 
     A column of texts also has the list of its distinct values (`levels`).
     """
@@ -176,8 +176,8 @@ def _effect(effect: Effect, front: Front) -> dict[str, Any]:
 
 
 def _words(answer: Answer) -> Iterator[str]:
-    """HTML texts of the page: notes on axes and mappings, assumptions of the comparison, numbers of designs, reasons
-    why designs are not compared, and unused parts of the input.
+    """HTML texts of the page: notes on axes and mappings, assumptions of the comparison, counts of designs, reasons why
+    some designs are not compared, and unused parts of the input.
     """
     exploration = answer.exploration
     if notes := (*answer.axis_notes, *answer.mapping_notes):

@@ -1,5 +1,5 @@
-"""Measures of designs: columns of results with names and units for readers, parts of energy and latency, and texts of
-values.
+"""Measures of designs: columns of results with names and units for readers, columns for the parts of energy and
+latency, and texts for values.
 """
 
 import re

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SystemOptions(CnSearchOptions, TilingOptions, AllocationParameters, ScheduleSettings):
-    """Options for designs with several cores, if fusion is not searched: options of the search on a core, of the
-    division into computation nodes, of the search for an allocation, and of the schedules.
+    """Options for designs with several cores, if fusion is not searched. They are the options for four tasks: search on
+    a core, division into computation nodes, search for an allocation, and scheduling.
     """
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
@@ -74,8 +74,8 @@ class FusedSystemOptions(PlanSchedule, PlanEffort, CnSearchOptions):
 
     @property
     def of_search(self) -> FusionOptions:
-        """Options of the search for a plan of one design. Only numbers of plans and schedules limit the search, so that
-        its result does not depend on the speed of the machine.
+        """Options of the search for a plan of one design. The search is limited only by a count of plans and a count of
+        schedules, so its result does not depend on the speed of the machine.
         """
         return self.part(FusionOptions, fusion_time_budget_s=None, fusion_cpu_budget_s=None, jobs=1)
 

@@ -1,4 +1,4 @@
-"""Text of the answer for a space of designs: numbers of designs, best designs, fronts, and causes of failure."""
+"""Text of the answer for a design space: counts of designs, best designs, fronts, and causes of failure."""
 
 from collections.abc import Iterator
 from itertools import groupby

@@ -65,8 +65,8 @@ class TrialEngine(Protocol):
 
     @property
     def most_sets(self) -> int:
-        """Limit on the sets of changes that are tried together. It holds separately for sets of two changes, of three
-        changes, and so on: if there are more sets of one size than this number, only some of them are tried.
+        """Largest number of sets of changes that are tried, for each size of set. A set has two, three or more changes,
+        which are tried together. If there are more sets of one size, only some of them are tried.
 
         Sets are tried if no single change helps. The limit also holds for the pairs of `with_pairs`.
         """
