@@ -37,8 +37,8 @@ class InMemory(NamedTuple):
     def energies_pj(self, array: OperationalArray, work: ArrayWork) -> tuple[float, ...]:
         """Energy in pJ of all operations of a layer, by component (section "Energy").
 
-        The energy is computed as if a single bank did all the work. The number of cycles of this bank is the number of
-        operations, divided by the lanes of the bank, times the number of phases.
+        The energy is computed as if a single bank did all the work. This bank then takes operations / lanes * phases
+        cycles.
         """
         own = InMemoryArray.of(array, self.analog)
         columns, rows = _product(work.lanes.get(own.word_line, {})), _product(work.lanes.get(own.bit_line, {}))

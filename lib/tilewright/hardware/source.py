@@ -12,8 +12,8 @@ from tilewright.hardware.system import MultiCoreAccelerator
 
 AcceleratorSource = FilePath | dict[str, Any] | Accelerator
 ACCELERATOR, MULTI_CORE, CORE = "tilewright/accelerator", "tilewright/multi-core-accelerator", "tilewright/core"
-"""Schemas of artifacts. ACCELERATOR is the schema of an accelerator of one core, MULTI_CORE that of an accelerator of
-several cores, and CORE that of one core of an accelerator.
+"""Schemas of artifacts. ACCELERATOR is for an accelerator with one core, MULTI_CORE for an accelerator with several
+cores, and CORE for a single core of an accelerator.
 """
 
 

@@ -24,8 +24,8 @@ def clock_period_ns(core: Core) -> float | None:
 
 
 def static_power_mw(core: Core, term: str | None = None) -> float:
-    """Static power in mW of a core: of the core itself, of its array, and of all instances of all its memories,
-    including memories that were removed because a layer does not use them. If `term` names an energy term, only the
+    """Static power of a core in mW. It is the sum over the core itself, its array, and all instances of its memories.
+    Memories that were removed because a layer does not use them are included. If `term` names an energy term, only the
     powers of this term are summed; None sums all powers.
 
     The result is 0 if the file gives no static power.

@@ -324,8 +324,9 @@ def on_chip_memories(core: Core, is_part: bool = False) -> tuple[int, ...]:
 
 
 def parts_without_area(core: Core) -> tuple[str, ...]:
-    """Names of the parts without area, in an accelerator of one core: names of memories, and UNITS for the units of the
-    array."""
+    """Names of those parts of a core for which the hardware file gives no area. UNITS stands for the units of the
+    array; all other names are names of memories.
+    """
     missing = [] if _array_area_mm2(core) is not None else [UNITS]
     return (*missing, *_memories_without_area(core))
 

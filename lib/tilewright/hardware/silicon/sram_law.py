@@ -142,8 +142,8 @@ def _trend(points: np.ndarray) -> np.ndarray:
 
 
 def _covariance(some: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Covariance of the deviations of two lists of memories, as an array of shape (memories of `some`, memories of
-    `others`).
+    """Covariance between the deviations of each memory in `some` and each memory in `others`: an array with a row for
+    each memory of `some` and a column for each memory of `others`.
     """
     columns = (some[:, 0], some[:, 1], some[:, 2], some[:, 3], some[:, 0] - some[:, 1], some[:, 4])
     other = (others[:, 0], others[:, 1], others[:, 2], others[:, 3], others[:, 0] - others[:, 1], others[:, 4])
