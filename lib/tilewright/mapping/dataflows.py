@@ -95,8 +95,8 @@ def _uses_lanes(unrolling: Unrolling, layer: Layer) -> bool:
 
 
 def _part_for(layer: Layer, core: Core, dataflow: Dataflow) -> Dataflow:
-    """Part of a dataflow that is left for a layer: the array dimensions of the core on which the dataflow has a loop of
-    the layer, with all loops of the dataflow on these array dimensions.
+    """Part of a dataflow that applies to a layer. An array dimension of the core stays if the dataflow unrolls a loop
+    of the layer on it. All loops of the dataflow on this array dimension then stay, too.
     """
     return tuple(
         (name, factors)

@@ -205,8 +205,8 @@ class _FlowReader:
         return output.tensors
 
     def _size(self, layer: Layer, operand: str, memory_operand: str) -> OperandSize:
-        """Size of an operand in bits. An output that accumulates consists of partial sums or of final outputs: the
-        upper bound of its size assumes the wider of the two, and the lower bound the narrower.
+        """Size of an operand in bits. Outputs that are accumulated are either partial sums or final outputs, which can
+        differ in their bits. The upper bound assumes the wider of the two, and the lower bound the narrower.
         """
         elements = operand_elements(layer, operand, self.profile)
         most = least = layer.bits_of[operand]

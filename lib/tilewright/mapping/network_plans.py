@@ -30,7 +30,7 @@ class PlanLayer:
 
 @dataclass(frozen=True)
 class PlanTile:
-    """Tile of a group of fused layers, given for a loop of one of them."""
+    """Tile of a group of fused layers, given by its size along one loop of one layer."""
 
     layer: str
     dimension: int

@@ -79,9 +79,9 @@ class UncostedWork:
 def can_run(core: Core, node: WorkloadNode) -> bool:
     """True if a core can run the layer of a node.
 
-    The `operator_types` of the core must list one of three names: the unit that the layer needs, the operator type of
-    the layer, or the type of the operator of which the layer is a part. A layer that needs no particular unit (from a
-    YAML file) counts as a layer for the MAC array. In-memory arrays cannot run layers without weights.
+    The `operator_types` of the core must list one of three names: the unit that the layer needs, the type of the layer,
+    or the type of the operator to which the layer belongs. A layer that needs no particular unit (from a YAML file)
+    counts as a layer for the MAC array. In-memory arrays cannot run layers without weights.
     """
     return can_run_listed(core, core.operator_types, node)
 

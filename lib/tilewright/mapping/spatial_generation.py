@@ -193,9 +193,9 @@ def _unknown_array_dimension(name: str, core: Core) -> MappingError:
 
 
 def clean_user_mapping(given: Unrolling, layer: Layer, core: Core, limits: MaximumUnrolling) -> _Draft:
-    """User's mapping without unknown loop dimensions, with factors reduced to `limits`. Then factors are removed until
-    the product of the factors on each array dimension is at most the size of this array dimension, and the product of
-    the factors of each loop dimension is at most the size of the loop.
+    """User's mapping without unknown loop dimensions, with factors reduced to `limits` and then removed until two
+    conditions hold. On each array dimension, the product of the factors is at most the size of the array dimension. For
+    each loop dimension, the product of the factors is at most the size of the loop.
 
     Factors are removed in the order in which the reference tool iterates over its sets of dimensions. Raises
     MappingError for unknown array dimensions, and for loop dimensions that cannot be unrolled because the port of an

@@ -183,9 +183,9 @@ class SpatialSpace:
         """False if some innermost memory certainly has no room for the data of its lanes.
 
         The reduction of factors (`limit_to_capacity`) counts outputs with the bits of partial sums, all lanes of a
-        loop, and no sharing in sliding windows. The cost model can need less room: outputs that no temporal loop
-        accumulates have their final bits; lanes that do not divide a loop can be idle, but on average less than half
-        of them; and the windows of neighbouring lanes overlap.
+        loop, and no sharing in sliding windows. The cost model can need less room, for three reasons. Outputs that no
+        temporal loop accumulates have their final bits. If the number of lanes does not divide a loop, some lanes can
+        be idle, but on average less than half. The windows of neighbouring lanes overlap.
         """
         for operand, memory_index, served in inner_operands(self.layer, self.core, self.constraints):
             entry = operand_relevancy(self.layer, operand, self.profile)
@@ -315,9 +315,8 @@ def _lanes(factors: "Iterator[tuple[str, int]] | _Factors") -> int:
 
 
 def _most_lanes_first(options: Sequence[Sequence[_Factors]]) -> Iterator[tuple[int, tuple[_Factors, ...]]]:
-    """Combinations of options in descending order of the number of lanes, as pairs (number of lanes, tuple with one
-    option for each array dimension). In `options`, the options of each array dimension must be in descending order of
-    lanes.
+    """Pairs (number of lanes, combination), those with most lanes first. A combination is a tuple with one option for
+    each array dimension. In `options`, the options of each array dimension must be in descending order of lanes.
 
     The search begins with the combination of all first options. Every other combination is reached from exactly one
     other combination, which differs from it on one array dimension. This is the last array dimension that does not have

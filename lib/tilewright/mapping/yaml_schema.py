@@ -213,8 +213,9 @@ class MappingEntry(TableModel):
     `{}` takes the defaults. Without the key, a reduction is not cut between cores.
     """
     layer_dimension_names: list[LoopDimension] | None = None
-    """Names that the tilings of this entry use for the loop dimensions of the layer, in the order in which the layer
-    lists these dimensions."""
+    """Names for the loop dimensions of the layer, as the tilings of this entry use them. Their order is the order of
+    the dimensions in the layer.
+    """
 
 
 MappingFile = Annotated[list[MappingEntry], Field(min_length=1)]

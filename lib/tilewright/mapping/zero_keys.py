@@ -33,7 +33,8 @@ def refuse_zeros(cores: Iterable[Core], flow: str) -> None:
 def note_unused_zeros(
     layers: Sequence[Layer], core: Core, links: Callable[[Layer], Mapping[str, str]], files: tuple[str, str]
 ) -> list[Unused]:
-    """Notices of shares of zeros that no key of the hardware file reads, and of keys without any share of zeros.
+    """Notices about two kinds of unused input: shares of zeros that no key of the hardware file uses, and keys of the
+    hardware file for which no layer gives a share of zeros.
 
     `links` gives the memory operand of each operand of a layer. `files` are the hardware file and the workload file.
     """

@@ -149,8 +149,8 @@ def plain_width(width: int, share: float) -> int:
 
 
 def gating_zeros(layer: Layer, core: Core, link: Mapping[str, str], read: str) -> dict[str, float]:
-    """Share of zeros of the inputs other than `read`, by input, as far as their zeros make reads of operand `read` from
-    its innermost memory unnecessary. {} if the hardware file does not say that reads of this operand are left out.
+    """Share of zeros of each input whose zeros make reads of operand `read` from its innermost memory unnecessary, by
+    input. {} if the hardware file does not say that reads of `read` are left out.
     """
     gating = core.operational_array.zero_gating
     if gating is None or read == OUTPUT or link[read] not in gating.reads_of:
