@@ -403,8 +403,9 @@ def _on_cores(base: MappingConstraints, ids: Sequence[int], accelerator: MultiCo
 
 def _cores_of(entry: MappingConstraints, groups: Sequence[int]) -> tuple[int, ...]:
     """Cores on which some groups of a layer can run. The loops over cores divide the layer into groups, and `groups`
-    has the numbers of some of them. If the mapping entry `entry` of the layer fixes one core for each group, the result
-    has the cores of these groups. Otherwise, it has all cores that the entry lists."""
+    has the indexes of some groups. If the layer's mapping entry `entry` fixes one core for each group, the result has
+    the cores of the groups in `groups`. Otherwise, the result has all cores that the entry lists.
+    """
     cores = entry.core_allocation
     if not entry.core_allocation_is_fixed or len(cores) == 1:
         return cores

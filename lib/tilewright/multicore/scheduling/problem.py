@@ -157,8 +157,8 @@ class CoreSystem:
 
     @cached_property
     def stream_width(self) -> int:
-        """Largest number of links that the streams of a CN can use: the links of the path from a core to the off-chip
-        core plus those of the path back, for the core with the most such links.
+        """Largest number of links that the streams of a CN can use. For one core, these are the links on the path to
+        the off-chip core plus the links on the path back. The result is the largest such number among the cores.
         """
         links = np.diff(self.path_start).reshape(self.core_count, -1)
         return int((links[:, self.off_chip_core] + links[self.off_chip_core]).max())
@@ -273,8 +273,8 @@ def _group(owner: Integers, count: int) -> tuple[Integers, Integers]:
 
 
 def starts_of(owner: Integers, count: int) -> Integers:
-    """Start array of a CSR form: position of the first entry of each of `count` owners, and at the end the number of
-    all entries.
+    """Start array of a CSR form: for each of the `count` owners, the position of its first entry. The last value is the
+    number of all entries.
     """
     start = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=count), out=start[1:])
@@ -308,7 +308,7 @@ def graph_problems(graph: NodeGraph) -> list[Problem]:
 
 
 def cost_table_problems(costs: CostTable, cores: int, operands: int) -> list[Problem]:
-    """Faults of a cost table, for these numbers of cores and operands."""
+    """Faults of a cost table for a system with `cores` cores and `operands` operands."""
     rows = len(costs.runtime_cycles)
     problems = []
     for name, shape in (

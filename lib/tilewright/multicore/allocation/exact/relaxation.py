@@ -56,8 +56,8 @@ class Precedence:
     first: int
     second: int
     delays: dict[tuple[int, int], int]
-    """Pair (core of `first`, core of `second`) -> smallest number of cycles from the end of CN `first` to the start of
-    CN `second`.
+    """Least delay in cycles between the end of CN `first` and the start of CN `second`, by pair (core of `first`, core
+    of `second`).
     """
 
 

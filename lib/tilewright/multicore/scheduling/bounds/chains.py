@@ -54,10 +54,10 @@ class NodeChain:
 
 
 def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> NodeChain:
-    """Chain of up to `count` CNs, chosen from candidates. A chain separates some pairs of CNs; the chosen chain is the
-    one for which the total weight of these pairs is largest. A chain separates two CNs if, for some CN of the chain,
-    one of the two must end before this CN starts, and the other one must start after this CN ends. The weight of a pair
-    follows from the runtimes of both CNs (`_best_row`).
+    """Chain of up to `count` CNs, chosen from candidates. The chosen chain is the one that separates pairs of CNs with
+    the largest total weight. A chain separates two CNs if, for some CN of the chain, one of the two must end before
+    this CN starts, and the other one must start after this CN ends. The weight of a pair follows from the runtimes of
+    both CNs (`_best_row`).
     """
     first = np.zeros(problem.graph.node_count, np.int64)
     kept = _best_row(problem, paths, count)

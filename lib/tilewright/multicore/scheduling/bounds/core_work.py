@@ -88,13 +88,13 @@ class _Work:
     runtime: Floats
     """Runtime in cycles (one entry for each class and core); 0 where the core is not allowed"""
     taken: Floats
-    """Cycles of off-chip traffic that the streams of one CN take: array with a row for each kind of traffic, and a
-    column for each pair of class and core
+    """Cycles of off-chip traffic for the streams of one CN: array with a row for each kind of traffic, and a column for
+    each pair (class, core)
     """
     fixed: Floats
-    """Cycles that count for the resource in every schedule: for a core, the cycles before the first CN and after the
-    last CN; for a kind of traffic, the necessary fetches and writes (one entry for each core, then one for each kind of
-    traffic)
+    """Cycles that count for a resource in every schedule (one entry for each core, then one for each kind of traffic).
+    For a core, these are the cycles before the first CN and after the last CN. For a kind of traffic, these are the
+    cycles of the necessary fetches and writes.
     """
 
     def weighted(self, rounds: int, cycles_only: bool = False, known: int = 0) -> Weighted:

@@ -151,8 +151,8 @@ def _rate(system: CoreSystem, source: int, target: int, read: int, written: int)
 def _cut(directions: list[list[list[int]]], system: CoreSystem) -> float:
     """Largest total rate over paths, in bits per cycle; infinite if there are no paths or if a path has no links.
 
-    The rate is the smallest of these widths: the width of each link that all paths share, the total width of the links
-    at the off-chip end of the paths, and the total width of the links at their other end.
+    The rate is the smallest of three widths: the width of the narrowest link that all paths share, the total width of
+    the links at the off-chip end of the paths, and the total width of the links at the other end of the paths.
 
     `directions` has one or two lists of paths. If there are two lists, the first has paths from the off-chip core, and
     the second has paths to it. A single list can have paths of either direction.

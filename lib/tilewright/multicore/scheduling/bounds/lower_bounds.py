@@ -114,8 +114,8 @@ def _latency_bounds(problem: SchedulingProblem, classes: CnClasses, limits: Syst
 def _energy(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> float:
     """Lower bound in pJ of the energy of a schedule. It is the sum of two parts:
 
-    * energy of each CN, on that allowed core on which this energy is smallest; it includes the streams of the CN, and
-      those fetches and writes that only some of its allowed cores require (`StreamedOrMoved`);
+    * energy of each CN, on the allowed core with the smallest energy; it includes the streams of the CN, and fetches
+      and writes that only some allowed cores require (`StreamedOrMoved`);
     * energy of each move that every schedule must make, over the cheapest way for this move.
     """
     moves, fetched = possible_moves(problem, classes), fetched_pieces(problem, classes)

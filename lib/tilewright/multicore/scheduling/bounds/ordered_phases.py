@@ -259,9 +259,9 @@ class OrderedPhases:
                 self.waits.setdefault(pair, []).append((before, after))
 
     def _is_even(self, before: int, after: int, pairs: Pairs) -> bool:
-        """True if the two items match evenly. The weight of `after` must be assigned to members of `before`: each
-        member of `after` divides its weight among members of `before` for which it waits. The match is even if each
-        member of `before` then receives weight in proportion to its own weight.
+        """True if the two items match evenly. Each member of `after` divides its weight among the members of `before`
+        for which it waits. The match is even if each member of `before` then receives weight in proportion to its own
+        weight.
 
         `pairs` has pairs (member of `before`, member of `after` that waits for it). Two assignments are tried. In the
         first one, the members of both items lie side by side in their order (`_spread`). In the second one, each member

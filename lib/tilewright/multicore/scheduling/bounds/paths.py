@@ -154,8 +154,8 @@ def _edge_delays(problem: SchedulingProblem, classes: CnClasses, limits: SystemL
 def _best_rate(
     problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, source: int, target: int, operand: int
 ) -> float:
-    """Largest rate in bits per cycle at which a piece of data moves from a CN of class `source` to a CN of class
-    `target`, over all pairs of allowed cores. The second CN reads the piece as its operand `operand`.
+    """Largest rate at which a piece of data moves from a CN of class `source` to a CN of class `target`, in bits per
+    cycle. All pairs of allowed cores are compared. The second CN reads the piece as its operand `operand`.
 
     The rate is infinite if the piece need not move for at least one pair of cores. It is also infinite if the piece
     cannot move for any pair of cores.

@@ -148,16 +148,16 @@ class PhaseWeights:
 
 def covering_prices(program: PhaseProblem, room: Floats) -> Floats:
     """Price of one bit that a set of memories stores at the beginning of a phase: array of shape (sets, phases). The
-    price is the sum of the weights `room` of this set and of all sets that contain this set.
+    price of a set is the sum of the weights `room` over the set itself and all sets that contain it.
     """
     covering: Floats = program.inside.astype(np.float64) @ room
     return covering
 
 
 def bound_cycles(program: PhaseProblem, weights: PhaseWeights) -> int:
-    """Lower bound in cycles that follows from weights. A price is an amount multiplied by its weight. The bound is the
-    price of the smallest lengths and of the idle cycles of all phases, plus the lowest possible price of each item,
-    minus the price of the memory capacity.
+    """Lower bound in cycles that follows from weights. A price is an amount multiplied by its weight. The bound is a
+    sum over the phases plus a sum over the items, minus the price of the memory capacity. A phase counts with the price
+    of its smallest length and of its idle cycles, an item with its lowest possible price.
     """
     weights = weights.normal(program)
     total = float(weights.least @ program.least_cycles + np.sum(weights.resource * program.idle_cycles))

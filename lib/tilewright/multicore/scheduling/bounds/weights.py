@@ -97,7 +97,7 @@ class _Ceiling:
         factor of a choice is 1; in the second sum, the factor is the number of the search step that found the choice
         """
         self._shares = np.zeros((2, 1))
-        """Sum of the factors of all choices so far: array of shape (2, 1), with one row for each of the two sums in
+        """Sum of the factors over all choices so far: array of shape (2, 1), one row for each of the two sums in
         `_mixes`
         """
         self._least = math.inf

@@ -238,9 +238,9 @@ class _Exact:
         return 0 if path is None else min([*words, *(self.width[link] for link in path)])
 
     def _cycles(self, bits: int, source: int, wanted: int) -> Fraction | None:
-        """Smallest number of cycles of a transfer of `bits` from the output memory of core `source` into memory
-        `wanted`. If several cores have this memory, any of them can fetch. None if no path leads from `source` to a
-        core that has the memory.
+        """Least cycles in which `bits` can move from the output memory of core `source` into memory `wanted`. If
+        several cores have the memory `wanted`, any of them can fetch. None if no path leads from `source` to a core
+        that has the memory.
         """
         home = self.memory[source][OUTPUT_OPERAND]
         targets = [core for core, row in enumerate(self.memory) if wanted in row]
@@ -315,9 +315,9 @@ class _Exact:
                 yield piece, [self.off] if first < 0 else self.cores_of[first], wanted
 
     def _ways(self, senders: Sequence[int], wanted: set[int]) -> list[tuple[int, ...]]:
-        """Possible ways of a piece from one of the cores `senders` to one of the memories `wanted`, each as a tuple of
-        links. A way is direct, or goes through the off-chip core. [] if the piece need not move over links, or if there
-        is no way.
+        """Possible ways in which a piece can move from a core in `senders` to a memory in `wanted`. Each way is a tuple
+        of links. A way is direct, or goes through the off-chip core. [] if the piece need not move over links, or if
+        there is no way.
         """
         if wanted & {self.memory[sender][OUTPUT_OPERAND] for sender in senders}:
             return []
@@ -358,8 +358,8 @@ class _Exact:
         return bits * links + self._word_pj(bits, off, reading) + on_chip
 
     def _between_pj(self) -> Fraction:
-        """Smallest energy in pJ of the necessary moves between cores. A move takes the energy of its links and of its
-        accesses to memories; a bit counts with its share of the energy of a word.
+        """Smallest energy in pJ of the necessary moves between cores. A move takes energy on its links and for its
+        memory accesses. A memory access has an energy per word, of which each bit counts its share.
         """
         least: dict[int, Fraction] = {}
         for piece, senders, wanted in self._reasons():

@@ -47,8 +47,8 @@ def data_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
 
 
 def detour_faults(problem: SchedulingProblem, schedule: Schedule, layers: Collection[int]) -> list[str]:
-    """Faults of transfers that move a piece directly from core to core, although the results of its layer must take a
-    detour through the off-chip memory. `layers` has the numbers of the layers with such results.
+    """Faults of transfers that move a piece directly from core to core, although it must take a detour through the
+    off-chip memory. `layers` has the indexes of the layers whose results must take this detour.
     """
     moves = schedule.transfers
     producer = problem.graph.piece_producer[moves["piece"]]
