@@ -1,1 +1,1 @@
-"""Counts of the single-layer cost model of DeFiNES (ZigZag of 2022) that differ from the counts of tilewright."""
+"""Counts that the single-layer cost model of DeFiNES (ZigZag of 2022) computes in another way than tilewright."""

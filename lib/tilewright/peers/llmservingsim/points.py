@@ -49,8 +49,7 @@ class TimedPoints:
     expert_rows: tuple[int, ...] = ()
     """Numbers of tokens for which the operators of one expert are timed."""
     mixtures: tuple[tuple[int, int], ...] = ()
-    """Points for mixtures of experts, as pairs (number of tokens, number of experts that process at least one of these
-    tokens).
+    """Points for mixtures of experts, as pairs (number of tokens, number of experts that process at least one token).
     """
 
 
@@ -70,8 +69,8 @@ class OperatorTimes(Protocol):
         """Time in ns of an operator of OF_EXPERT if one expert processes `rows` tokens."""
 
     def mixture_ns(self, tokens: int, experts: int) -> float:
-        """Time of the whole mixture of experts for `tokens` tokens, including the router and the shared experts.
-        `experts` is the number of experts that process at least one of these tokens.
+        """Time for `tokens` tokens in a whole mixture of experts, including the router and the shared experts.
+        `experts` is the number of experts that process at least one token.
         """
 
 

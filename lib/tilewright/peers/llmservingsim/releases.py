@@ -54,8 +54,9 @@ MOST_CONTEXT = {FLAT: 2048, PREDICTIONS: 2048, BUNDLE: 16384}
 scripts of the releases.
 """
 CONTEXT_STEP, PROMPT_STEP = 64, 32
-"""Steps, in tokens, of the sizes for which release 1.0 looks up the time of attention. The release rounds up the number
-of keys of an answer to a multiple of CONTEXT_STEP, and the number of tokens of a prompt to a multiple of PROMPT_STEP.
+"""Steps in tokens to which release 1.0 rounds sizes before it looks up the time of attention. For an answer, the number
+of keys is rounded up to a multiple of CONTEXT_STEP. For a prompt, the number of tokens is rounded up to a multiple of
+PROMPT_STEP.
 """
 _FIRST_CONTEXT = 16
 _ROWS_OF_BLOCK = {

@@ -21,12 +21,12 @@ _SUMS = ("ReduceSum", "ReduceMean", "ReduceMax")
 Loop = tuple[int, str]
 """Pair (id of a node, name of a loop of its layer)."""
 Link = tuple[Loop, Loop, int]
-"""Triple (loop of the producer, loop of the reader, indices of the first for one index of the second)."""
+"""Triple (loop of the producer, loop of the reader, number of producer indices for one reader index)."""
 
 
 def loops_in_order(node: WorkloadNode) -> tuple[str, ...] | None:
-    """Names of the loops of a layer at the positions D0, D1, ... of Stream. '' stands for a loop of one index that the
-    layer does not have. None if the order of the operator is not known.
+    """Names of a layer's loops in the order D0, D1, ... in which Stream numbers them. '' stands for a loop with a
+    single index, which the layer does not have. None if the order is not known for this operator.
     """
     if node.layer is None or not node.index_maps:
         return None

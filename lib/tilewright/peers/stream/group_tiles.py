@@ -1,4 +1,4 @@
-"""Tiles of the fused groups in a mapping file of stream-dse 2.x: numbers of tiles of each loop of each layer."""
+"""Tiles of the fused groups in a mapping file of stream-dse 2.x: for each layer and loop, the count of tiles."""
 
 from collections.abc import Sequence
 from fractions import Fraction

@@ -65,8 +65,8 @@ def whole_tile_problem(assembled: AssembledProblem, workload: Workload, graph: C
     cost.
 
     `assembled` must be made from `graph`. In a graph of `whole_tile_graph`, the CNs of a layer already have the same
-    cost. In any other graph, CNs at borders can have their own costs. All CNs of a layer then get the cost of the
-    largest CN of the layer; of several largest CNs, the cost of the one with the least padding.
+    cost. In any other graph, CNs at borders can have their own costs. All CNs of a layer then get the cost of its
+    largest CN. If several CNs are largest, the one with the least padding counts.
     """
     operand_table = np.zeros((len(graph.layers), len(graph.operands) + 1), np.int64)
     needs = assembled.pieces
@@ -117,7 +117,9 @@ def _tile(node: WorkloadNode, cn_layer: CnLayer) -> Layer:
 
 
 def _chains(graph: CnGraph) -> tuple[Integers, Integers]:
-    """Two arrays: indices of CNs, and for each of these CNs the index of the next CN of the same layer."""
+    """Pairs (CN, next CN of the same layer) as two arrays of indices, one with the first and one with the second CN of
+    each pair.
+    """
     target = np.flatnonzero(graph.cn_layer[1:] == graph.cn_layer[:-1]) + 1
     return (target - 1).astype(np.int64), target.astype(np.int64)
 
@@ -190,8 +192,8 @@ def _reads(workload: Workload, graph: CnGraph) -> Iterator[tuple[int, int, Index
 
 
 def _contents(layer: CnLayer, index_map: IndexMap, element_bits: int) -> tuple[Integers, Integers]:
-    """Two arrays for an operand of a layer: index of the tensor that each CN of the layer reads, and number of bits of
-    each tensor.
+    """Two arrays for an operand of a layer. The first has, for each CN of the layer, the index of the tensor that the
+    CN reads. The second has the size in bits of each tensor.
 
     CNs whose tiles are equal in all dimensions of the operand read the same tensor. The size of a tensor is that of a
     box. Along each axis, the box reaches from the first to the last element that the loops of the CN address, including
