@@ -219,7 +219,7 @@ class Run:
 
     @property
     def island_counts(self) -> tuple[int, int]:
-        """Pair (number of islands of the search for a plan, number of rounds of each island)."""
+        """Counts for the search for a plan, as a pair (islands, rounds of each island)."""
         effort = PlanSearch(**{key: self.settings[key] for key in _ISLAND_KEYS if key in self.settings})
         return effort.islands, effort.island_rounds
 

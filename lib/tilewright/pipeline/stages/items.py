@@ -1,7 +1,7 @@
 """Items that stages after the parsers hand down (from networks to loop orders), and results that stages hand up.
 
-The tally of a search has an entry for each spatial mapping of a layer: the number of loop orders tried, and the energy
-and latency of the best one, or the reason why there is none.
+The tally of a search has an entry for each spatial mapping of a layer. The entry has the number of loop orders tried.
+It also has the energy and the latency of the best loop order, or the reason why there is none.
 """
 
 import math

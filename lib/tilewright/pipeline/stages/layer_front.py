@@ -85,9 +85,10 @@ class NewSource(Protocol):
     """Function that begins a search over the spatial mappings of a layer."""
 
     def __call__(self, objective: str, pj_a_cycle: float, known: Staircase | None = None, /) -> FrontSource:
-        """Spatial mappings for one search that minimises `objective`, with `pj_a_cycle` pJ of additional energy for
-        each cycle of latency. With `known`, the known points of a front, the spatial mappings are those for a sweep:
-        their bounds hold for every objective, and those that can be farthest from the points come first.
+        """Spatial mappings for one search that minimises `objective`. Each cycle of latency counts as `pj_a_cycle` pJ
+        of additional energy. If `known` (the known points of a front) is given, the spatial mappings are for a sweep.
+        Their bounds then hold for every objective, and spatial mappings that can be farthest from the points come
+        first.
         """
 
 
@@ -196,11 +197,12 @@ class FrontSearch:
             self.lines.append(SupportingLine(weight, result.lower_bound * (1 - ROUNDING)))
 
     def search(self, objective: str, pj_a_cycle: float, effort_share: int, largest_gap: float) -> "ExactResult | None":
-        """Result of a search for the least `objective`, with `pj_a_cycle` pJ of additional energy for each cycle of
-        latency; None if the search finds no mapping.
+        """Result of a search for the least `objective`; None if the search finds no mapping. Each cycle of latency
+        counts as `pj_a_cycle` pJ of additional energy.
 
-        The effort of the layer is divided by `effort_share`. The search ends when the relative gap between its best
-        mapping and its lower bound is at most `largest_gap`. The mappings that it evaluates are added to `met`.
+        The search gets the effort of the layer divided by `effort_share`. It ends when the relative gap between its
+        best mapping and its lower bound is at most `largest_gap`. Mappings that the search evaluates are added to
+        `met`.
         """
         effort = None if self.mapper.effort is None else self.mapper.effort // effort_share
         mapper = replace(self.mapper, objective=objective, effort=effort, largest_gap=largest_gap)

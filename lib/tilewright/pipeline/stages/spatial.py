@@ -57,7 +57,8 @@ divided by EFFORT_OF_ENDS. A search may end if the gap to its bound is at most G
 2 % too low, the bound of the network's EDP is less than 1 % too low.
 """
 KEPT_SPACES, KEPT_ROWS = 64, 5000
-"""Number of spaces of spatial mappings whose bounds are kept, and largest number of spatial mappings of such a space.
+"""Limits of the kept bounds. KEPT_SPACES is the number of spaces of spatial mappings whose bounds are kept. A space
+with more than KEPT_ROWS spatial mappings is not kept.
 """
 REASONS = 100
 """Largest number of spatial mappings in a list of reasons why spatial mappings have no loop order."""
@@ -147,9 +148,10 @@ class _Ranked:
                 yield unrolling, float(bounds[place])
 
     def by_distance(self, known: "Staircase") -> "Iterator[tuple[Unrolling, tuple[Values, Values], float]]":
-        """Triples (spatial mapping, pairs of lower bounds of its energy and latency, upper limit of its distance from
-        the known points of a front as a fraction). The spatial mapping that can be farthest comes first. Spatial
-        mappings whose data certainly do not fit are left out.
+        """Triples (spatial mapping, pairs of lower bounds, upper limit of the distance). The bounds are for the energy
+        and the latency of the spatial mapping. The distance is measured from the known points of a front, as a
+        fraction. The spatial mapping that can be farthest comes first. Spatial mappings whose data certainly do not fit
+        are left out.
         """
         misses = self.floors.misses(known)
         for place in np.argsort(-misses, kind="stable").tolist():

@@ -276,8 +276,9 @@ def _plan(
     identity: SearchIdentity,
     also_what_fits: bool = False,
 ) -> _Plan:
-    """Attempts to map a class of CNs on the core: one for each combination of a set of streaming operands, sizes of the
-    memories through which these operands stream, and a dataflow. If no attempt is possible, the result has the reason.
+    """Attempts to map a class of CNs on the core. An attempt combines three choices: the operands that stream, the
+    sizes of the memories through which they stream, and a dataflow. If no attempt is possible, the result has the
+    reason.
     """
     link = dict(cost_class.constraints.memory_operand_links)
     unlinked = [operand for operand in layer.operands if operand not in link]

@@ -77,8 +77,8 @@ def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
 
 
 def described(row: CoreCostRow, number: int, cost_class: CostClass, shape: Layer) -> CoreCostRow:
-    """Copy of a row of the cost table, completed with data of the class of its CNs: number of the class, description,
-    layers, and number of CNs.
+    """Copy of a row of the cost table, with four data of its class of CNs: the number of the class, a description, the
+    layers, and the count of CNs.
     """
     loops = ", ".join(f"{dimension} {size}" for dimension, size in shape.loop_sizes if size > 1)
     steps = (

@@ -55,7 +55,7 @@ _TELL = {
 
 
 def cost_inputs(described: SystemProblem, core: str, graph: "CnGraph", graph_digest: str) -> dict[str, str]:
-    """Digests of the inputs of the cost table of a core file.
+    """Digests of everything from which the cost table of one core file is computed.
 
     The inputs are the core file, the roles of the cores with this file, the off-chip core, the CN graph, the network,
     and the constraints of the mapping file for each class of CNs.

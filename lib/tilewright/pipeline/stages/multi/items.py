@@ -161,8 +161,8 @@ def _applied(
 
 
 def part_digest(accelerator: MultiCoreAccelerator) -> str:
-    """Digest of the properties of an accelerator on which the CN graph depends: the cores, the operators that they can
-    run, the sizes and operands of their memories, and the memories that cores share.
+    """Digest of those properties of an accelerator that affect the CN graph: the cores, the operators that a core can
+    run, the sizes and operands of a core's memories, and the memories that several cores share.
 
     Links, energies, bandwidths and arrays are left out, because the graph does not depend on them.
     """
@@ -177,9 +177,9 @@ def part_digest(accelerator: MultiCoreAccelerator) -> str:
 
 
 def input_digests(problem: SystemProblem) -> dict[str, str]:
-    """Digests of an accelerator's cores, of a workload and of a mapping, for the provenance of a CN graph. The keys are
-    `cores`, `workload` and `mapping`. If reductions are cut between cores, a further key has the digest of the network
-    after the cut.
+    """Digests of three inputs, for the provenance of a CN graph. The keys are `cores` (the cores of the accelerator),
+    `workload` and `mapping`. If reductions are cut between cores, a further key has the digest of the network after the
+    cut.
     """
     cut = {} if problem.read is None else {REDUCTIONS: content_digest(encode(problem.workload))}
     return {

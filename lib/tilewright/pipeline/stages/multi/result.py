@@ -136,8 +136,8 @@ class MultiCoreResult(SeveralCoresTables):
         return with_unused(summary, unused, with_lines=False)
 
     def core_table(self) -> "pandas.DataFrame":
-        """Table with a row for each part of a layer: core, number of computation nodes (CNs), start of the first CN,
-        and end of the last CN.
+        """Table with a row for each part of each layer. A row has the core, the number of computation nodes (CNs), the
+        start of the first CN, and the end of the last CN.
         """
         import pandas
 
