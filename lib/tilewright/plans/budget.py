@@ -112,7 +112,7 @@ class TimeLimit:
 
 @dataclass
 class SearchBudget:
-    """Budget of one search: its limits, and the numbers of plans and schedules that it has used so far."""
+    """Budget of one search: the limits, and the counts of the plans and of the schedules used so far."""
 
     most_plans: int
     most_schedules: int | None = None
@@ -124,7 +124,9 @@ class SearchBudget:
     """Number of plans that were evaluated, including plans for parts of the network."""
     schedules: int = 0
     finishes: float = FINISHES
-    """Time of the end of the call, as a multiple of the time for bounds and check of the best plan."""
+    """Time reserved for the end of the call, as a multiple of the time that the bounds and the check of the best plan
+    take.
+    """
     measured_nodes: int = 0
     """Number of nodes of the plan with which the time for the end of the call was measured; 0 before."""
 

@@ -117,10 +117,10 @@ def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None
     If `other` is None, a part takes the core of its counterpart. If this core is not allowed, the part takes its first
     allowed core.
 
-    If `other` (an allocation) is given, a part takes the core of its counterpart only if three conditions hold: this
-    core is allowed, the earlier plan cuts the layer into several parts, and one of the two numbers of parts of the
-    layer (now and earlier) is a multiple of the other. If a condition does not hold, the part takes the core that it
-    has in `other`.
+    If `other` (an allocation) is given, a part takes the core of its counterpart only under three conditions. This core
+    is allowed. The earlier plan cuts the layer into several parts. The present count of parts is a multiple of the
+    earlier count, or the earlier count a multiple of the present one. Otherwise, the part takes the core that it has in
+    `other`.
     """
     counts = _part_counts(space)
     found = []

@@ -98,8 +98,8 @@ class Task:
     (`block_starts`).
     """
     on_every_count: bool = False
-    """True if each layer in `spread` is tried with more different numbers of cores: with all numbers of cores that
-    `block_starts` tries if its argument `every_count` is true.
+    """True if each layer in `spread` is tried on more different counts of cores: on all counts that `block_starts`
+    tries if its argument `every_count` is true.
     """
     rival: PlanToBeat | None = None
     seed: int = 0
@@ -300,8 +300,8 @@ class _TaskEnds:
         return self._limits.schedules is not None and made >= self._limits.schedules
 
     def are_reached(self, made: int) -> bool:
-        """True if one of the limits of the task is reached: a limit of time has passed, or `made`, the number of
-        schedules made so far, has reached the limit of schedules.
+        """True if a limit of the task is reached. Either a time limit has passed, or the limit of schedules is reached:
+        `made` is the number of schedules made so far.
         """
         return self.are_schedules_used(made) or any(reading() >= end for reading, end in self._ends)
 

@@ -83,8 +83,8 @@ def seed_of_round(seed: int, island: int, number: int) -> int:
 
 @dataclass(frozen=True)
 class IslandRound:
-    """Input of one round of an island: the states from which the round starts, and the numbers of the island and of the
-    round.
+    """Input of one round of an island: the states from which the round starts, the number of the island, and the number
+    of the round.
     """
 
     opening: IslandState

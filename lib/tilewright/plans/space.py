@@ -54,9 +54,9 @@ room of a core allows it; with fewer channels, an array mostly waits for its inp
 a core with which one piece is used, and two pieces can arrive at the same time.
 """
 SPREAD = 4
-"""Factor that limits the number of parts for rules that spread work. The limit is SPREAD x the larger of two numbers:
-the number of allowed cores, and the least tried number of parts for which the weights of a part fit. More parts can
-fill arrays better.
+"""Factor in the largest number of parts, for rules that spread work. The limit is SPREAD times the larger of two
+numbers: the number of allowed cores, and the smallest tried number of parts with which the weights of a part fit. More
+parts can fill arrays better.
 """
 
 
@@ -209,9 +209,9 @@ class LayerSpace:
         return {}
 
     def in_blocks(self, counts: Sequence[int], tiles: int, outwards: bool = False) -> LayerTiles:
-        """Tiles of the layer: blocks with these numbers of parts along `block_dimensions`, and each block in tiles of
-        rows. The innermost loop over blocks is the loop over rows; with `outwards`, it is the loop over the last
-        dimension.
+        """Tiles of the layer: the layer is cut into blocks, and each block into tiles of rows. `counts` has the number
+        of parts along each dimension in `block_dimensions`. The innermost loop over blocks is the loop over rows; with
+        `outwards`, it is the loop over the last dimension.
         """
         pairs = [(name, count) for name, count in zip(self.block_dimensions, counts, strict=True) if count > 1]
         loops = tuple(TilingEntry(name, count) for name, count in (pairs[::-1] if outwards else pairs))
@@ -222,10 +222,10 @@ class LayerSpace:
         pieces along channels, which pass through the core one after another. A bus or a link with multicast then brings
         each piece of the weights to all cores at once.
 
-        `pieces` is the number of pieces. 0 stands for the smallest number for which the inputs and outputs of a part
-        and `depth` pieces of its weights fit a core at the same time. If a piece then has fewer than LEAST_PASSING
-        channels, FEWEST_PASSING pieces of the weights need room. If no number is large enough, the layer is cut along
-        channels only (`filling`).
+        `pieces` is the number of pieces. 0 stands for the smallest number with which a core has room for the inputs and
+        outputs of a part, and for `depth` pieces of the weights. If a piece then has fewer than LEAST_PASSING channels,
+        FEWEST_PASSING pieces of the weights need room. If no number is large enough, the layer is cut along channels
+        only (`filling`).
         """
         across = self.rows or self.third
         if self.between is not None or not across or not self.channels:

@@ -1,6 +1,4 @@
-"""Work of one process of a search: evaluation of plans and segments, with a cache for the costs of computation
-nodes.
-"""
+"""Work of one process in a search: it evaluates plans and segments, with a cache for the costs of computation nodes."""
 
 import os
 import time

@@ -121,18 +121,18 @@ def _stays_inside(axis: AxisIndex, full: Mapping[str, int], size: int) -> bool:
 
 
 def _is_split(terms: Sequence[tuple[str, int]], full: Mapping[str, int]) -> bool:
-    """True if two loops count the indices of an axis like the digits of a number: one loop has the coefficient 1, and
-    the coefficient of the other loop is the size of the loop with coefficient 1. `terms` has two pairs (loop,
-    coefficient), and `full` has the size of each loop.
+    """True if two loops count the indices of an axis like the digits of a number. The inner loop must have coefficient
+    1. The coefficient of the outer loop must be the size of the inner loop. `terms` has two pairs (loop, coefficient),
+    and `full` has the size of each loop.
     """
     inner, outer = sorted(terms, key=lambda term: term[1])
     return inner[1] == 1 and outer[1] == full[inner[0]]
 
 
 def _reach_of_split(terms: Sequence[tuple[str, int]], full: Mapping[str, int], length: int) -> dict[str, int]:
-    """Loop -> least number of values of this loop in `length` consecutive indices of an axis. The two loops in `terms`
-    count the indices like the two digits of a number. Wherever the `length` indices begin, they contain all
-    combinations of at least these numbers of values.
+    """Least count of different values that each loop takes in `length` consecutive indices of an axis, by loop. The two
+    loops in `terms` count the indices like the two digits of a number. Wherever the `length` indices begin, each loop
+    takes at least its count of values, in all combinations with those of the other loop.
     """
     inner, outer = (name for name, _ in sorted(terms, key=lambda term: term[1]))
     rows = (length - full[inner] + 1) // full[inner] if length >= full[inner] else 0
