@@ -208,8 +208,8 @@ def _sides(record: LayerRecord, core: Core, layer: Layer, fixed: Table[str, int]
 
 
 def _lanes(record: LayerRecord, layer: Layer) -> dict[str, float]:
-    """Number of working units along each array dimension, on average over the passes. The product of these numbers and
-    the number of passes is the number of operations of the layer.
+    """Mean number of working units along each array dimension, over the passes. The product of all these means, times
+    the number of passes, is the number of operations of the layer.
 
     If the number of lanes does not divide the size of a loop, the last pass over the loop is not full. If such a loop
     is unrolled along several array dimensions, this loss is assigned to the array dimension with the most lanes of the
@@ -253,9 +253,9 @@ def _tried(
 ) -> Iterator[SpatialChoice]:
     """Spatial mappings that a search tries. Raises MappingError if no spatial mapping is possible.
 
-    The result has all spatial mappings, those with most lanes first, if three conditions hold: the search engine
-    computes bounds, the number of mappings is not limited, and the mapping file gives no level boundaries. Otherwise,
-    the result has the proposals of the generator, each with 0 as its number of passes.
+    Under three conditions, the result has all spatial mappings, those with most lanes first: the search engine computes
+    bounds, the number of mappings is not limited, and the mapping file gives no level boundaries. Otherwise, the result
+    has the proposals of the generator, each with 0 passes.
     """
     has_bounds, mixed = options.of_bounds is not None, options.enable_mix_spatial_mapping
     count = options.spatial_count(has_bounds)

@@ -112,9 +112,9 @@ def front_document(summary: Mapping[str, Any], records: Sequence[LayerRecord]) -
 
 
 def front_columns(summary: Mapping[str, Any]) -> JsonObject:
-    """Columns of a table of runs that describe the Pareto front of one run: number of points, largest possible distance
-    of these points from the complete front, energy and latency of the knee and of both ends. {} if the run has no
-    front.
+    """Columns that describe the Pareto front of one run in a table of runs. They have the number of points, an upper
+    limit of the distance between the points and the complete front, and the energy and latency of three points: the
+    knee and both ends. {} if the run has no front.
     """
     stated = summary.get("front", {})
     if "points" not in stated:

@@ -138,8 +138,8 @@ class OrderTurn:
     first: int
     """Index (0 or 1) of the run with the smaller value before the change."""
     difference: float
-    """Difference of the two runs before the change: value of the other run minus value of the run `first`, as a share
-    of the value of the run `first`.
+    """Relative difference between the two runs before the change: (v2 - v1) / v1. v1 is the value of the run `first`,
+    and v2 is the value of the other run.
     """
     turn: Turn | None
     """Smallest change of one number that reverses the order. A number can change within its known range, or by up to
@@ -149,8 +149,8 @@ class OrderTurn:
     no range is known, or if a change within a known range reverses the order.
     """
     left: float = 0.0
-    """Difference of the two runs at `nearest_end`: value of the other run minus value of the run `first`, as a share of
-    the value of the run `first`. The difference is 0 if `nearest_end` is None.
+    """Relative difference between the two runs at `nearest_end`: (v2 - v1) / v1. v1 is the value of the run `first`,
+    and v2 is the value of the other run. The difference is 0 if `nearest_end` is None.
     """
     number_count: int = 0
     """Number of uncertain numbers on which the measure depends."""
@@ -186,8 +186,8 @@ def uncertain_numbers(a: RunLedger, b: RunLedger) -> Iterator[UncertainNumber]:
     An energy is one number for both runs if it has the same source in both: a law of the library of costs, or a part
     that is equal in both hardware files.
 
-    If the costs of the single parts of a run are not known, as for a run on several cores, the only uncertain numbers
-    of this run are its memory energies with a known range, and its clock.
+    For some runs, such as runs on several cores, the costs of the single parts are not known. The uncertain numbers of
+    such a run are only its clock and those memory energies whose range is known.
     """
     pair = (a, b)
     yield from _array_numbers(pair)
@@ -402,8 +402,9 @@ def _energy_number(
 
 
 def _parts(of_runs: Mapping[int, Sequence[str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Pair (names of the parts of the first run, names of the parts of the second run), from a table: index of the run
-    (0 or 1) -> names. A run that is not in the table gets ()."""
+    """Names of parts as a pair (parts of run 0, parts of run 1), from the table `of_runs`: index of the run -> names. A
+    run that is not in the table gets ().
+    """
     return tuple(of_runs.get(0, ())), tuple(of_runs.get(1, ()))
 
 

@@ -1,4 +1,6 @@
-"""Costs of the parts of a core: energy of a MAC and of an access of each memory, each with its source and range."""
+"""Costs of the parts of a core: energy per MAC, and energy per access for each memory. Each has its source and its
+range.
+"""
 
 from dataclasses import dataclass
 

@@ -110,9 +110,9 @@ def _level_boundaries(record: LayerRecord) -> Entry:
 
 
 def _reach(record: LayerRecord) -> Entry:
-    """Fields of an entry of a mapping file: the topmost memory that each operand of a layer uses, and for each memory
-    the number of bits that data of other layers occupy while the layer runs. {} if the record does not limit the
-    memories of the layer.
+    """Field `memory_reach` for a layer's entry in a mapping file. It has the topmost memory that each operand of the
+    layer uses. For each memory, it also has the number of bits that other layers' data occupy while the layer runs. {}
+    if the record does not limit the memories of the layer.
     """
     reach = record.memory_reach
     if reach is None:

@@ -58,7 +58,7 @@ Entries = dict[LedgerPlace, float]
 
 @dataclass(frozen=True, eq=False)
 class RunLedger:
-    """Ledger: the parts of the energy and of the latency of a run, or of a design of a design space, in the form that
+    """Ledger of a run, or of one design in a design space: the parts of its energy and its latency, in the form that
     comparisons use.
     """
 

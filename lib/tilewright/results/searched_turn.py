@@ -53,8 +53,8 @@ class SearchedTurn:
     factor reversed the order, it is the last tried factor.
     """
     difference: float
-    """Difference of the two runs at `factor`: value of the other run minus value of the run `first`, as a share of the
-    value of the run `first`.
+    """Relative difference between the two runs at `factor`: (v2 - v1) / v1. v1 is the value of the run `first`, and v2
+    is the value of the other run.
     """
     not_turned: float | None
     """Tried factor nearest to `factor` at which the order is not reversed; 1 means no change. None if the order is
@@ -106,8 +106,9 @@ def searched_turn(one: OrderTurn, turn: Turn, difference: Callable[[float], floa
 
 
 class _Tried(NamedTuple):
-    """Tried factor, with the difference of the two runs at this factor: value of the other run minus value of the first
-    run, as a share of the value of the first run. The first run is the run with the smaller value before the change.
+    """Tried factor, with the relative difference between the two runs at this factor: (v2 - v1) / v1. v1 is the value
+    of the first run, and v2 is the value of the other run. The first run is the run with the smaller value before the
+    change.
     """
 
     factor: float

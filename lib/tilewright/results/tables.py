@@ -159,8 +159,9 @@ def reported_layers(run: ReportedMapping) -> "pandas.DataFrame":
 
 
 def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
-    """Text table of the runs for the terminal: totals, the relative changes of energy and latency under the corrected
-    model, the share of multiply-accumulates that have costs, and the share of other operations that have costs.
+    """Text table of the runs for the terminal. A row has the totals of a run, and the relative changes of energy and
+    latency under the corrected model. It also has two shares of operations that have costs: one of the
+    multiply-accumulates, and one of the other operations.
     """
     headings = ("layers", *TOTAL_HEADINGS, "corrected\nenergy, latency", COSTED_HEADING)
     table = text_table("", ("run",), headings)

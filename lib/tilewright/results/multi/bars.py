@@ -231,8 +231,8 @@ def schedule_table(view: ScheduleView) -> ScheduleTable:
 def _all_bars(view: ScheduleView) -> dict[str, Integers]:
     """Name of a column -> array with one entry for each bar, for all columns of the bars except row and lane.
 
-    The column `key` has a number for the row of the bar: the index of a core; the number of cores plus the index of a
-    link; or, for transfers without a link, the number of cores plus the number of links.
+    The column `key` identifies the row of the bar. It is the index of a core, or the index of a link plus the number of
+    cores. For transfers without a link, it is the number of cores plus the number of links.
     """
     schedule, system = view.schedule, view.system
     moves, streams, cores = schedule.transfers, schedule.streams, system.core_count

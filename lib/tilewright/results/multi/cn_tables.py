@@ -16,7 +16,7 @@ _WIDTH = 150
 
 
 def cn_rows(graph: CnGraph) -> list[dict[str, Any]]:
-    """Rows of a table, one for each layer: its loops, its numbers of CNs, groups and classes, and its inputs.
+    """Rows of a table, one for each layer. A row has the loops, three counts (CNs, groups and classes), and the inputs.
 
     Three numbers describe the inputs: edges that carry data into the layer, bits on these edges, and bits that the
     layer reads from tensors that no CN makes.

@@ -273,8 +273,8 @@ def _faster(problem: SchedulingProblem, cores: Sequence[int]) -> SchedulingProbl
 
 
 def _more(problem: SchedulingProblem, tables: Sequence[tuple[Sequence[str], Sequence[int]]]) -> SchedulingProblem:
-    """Scheduling problem in which some values of the system are doubled. Each pair in `tables` has the names of fields
-    of `CoreSystem` that are arrays, and the indices of the values to double in each of these arrays.
+    """Scheduling problem in which some values of the system are doubled. Each pair in `tables` has names of array
+    fields of `CoreSystem`, and indices. In each of these arrays, the values at the indices are doubled.
     """
     system = problem.system
     for names, where in tables:

@@ -102,9 +102,9 @@ def _by_layer(values: Integers, layer: Integers, chosen: Booleans, layers: int) 
 
 
 def _fetched(artifact: ScheduleArtifact) -> tuple[Integers, Integers]:
-    """Pair of arrays with one entry for each piece (the unit of data that moves as a whole): number of fetches of the
-    piece from the off-chip memory, and number of memories that fetch the piece at least once. A broadcast counts as one
-    fetch by one memory.
+    """Two arrays with one entry for each piece (the unit of data that moves as a whole). The first array counts how
+    often the piece is fetched from the off-chip memory. The second array counts the memories that fetch it at least
+    once. A broadcast counts as one fetch by one memory.
     """
     moves, pieces = artifact.schedule.transfers, len(artifact.graph.piece_bits)
     moves = moves[(moves["cause"] == CAUSES.index("off_chip_fetch")) & (moves["broadcast_of"] < 0)]

@@ -187,8 +187,8 @@ BOX_WIDTH_INCHES, GAP_INCHES, ROW_GAP_INCHES, BRANCH_INCHES, BAR_INCHES = 2.3, 1
 CHARACTERS = 33
 """Largest number of characters on one line of a box that is BOX_WIDTH_INCHES wide."""
 LEAST_BOX_INCHES, LABEL_INCHES = 1.1, 0.3
-"""Sizes in inches for a figure in a paper: smallest width of the box of a core, and room at the right edge of the
-figure for labels of vertical arrows.
+"""Sizes in inches for a figure in a paper: smallest width of a core's box, and room for the labels of vertical arrows
+at the right edge of the figure.
 """
 ROLE_COLOURS = {COMPUTE: "#0072B2", POOLING: "#009E73", SIMD: "#E69F00", MEMORY: "#CC79A7", OFFCHIP: "#777777"}
 BAR_COLOURS = ("#D55E00", "#56B4E9", "#009E73", "#CC79A7", "#E69F00", "#0072B2")
