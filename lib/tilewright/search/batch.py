@@ -107,7 +107,9 @@ class OrderBatch:
 
 
 def boundary_shape(problem: PreparedProblem) -> tuple[int, int]:
-    """Shape of the boundaries of one order: number of operands, and largest number of levels of an operand."""
+    """Shape of the array with the boundaries of one loop order: (number of operands, largest number of levels among the
+    operands).
+    """
     operands = len(problem.layer.operands)
     return operands, int(problem.arrays.level_count[:operands].max())
 

@@ -84,8 +84,8 @@ class BoundedFront:
     """Lower bound of the latency in cycles."""
     swept_miss: float | None = field(default=None, metadata=LEFT_OUT)
     """Proven upper limit of the distance (miss) of the points from the complete front, as a fraction; None without a
-    proof. Sweeps over partial loop orders prove the limit of a layer. The limit of a network follows from the misses of
-    its layers and from the loss by dropping points.
+    proof. Sweeps over partial loop orders prove the limit of a layer. The limit of a network takes into account the
+    misses of its layers and the loss by dropping points.
     """
 
     @property
@@ -316,8 +316,8 @@ def _knee(energy: Values, latency: Values) -> int:
 
 
 def _network_miss(layers: Sequence[tuple[BoundedFront, int]]) -> float:
-    """Upper limit of the distance (miss) of a mapping of the network from the sums of the layers' points, as a
-    fraction. Layers with a small share of the network's energy and latency add little to it.
+    """Upper limit, as a fraction, of the distance (miss) between any mapping of the network and the sums of the layers'
+    points. Layers with a small share of the network's energy and latency add little to the limit.
     """
     count = np.array([count for _, count in layers], dtype=np.float64)
     missed = np.array([front.largest_miss for front, _ in layers], dtype=np.float64)

@@ -1,10 +1,10 @@
 """Choice between mappings of the layers of a network: the mappings with the least EDP of the whole network.
 
-The EDP of a network is the product of two sums over its layers, so the mapping of least EDP of each layer need not give
-the least EDP of the network. Let lambda be the energy of the network divided by its latency. If every layer gets a
-mapping with less or equal energy + lambda * latency, the EDP of the network does not grow: on a line energy + lambda *
-latency = constant, the product is largest where both terms are equal, and that is the point of the network
-(docs/proofs.md#mappings-for-the-edp-of-the-network).
+The EDP of a network is the product of two sums over its layers, the energy and the latency. The mapping with the least
+EDP for each layer therefore need not give the least EDP of the network. Let lambda be the energy of the network divided
+by its latency. If every layer gets a mapping with less or equal energy + lambda * latency, the EDP of the network does
+not grow: on a line energy + lambda * latency = constant, the product is largest where both terms are equal, and that is
+the point of the network (docs/proofs.md#mappings-for-the-edp-of-the-network).
 """
 
 from collections.abc import Callable, Sequence

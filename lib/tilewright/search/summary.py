@@ -133,11 +133,11 @@ def _certificate(
     """Certificate of a network: number of layer records whose mapping is proven to be optimal, largest gap, and lower
     bound of the network.
 
-    The gap of a layer is that of the measure for which its mapping was chosen: the objective of the layer, or a
-    weighted sum of energy and latency if the mapping was chosen for the EDP of the network. The certificate also states
-    which space the proofs cover. The bound of the network is left out if the search of some layer gives no certificate.
-    `placed` has pairs (record of a layer, number of repeats) in execution order.
-    `energy_pj` and `latency_cycles` are totals of the network. Returns {} if no search gives a certificate.
+    The gap of a layer is the gap of one measure. If its mapping was chosen for the EDP of the network, the measure is a
+    weighted sum of energy and latency. Otherwise, it is the objective of the layer. The certificate also states which
+    space the proofs cover. The bound of the network is left out if the search of some layer gives no certificate.
+    `placed` has pairs (record of a layer, number of repeats) in execution order. `energy_pj` and `latency_cycles` are
+    totals of the network. Returns {} if no search gives a certificate.
     """
     searches = [record.search for record in records if "proven" in record.search]
     if not searches:

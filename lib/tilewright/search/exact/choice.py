@@ -44,8 +44,8 @@ class Choice:
     """
 
     pairs: tuple[Values, Values] | None = None
-    """Lower bounds of the energy in pJ and of the latency in cycles, as two arrays [pair]: each mapping with this
-    spatial mapping has at least the energy and at least the latency of one of the pairs. None if unknown.
+    """Lower bounds as pairs (energy in pJ, latency in cycles), in two arrays [pair]. For each mapping with this spatial
+    mapping, there is a pair whose energy and latency it cannot fall below. None if unknown.
     """
     rest_miss: float = math.inf
     """Upper limit of the distance (miss) of this and all later spatial mappings from the points of a front that were

@@ -51,8 +51,9 @@ _MADE_AT_ONCE = 128
 
 
 class FrontPart(MultisetPart):
-    """Part of a sweep: the orders of one multiset of temporal loops of a spatial mapping, with an upper limit of the
-    distance (miss) of their mappings from the known points."""
+    """Part of a sweep: one spatial mapping with one multiset of temporal loops. It has an upper limit of the distance
+    (miss) between the known points and the mappings of the part.
+    """
 
     miss = math.inf
     """Upper limit of the distance (miss) of the orders of this part from the known points, as a fraction (see
@@ -255,9 +256,9 @@ class FrontPart(MultisetPart):
         """Pair (rows, boundaries) that lists complete orders with level boundaries. An order occurs once for every
         choice of the levels that are closed directly below its last loop.
 
-        `rows` has, for each result, its row in `orders`: array [result]. `boundaries` has its level boundaries as
-        numbers of loops: array [result, operand, level]. Row i of `orders` completes the label (partial loop order)
-        with the index `labels[i]` in generation `g`.
+        `rows` is an array [result] with the row of each result in `orders`. `boundaries` is an array [result, operand,
+        level]: a boundary is the count of the loops below it. Row i of `orders` completes the label (partial loop
+        order) with the index `labels[i]` in generation `g`.
         """
         search, problem = self.search, self.prepared.arrays
         operands = len(self.prepared.layer.operands)

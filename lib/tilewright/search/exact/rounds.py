@@ -197,8 +197,9 @@ def least_bounds(bounds: np.ndarray, width: int) -> tuple[np.ndarray, float]:
 
 
 class MultisetPart:
-    """Part of a search: the orders of one multiset of temporal loops of a spatial mapping, with the results of the
-    rounds so far."""
+    """Part of a search: one spatial mapping with one multiset of temporal loops. The part covers the orders of these
+    loops, and keeps the results of the rounds so far.
+    """
 
     def __init__(
         self,
@@ -270,8 +271,8 @@ class MultisetPart:
         """False if the limit of the effort would probably end a wide round. Such a round proves little, so the effort
         is left to other spatial mappings.
 
-        The effort of a round grows more slowly than its width, because many labels are dropped by their bounds. It is
-        estimated from the effort of the previous round, and from the square root of the ratio of the widths.
+        The effort of a round grows more slowly than its width, because many labels are dropped by their bounds. The
+        estimate is the effort of the previous round, times the square root of the ratio between the two widths.
         """
         effort, (before, visited) = self.watch.most, self._previous
         if effort is None or width <= EXACT_WIDTH or not before:

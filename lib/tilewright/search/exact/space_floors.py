@@ -66,8 +66,9 @@ class SpaceFloors:
         return least * (1 - ROUNDING)
 
     def pairs(self, place: int) -> tuple[Values, Values]:
-        """Pairs of lower bounds (energies in pJ, latencies in cycles) of the spatial mapping number `place`: each of
-        its mappings has at least the energy and the latency of one pair."""
+        """Lower bounds of the spatial mapping number `place`, as pairs (energy in pJ, latency in cycles) in two arrays.
+        For each mapping with this spatial mapping, there is a pair whose energy and latency it cannot fall below.
+        """
         possible = self.can_be_innermost[place]
         share = 1 - ROUNDING
         return self.energy_pj[place, possible] * share, self.latency_cycles[place, possible] * share
