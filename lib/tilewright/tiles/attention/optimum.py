@@ -212,7 +212,7 @@ def _is_open(part: PlanPart, bounds: Bounds) -> bool:
 
 
 def _weight(part: PlanPart, bounds: Bounds) -> float:
-    """Lower bound of the cycles of a part of a plan, for all repetitions of the part together. Among the parts that are
-    not searched yet, the part with the most cycles is searched next.
+    """Lower bound of the cycles that all repetitions of a plan part take together. Of the parts that are not searched
+    yet, the one with the largest bound is searched next.
     """
     return bounds.of_part(part.problem)[1] * part.times

@@ -1,5 +1,5 @@
-"""Program of a plan: layers of tiles, memories of their tensors, and copies between memories, with the number of runs
-of each.
+"""Program of a plan: layers of tiles, with the memories that hold their tensors, and copies between memories. Each
+layer and each copy has the number of times that it runs.
 
 A tile has some queries and some keys of some heads. The tiles with the same queries and heads are a row of tiles. Along
 each axis, the first tile begins at the first query or key. The last tile of an axis is the remainder; all other tiles
@@ -37,8 +37,8 @@ Counts = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Visits:
-    """Numbers of runs of tiles, and numbers of loads of data, for all tiles of one group of units. A unit is one key
-    head of one request.
+    """Counts for one group of units: how often tiles of each size run, and how often data of each size are loaded. A
+    unit is one key head of one request.
 
     Each attribute is a table: size of the data -> number. The size of a tile is (heads, queries, keys). The size of a
     row of tiles is (heads, queries). The size of a tile of keys is its number of keys.
@@ -119,8 +119,8 @@ def _some(counts: Counter[Key]) -> dict[Key, int]:
 
 
 def _key_ranges(shape: AttentionShape, queries: int, keys: int) -> list[tuple[int, int]]:
-    """Pairs (first, last), one for each tile of queries: the indexes of the first and of the last tile of keys that the
-    tile of queries sees.
+    """Pairs (first, last), one for each tile of queries. They have the indexes of the first and the last key tile that
+    the queries see.
     """
     found = []
     for start in range(0, shape.queries, queries):
@@ -149,11 +149,11 @@ def _key_loads(ranges: list[tuple[int, int]], head_tiles: int, keys: int, rest: 
 
 
 def _stays_of_rows(ranges: list[tuple[int, int]], sizes: list[int], last_key: int) -> Counter[int]:
-    """Number of times that a tile of queries stays loaded from one tile of keys to the next, by the number of queries
-    of the tile. The loop over keys is outermost.
+    """Number of times that a query tile stays loaded from one key tile to the next, keyed by the number of queries in
+    the tile. The loop over keys is outermost.
 
-    A tile of queries stays loaded if it is the last one that runs with a tile of keys, and the first one that runs with
-    the next tile of keys.
+    A query tile stays loaded if it is the last one that runs with a key tile, and the first one that runs with the next
+    key tile.
     """
     stays: Counter[int] = Counter()
     last = first = 0

@@ -18,7 +18,7 @@ ORDERS = (QUERIES_OUTER, KEYS_OUTER)
 
 
 class Tile(NamedTuple):
-    """Tile of an attention: its numbers of units, query heads per key head, queries, and keys. A unit is one key head
+    """Tile of an attention, as four counts: units, query heads per key head, queries, and keys. A unit is one key head
     of one request.
     """
 

@@ -42,8 +42,9 @@ from tilewright.tiles.depth_first.tile_loops import (
 
 @dataclass(frozen=True)
 class AxisKinds:
-    """Kinds of tiles along an axis. Two tiles of one tile size are of the same kind if they make and read equal numbers
-    of positions of each tensor. In the arrays, the kinds of one tile size are consecutive."""
+    """Kinds of tiles along an axis. Two tiles of one tile size are of the same kind if, for each tensor, both make
+    equally many positions and both read equally many. In the arrays, the kinds of one tile size are consecutive.
+    """
 
     made: np.ndarray
     """Number of positions that a tile of a kind makes, as an array [kind, tensor]."""
@@ -248,9 +249,9 @@ def stack_floor(chain: Chain, first: int, last: int) -> tuple[float, float]:
     """Lower bounds (energy in pJ, latency in cycles) of a stack over all tile sizes and modes.
 
     The bounds are computed for tiles of one position that keep all data. Such tiles make the fewest positions in total,
-    because larger tiles also make positions that lie in gaps between windows. The energy includes a lower bound of the
-    energy of reading the input of the stack once from the outermost memory, unless the reads of the array already
-    include this energy.
+    because larger tiles also make positions that lie in gaps between windows. The input of the stack must be read once
+    from the outermost memory. The energy includes a lower bound for this, unless the reads of the array already include
+    it.
     """
     places = MemoryPlaces(chain)
     made = [_least_made(chain, first, last, axis) for axis in (0, 1)]

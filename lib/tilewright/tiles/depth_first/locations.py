@@ -160,9 +160,9 @@ def kept_places(
     taken.
 
     The tile is `x` along the first axis and `y` along the second axis. `column_y` gives the height of kept columns.
-    `kept` is a pair of tuples with one number for each layer: the numbers of columns and the numbers of rows of the
-    layer's input that the tile reads again. The first tile reads nothing again; its numbers are those that the next
-    tile reads again. `keeps` has two truth values: True if columns are kept, and True if rows are kept.
+    `kept` is a pair of tuples with one count for each layer: columns of the layer's input that the tile reads again,
+    and rows of this input that it reads again. The first tile reads nothing again; its counts are those of the next
+    tile. `keeps` has two truth values: True if columns are kept, and True if rows are kept.
     """
     places, layers = stack.places, range(len(stack.input_bits))
     live = live_bits(stack, x, y)

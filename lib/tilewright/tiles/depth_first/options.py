@@ -58,8 +58,8 @@ class LayerOptions(LomaParameters, BoundaryParameters, SpatialParameters, Goal):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TileOptions(LayerOptions):
-    """Options of depth-first schedules: the options of the search for mappings of the layers of tiles, and the rules of
-    the schedules.
+    """Options of depth-first schedules: the rules of the schedules, and the options for the search of a mapping for
+    each layer of a tile.
     """
 
     reading: ReadingName = "tilewright"

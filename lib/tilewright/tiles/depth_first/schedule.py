@@ -221,10 +221,9 @@ class DepthFirstSchedule:
 
     @property
     def latency_cycles(self) -> float:
-        """Latency in cycles: the sum of the latencies of all layers of all tiles, and of all groups of copies. The
-        copies of a group run at the same time; layers and groups run one after another. Off-loading (moving the last
-        outputs of a tile out of the array and the inner memories) is counted only if `reading.counts_offloading` is
-        true.
+        """Latency in cycles. Layers of tiles and groups of copies run one after another, so their latencies are added.
+        The copies of a group run at the same time. Off-loading (moving the last outputs of a tile out of the array and
+        the inner memories) is counted only if `reading.counts_offloading` is true.
         """
         return self.ledger.latency_cycles(self.reading.counts_offloading)
 

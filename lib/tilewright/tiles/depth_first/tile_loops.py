@@ -41,9 +41,9 @@ class TileLoops:
     size of the dimension divided by the number of its passes. The product of lanes and passes is therefore the size of
     the dimension.
 
-    If `is_sum` is true, the numbers of lanes along x and y are not known, because tiles can have any size. Arrays then
-    have one number for each possible pair of numbers of lanes along (x, y), in the order of `any_lanes`. A bound is the
-    minimum over these pairs.
+    If `is_sum` is true, tiles can have any size, so the number of lanes along x and the number of lanes along y are not
+    known. Arrays then have one value for each possible pair (lanes along x, lanes along y), in the order of
+    `any_lanes`. A bound is the minimum over the pairs.
     """
 
     places: MemoryPlaces
@@ -95,7 +95,7 @@ class TileLoops:
         return result
 
     def all_passes(self) -> Grid:
-        """Product of the numbers of passes of all loops, which is the number of cycles of the loops."""
+        """Number of cycles of the loops: the product of the passes over all loops."""
         return self.product(self.passes, list(self.passes))
 
     def irrelevant(self, operand: str) -> list[str]:
