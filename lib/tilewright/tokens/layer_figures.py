@@ -52,9 +52,9 @@ An array of figures has these groups of entries, in this order:
 Counts are exact up to 2^53.
 """
 Kind = tuple[Layer, MappingConstraints, str, str, str]
-"""Key under which the figures of a layer are stored. It consists of the layer without its name, the constraints on its
-mapping, the unit that the layer needs (MAC array or vector unit), the operator type of the layer, and the type of the
-network operator to which the layer belongs, such as Softmax.
+"""Key under which the figures of a layer are stored. Its five parts are the layer without its name, the constraints on
+the mapping, the unit that the layer needs (MAC array or vector unit), the operator type of the layer, and the type of
+the network operator to which the layer belongs (such as Softmax).
 """
 
 
@@ -128,8 +128,9 @@ class LayerFigures:
         return [one.name for one in self.core.memories if one.name not in outermost] if self.with_limits else []
 
     def cycles_by_kind(self, figures: Sums) -> dict[str, float]:
-        """Number of cycles of each kind, by the name of the kind (KINDS): work of all units of the array, idle units,
-        moving data, and calls and commands."""
+        """Cycles by kind (KINDS), which add up to the latency: work as if all units of the array worked, idle units,
+        moving data, and calls and commands.
+        """
         return dict(zip(KINDS, figures[FURTHER:WIDER].tolist(), strict=True))
 
     def cycles_with(self, workload: Workload, ports: tuple[PortName, ...]) -> float:

@@ -188,8 +188,9 @@ class LayerSchedules:
     def _rows(
         self, described: SystemProblem, graph: CnGraph, core_file: str, known: KnownRows
     ) -> tuple[CoreCostRow, ...]:
-        """Rows of the cost table for the cores of one core file, one row for each CN class of a graph. `known` has the
-        rows that were computed before, and new rows are added to it."""
+        """Rows of the cost table for one core file, one row for each class of CNs in a graph. `known` has the rows that
+        were computed before. New rows are added to `known`.
+        """
         given = graph, described.workload, described.mapping
         needs = class_needs(graph, described.workload, cost_classes(*given))
         run = {"threads": self.control.threads, "store": self.control.store, "needs": needs, "known": known}

@@ -1,5 +1,5 @@
-"""Profiles for simulators of serving: times of the operators of a language model on a core, by numbers of tokens and
-keys.
+"""Profiles for simulators of serving: operator times of a language model on one core. A time depends on the number of
+tokens and the number of keys.
 
 Every layer of a block belongs to one operator. The operator times of a step therefore add up to the time that `map`
 gives for the step. An attention time is either for prompts or for further tokens. If a step has both prompts and

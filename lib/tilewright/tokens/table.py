@@ -2,10 +2,10 @@
 
 Attention processes keys in blocks, and prompts are processed in chunks. All contexts therefore have the same layers
 with different numbers of repetitions, and each distinct layer is searched only once. The cost of one more token is
-linear in the number of key blocks. From a certain chunk on (`affine_from`), all attention windows are full. The cost of
-a later chunk is then an affine function of the number of chunks before it, and the cost of a prompt is a polynomial of
-degree two. If a context is not a multiple of a block or chunk, the remainder has extra layers. `TokenCurves` sums the
-costs of layers, and the columns of the table are computed from these sums.
+linear in the number of key blocks. From a certain chunk on (`affine_from`), all attention windows are full. For a later
+chunk, the cost is then an affine function of the number of earlier chunks. The cost of a prompt is therefore a
+polynomial of degree two. If a context is not a multiple of a block or chunk, the remainder has extra layers.
+`TokenCurves` sums the costs of layers, and the columns of the table are computed from these sums.
 """
 
 import math
@@ -227,7 +227,7 @@ class TokenCosts:
 
 @dataclass(frozen=True)
 class Capacity:
-    """Memory that must hold weights, caches and activations, with the numbers of bits that each of them needs."""
+    """Memory that must hold weights, caches and activations, with the bits that each of the three needs."""
 
     memory: str
     memory_bits: int
