@@ -31,8 +31,8 @@ def input_boxes(
     A returned box is the smallest possible box if the index of every axis has at most one loop, or has loops that do
     not overlap, such as 8 * a + b with b below 8. Otherwise the box can be larger.
 
-    The ranges of the loops are narrowed by interval arithmetic. The index of an output axis must lie in the output box;
-    the possible range of one term follows from the box and from the ranges of the other terms. In the same way, the
+    The ranges of the loops are narrowed by interval arithmetic. The index of an output axis is a sum of terms, and must
+    lie in the output box. The box and the ranges of all other terms therefore limit each term. In the same way, the
     index of an input axis must lie in the input tensor, because elements outside the tensor (padding) are not read.
     """
     boxes = np.asarray(output_boxes, dtype=np.int64)

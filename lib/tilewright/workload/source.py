@@ -77,7 +77,8 @@ def read_parsed(source: Any) -> Workload:
 
 
 def read_layers(source: Any, notices: list[str] | None = None, model: str = "zigzag-3.9.1") -> Workload:
-    """Workload of a YAML file, of a list of layers as dicts, or of a dict that describes a step of a language model.
+    """Workload read from one of three sources: a YAML file, a list of layers as dicts, or a dict that describes one
+    step of a language model.
 
     A workload from a list of layers gets tensors only if the model profile models every operator. A workload of a
     language model always has tensors. Raises InputError with all problems.

@@ -237,8 +237,8 @@ def _recurrence(
     mixer: StateSpace,
     is_written_out: bool,
 ) -> str:
-    """Add the recurrence of the state over the tokens of a group of requests, and return the name of the output tensor
-    [rows of the group, width]. The state is an input and an output of the network.
+    """Add the recurrence that updates the state from token to token, for a group of requests. Returns the name of the
+    output tensor [rows of the group, width]. The state is an input and an output of the network.
 
     `sources` has the names of three tensors: the decay factors, the updates of the state, and the projection with the
     output coefficients C. `first` is the row of the first token of the group in these tensors.

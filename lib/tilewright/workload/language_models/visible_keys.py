@@ -49,9 +49,9 @@ class Piece(NamedTuple):
     keys because the window of keys moves from query to query. 0 for pieces of other kinds.
     """
     first_row: int = 0
-    """Row of the first query of a WRAPPED piece, counted from the first query of its block of queries. Each column of
-    the piece has two keys. The query in row r of the block sees the second key of the first r columns, and the first
-    key of all other columns.
+    """Row at which a WRAPPED piece begins: the position of its first query in its block of queries, counted from 0.
+    Each column of the piece has two keys. The query in row r of the block sees the second key of the first r columns,
+    and the first key of all other columns.
     """
     query_blocks: int = 1
     """Number of equal pieces that this piece represents along the queries. The pieces are consecutive blocks of

@@ -1,5 +1,4 @@
-"""Bits of the element types of ONNX, derived from the names of the types, so that types of newer versions are known
-too.
+"""Bits per element of ONNX types, derived from the type names, so that types of newer versions are known, too.
 
 Types narrower than a byte are counted as the standard packs them: two elements of four bits in a byte, four elements of
 two bits in a byte, four elements of six bits in three bytes. A boolean takes a byte.

@@ -237,8 +237,8 @@ Coefficients = Mapping[int, int]
 
 @dataclass(frozen=True)
 class Stride:
-    """One loop of an index map: the number of iterations, and the distance of one iteration along each axis of the
-    output tensor and of the input tensor.
+    """Loop of an index map. It has the number of iterations, and the steps of one iteration: one step along each axis
+    of the output tensor, and one along each axis of the input tensor.
     """
 
     size: int

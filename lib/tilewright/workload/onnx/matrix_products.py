@@ -26,8 +26,9 @@ class MatrixProduct:
 
     @property
     def mac_count(self) -> int:
-        """Number of multiply-accumulates: number of output elements, times the number of products that are summed in
-        each of them."""
+        """Number of multiply-accumulates: number of output elements, times the number of products in the sum of one
+        element.
+        """
         return math.prod(self.out_batch) * self.rows * self.columns * self.depth
 
 

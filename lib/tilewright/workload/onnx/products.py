@@ -39,8 +39,9 @@ class ConvGeometry(ConvSizes):
 
     @property
     def mac_count(self) -> int:
-        """Number of multiply-accumulates: the number of output elements, times the number of products that are summed
-        in each of them."""
+        """Number of multiply-accumulates: number of output elements, times the number of products in the sum of one
+        element.
+        """
         outputs = self.batch * self.out_channels * math.prod(self.out_size)
         return outputs * (self.in_channels // self.groups) * math.prod(self.kernel)
 

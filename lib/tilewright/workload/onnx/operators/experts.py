@@ -123,8 +123,8 @@ def _dispatch(op: Lowering, sizes: _Sizes) -> str:
 
 
 def _product(op: Lowering, sizes: _Sizes, source: str, index: int, depth: int, width: int, part: str) -> str:
-    """Add the nest that multiplies the tokens of each group by the weights of the expert of the group, and return the
-    name of the result: [groups, tokens of a group, width]. Input `index` has the weights. The bias costs nothing.
+    """Add the nest that multiplies the tokens of each group by the weights of the group's expert. Returns the name of
+    the result, a tensor [groups, tokens of a group, width]. Input `index` has the weights. The bias costs nothing.
     """
     result = op.temporary(part, (sizes.groups, sizes.each, width), op.input(0))
     written, weights = access(result, "G", "D", "K"), op.input(index)

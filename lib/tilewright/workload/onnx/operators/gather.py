@@ -253,7 +253,7 @@ def pieces_or_none(values: Integers, kept: npt.NDArray[np.bool_] | None = None) 
 
 
 def grid_places(sizes: Sequence[int]) -> Integers:
-    """Index tuple of every position of an array of shape `sizes`, as an array of shape (*sizes, number of axes)."""
+    """Indices of all positions in an array of shape `sizes`: an array of shape (*sizes, number of axes)."""
     return np.moveaxis(np.indices(tuple(sizes), dtype=np.int64), 0, -1).copy()
 
 

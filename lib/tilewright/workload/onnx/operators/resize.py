@@ -1,8 +1,8 @@
 """Resize, Upsample, and sampling at positions that are computed at run time, on the vector unit.
 
 A tap is an input position that an output position reads. Along an axis, an output position has one tap for `nearest`,
-two for `linear`, four for `cubic`, and more with antialiasing. The number of taps of an output element is the product
-of the numbers of taps along its axes.
+two for `linear`, four for `cubic`, and more with antialiasing. An output element has as many taps as the product of its
+taps along each axis.
 
 If the taps of every axis are affine in loops (integer factors, strides), the operator is one nest. Otherwise, moves
 without costs gather the taps axis by axis, and a nest sums them. This nest counts as if it read one input element per

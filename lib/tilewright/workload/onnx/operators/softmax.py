@@ -30,9 +30,9 @@ def softmax_parts(op: Lowering, source: str, output: str, axis: int | Sequence[i
 
 
 def _log_softmax_parts(op: Lowering, source: str, output: str, axes: Sequence[int]) -> None:
-    """Add the parts of the logarithm of a softmax: the maximum, the differences of the elements from the maximum, the
-    exponentials of these differences, the sum of the exponentials, the logarithm of the sum, and the differences minus
-    the logarithm. The logarithm needs one operation per sum. The other five parts need one operation per element each.
+    """Add the six nests that compute the logarithm of a softmax: max = maximum, shift = x - max, exp = exp(shift), sum
+    = sum of exp, log = log(sum), sub = shift - log. The nest log needs one operation per sum. Each of the other five
+    nests needs one operation per element.
     """
     shape, few = op.shape(source), reduced_shape(op.shape(source), axes)
     maximum = op.temporary("max", few, source)

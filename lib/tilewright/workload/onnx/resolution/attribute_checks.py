@@ -35,8 +35,8 @@ _DAMAGED = "has another type than in the definition of the operator"
 
 
 def check_attributes(name: str, node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> None:
-    """Check the attributes of an operator (types, ranges, and that required attributes are present) and its numbers of
-    inputs and outputs. Raises one InputError that names every problem.
+    """Check an operator: types and ranges of its attributes, missing attributes, the number of inputs and the number of
+    outputs. Raises one InputError that names every problem.
 
     `name` is the name of the operator in messages.
     """

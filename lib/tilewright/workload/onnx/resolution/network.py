@@ -1,9 +1,9 @@
 """Resolution of an ONNX network: shapes, constants, functions and branches that its file does not give directly.
 
-The resolution is one pass in the order of execution. The shapes of the outputs of an operator follow from the shapes of
-its inputs, and from the values of small constants, which are computed during the pass. Weights are never read. Shapes
-that the file stores for inner tensors and outputs can be wrong after a user has chosen a size. Such a stored shape is
-used only if the shape has no other source, and a notice then says so.
+The resolution is one pass in the order of execution. For each operator, the shapes of the outputs are computed from the
+shapes of the inputs, and from the values of small constants. The pass also computes these values. Weights are never
+read. Shapes that the file stores for inner tensors and outputs can be wrong after a user has chosen a size. Such a
+stored shape is used only if the shape has no other source, and a notice then says so.
 
 If every tensor of a sequence is known, an operator on the sequence is replaced by operators on its tensors.
 """

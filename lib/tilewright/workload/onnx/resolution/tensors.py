@@ -41,8 +41,8 @@ class ResolvedGraph:
     opsets: dict[str, int]
     """Version of each operator set, by domain ('' for the standard domain)."""
     origins: dict[int, str]
-    """Name of the node in the file from which a node of the network was made, by id of the node of the network. If a
-    function was expanded, this is the name of its call. If a branch was expanded, this is a name such as `If name/node
+    """Origin of each node of the network, by id of the node: the name of the node in the file. If a function was
+    expanded, the origin is the name of the call. If a branch was expanded, the origin is a name such as `If name/node
     of branch`.
     """
     notices: tuple[str, ...]
