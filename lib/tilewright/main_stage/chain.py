@@ -55,8 +55,8 @@ def run_chain(stages: Sequence[Any], keywords: Keywords) -> Iterator[Pair]:
 
 
 def item_of(kind: type, stages: tuple[Stage, ...], keywords: Keywords) -> Any:
-    """Input of type `kind` for the first stage of a list, made from the keywords: the problem of a layer, the problem
-    of ordering temporal loops, or a batch of loop orders.
+    """Item of type `kind`, made from the keywords, which the first stage of a list gets. It is a problem of mapping a
+    layer, a problem of ordering temporal loops, or a batch of loop orders.
     """
     if kind is LayerProblem:
         return layer_problem_of(keywords)
