@@ -66,8 +66,8 @@ class ConformanceReport:
     equal.
     """
     close: int = 0
-    """Number of points that do not count as `equal`, but at which each of our values differs from the value of the
-    reference by a relative difference of at most TOLERANCE.
+    """Number of points that are not `equal`, but close: the relative difference between our value and the reference's
+    value is at most TOLERANCE, for each value of the point.
     """
     rejected: int = 0
     """Number of points that both tools refuse at the same stage. `equal` includes them."""

@@ -113,8 +113,8 @@ def _compared(
 
 
 def _of_case(problem: Problem, name: str, folder: Path) -> Problem:
-    """Copy of a problem of a case, with the name of the case in front of the name of the file. If the file is below
-    `folder`, the problem is returned unchanged, because the path of the file already names the case.
+    """Copy of a case's problem in which the name of the case precedes the file name. If the file is below `folder`, the
+    problem is returned unchanged, because the path of the file already names the case.
     """
     if problem.file.startswith(str(folder)):
         return problem

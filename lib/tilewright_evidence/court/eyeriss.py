@@ -59,9 +59,8 @@ _FOLLOWERS = (
 DIRECT = {(network, one): other for network, names in _FOLLOWERS for one, other in pairwise(names)}
 """Layer that reads the outputs of a layer as they are, without pooling between them."""
 FIRST = {("alexnet", "CONV1"): "CONV3", ("vgg16", "CONV1-1"): "CONV1-2"}
-"""First layer of each network -> a later layer. The inputs of the first layer are not compressed. The outputs of the
-first layer get the share of zeros of the inputs of the later layer, if no layer of the set of measurements reads these
-outputs directly.
+"""First layer of each network -> a later layer. The inputs of the first layer are not compressed. If no measured layer
+reads the outputs of the first layer directly, their share of zeros is assumed to be that of the later layer's inputs.
 """
 SAMPLE = ("CONV1", "CONV3", "CONV4", "CONV5", "CONV1-1", "CONV1-2", "CONV4-2", "CONV4-3")
 """Layers of the sample in the package."""
@@ -76,9 +75,10 @@ SMALLEST_SIZE = 1 / 24
 def zeros_of(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[tuple[str, float], ...]]:
     """Shares of zeros of the inputs and final outputs of each layer, by (network, layer).
 
-    The set has the zeros of inputs. The outputs of a layer have the zeros of the inputs of the layer that reads them
-    directly. If pooling lies between, or if the set lacks this layer, the share is not published. The outputs then get
-    the share of the inputs of the same layer, or for the first layer of a network the share of a later layer (`FIRST`).
+    The set has the zeros of inputs. If a layer reads the outputs of another layer directly, both data are the same, and
+    so is their share of zeros. If pooling lies between, or if the set lacks the reading layer, the share of the outputs
+    is not published. The outputs then get the share of the inputs of their own layer. For the first layer of a network,
+    they get the share of a later layer's inputs (`FIRST`).
     """
     share = {(row["network"], row["layer"]): row["zeros_in_ifmaps_pct"] / 100 for row in rows}
     found = {}

@@ -67,9 +67,9 @@ def loss(cases: Sequence[Case]) -> float:
 
 
 ROOFLINE_RANGES = ((0.02, 1.0), (0.02, 1.0), (1e-3, 1.0), (1e-3, 1.0))
-"""Ranges (lowest, highest) of the constants of a fitted roofline: share of the peak, share of the bandwidth, cost of a
-call, and cost of a layer. The cost of a call is a share of the median time of a call among the fitted rows. The cost of
-a layer is a share of the median time of a layer among these rows.
+"""Ranges (lowest, highest) of the four constants of a fitted roofline. They are the share of the peak, the share of the
+bandwidth, the cost of a call, and the cost of a layer. The cost of a call is a share of the median time of a call among
+the fitted rows. The cost of a layer is a share of the median time of a layer among these rows.
 """
 
 
@@ -77,11 +77,11 @@ def with_fitted_roofline(court_set: CourtSet, rows: Sequence[Prepared], cases: S
     """Cases with `Case.fitted_roofline`, the prediction of a roofline that has as many fitted constants as the
     estimate.
 
-    The roofline is max(time at peak / share of the peak, time at full bandwidth / share of the bandwidth) + number of
-    calls x cost of a call + cost of a layer. Its four constants are the two shares, the cost of a call, and the cost of
-    a layer. If the estimate has fewer than four constants, the roofline has as many, from the start of this list, and
-    the other costs are 0. The roofline is fitted to the same rows as the estimate, in the same way. Cases without
-    `Case.roofline_terms`, and cases of a device without fitted rows, are returned unchanged.
+    The roofline is max(c / p, d / b) + n k + l. c is the time at peak, and d is the time at full bandwidth. n is the
+    number of calls. The four constants are, in this order, the share p of the peak, the share b of the bandwidth, the
+    cost k of a call, and the cost l of a layer. If the estimate has fewer constants, the roofline has only as many, the
+    first ones, and the other costs are 0. The roofline is fitted to the same rows as the estimate, in the same way.
+    Cases without `Case.roofline_terms`, and cases of a device without fitted rows, are returned unchanged.
     """
     found = list(cases)
     for device, constants in court_set.constants.items():
@@ -160,7 +160,7 @@ class Draws:
 
 
 def redrawn(court_set: CourtSet, rows: Sequence[Prepared], count: int) -> list[Draws]:
-    """Spread of the median error of each part of a set, over fits to `count` random draws of rows.
+    """Spread of the median error over `count` fits, each to a random draw of rows: one result for each part of a set.
 
     Each draw has as many rows as `CourtSet.rule` chooses, or slightly fewer. [] if nothing is fitted.
     """

@@ -1,5 +1,5 @@
-"""Conversion of the rows of the set `gemmini-rtl` into layers, mappings and hardware files of tilewright, and lower
-bounds of the cycles of the rows.
+"""Conversion of the rows in the set `gemmini-rtl` into layers, mappings and hardware files of tilewright, and a lower
+bound of the cycles for each row.
 
 The layer and the mapping of a row describe what Gemmini's driver runs for the mapping that the set gives. The rules
 come from the source code of the generator and of the driver (gemmini-dosa 67ca2f9, gemmini-rocc-tests 959b23f:
@@ -267,8 +267,7 @@ def _axis(work: GemminiWork, axis: int) -> Counter[_Axis]:
 
 
 def whole_layer_bounds(work: GemminiWork) -> tuple[int, int]:
-    """Lower bounds of the cycles of a matrix product for any tiling, as a pair (cycles of the array, cycles of the
-    bus).
+    """Lower bounds for a matrix product with any tiling, as a pair (cycles of the array, cycles of the bus).
 
     The array computes all blocks, and the bus loads inputs and weights once.
     """

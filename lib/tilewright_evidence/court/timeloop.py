@@ -5,9 +5,9 @@ The architectures have four memories: a register for a weight in each multiplier
 scratchpad, and DRAM. K is unrolled over the columns, C over the rows. The rules are taken from Timeloop (Parashar et
 al., ISPASS 2019; its nest analysis and buffers):
 
-* The loops above the memory of a tile determine how often the tile is moved. The number of moves is the product of the
-  sizes of some of these loops: of the innermost loop that changes the tile, and of all loops outside it. If the window
-  of the inputs slides, only new inputs are moved: see `_InputFills`.
+* The loops above the memory of a tile determine how often the tile is moved. Only two kinds of them count: the
+  innermost loop that changes the tile, and all loops outside it. The number of moves is the product of their sizes. If
+  the window of the inputs slides, only new inputs are moved: see `_InputFills`.
 * The first partial sum of an output is not read back. For the energy, DRAM moves complete blocks of 64 words, and the
   scratchpad moves complete rows. The words of each operand and direction are rounded up separately.
 * A memory that needs more words per cycle than its bandwidth slows down all parts of the machine: cycles = ceil(n / s).
