@@ -267,8 +267,8 @@ def _energy_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tup
 
 def _in_memory_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """Triples (name of the value, our value, value of the reference) for the values that the reference gives only for
-    in-memory arrays. These values are the clock period, the areas, the cycles of an operation, and the terms of the
-    energy, of the clock period and of the areas.
+    in-memory arrays. These values are the clock period, the areas, and the cycles of an operation. Terms are also
+    compared: those of the energy, those of the clock period, and those of the areas.
 
     `expected` has the values of the reference. It is empty for arrays that are not in-memory arrays; the function then
     yields nothing.

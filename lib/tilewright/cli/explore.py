@@ -311,7 +311,7 @@ def shown_design(space: "Space", output: Path | None, name: str) -> list[Path]:
 
 
 def _told_before(space: "Space", output: Path | None) -> str:
-    """Text printed before the evaluation: the numbers of designs and shards to evaluate."""
+    """Text printed before the evaluation: how many designs and how many shards are evaluated."""
     from tilewright.designs.explore import kept_count, shard_states
     from tilewright.designs.parts import ShardDigests, shards_of
 

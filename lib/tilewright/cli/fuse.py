@@ -195,7 +195,7 @@ def fuse(
 
     `part` is for a search with islands (searches with different seeds that exchange plans). If `part` names one part of
     this search, such as round 1 of island 2, only this part runs. The result then has the best plan of the part, and
-    the numbers of plans and schedules that the part evaluated.
+    the counts of plans and of schedules that the part evaluated.
 
     If `strict` is true, work without costs and input without effect are errors. Raises InputError with all errors of
     the input files and options, and MappingError if no plan has a schedule.

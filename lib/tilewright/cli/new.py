@@ -66,10 +66,10 @@ def new(
 ) -> list[Path]:
     """Write the files of a new accelerator; returns their paths.
 
-    The name of the accelerator is the name of the folder. `array` has the numbers of rows and columns, such as `16x16`.
-    `sram`, `dram_bandwidth` and `clock` are quantities as in hardware files. `networks` are the workloads of the
-    configuration: paths, or names of files in `config/workload`. Raises InputError if a choice is not possible, or if
-    one of the files exists. In both cases, no file is written.
+    The name of the accelerator is the name of the folder. `array` has the count of rows and the count of columns, such
+    as `16x16`. `sram`, `dram_bandwidth` and `clock` are quantities as in hardware files. `networks` are the workloads
+    of the configuration: paths, or names of files in `config/workload`. Raises InputError if a choice is not possible,
+    or if one of the files exists. In both cases, no file is written.
     """
     place = Path(folder)
     chosen = NewAccelerator(place.resolve().name, like, array, sram, node_nm, cells, dram, dram_bandwidth, clock)

@@ -43,8 +43,8 @@ _REGISTERS = {
         ("sum_registers", "O", 24 * SUM_BITS),
     ),
 }
-"""Kind of array -> registers beside each multiplier, as (name, memory operand, bits). The numbers of words for Eyeriss
-(12, 224 and 24) are those of the paper.
+"""Kind of array -> registers beside each multiplier, as (name, memory operand, bits). The word counts for Eyeriss (12,
+224 and 24) are those of the paper.
 """
 _UNROLLED: dict[str, dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = {
     TPU: {

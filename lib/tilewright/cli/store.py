@@ -168,7 +168,7 @@ def store(
 ) -> JsonObject:
     """Maintain stored results and artifacts in a folder, as the verb does. The default folders are those of the verb.
 
-    The action "gc" deletes a store; the result has the numbers of deleted `files` and `bytes`. "verify" reads every
+    The action "gc" deletes a store; the result has the counts of deleted `files` and `bytes`. "verify" reads every
     artifact; the result has the number of `artifacts` and the list of `damaged` files. "lock" locks the folder for a
     `process` (default: this process); the result has the `token` of the lock. "unlock" removes the lock of a run that
     has ended; the result has the former `holder`. Raises InputError for another action or a wrong folder, and

@@ -61,8 +61,9 @@ class BandwidthNumber(UncertainNumber):
         return values[1 - first] - values[first]
 
     def share(self, measure: str, factor: float, first: int) -> float:
-        """Value of the second run minus the value of the first run, as a share of the value of the first run, if the
-        bandwidth is multiplied by `factor`. `first` is the index (0 or 1) of the run that counts as the first run.
+        """Relative difference between the two runs if the bandwidth is multiplied by `factor`: (v2 - v1) / v1. v1 and
+        v2 are the values of the first and the second run. `first` is the index (0 or 1) of the run that counts as the
+        first run.
         """
         return self.difference(measure, factor, first) / self._values(measure, factor)[first]
 
@@ -154,8 +155,9 @@ def _widened_port(port: Port, factor: float) -> Port:
 
 
 def _words_bits(ports: Sequence[Port]) -> tuple[int, int]:
-    """Pair (bits of a word that is read, bits of a word that is written): the width of the widest port that reads, and
-    of the widest port that writes. A number is 1 if there is no such port.
+    """Pair (bits of a word that is read, bits of a word that is written). The first number is the width of the widest
+    port that reads, and the second number is the width of the widest port that writes. A number is 1 if there is no
+    such port.
     """
     read, write = (
         max((port.bandwidth_max_bits for port in ports if way in port.port_type), default=1)

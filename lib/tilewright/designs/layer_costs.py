@@ -2,9 +2,9 @@
 
 Two kinds of results are stored and used again. The first kind has the spatial mappings and the loop orders of a layer,
 and inputs of the cost model into which the numbers of each core are written. It depends on the arrangement of memories
-and array, and on the numbers of those memories that limit spatial mappings. The second kind is the cost of a layer on a
-core. Cores share this cost if they differ only in areas, or in sizes, energies and port widths of memories that the
-layer's data do not reach.
+and array. For each memory that limits spatial mappings, it also depends on the name, the size, the energies and the
+port widths. The second kind is the cost of a layer on a core. Cores share this cost if they differ only in areas, or in
+sizes, energies and port widths of memories that the layer's data do not reach.
 """
 
 from collections.abc import Callable, Sequence

@@ -287,8 +287,8 @@ class FamilyPricer:
         """Prices of every member of each family, by network.
 
         Families that differ only in memory sizes share work, so they should be passed in one call. Raises InputError if
-        a design has further terms of energy or latency, or an in-memory computing array, because the costs of such
-        designs can depend on other numbers than the figures of a family.
+        a design has further terms of energy or latency, or an in-memory computing array. The costs of such a design can
+        depend on numbers that are not figures of a family.
         """
         for members in families:
             assert members.accelerator is not None

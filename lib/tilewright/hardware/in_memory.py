@@ -179,8 +179,8 @@ def _whole(rows: float) -> int:
 
 
 def _unshared(own: InMemoryArray, work: ArrayWork) -> list[str]:
-    """Loop dimensions with two properties: the mapping spreads them over columns, and inputs differ along them
-    (`input_loops`). [] if the mapping uses only one row.
+    """Loop dimensions that the mapping spreads over columns, and along which inputs differ (`input_loops`). [] if the
+    mapping uses only one row.
     """
     if _product(work.lanes.get(own.bit_line, {})) == 1:
         return []

@@ -152,10 +152,10 @@ def mapping_of(document: YamlDocument, notices: list[str] | None = None, plans: 
 def readable_mapping(document: YamlDocument) -> Mapping:
     """Mapping with the valid content of a document. Invalid content raises no error.
 
-    In lists of cores and loops, a placeholder stands for each invalid item, so that the other items keep their
-    positions. An entry with an invalid core or tiling loop is read without `core_allocation_is_fixed`. Otherwise a
-    later check would report a second problem: different numbers of groups and cores. If the file has no entry
-    `default`, such an entry is appended.
+    In lists of cores and loops, a placeholder replaces each invalid item, so that all other items keep their positions.
+    An entry with an invalid core or tiling loop is read without `core_allocation_is_fixed`. Otherwise a later check
+    would report a second problem: different numbers of groups and cores. If the file has no entry `default`, such an
+    entry is appended.
     """
     if not isinstance(document.data, list) or form_of(document.data):  # a network plan, or another kind of file
         return Mapping((MappingConstraints(DEFAULT),))

@@ -20,8 +20,8 @@ SCHEDULES: it made the planned number of schedules. CPU_BUDGET: it used its CPU 
 FINISHES, FINISHES_WITH_FILES, FILES_S = 1.0, 3.0, 1.0
 """Numbers that determine the time reserved for the end of a call: FINISHES x (time that the bounds and the check of a
 plan take) + FILES_S. FINISHES_WITH_FILES replaces FINISHES if the call also runs the commands that make the files of
-the schedule; for a plan with 1,928 nodes, these took 2.4 times as long as bounds and check. FILES_S is the time for
-other files, in seconds.
+the schedule. For a plan with 1,928 nodes, these commands took 2.4 times as long as bounds and check. FILES_S is the
+time for other files, in seconds.
 """
 LARGER = 1.5
 """Ratio of numbers of nodes. If the best plan has so many times the nodes of the plan with which the reserve was
@@ -180,7 +180,7 @@ class SearchBudget:
 
     def after(self, share: float) -> IsPast:
         """Function that returns True as soon as a share of the remaining budget is used. The budget has seconds and
-        schedules; it is enough if the share of one of the two is used.
+        schedules. The function returns True when the share of the seconds or the share of the schedules is used.
         """
         ends = [(limit, limit.elapsed() + share * limit.left_s) for limit in self.time_limits]
         left = self.schedules_left
@@ -189,8 +189,8 @@ class SearchBudget:
 
     def part(self, number: int, count: int) -> "SearchBudget":
         """Budget of part `number` of a search that is divided into `count` equal parts. The part gets its share of the
-        plans and schedules that are left now. It also gets an equal share of the seconds that are left for this part
-        and the later parts.
+        plans and schedules that are left now. The seconds that are left are divided equally among this part and the
+        later parts.
         """
         left = self.schedules_left
         schedules = None if left is None else _share(left, number, count)

@@ -208,8 +208,8 @@ def _sides(record: LayerRecord, core: Core, layer: Layer, fixed: Table[str, int]
 
 
 def _lanes(record: LayerRecord, layer: Layer) -> dict[str, float]:
-    """Mean number of working units along each array dimension, over the passes. The product of all these means, times
-    the number of passes, is the number of operations of the layer.
+    """Mean number of working units along each array dimension, over the passes. The number of operations of the layer
+    is the product of these means over all array dimensions, times the number of passes.
 
     If the number of lanes does not divide the size of a loop, the last pass over the loop is not full. If such a loop
     is unrolled along several array dimensions, this loss is assigned to the array dimension with the most lanes of the

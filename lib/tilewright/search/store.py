@@ -1,9 +1,9 @@
 """Store of mapped layers, keyed by a digest of the content of each mapping problem, not by names.
 
-The key is a digest of the layer and core (both without names), the constraints, the stages of the search with their
-parameters, and the digest of the code that these stages run. An entry is written atomically, is never overwritten, and
-is verified when it is read. A damaged entry counts as missing. If the store is deleted, no result is lost; later runs
-only take longer.
+The key is a digest of five things: the layer and the core (both without names), the constraints, the stages of the
+search with their parameters, and the digest of the code that these stages run. An entry is written atomically, is never
+overwritten, and is verified when it is read. A damaged entry counts as missing. If the store is deleted, no result is
+lost; later runs only take longer.
 """
 
 import contextlib

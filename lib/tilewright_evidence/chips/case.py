@@ -85,8 +85,8 @@ def find_cases(folder: Path, names: tuple[str, ...] = ()) -> dict[str, CaseFiles
     If `folder` is itself a case, it is the only case, and its name is the name of the folder. Otherwise, all folders
     below `folder` are searched. A folder with any file of a case counts as a case, so that a case with a missing file
     is not ignored. Each case is followed by its variants. If `names` is not empty, three kinds of cases are returned:
-    those with these names, those in folders with these names, and their variants. Raises InputError if there are no
-    cases, or if a name does not exist.
+    cases with a name in `names`, cases in folders with such names, and their variants. Raises InputError if there are
+    no cases, or if a name does not exist.
     """
     if not folder.is_dir():
         raise InputError([Problem(f"no such folder; {WHERE_FROM}", value=str(folder), allowed="a folder of cases")])

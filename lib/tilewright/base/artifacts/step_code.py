@@ -33,9 +33,10 @@ _MENTION = re.compile(
     rb"tilewright(?:(?<=from tilewright)|(?<=import tilewright)|(?<=[\"']tilewright))"
     rb"((?:\.\w+)*)(?: import (\([^)]*\)|[^\n]*))?"
 )
-"""Pattern that finds imports of modules of this package, imports from these modules, and names of these modules in
-quotes. The groups are the module (".cost.kernel") and the names that are imported from it. The pattern begins with the
-word that the search finds fastest."""
+"""Pattern that finds three texts: imports of a module of this package, imports from such a module, and names of such
+modules in quotes. The groups are the module (".cost.kernel") and the names that are imported from it. The pattern
+begins with the word that the search finds fastest.
+"""
 _FOR_TYPES = re.compile(rb"^if TYPE_CHECKING:.*\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
 _PROGRAM = re.compile(rb"with_name\([\"'](\w+\.py)[\"']")
 _NAMES = re.compile(rb"\w+")
@@ -96,7 +97,7 @@ class SourceTree:
         return sorted(seen - left_out)
 
     def imported(self, file: str) -> frozenset[str]:
-        """Files that a file imports or reads: modules, the packages that contain these modules, and data files in the
+        """Files that a file imports or reads: modules, the packages that contain the modules, and data files in the
         folder of the file.
         """
         if file not in self._imports:

@@ -61,8 +61,8 @@ class Verified:
 
 
 def verify_folder(folder: Path, paths: Iterable[Path] | None = None) -> Verified:
-    """Compare the files in a folder of results with all digests that exist of them: the seal, the digest in an artifact
-    beside the file, and the digest in a manifest. If `paths` is given, seals are checked only at these paths; the
+    """Compare each file in a folder of results with all digests of the file that exist: its seal, the digest in an
+    artifact beside it, and the digest in a manifest. If `paths` is given, seals are checked only at these paths; the
     comparison with manifests still covers all files.
     """
     sealed = _with_seals(folder, folder.rglob("*") if paths is None else paths)

@@ -303,10 +303,10 @@ class _Cutting:
         """Mapping entry for each addition. The options for the mapping on a single core come from the entry that the
         mapping file has for additions. The tilings are those loops of the layer's entry that cut outputs.
 
-        The cores of an addition are those of the part `Addition.home` if all these conditions are met: the layer has
-        fixed cores, the cores of the part can run additions, the key `reduction` names no core, and its shape is not
-        `one_core`. If the addition has another number of groups than the part, only the first core of the part is used.
-        If a condition is not met, the addition gets the result of `_adding_cores`.
+        An addition runs on the cores of the part `Addition.home` if four conditions hold: the layer has fixed cores,
+        the cores of the part can run additions, the key `reduction` names no core, and the key's shape is not
+        `one_core`. If the addition and the part do not have equally many groups, only the first core of the part is
+        used. If a condition does not hold, the addition gets the result of `_adding_cores`.
         """
         example = summed.sums[0]
         assert example.layer is not None

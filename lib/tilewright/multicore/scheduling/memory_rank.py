@@ -30,9 +30,9 @@ class MemoryRank:
         CNs are sorted by stack (earliest first), then by layer (deepest first), then in one of two orders of the
         layer's groups. The constants that several CNs of the layer need decide between these two orders.
 
-        If the constants fit the memories of the cores that run the layer, the groups take turns: all groups run their
-        first CN, then all groups run their second CN. The tiles for which the next layers wait are then complete as
-        early as possible.
+        If the constants of a layer fit the memories of the cores that run it, the groups take turns: all groups run
+        their first CN, then all groups run their second CN. The tiles for which the next layers wait are then complete
+        as early as possible.
 
         If the constants do not fit, each group runs to its end before the next group begins, so that its constants are
         fetched only once.

@@ -1,9 +1,9 @@
 """Mapping files of stream-dse 2.x for a network on an accelerator: ordinary entries and stacks with the same meaning.
 
 Source: stream-dse 2.1.1 (`stream/parser/mapping_factory.py`, `stream/workload/utils.py`). The size of a tile is that of
-one core. A tile has a size along one axis, and layers of a group can share this axis. All of them are cut into the same
-number of tiles: the size of the axis, divided by the tile size and by the largest number of parts into which one of
-these layers cuts the axis. docs/formats.md says what differs.
+one core. A tile has a size along one axis, and layers of a group can share this axis. These layers are all cut into the
+same number of tiles: S / (T * P). S is the size of the axis, and T is the size of the tile. P is the largest number of
+parts into which one of the layers cuts the axis. docs/formats.md says what differs.
 """
 
 import math

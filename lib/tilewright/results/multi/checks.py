@@ -41,7 +41,7 @@ def proof_faults(
     allocation that is better than the claimed optimum.
 
     There are three further faults: a schedule on cores that are not allowed, a claimed lower bound of the objective
-    above the claimed optimum, and parts or cores of the certificate that do not match those of the schedule.
+    above the claimed optimum, and a certificate that does not have the parts or cores of the schedule.
     """
     certificate, proof = allocation["certificate"], allocation["search"]["proof"]
     choices = certificate["cores"]

@@ -215,9 +215,9 @@ def _memories(view: ScheduleView) -> Iterator[Event]:
 
 
 def _flows(view: ScheduleView, table: ScheduleTable, threads: list[list[tuple[int, int]]]) -> Iterator[Event]:
-    """Flow events for the edges of the CN graph. An edge goes from a CN that makes data to a CN that reads them: its
-    flow starts in the last cycle of the first CN and ends in the first cycle of the second CN. The id of a flow is the
-    index of its edge. `threads` has the pair (process, thread) of each lane, in a list for each row.
+    """Flow events for the edges of the CN graph. An edge goes from a CN that makes data to a CN that reads the data.
+    The flow of the edge starts in the last cycle of the first CN and ends in the first cycle of the second CN. The id
+    of a flow is the index of its edge. `threads` has the pair (process, thread) of each lane, in a list for each row.
     """
     place = {
         item: threads[row][0]

@@ -398,9 +398,10 @@ class FrontCandidate(Candidate):
             self.refused = error
 
     def _is_relaxed_worth(self, relaxed: FrontPart, known: Staircase, tolerance: float) -> bool:
-        """True if a sweep over the larger space `relaxed` can be worth its effort. It is not if a mapping of this space
-        is too far from the known points (`FrontPart.can_match`), or if the last sweep over it took more effort than the
-        last sweeps over those parts that are not matched yet. After one sweep is left out, all later ones are, too.
+        """True if a sweep over the larger space `relaxed` can be worth its effort. A sweep is left out if a mapping of
+        this space is too far from the known points (`FrontPart.can_match`), or if the last sweep over the space took
+        more effort than the last sweeps over those parts that are not matched yet. After one sweep is left out, all
+        later ones are, too.
         """
         waiting = sum(part.spent for part in self.front_parts if part.miss > tolerance)
         if math.isfinite(self._relaxed_miss) and relaxed.spent > waiting:

@@ -1,7 +1,8 @@
 """Numbers of the cost model at lattice points, kept for all searches of one spatial mapping.
 
-The numbers of a point depend only on the products of its loops, one product per dimension. A lattice of merged loops
-therefore has the same numbers at its points as the lattice of the prime factors (docs/proofs.md#exact-search, 2).
+The cost numbers of a point depend only on the products of its loops, one product per dimension. A point in a lattice of
+merged loops therefore has the same cost numbers as the point with these products in the lattice of the prime factors
+(docs/proofs.md#exact-search, 2).
 """
 
 import math
@@ -70,8 +71,9 @@ class PointNumbers:
             fields[name][...] = numbers
 
     def _points_of(self, multiset: LoopMultiset) -> npt.NDArray[np.int64]:
-        """Number of the corresponding point in the lattice of all prime factors, for each point of the lattice of
-        `multiset`. Two points correspond if, in each dimension, the product of their loops is the same.
+        """Array with one value for each point of the lattice of `multiset`: the index of the corresponding point in the
+        lattice of all prime factors. Two points correspond if, in each dimension, the product of their loops is the
+        same.
         """
         stride, strides = 1, {}
         for loop, count in reversed(self.multiset.loops):

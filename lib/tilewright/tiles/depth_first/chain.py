@@ -63,7 +63,8 @@ class ChainLayer:
     def tile(self, made: tuple[int, int], read: tuple[int, int]) -> Layer:
         """Layer reduced to one tile.
 
-        The tile makes `made` positions and reads `read` positions of its input; both are numbers along (x, y).
+        The tile makes `made` positions and reads `read` positions of its input. Both are pairs with a count along x and
+        a count along y.
         """
         sizes = dict(zip(AXES, made, strict=True))
         loops = tuple([(d, sizes.get(d, size)) for d, size in self.layer.loop_sizes])

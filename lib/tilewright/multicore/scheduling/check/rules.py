@@ -70,8 +70,8 @@ def _out_of_range(name: str, log: Records, ranges: dict[str, int]) -> list[str]:
 
 
 def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of counts and energy. Bits over links and words of memories must follow from the logs, energy terms must
-    follow from these counts, and the total energy must be the sum of its terms.
+    """Faults of counts and energy. The counts of bits over links and of words of memories must follow from the logs.
+    The energy terms must follow from the counts of bits and words, and the total energy must be the sum of the terms.
     """
     link_bits, words_read, words_written = _counts(problem, schedule)
     faults = [

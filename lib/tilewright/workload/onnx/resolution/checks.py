@@ -65,8 +65,8 @@ def check_consistency(
     values: Sequence[Values | None],
     output: Shape | None,
 ) -> None:
-    """Check that the operands of a standard operator fit together, for example in their numbers of channels. Raises
-    InputError if they do not.
+    """Check that the operands of a standard operator fit together, for example that they have equally many channels.
+    Raises InputError if they do not.
 
     `inputs` and `values` have one entry per input of the operator; an entry is None if the input is missing or its
     shape or values are unknown. `output` is the shape of the first output.

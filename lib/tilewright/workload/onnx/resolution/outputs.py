@@ -305,8 +305,8 @@ class OutputResolver:
         self.inference.note(text, f"{item.name} ({name})")
 
     def _count_problems(self, item: PendingNode) -> list[Problem]:
-        """Problem of an operator that must keep the number of elements (`_SAME_ELEMENTS`), if its first input and its
-        first output have different numbers of elements. [] if the numbers are equal, or if a shape is not known.
+        """Problem of an operator that must keep the number of elements (`_SAME_ELEMENTS`), but whose first output has
+        more or fewer elements than its first input. [] if both have equally many, or if a shape is not known.
         """
         facts = [self.known.facts.get(name) for name in (*item.proto.input[:1], *item.proto.output[:1])]
         if len(facts) < 2 or facts[0] is None or facts[1] is None:
@@ -396,8 +396,8 @@ def _unused_place(
 
 
 class InnerTensors:
-    """Names of inner tensors: all tensors except network inputs. Each name with a slash also counts as such a name,
-    because tensors of functions and branches have names with a slash.
+    """Names of inner tensors: all tensors except network inputs. Any name with a slash counts, too, because tensors of
+    functions and branches have names with a slash.
     """
 
     def __init__(self, names: set[str], inputs: set[str]) -> None:
