@@ -186,7 +186,7 @@ def pipeline_option(function: Function) -> Function:
 
 
 PipelineSource = FilePath | Sequence[Any] | None
-"""Pipeline as a list of stages, as a list of changes to the default pipeline, or as the value of --pipeline (path of a
+"""Pipeline as a list of stages, as a list of edits of the default pipeline, or as the value of --pipeline (path of a
 file, or JSON text).
 """
 
