@@ -78,7 +78,7 @@ def dropped_sentences(table: pandas.DataFrame) -> Iterator[str]:
         are = "is" if count == 1 else "are"
         yield (
             f"{count_of(count, 'design')} of {table['index'].nunique():,} {are} not searched: the results of another"
-            " design dominate the lower bounds over every plan, so the fronts stay the same. Numbers of compared"
-            " designs, second best designs, effects of axes, and probabilities cover only the designs that were"
-            " searched."
+            " design dominate the lower bounds over every plan, so the fronts stay the same. Only the searched"
+            " designs count in four results: the count of compared designs, the second best designs, the effects of"
+            " axes, and the probabilities."
         )
