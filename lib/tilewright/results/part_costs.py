@@ -1,6 +1,4 @@
-"""Costs of the parts of a core: energy per MAC, and energy per access for each memory. Each has its source and its
-range.
-"""
+"""Costs of the parts of a core, each with its source and range: energy per MAC, and per access to each memory."""
 
 from dataclasses import dataclass
 

@@ -1,5 +1,6 @@
-"""Verdict on a set of measurements, as numbers and as a table. Each part of the set has the errors of its predictions,
-and the number of its measurements that are below their bound.
+"""Verdict on a set of measurements, as numbers and as a table.
+
+Each part of the set has the errors of its predictions, and the number of its measurements that are below their bound.
 """
 
 from collections.abc import Callable, Sequence, Set

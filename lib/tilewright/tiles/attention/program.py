@@ -1,5 +1,6 @@
-"""Program of a plan: layers of tiles, with the memories that hold their tensors, and copies between memories. Each
-layer and each copy has the number of times that it runs.
+"""Program of a plan: layers of tiles with the memories of their tensors, and copies between memories.
+
+Each layer and each copy has the number of times that it runs.
 
 A tile has some queries and some keys of some heads. The tiles with the same queries and heads are a row of tiles. Along
 each axis, the first tile begins at the first query or key. The last tile of an axis is the remainder; all other tiles
