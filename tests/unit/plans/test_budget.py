@@ -187,6 +187,10 @@ def test_the_end_is_told_by_its_number() -> None:
     assert search_end(search) == "ended by the limit of 60 CPU seconds for the call (fusion_cpu_budget_s)"
     search |= {"stopped_by": "time_budget", "fusion_time_budget_s": 0.5}
     assert search_end(search) == "ended by the limit of 0.5 seconds for the call (fusion_time_budget_s)"
+    assert search_end(search | {"searches": 3}) == (
+        "ended by the limit of 0.5 seconds for this search (fusion_time_budget_s); this limit is the share of this"
+        " search: 3 searches divide each limit of the call equally"
+    )
     assert search_end(search | {"stopped_by": "interrupted"}) == "interrupted by Ctrl-C"
 
 

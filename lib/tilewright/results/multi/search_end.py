@@ -33,9 +33,8 @@ def search_end(search: Mapping[str, Any]) -> str:
         return f"ended by {reason.replace('_', ' ')}"
     islands = search.get("islands", 1)
     shared = f", shared by {islands:,} islands" if islands > 1 else ""
-    share = (
-        f"; {searches:,} searches divide each limit of the call, and each gets an equal share" if searches > 1 else ""
-    )
+    divided = f"; this limit is the share of this search: {searches:,} searches divide each limit of the call equally"
+    share = divided if searches > 1 else ""
     is_beyond = reason == "count" and evaluated > search[key]
     beyond = "; initial plans and the last search for cores are evaluated even beyond this limit" if is_beyond else ""
     return f"{text.format(search[key])} ({key}){shared}{share}{beyond}"
