@@ -32,6 +32,10 @@ FRONT = "front"
 DECISION, DECISION_TABLE = ("decision.md", "decision.html"), "decision-table.csv"
 """Files of the decision for one design of a space, in the folder of the space. The table is written only for a paper.
 """
+SHOWN_DESIGNS, HARDWARE_OF_DESIGN = "designs", "hardware.yaml"
+"""SHOWN_DESIGNS: name of the folder for full runs of designs, in the folder of the space. HARDWARE_OF_DESIGN: name of
+the hardware file in the subfolder of each of these designs.
+"""
 ACCELERATOR, CORE, WORKLOAD, COVERAGE, MAPPING = (
     *("accelerator.json", "core/{core}.json", "workload.json", "coverage.json", "mapping.json"),
 )

@@ -16,7 +16,7 @@ from tilewright.base.artifacts.digests import content_digest
 from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.base.artifacts.files import YAML_SUFFIXES
 from tilewright.base.errors import InputError, Problem, TilewrightError
-from tilewright.base.steps import ACCELERATOR, FIXED_MAPPING, PLAN
+from tilewright.base.steps import ACCELERATOR, FIXED_MAPPING, HARDWARE_OF_DESIGN, PLAN
 from tilewright.base.steps import MAPPING as MAPPING_FILE
 from tilewright.base.steps import WORKLOAD as WORKLOAD_FILE
 from tilewright.hardware.core import Core
@@ -38,8 +38,6 @@ INCOMPLETE = "is missing: this check needs hardware, workload and mapping"
 """Message for an input that is needed beside the inputs that the user gave."""
 WRITTEN = Path("config")
 """Folder with the input files of a project, relative to the working folder."""
-OF_DESIGN = "hardware.yaml"
-"""Name of the hardware file of a design of a space. The file is beside the folders of the runs of the design."""
 _PLAIN_WORDS = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*\b", re.ASCII)
 """Pattern of words of ASCII letters, digits and underscores in a name. YAML writes such a word unchanged and on one
 line, unless it uses escapes.
@@ -200,7 +198,7 @@ class DescribedRun:
     def hardware_file(self) -> Path | None:
         """Hardware file of the user, or of a design that `tilewright explore --show` ran. None if neither is found."""
         written = (path for path in self._written(HARDWARE) if _may_name(path, self.core))
-        return self._first(HARDWARE, (self.folder.parent / OF_DESIGN, *written), hardware_digest)
+        return self._first(HARDWARE, (self.folder.parent / HARDWARE_OF_DESIGN, *written), hardware_digest)
 
     def _written(self, kind: str, suffixes: tuple[str, ...] = YAML_SUFFIXES) -> list[Path]:
         """Files of the user that can be inputs of a kind. Files with the name of the core come first.

@@ -12,9 +12,9 @@ from tilewright.base.errors import InputError, Problem, count_of, nearest_name
 from tilewright.base.harmless import ended_lines
 from tilewright.base.objectives import energy_notices
 from tilewright.base.parameters import Limits
+from tilewright.base.steps import HARDWARE_OF_DESIGN, SHOWN_DESIGNS
 from tilewright.base.unused import refuse_unused, unused_in, unused_option
 from tilewright.base.yamlfile import yaml_text
-from tilewright.cli.described_run import OF_DESIGN
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import (
     echo_json,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 PAGE, CSV = "explore.html", "space.csv"
 SpaceDescription = FilePath | dict[str, Any]
 """Path of the file of a space, or its content."""
-DESIGNS, HARDWARE = "designs", OF_DESIGN
+DESIGNS, HARDWARE = SHOWN_DESIGNS, HARDWARE_OF_DESIGN
 """DESIGNS: folder for the runs that --show makes. HARDWARE: name of the hardware file in the subfolder of each design.
 """
 

@@ -18,6 +18,7 @@ from tilewright.designs.front import Front, fronts
 from tilewright.designs.front_odds import least_probability
 from tilewright.designs.plan_gaps import gap_sentences
 from tilewright.designs.results import DROPPED, INFEASIBLE, INVALID, OK, SUMMED, uniform, value_text
+from tilewright.designs.slow_memories import slow_sentences
 from tilewright.hardware.attributes import power_terms
 
 EXCLUDED, UNMET = "excluded", "constraint on results not met"
@@ -101,6 +102,13 @@ class Answer:
         change any design.
         """
         return axis_sentences(self.overall, self.exploration.axis_values)
+
+    @property
+    def access_notes(self) -> tuple[str, ...]:
+        """Sentence on the compared designs with a memory whose access takes longer than a clock cycle; () if there are
+        none.
+        """
+        return tuple(slow_sentences(self.overall))
 
     @property
     def excluded(self) -> int:

@@ -18,6 +18,14 @@ The first is the on-chip memory in bits: the sum of the peak contents of all on-
 simultaneous. The second is the largest used share of an on-chip memory at its peak. The third is the largest used share
 of the bandwidth of a link, over the whole latency.
 """
+ACCESS_NS, ACCESS_CYCLES, SLOW_MEMORIES = ACCESS = ("access_ns", "access_cycles", "slow_memories")
+"""Columns on the access times of memories, which tables have only if some access times are known.
+
+The first is the longest known access time of a memory in ns, and the second is this time in clock cycles (only if the
+clock is known). The third names the memories whose access takes longer than a cycle.
+"""
+LIMITED = (*RESULTS, ACCESS_NS, ACCESS_CYCLES)
+"""Names of the results that constraints can use. They are known only after the evaluation of a design."""
 POWER = "power_w"
 RATES = (LATENCY_S, EDP_PJ_S, POWER)
 """Columns that tables have only if the clock is known."""
@@ -50,7 +58,7 @@ OF_ALL = "_all_networks"
 """Suffix of the columns that describe all networks together."""
 
 _FIXED = {
-    *(INDEX, DESIGN, NETWORK, STATUS, REASON, UNMET, *RESULTS, *USES, *RATES, *ODDS),
+    *(INDEX, DESIGN, NETWORK, STATUS, REASON, UNMET, *RESULTS, *USES, *ACCESS, *RATES, *ODDS),
     *(ON_FRONT, DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, COMPARED_BY, ASSUMES, MAPPING_GAP),
     *(*PLAN_BOUNDS, *PLAN_GAPS, SCHEDULES, START_DESIGN, DROPPED_BY),
 }

@@ -19,11 +19,12 @@ from tilewright.base.measures import AREA_MM2, ENERGY_PJ
 from tilewright.base.objectives import DECISIONS
 from tilewright.designs.answer import Answer, values_text
 from tilewright.designs.axis_ends import LEAST_GAIN, AxisEnd, axis_ends
-from tilewright.designs.columns import DOMINATED_BY, USES
+from tilewright.designs.columns import ACCESS_CYCLES, DOMINATED_BY, USES
 from tilewright.designs.effects import known_measures
 from tilewright.designs.front import Front
 from tilewright.designs.front_odds import FRONT_PROBABILITY, least_probability
 from tilewright.designs.results import Measure, energy_parts
+from tilewright.designs.slow_memories import are_slow, slow_note
 
 CLOSE = 0.01
 """Largest relative excess over the chosen design's objective at which a design counts as close to the chosen design."""
@@ -41,6 +42,24 @@ class RatedDesign:
     values: str
     measures: Mapping[str, float]
     """Values of the known measures, by column."""
+    slow: str = ""
+    """Memories whose access takes longer than a clock cycle, with the longest access time; '' if there are none."""
+    access_cycles: float = np.nan
+    """Longest known access time of a memory, in clock cycles; NaN if it is not known."""
+
+
+@dataclass(frozen=True)
+class FastDesign:
+    """Best design by the objective, among the compared designs in which no access of a memory is known to take longer
+    than a clock cycle.
+    """
+
+    design: RatedDesign | None
+    """None if there are no such designs."""
+    count: int
+    """Number of such designs."""
+    excess: float
+    """Relative excess of its objective over the objective of the chosen design."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +155,7 @@ class Decision:
     lowest objective at an end is below the lowest objective at every other value of the axis, by at least the share
     LEAST_GAIN.
     """
+    fast: FastDesign
     barred: BarredDesign | None
     """Design that a constraint on results excludes. Its objective is below the objective of the chosen design by at
     least the share LEAST_GAIN. None if there is no such design.
@@ -177,15 +197,21 @@ class Decision:
     @property
     def table(self) -> pandas.DataFrame:
         """Table with a row for each design that the decision names: its roles in the decision, its name, the values of
-        its axes, and its measures.
+        its axes, and its measures. If `has_slow` is true, the table also has the longest access times in cycles.
         """
         names = self.answer.exploration.axis_names
         values = self.front.rows.set_index("design")[list(names)]
         rows = [
             {"role": role, "design": one.name, **values.loc[one.name].to_dict(), **one.measures}
+            | ({ACCESS_CYCLES: one.access_cycles} if self.has_slow else {})
             for role, one in self.named
         ]
         return pandas.DataFrame(rows)
+
+    @property
+    def has_slow(self) -> bool:
+        """True if a design that the decision names has a memory whose access takes longer than a clock cycle."""
+        return any(one.slow for _, one in self.named)
 
     @property
     def named(self) -> tuple[tuple[str, RatedDesign], ...]:
@@ -229,6 +255,7 @@ def decision_of(answer: Answer, objective: str) -> Decision:
         None,
         None,
         tuple(one for one in axis_ends(front, answer.exploration.axis_values) if one.measure == key),
+        _fast(rated, ordered, key),
         _barred(front, key, float(chosen[key])),
     )
     odds = _odds(front, ordered, key) if decision.depends_on_costs else None
@@ -245,6 +272,7 @@ def decision_object(decision: Decision) -> JsonObject:
         "objective": decision.objective,
         "compared": decision.front.compared_count,
         "choice": {"design": decision.choice.name, **decision.choice.measures},
+        "slow_memories": {one.name: one.slow for _, one in decision.named if one.slow},
         "dominated_by": decision.dominated_by,
         "runner_up": None if runner is None else {"design": runner.design.name, "excess": runner.excess},
         "prices": [
@@ -274,7 +302,8 @@ class _Rated:
         """Design in a row of the front."""
         names = self.answer.exploration.value_names
         values = values_text({name: row[name] for name in names}, names)
-        return RatedDesign(str(row["design"]), values, {key: float(row[key]) for key in self.known})
+        measures = {key: float(row[key]) for key in self.known}
+        return RatedDesign(str(row["design"]), values, measures, slow_note(row), float(row.get(ACCESS_CYCLES, np.nan)))
 
 
 def _check(answer: Answer, key: str) -> None:
@@ -308,6 +337,13 @@ def _runner_up(rated: _Rated, ordered: pandas.DataFrame, key: str) -> RunnerUp |
     excess = _excess(float(values[1]), float(values[0]))
     close = int((others <= values[0] * (1 + CLOSE)).sum())
     return RunnerUp(rated.of(ordered.iloc[1]), excess, int((others == values[0]).sum()), close)
+
+
+def _fast(rated: _Rated, ordered: pandas.DataFrame, key: str) -> FastDesign:
+    rows = ordered[~are_slow(ordered)]
+    if rows.empty:
+        return FastDesign(None, 0, 0.0)
+    return FastDesign(rated.of(rows.iloc[0]), len(rows), _excess(float(rows[key].iloc[0]), float(ordered[key].iloc[0])))
 
 
 def _price(rated: _Rated, ordered: pandas.DataFrame, key: str, measure: str) -> Price:

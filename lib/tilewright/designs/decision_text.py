@@ -8,9 +8,13 @@ from typing import NamedTuple
 
 from tilewright.base.errors import count_of
 from tilewright.base.harmless import ended_lines, markdown, terminal
+from tilewright.base.steps import HARDWARE_OF_DESIGN, SHOWN_DESIGNS
 from tilewright.designs.advice_text import share
 from tilewright.designs.axis_ends import LEAST_GAIN, end_sentence
+from tilewright.designs.columns import ACCESS_CYCLES
 from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, Decision, Price, RatedDesign
+from tilewright.designs.results import USE_MEASURES
+from tilewright.designs.slow_memories import EXCLUDING, PIPELINED
 from tilewright.results.text_tables import TextTable, render, text_table
 from tilewright.results.uncertainty import SAMPLES, samples_text
 
@@ -50,6 +54,11 @@ class Commands:
         """Command that decides by another objective, one of OBJECTIVES."""
         return command_line("decide", self.folder, "--objective", objective, *options)
 
+    def validate(self, design: str) -> tuple[str, str]:
+        """Commands that write the hardware file of a design and check it."""
+        file = self.folder / SHOWN_DESIGNS / design / HARDWARE_OF_DESIGN
+        return self.explore("--show", design), command_line("validate", file)
+
     def compare(self, first: str, second: str) -> tuple[str, ...]:
         """Commands that compare two designs, one for each network."""
         designs = [f"{self.folder}:{name}" for name in (first, second)]
@@ -69,6 +78,7 @@ def statements(decision: Decision, commands: Commands, further: Sequence[Stateme
     """
     made = (
         _choice(decision, commands),
+        *_slow(decision, commands),
         *_prices(decision, commands),
         _runner_up(decision, commands),
         *_odds(decision, commands),
@@ -116,12 +126,18 @@ def decision_markdown(decision: Decision, made: Sequence[Statement]) -> str:
 
 def table_cells(decision: Decision) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Pair (headings, rows) of a table with one row for each design that the decision names. The columns are the role
-    in the decision, the name, the values of axes and laws, and each known measure.
+    in the decision, the name, the values of axes and laws, and each known measure. If a design has a memory whose
+    access takes longer than a clock cycle, the last column is the longest access time.
     """
     known = {key: decision.front.measures[key] for key in decision.choice.measures}
-    heads = ("", "design", "values", *(measure.title for measure in known.values()))
+    access = (USE_MEASURES[ACCESS_CYCLES],) if decision.has_slow else ()
+    heads = ("", "design", "values", *(measure.title for measure in (*known.values(), *access)))
     rows = [
-        (role, design.name, design.values, *(measure.text(design.measures[key]) for key, measure in known.items()))
+        (
+            *(role, design.name, design.values),
+            *(measure.text(design.measures[key]) for key, measure in known.items()),
+            *(measure.text(design.access_cycles) for measure in access),
+        )
         for role, design in decision.named
     ]
     return heads, rows
@@ -164,6 +180,34 @@ def _choice(decision: Decision, commands: Commands) -> Statement:
     values = f" ({choice.values})" if choice.values else ""
     text = f"{choice.name}{values} has the least {decision.measure.words}: {measures}. {place}"
     return Statement(CHOICE, text, (commands.explore(),))
+
+
+def _slow(decision: Decision, commands: Commands) -> Iterator[Statement]:
+    """Warnings that the chosen design or the runner-up has a memory whose access takes longer than a clock cycle."""
+    second = None if decision.runner_up is None else decision.runner_up.design
+    if decision.choice.slow:
+        text = f"{_slow_words(decision.choice)} {_fast(decision)}"
+        yield Statement(CHOICE, text, commands.validate(decision.choice.name))
+    if second is not None and second.slow:
+        yield Statement(RUNNER_UP, _slow_words(second), commands.validate(second.name))
+
+
+def _slow_words(design: RatedDesign) -> str:
+    return f"Warning: in {design.name}, an access takes longer than a clock cycle ({design.slow}). {PIPELINED}."
+
+
+def _fast(decision: Decision) -> str:
+    """Sentences on the best design in which no access is known to take longer than a cycle."""
+    fast, words = decision.fast, decision.measure.words
+    excluding = f"The constraint `{EXCLUDING}` in the file of the space excludes all others."
+    if fast.design is None:
+        return "All compared designs have such memories."
+    of = count_of(fast.count, "compared design")
+    excess = f"{share(fast.excess)} more than {decision.choice.name}" if fast.excess else "as much"
+    return (
+        f"Of {of} without such memories, {fast.design.name} has the least {words}: {excess}"
+        f" ({_value(decision, decision.objective, fast.design)}). {excluding}"
+    )
 
 
 def _prices(decision: Decision, commands: Commands) -> Iterator[Statement]:

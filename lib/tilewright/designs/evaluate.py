@@ -20,10 +20,12 @@ from tilewright.base.profile import ModelProfile
 from tilewright.cost.energy_terms import energy_term_names
 from tilewright.cost.latency_terms import latency_term_names
 from tilewright.cost.rates import time_and_power
+from tilewright.designs.access_columns import access_columns, access_texts
 from tilewright.designs.design_cost import DesignCost
 from tilewright.designs.design_evaluator import DesignEvaluator
 from tilewright.designs.layer_costs import CoreColumns, LayerCost, LayerCosts
 from tilewright.designs.results import OK
+from tilewright.hardware.access_times import core_access_times
 from tilewright.hardware.core import Accelerator, Core, single_core
 from tilewright.hardware.static_power import clock_period_ns
 from tilewright.hardware.system import core_area
@@ -293,7 +295,7 @@ def _sum(core: Core, layers: Sequence[LayerCost], profile: ModelProfile) -> Desi
     for layer in layers:
         for name, energy in layer.memory_energy_pj:
             memories[name] += energy
-    area = core_area(core, profile).mm2
+    area, times = core_area(core, profile).mm2, core_access_times(core)
     energy = total_in_order(layer.energy_pj for layer in layers)
     latency = total_in_order(layer.latency_cycles for layer in layers)
     return DesignCost(
@@ -305,6 +307,7 @@ def _sum(core: Core, layers: Sequence[LayerCost], profile: ModelProfile) -> Desi
         dict(zip(names, terms, strict=True)),
         memories,
         dict(zip(parts, cycles, strict=True)),
-        time_and_power(clock_period_ns(core), latency, energy),
+        time_and_power(clock_period_ns(core), latency, energy) | access_columns(times),
         range_parts(core, memories, profile),
+        access_texts(times),
     )

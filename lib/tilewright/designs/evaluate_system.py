@@ -15,11 +15,13 @@ import numpy as np
 
 from tilewright.base.errors import InputError, MappingError
 from tilewright.cost.rates import time_and_power
+from tilewright.designs.access_columns import access_columns, access_texts
 from tilewright.designs.columns import USES
 from tilewright.designs.design_cost import GRAPHS, TABLES, DesignCost, Sharing, reason_of
 from tilewright.designs.design_evaluator import DesignEvaluator
 from tilewright.designs.results import OK
 from tilewright.designs.space import SystemOptions
+from tilewright.hardware.access_times import system_access_times
 from tilewright.hardware.static_power import system_clock_period_ns
 from tilewright.hardware.system import MultiCoreAccelerator, system_area
 from tilewright.mapping.source import MappingSource
@@ -197,6 +199,7 @@ def schedule_cost(
     """Costs of a schedule on a design. `costs` has the cost table of each core file."""
     schedule = made.schedule
     area, clock_ns = system_area(accelerator).mm2, system_clock_period_ns(accelerator)
+    times = system_access_times(accelerator)
     return DesignCost(
         OK,
         "",
@@ -206,8 +209,11 @@ def schedule_cost(
         {f"{term}_{part}" if part else term: pj for term, part, pj in term_parts(schedule.energy_terms_pj)},
         {},
         _latency_parts(made, costs),
-        further=_use_columns(made) | time_and_power(clock_ns, schedule.latency_cycles, schedule.energy_pj),
+        further=_use_columns(made)
+        | time_and_power(clock_ns, schedule.latency_cycles, schedule.energy_pj)
+        | access_columns(times),
         cost_parts=schedule_cost_parts(made, costs, accelerator),
+        texts=access_texts(times),
     )
 
 

@@ -17,6 +17,7 @@ from tilewright.base.errors import count_of
 from tilewright.base.measures import IN_TIME
 from tilewright.base.processes import in_processes
 from tilewright.designs.clocks import Clocks
+from tilewright.designs.columns import LIMITED
 from tilewright.designs.design_cost import Sharing
 from tilewright.designs.exploration import Exploration
 from tilewright.designs.fixed_units import fixed_unit_lines
@@ -24,7 +25,7 @@ from tilewright.designs.kept_designs import Found, KeptDesigns
 from tilewright.designs.memory_axes import slower_with_more_memory
 from tilewright.designs.parts import SHARD_SCHEMA, ShardDigests, SpacePart, shards_of
 from tilewright.designs.plan_gaps import dropped_sentences
-from tilewright.designs.results import MEASURES, OK
+from tilewright.designs.results import OK
 from tilewright.designs.shard import ShardContent, ShardMaker, content_of, joined, read_shards, write_shard
 from tilewright.designs.space import FusedSystemOptions, Space, SystemOptions
 from tilewright.designs.space_reader import read_space
@@ -325,7 +326,7 @@ def _unmet(space: Space, table: pandas.DataFrame) -> Iterator[str]:
         if row["status"] != OK:
             yield ""
             continue
-        results = {key: row[key] for key in MEASURES if row[key] == row[key]}
+        results = {key: row[key] for key in LIMITED if key in row and row[key] == row[key]}
         yield space.unmet(space.values(int(row["index"])), results)
 
 

@@ -68,7 +68,7 @@ def plan_cost(found: FoundPlan, bounds: PlanBounds, accelerator: MultiCoreAccele
     cost = schedule_cost(found.artifact, found.costs, accelerator)
     said = bound_columns(bounds.energy_pj, bounds.latency_cycles)
     said |= gap_columns(said, _measures(cost)) | {SCHEDULES: float(found.schedules)}
-    return replace(cost, further={**cost.further, **said}, texts={START_DESIGN: start, DROPPED_BY: ""})
+    return replace(cost, further={**cost.further, **said}, texts={**cost.texts, START_DESIGN: start, DROPPED_BY: ""})
 
 
 @dataclass(eq=False)
@@ -219,7 +219,7 @@ class FusedBlocks:
         if cost.status != OK:
             return False
         results = _measures(cost)
-        known = {key: value for key, value in results.items() if value == value}
+        known = {key: value for key, value in {**cost.further, **results}.items() if value == value}
         if self._space.unmet(self._space.values(other.design.index), known):
             return False
         least = {

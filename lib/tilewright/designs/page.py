@@ -176,11 +176,11 @@ def _effect(effect: Effect, front: Front) -> dict[str, Any]:
 
 
 def _words(answer: Answer) -> Iterator[str]:
-    """HTML texts of the page: notes on axes and mappings, assumptions of the comparison, counts of designs, reasons why
-    some designs are not compared, and unused parts of the input.
+    """HTML texts of the page: notes on access times, axes and mappings, assumptions of the comparison, numbers of
+    designs, reasons why designs are not compared, and unused parts of the input.
     """
     exploration = answer.exploration
-    if notes := (*answer.axis_notes, *answer.mapping_notes):
+    if notes := (*answer.access_notes, *answer.axis_notes, *answer.mapping_notes):
         yield "<ul>" + "".join(f"<li>{html(sentence)}</li>" for sentence in notes) + "</ul>"
     sentences = [f"Networks: {', '.join(exploration.networks)}.", *answer.assumptions]
     sentences += list(dict.fromkeys(f"{front.network}: {front.note}" for front in answer.fronts if front.note))

@@ -13,6 +13,7 @@ from tilewright.base.artifacts.digests import DIGEST_BYTES, canonical_text, dige
 from tilewright.base.artifacts.envelope import provenance
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.json_values import JsonObject
+from tilewright.designs.columns import ACCESS
 from tilewright.designs.families import Families
 from tilewright.designs.space import Space, stated_options
 
@@ -72,12 +73,16 @@ def parts_of(space: Space) -> tuple[SpacePart, ...]:
 
 
 def check_space(space: Space) -> None:
-    """Raise InputError if the costs of the space cannot be computed by families: if the designs have several cores, or
-    if the search engine does not evaluate all loop orders.
+    """Raise InputError if the costs of the space cannot be computed by families: if the designs have several cores, if
+    a constraint limits access times of memories, or if the search engine does not evaluate all loop orders.
     """
     if space.is_of_systems:
         message = "complete fronts are not available for designs with several cores; use `tilewright explore`"
         raise InputError([Problem(message, space.file, path="accelerator")])
+    limits = [one.expression for one in space.constraints_after if {*ACCESS} & {*one.expression.names}]
+    if limits:
+        message = "complete fronts do not have access times of memories; use `tilewright explore`, or limit the axes"
+        raise InputError(Problem(message, space.file, path="constraints", value=one.text) for one in limits)
     engine = space.options.temporal_mapping_search_engine
     if engine != ENGINE:
         path = "options.temporal_mapping_search_engine"

@@ -14,7 +14,7 @@ from tilewright.base.measures import AREA_MM2, EDP_PJ_S, ENERGY_PJ, LATENCY_CYCL
 from tilewright.base.objectives import DECISIONS
 from tilewright.base.units import PICOJOULES_A_MICROJOULE
 from tilewright.cost.ledger import ACCESSES, term_words
-from tilewright.designs.columns import ODDS, PLAN_GAPS, RESULTS, USES
+from tilewright.designs.columns import ACCESS_CYCLES, ACCESS_NS, ODDS, PLAN_GAPS, RESULTS, SLOW_MEMORIES, USES
 from tilewright.designs.laws import LARGEST_WHOLE, value_word
 
 OK, INFEASIBLE, INVALID, DROPPED = "ok", "infeasible", "invalid", "dropped"
@@ -86,6 +86,11 @@ USE_MEASURES: dict[str, Measure] = dict(
 )
 """Further measures of designs with several cores, by column."""
 USE_MEASURES |= {
+    ACCESS_NS: Measure("longest access", "ns", 1.0),
+    ACCESS_CYCLES: Measure("longest access", "cycles", 1.0),
+}
+"""Longest access times of memories, by column."""
+USE_MEASURES |= {
     column: Measure(f"gap of {words}", "%", 0.01)
     for column, words in zip(PLAN_GAPS, ("energy", "latency", "EDP"), strict=True)
 }
@@ -119,7 +124,8 @@ def uniform(table: pandas.DataFrame, value_names: Sequence[str]) -> pandas.DataF
     for name in value_names:
         given = table[name].tolist()
         changed[name] = numbers_or_words(given, given).to_numpy()
-    changed |= {key: table[key].fillna("") for key in ("reason", "unmet")}
+    texts = ("reason", "unmet", *((SLOW_MEMORIES,) if SLOW_MEMORIES in table else ()))
+    changed |= {key: table[key].fillna("") for key in texts}
     return table.assign(**changed).reset_index(drop=True)
 
 

@@ -335,8 +335,8 @@ class Space:
     def unmet(self, values: Mapping[str, Value], results: Mapping[str, float]) -> str:
         """First constraint that the results of a design on a network violate; '' if they meet all constraints.
 
-        `values` are the values of the design. `results` has the results by their names in RESULTS. A constraint on a
-        missing result counts as violated.
+        `values` are the values of the design. `results` has the results by their names in LIMITED (columns.py). A
+        constraint on a missing result counts as violated.
         """
         for constraint in self.constraints_after:
             expression = constraint.expression

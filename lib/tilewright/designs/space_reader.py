@@ -17,11 +17,11 @@ from tilewright.base.unused import unused_in
 from tilewright.base.validation import validate
 from tilewright.base.yamlfile import YamlDocument, document_of, load_yaml, table
 from tilewright.designs.axes_reader import AxesReader, read_sheet
+from tilewright.designs.columns import LIMITED
 from tilewright.designs.laws import Expression, ExpressionError, Value, read_expression
 from tilewright.designs.space import (
     DEFAULTS,
     MOST_KEPT,
-    RESULTS,
     Axis,
     Formula,
     Law,
@@ -363,12 +363,12 @@ class _Reader:
         for place, written in enumerate(self.entry.constraints or ()):
             path: KeyPath = ("constraints", place)
             expression = self._expression(path, written)
-            if expression is None or not self._knows(path, expression, [*known, *RESULTS]):
+            if expression is None or not self._knows(path, expression, [*known, *LIMITED]):
                 continue
             if not expression.is_condition:
                 self.problems.at(path, "is not a comparison", written, "comparisons with < <= == != >= >, and, or, not")
             formula = self._formula(expression, axes, laws)
-            (after if set(expression.names) & set(RESULTS) else before).append(formula)
+            (after if set(expression.names) & set(LIMITED) else before).append(formula)
         return tuple(before), tuple(after)
 
     def _expression(self, path: KeyPath, written: Value | None) -> Expression | None:
@@ -389,7 +389,7 @@ class _Reader:
                 self.problems.at(
                     path, f"'{name}' is not defined yet: it is the name of this law or of a law further down"
                 )
-            elif name in RESULTS:
+            elif name in LIMITED:
                 self.problems.at(
                     path, f"'{name}' is a result and is known only after evaluation: only constraints can use it"
                 )

@@ -139,8 +139,8 @@ class SpaceFile(TableModel):
     """Expressions for dotted paths in the accelerator or for new names. An expression can use the names that are
     defined before it."""
     constraints: list[Name] = Field(default=[])
-    """Expressions that must be true for a design. Expressions with results (`energy_pj`, ...) are checked after the
-    evaluation, for each network; all other expressions are checked before it."""
+    """Expressions that must be true for a design. Expressions with results (`energy_pj`, `access_cycles`, ...)
+    are checked after the evaluation, for each network; all other expressions are checked before it."""
     objectives: Annotated[list[MeasureName], Field(min_length=1)] = Field(default=[ENERGY_PJ, LATENCY_CYCLES, AREA_MM2])
     """Objectives of the Pareto front."""
     options: dict[Name, Any] = Field(default={})

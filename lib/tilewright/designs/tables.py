@@ -8,6 +8,7 @@ from tilewright.base.errors import count_of
 from tilewright.base.harmless import ended_lines
 from tilewright.designs.answer import Answer, Cause, best_probability, values_text
 from tilewright.designs.columns import (
+    ACCESS_CYCLES,
     LARGEST_ENERGY,
     LARGEST_LATENCY,
     ON_FRONT,
@@ -16,7 +17,8 @@ from tilewright.designs.columns import (
 from tilewright.designs.effects import best_designs
 from tilewright.designs.front import Front, spread
 from tilewright.designs.front_odds import FRONT_PROBABILITY, LEAST_ENERGY, MOST_ENERGY
-from tilewright.designs.results import ENERGY
+from tilewright.designs.results import ENERGY, USE_MEASURES
+from tilewright.designs.slow_memories import are_slow
 from tilewright.results.text_tables import render, text_table
 from tilewright.results.uncertainty import SAMPLES
 
@@ -88,12 +90,13 @@ def _front(answer: Answer) -> str:
     if members.empty:
         return ended_lines([f"no design has results for {front.network} and meets all constraints: there is no front"])
     headings = (*_headings(front), *_range_headings(front))
+    has_slow = are_slow(front.compared).any()
     table = text_table("", ("design", "values", "largest terms"), headings)
     for row in spread(members, MOST_ROWS).to_dict("records"):
         terms = ", ".join(filter(None, (row[LARGEST_ENERGY], row[LARGEST_LATENCY])))
         values = values_text(row, answer.exploration.axis_names)
         measures = [measure.text(row[key]) for key, measure in front.measures.items()]
-        table.add_row(row["design"], values, terms, *measures, *_range_cells(row))
+        table.add_row(row["design"], values, terms, *measures, *_range_cells(row, has_slow))
     more = (
         f"{MOST_ROWS} of the {len(members):,} designs on the front, at equal steps along it\n"
         if len(members) > MOST_ROWS
@@ -127,26 +130,34 @@ def odds_line(front: Front) -> str:
 
 
 def _range_headings(front: Front) -> Iterator[str]:
-    """Headings of the columns that the table of a front has only if costs have ranges or if fusion is searched."""
+    """Headings of the columns that the table of a front has only if costs have ranges, if some accesses take
+    longer than a cycle, or if fusion is searched.
+    """
     if LEAST_ENERGY in front.rows:
         yield f"energy between\n[{ENERGY.unit}]"
     if FRONT_PROBABILITY in front.rows:
         yield "on the\nfront"
+    if are_slow(front.compared).any():
+        yield "access\n[cycles]"
     if PLAN_GAPS[0] in front.rows:
         yield from ("gap of\nenergy", "gap of\nlatency")
 
 
-def _range_cells(row: dict[Any, Any]) -> Iterator[str]:
+def _range_cells(row: dict[Any, Any], has_slow: bool) -> Iterator[str]:
     if LEAST_ENERGY in row:
         yield " to ".join(ENERGY.text(row[key]) for key in (LEAST_ENERGY, MOST_ENERGY))
     if FRONT_PROBABILITY in row:
         yield f"{row[FRONT_PROBABILITY]:.1%}"
+    if has_slow:
+        yield USE_MEASURES[ACCESS_CYCLES].text(row[ACCESS_CYCLES])
     if PLAN_GAPS[0] in row:
         yield from (f"{row[gap]:.1%}" for gap in PLAN_GAPS[:2])
 
 
 def _rest(answer: Answer) -> str:
-    return ended_lines((*_cause_lines(answer), *answer.axis_notes, *answer.mapping_notes, *_assumed(answer)))
+    return ended_lines(
+        (*_cause_lines(answer), *answer.access_notes, *answer.axis_notes, *answer.mapping_notes, *_assumed(answer))
+    )
 
 
 def _cause_lines(answer: Answer) -> Iterator[str]:

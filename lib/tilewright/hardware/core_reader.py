@@ -14,6 +14,7 @@ from tilewright.base.file_kinds import HARDWARE, refuse_other_kind
 from tilewright.base.units import WrittenArea
 from tilewright.base.validation import TableModel, validate
 from tilewright.base.yamlfile import YamlDocument, items, table
+from tilewright.hardware.access_times import access_note, access_times
 from tilewright.hardware.array_model import array_model
 from tilewright.hardware.attributes import LEAKAGE, figures_of
 from tilewright.hardware.control_checks import check_control
@@ -227,11 +228,9 @@ def clock_notes(core: Core, period_ns: float | None) -> Iterator[tuple[KeyPath, 
     shortest_ns = array_model(core.operational_array).clock_period_ns(core.operational_array) or 0.0
     if period_ns < shortest_ns:
         yield (CLOCK_KEY,), f"a cycle takes {period_ns:.4g} ns, but the array needs at least {shortest_ns:.4g} ns"
-    for memory in core.memories:
-        access_ns = memory.cost_source.access_time_ns if memory.cost_source else None
-        if access_ns is not None and access_ns > period_ns:
-            said = f"an access takes {access_ns:.4g} ns, but counts as one cycle of {period_ns:.4g} ns"
-            yield ("memories", memory.name), said
+    for one in access_times(core, period_ns):
+        if one.is_slow:
+            yield ("memories", one.memory), access_note(one.access_ns, period_ns)
 
 
 def core_of(entry: HardwareFile) -> Core:

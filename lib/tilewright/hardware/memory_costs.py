@@ -18,7 +18,6 @@ from tilewright.hardware.silicon.memory_cost import (
     sram_memory,
     zigzag_memory,
 )
-from tilewright.hardware.static_power import NS_A_CYCLE_AT_1_MHZ
 from tilewright.hardware.yaml_schema import CostEntry, MemoryEntry, PortEntry
 
 GIVEN = ("r_cost", "w_cost", "area")
@@ -43,9 +42,9 @@ def check_library_cost(
     """Report as a problem why a memory cannot have its cost from the library. Otherwise, report the limitations of this
     cost as notices.
 
-    The notices name interpolated costs, costs that are left out, accesses that take longer than a clock cycle, and a
-    DRAM that needs several parts to reach its bandwidth. `clock_mhz` is the clock in the core file, and
-    `common_clock_mhz` that of the accelerator. The bandwidth of a DRAM is not checked if both are None.
+    The notices name interpolated costs, costs that are left out, and a DRAM that needs several parts to reach its
+    bandwidth. `clock_mhz` is the clock in the core file, and `common_clock_mhz` that of the accelerator. The bandwidth
+    of a DRAM is not checked if both are None.
     """
     key = "cost" if memory.cost is not None else "auto_cost_extraction"
     given = [name for name in GIVEN if getattr(memory, name) is not None]
@@ -70,12 +69,6 @@ def check_library_cost(
     beyond = [] if clock is None else _beyond_the_part(memory, clock)
     for remark in (*cost.remarks, *beyond, *([] if memory.cost is not None else _other_words(whole(memory.ports)))):
         problems.notice((key,), remark)
-    access, period = cost.source.access_time_ns, NS_A_CYCLE_AT_1_MHZ / clock_mhz if clock_mhz else None
-    if access is not None and period is not None and access > period:
-        told = (
-            f"an access takes {access:.4g} ns, a clock cycle {period:.4g} ns; the model still moves one word per cycle"
-        )
-        problems.notice((key,), told)
 
 
 def _beyond_the_part(memory: MemoryEntry, clock_mhz: float) -> list[str]:
