@@ -1,10 +1,10 @@
 """Statements of a decision as text for the terminal and as Markdown, each with the commands that reproduce it."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tilewright.base.errors import count_of
 from tilewright.base.harmless import ended_lines, markdown, terminal
@@ -13,6 +13,7 @@ from tilewright.designs.advice_text import share
 from tilewright.designs.axis_ends import LEAST_GAIN, end_sentence
 from tilewright.designs.columns import ACCESS_CYCLES
 from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, Decision, Price, RatedDesign
+from tilewright.designs.held_costs import constant_shares, constant_text, varied_text
 from tilewright.designs.results import USE_MEASURES
 from tilewright.designs.slow_memories import EXCLUDING, PIPELINED
 from tilewright.results.text_tables import TextTable, render, text_table
@@ -274,12 +275,27 @@ def _odds(decision: Decision, commands: Commands) -> Iterator[Statement]:
     else:
         second = decision.runner_up.design.name
         shares = samples_text(odds.choice), samples_text(odds.runner_up or 0.0)
+        row = decision.front.rows.set_index("design").loc[name].to_dict()
         text = (
-            f"Within the ranges of costs, no design has less {words} than {name} in {shares[0]} of {SAMPLES:,} samples,"
-            f" and none has less than {second} in {shares[1]}. The {decision.held} stay the same in all"
-            " samples."
+            f"If only the costs with a range vary ({varied_text(row, decision.objective)} of {name}), no design has"
+            f" less {words} than {name} in {shares[0]} of {SAMPLES:,} samples, and none has less than {second} in"
+            f" {shares[1]}. {_constant(decision, row)}The {decision.held} stay the same in all samples."
         )
         yield Statement(CERTAINTY, text, (commands.explore(),))
+
+
+def _constant(decision: Decision, row: Mapping[Any, Any]) -> str:
+    """Sentences on the energy without a range, of the chosen design and of all compared designs; '' if the objective
+    does not depend on the energy.
+    """
+    told = constant_text(row) if decision.depends_on_energy else ""
+    if not told:
+        return ""
+    least, most = constant_shares(decision.front.compared)
+    return (
+        f"These parts of its energy have no range and do not vary, however uncertain they are: {told}. In the compared"
+        f" designs, such parts are {least:.1%} to {most:.1%} of the energy. "
+    )
 
 
 def _turning(decision: Decision, commands: Commands) -> Iterator[Statement]:

@@ -17,6 +17,7 @@ from tilewright.designs.columns import (
 from tilewright.designs.effects import best_designs
 from tilewright.designs.front import Front, spread
 from tilewright.designs.front_odds import FRONT_PROBABILITY, LEAST_ENERGY, MOST_ENERGY
+from tilewright.designs.held_costs import constant_shares
 from tilewright.designs.results import ENERGY, USE_MEASURES
 from tilewright.designs.slow_memories import are_slow
 from tilewright.results.text_tables import render, text_table
@@ -114,7 +115,11 @@ def odds_line(front: Front) -> str:
     rows = front.rows
     if LEAST_ENERGY not in rows:
         return ""
-    told = f"{SAMPLES:,} samples of costs within their ranges (in a sample, a cost law has one factor for all designs)"
+    least, most = constant_shares(front.compared)
+    told = (
+        f"{SAMPLES:,} samples of costs within their ranges (in a sample, a cost law has one factor for all designs;"
+        f" costs without a range, which are {least:.1%} to {most:.1%} of the energies of designs, do not vary)"
+    )
     if FRONT_PROBABILITY not in rows:
         return (
             "the probability that a design is on the front, if costs vary within their ranges, is not known: only"

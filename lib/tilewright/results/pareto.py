@@ -19,11 +19,12 @@ from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY
 from tilewright.base.objectives import energy_delay_product
 from tilewright.base.units import energy_text
 from tilewright.hardware.system import lacks_unit
+from tilewright.results.held_costs import ranged_pj
 from tilewright.results.part_costs import HardwareCosts
 from tilewright.results.records import Summary
 from tilewright.results.run_point import RunPoint, run_label
 from tilewright.results.run_text import NOT_SAID, area_text, assumption, bits_text, could_keep, setting_of, setting_text
-from tilewright.results.text_tables import render, text_table
+from tilewright.results.text_tables import render, share_text, text_table
 from tilewright.results.uncertainty import (
     SAMPLES,
     UncertainRun,
@@ -259,7 +260,8 @@ def _range_note(group: ComparableRuns) -> str:
     for point, probability in zip(group.candidates, group.front_probabilities, strict=True):
         low, high = energy_range_pj(point.energy_pj, point.cost_parts)
         between = f"{energy_text(low, 4)} to {energy_text(high, 4)}" if point.cost_parts else "no range"
-        told.append(f"{run_label(point)} {between}, on the front in {probability:.1%}")
+        varied = share_text(ranged_pj(uncertain_run(point)), point.energy_pj)
+        told.append(f"{run_label(point)} {between}, on the front in {probability:.1%} ({varied} of its energy varies)")
     return f"energies if costs vary within their ranges ({SAMPLES:,} samples): {'; '.join(told)}"
 
 

@@ -13,6 +13,7 @@ from tilewright.cost.energy_terms import ENERGY_TERMS
 from tilewright.cost.latency_terms import ENTERED as LATENCY_TERMS
 from tilewright.cost.ledger import energy_terms, term_words
 from tilewright.hardware.system import lacks_unit
+from tilewright.results.held_costs import held_lines
 
 SHOWN_ROWS = 6
 """Largest number of operator types listed on the terminal for each reason why operators have no costs. The summary
@@ -93,6 +94,7 @@ def range_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         area = ranges[AREA_MM2]
         more = f", area {area[0]:.4g} to {area[1]:.4g} mm²" if area else ""
         yield f"within the ranges of costs: energy {energy_text(low, 4)} to {energy_text(high, 4)}{more}"
+        yield from held_lines(summary)
 
 
 def plug_in_lines(summary: Mapping[str, Any]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from tilewright.base.units import PICOJOULES_A_MICROJOULE, energy_text, size_tex
 from tilewright.cost.ledger import ACCESSES
 from tilewright.results.batch_turn import BatchTurn, batch_lines, batch_object
 from tilewright.results.certain_order import order_notice
+from tilewright.results.held_costs import ranged_pj
 from tilewright.results.order_turn import OrderTurn, UncertainNumber, order_turns, turn_lines, turn_object
 from tilewright.results.pareto import BY_TIME, COSTED, ComparableRuns, objectives_of, uncertain_run
 from tilewright.results.run_ledger import ENERGY, LATENCY, QUANTITIES, LedgerPlace, RunLedger, renamed, words_of_term
@@ -26,6 +27,7 @@ from tilewright.results.run_text import area_text
 from tilewright.results.searched_turn import SearchedTurn, searched_lines, searched_object
 from tilewright.results.size_turn import SizesOfRuns
 from tilewright.results.text_tables import render, text_table
+from tilewright.results.text_tables import share_text as share_of
 from tilewright.results.uncertainty import SAMPLES, UncertainRun, energy_range_pj, less_energy_counts, samples_text
 from tilewright.results.unlike_runs import unlike_causes
 from tilewright.results.words import short_layer_name
@@ -188,7 +190,11 @@ def less_energy_text(a: UncertainRun, b: UncertainRun) -> str:
     samples in which both need the same energy.
     """
     less, same = less_energy_counts(a, b)
-    samples = f"{SAMPLES:,} samples of costs within their ranges"
+    varied = [share_of(ranged_pj(run), run.energy_pj) for run in (a, b)]
+    samples = (
+        f"{SAMPLES:,} samples of costs within their ranges ({varied[0]} of the energy of A and {varied[1]} of that of B"
+        " has a range; the rest does not vary)"
+    )
     if same == SAMPLES:
         return f"A and B need the same energy in all of {samples}"
     equal = f", and as much as B in {samples_text(same / SAMPLES)}" if same else ""

@@ -27,6 +27,7 @@ from tilewright.designs.decision_text import (
 )
 from tilewright.designs.decision_trials import MappingBounds, bounds_statement
 from tilewright.designs.front_odds import part_columns
+from tilewright.designs.tables import answer_text
 from tilewright.search.cost_ranges import CostPart
 
 from tests.unit.designs.conftest import costs, exploration
@@ -201,6 +202,32 @@ def test_samples_of_costs() -> None:
     assert (decision.odds.choice, decision.odds.runner_up) == (1.0, 0.0)
     assert "no design has less EDP than design-0 in 100.0% of 100,000 samples" in texts(decision, CERTAINTY)[0]
     assert texts(decision_of(answer, "latency"), CERTAINTY)[0].startswith("Energies and areas do not change")
+    # Of 5 pJ, 1 pJ has a range; of the others, 1.25 pJ are of the array. Of 6 pJ of the other design, 2 pJ have one.
+    said = texts(decision, CERTAINTY)[0]
+    assert "(sram: 20.0% of the energy of design-0)" in said
+    assert "do not vary, however uncertain they are: memories without a range 55.0%, MAC 25.0%." in said
+    assert "such parts are 66.7% to 80.0% of the energy" in said
+    assert "which are 66.7% to 80.0% of the energies of designs, do not vary" in answer_text(answer)
+
+
+def test_energy_without_a_range_is_named_for_several_networks() -> None:
+    """Leakage, the array and memories: shares of the sums over the networks, from the columns of the table."""
+    rows = []
+    for energy, leakage in ((5.0, 2.0), (7.0, 1.0), (6.0, 3.0), (9.0, 3.0)):
+        part = CostPart("", "sram", energy / 2 - 1.0, 0.0, 0.5, 2.0)
+        row = costs(energy, 10.0, 1.0) | part_columns((part,), 10.0) | {"energy_leakage_pj": leakage}
+        rows.append(row)
+    answer = answer_of(exploration(rows, ("one", "two")))
+    decision = decision_of(answer, "energy")
+    said = texts(decision, CERTAINTY)[0]
+    total, ranged, array, leakage = 12.0, 4.0, 3.0, 3.0
+    rest = total - ranged - array - leakage
+    assert f"(sram: {ranged / total:.1%} of the energy of design-0)" in said
+    parts = f"MAC {array / total:.1%}, leakage {leakage / total:.1%}, memories without a range {rest / total:.1%}."
+    assert parts in said
+    least, most = sorted((1 - ranged / total, 1 - 5.5 / 15))
+    assert f"such parts are {least:.1%} to {most:.1%} of the energy" in said
+    assert "of the area of design-0)" in texts(decision_of(answer, "area"), CERTAINTY)[0]
 
 
 def test_a_single_design_is_no_choice() -> None:

@@ -1,0 +1,70 @@
+"""Texts on the parts of an energy whose costs have a range, and on the parts that stay the same in all samples.
+
+A share of samples says nothing about costs without a range. These texts therefore stand beside each such share.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tilewright.base.measures import ENERGY_PJ
+from tilewright.cost.ledger import ACCESSES, ROUNDING, energy_terms, term_words
+from tilewright.results.text_tables import share_text
+from tilewright.results.uncertainty import UncertainRun
+from tilewright.search.cost_ranges import CostPart
+
+ARRAYS = "arrays"
+REST, REST_OF_SYSTEM = "memories without a range", "memories and links without a range"
+
+
+def ranged_pj(run: UncertainRun) -> float:
+    """Part of a run's energy, in pJ, whose costs have a range."""
+    return sum(part.energy_pj for part in run.parts)
+
+
+def held_text(energy_pj: float, ranged: float, named_pj: Mapping[str, float], rest: str = REST) -> str:
+    """Parts of an energy whose costs have no range, as text with their shares of the energy. The largest part comes
+    first.
+
+    `ranged` is the energy in pJ whose costs have a range. `named_pj` has the energies of single parts without a range,
+    by the words for each part. `rest` is the name for all other energy without a range. '' if all of the energy has a
+    range.
+    """
+    left = energy_pj - ranged - sum(named_pj.values())
+    parts = {words: part for words, part in named_pj.items() if part > 0}
+    if left > ROUNDING * energy_pj:
+        parts[rest] = left
+    ordered = sorted(parts.items(), key=lambda one: (-one[1], one[0]))
+    return ", ".join(f"{words} {share_text(part, energy_pj)}" for words, part in ordered)
+
+
+def held_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Line on the costs with a range and on the energy without a range, for the summary of a run; no line if no costs
+    have a range.
+    """
+    parts = [CostPart(**part) for part in summary["cost_ranges"]["parts"]]
+    if not parts:
+        return
+    energy = summary[ENERGY_PJ]
+    ranged = sum(part.energy_pj for part in parts)
+    is_system = "energy" in summary
+    held = held_text(energy, ranged, _named_pj(summary), REST_OF_SYSTEM if is_system else REST)
+    told = f"; without a range, and held constant: {held}" if held else ""
+    yield f"costs with a range: {laws_text(parts)}, {share_text(ranged, energy)} of the energy{told}"
+
+
+def laws_text(parts: Sequence[CostPart]) -> str:
+    """Names of the laws of costs with a range, each once."""
+    return ", ".join(dict.fromkeys(part.law for part in parts))
+
+
+def _named_pj(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Energies in pJ of the parts of a run that never have a range, by the words for each part. Energies of memories
+    and links are left out.
+    """
+    if "energy" not in summary:
+        return {term_words(term): pj for term, pj in energy_terms(summary).items() if term != ACCESSES}
+    energy = summary["energy"]
+    found = {ARRAYS: float(energy["on_core_operational_pj"])}
+    for term, pj in (*energy.get("on_core_terms_pj", {}).items(), *energy.get("terms_pj", {}).items()):
+        found[term_words(term)] = found.get(term_words(term), 0.0) + pj
+    return found
