@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tilewright.base.artifacts.files import FilePath, write_atomically
 from tilewright.base.artifacts.folder_lock import holding
-from tilewright.base.errors import InputError, Problem, count_of
+from tilewright.base.errors import InputError, Problem, count_of, nearest_name
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
 from tilewright.base.objectives import DECISIONS, energy_notices
 from tilewright.base.objectives import OBJECTIVES as OBJECTIVES_OF_SEARCH
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tilewright.designs.decision import Decision
     from tilewright.designs.decision_text import Commands, Statement
     from tilewright.designs.decision_trials import MappingBounds
-    from tilewright.designs.space import Space
+    from tilewright.designs.space import Network, Space
 
 TEXT, PAGE, TABLE = *DECISION, DECISION_TABLE
 BOUNDS = "bounds"
@@ -50,7 +50,13 @@ class Decided:
 
 
 def _decided(
-    folder: FilePath, objective: str, advice: bool, bounds: bool, space: FilePath | None, jobs: int
+    folder: FilePath,
+    objective: str,
+    advice: bool,
+    bounds: bool,
+    space: FilePath | None,
+    network: str | None,
+    jobs: int,
 ) -> Decided:
     from tilewright.designs.decision import decision_of
     from tilewright.designs.decision_page import decision_page
@@ -61,13 +67,14 @@ def _decided(
     folder = Path(folder)
     path = _space_path(folder, None if space is None else Path(space))
     read = read_space(path, [])
-    answer = _answer(read, path, folder)
+    answer = _answer(read, path, folder, network)
     if objective in OBJECTIVES_OF_SEARCH:
         told = energy_notices(objective, answer.exploration.energies_pj, "designs")
         if told:
             raise InputError(notice.problem for notice in told)
     decision = decision_of(answer, objective)
-    commands = Commands(path, folder, decision.answer.exploration.networks)
+    only = network if network is not None and len(read.networks) > 1 else ""
+    commands = Commands(path, folder, decision.answer.exploration.networks, only)
     with drawn_for(None):  # the reports of the runs below are no part of a paper
         further = [*_on_mappings(read, decision, commands, folder, objective, bounds, jobs)]
         further += _next(read, decision, folder, jobs) if advice else []
@@ -114,20 +121,24 @@ def decide(
         ),
     ] = False,
     space: Annotated[FilePath | None, Help("File of the space, if the folder does not name it.")] = None,
+    network: Annotated[
+        str | None, Help("Name of the only network that the decision is for, if the space has several.")
+    ] = None,
     jobs: int = 1,
     paper: Annotated[PaperWidth | None, Paper()] = None,
 ) -> Decided:
     """Decision for the design of an explored space that has the least value of an objective, over all networks.
 
     `folder` is the output folder of `tilewright.explore`, with a result for each design. The result has the decision
-    and its statements; `str(result)` is the text of the decision. With `advice`, the chosen design is run in full, and
+    and its statements; `str(result)` is the text of the decision. With `network`, the decision is for this network
+    alone. With `advice`, the chosen design is run in full, and
     single changes and pairs of changes of its hardware are tried. With `bounds`, mappings of the chosen design and the
     runner-up are searched with lower bounds. `space` is the file of the space, if the folder does not name it. With
     `paper` (`column` or `page`), the table of the decision is also written as CSV, LaTeX and Markdown. Raises
     InputError if the folder has no exploration, if no design with results meets all constraints, and if the objective
     compares no designs because the hardware file gives no energies.
     """
-    return _decided(folder, objective, advice, bounds, space, jobs)
+    return _decided(folder, objective, advice, bounds, space, network, jobs)
 
 
 def _space_path(folder: Path, given: Path | None) -> Path:
@@ -151,13 +162,19 @@ def _space_path(folder: Path, given: Path | None) -> Path:
 _FOLDERS = "a folder that `tilewright explore SPACE -o FOLDER` wrote"
 
 
-def _answer(space: "Space", path: Path, folder: Path) -> "Answer":
+def _answer(space: "Space", path: Path, folder: Path, network: str | None) -> "Answer":
     """Answer to the exploration of a space (Pareto fronts, best designs, effects of the axes), from the shards that are
-    up to date. Raises InputError if no shard is up to date.
+    up to date. If `network` is not None, the answer is for the network with this name alone. Raises InputError if no
+    shard is up to date, or if the space has no such network.
     """
     from tilewright.designs.answer import answer_of
     from tilewright.designs.explore import gathered
 
+    names = [one.name for one in space.networks]
+    if network is not None and network not in names:
+        nearest = nearest_name(network, names)
+        message = "the space has no such network"
+        raise InputError([Problem(message, path="--network", value=network, allowed=", ".join(names), nearest=nearest)])
     exploration, missing = gathered(space, folder)
     if exploration.table.empty and not exploration.excluded:
         message = f"no results are up to date: run `tilewright explore {path} -o {folder}` again"
@@ -165,7 +182,7 @@ def _answer(space: "Space", path: Path, folder: Path) -> "Answer":
     if missing:
         designs = count_of(exploration.missing, "design")
         echo_notices([f"no up-to-date results for {designs}: run `tilewright explore {path} -o {folder}` again"])
-    return answer_of(exploration)
+    return answer_of(exploration if network is None else exploration.on_network(network))
 
 
 def _next(space: "Space", decision: "Decision", folder: Path, jobs: int) -> "Iterator[Statement]":
@@ -174,7 +191,7 @@ def _next(space: "Space", decision: "Decision", folder: Path, jobs: int) -> "Ite
     from tilewright.cli.explore import shown_design
     from tilewright.designs.decision_trials import FACTOR, next_changes, next_statements
 
-    _, *runs = shown_design(space, folder, decision.choice.name)
+    _, *runs = shown_design(space, folder, decision.choice.name, decision.answer.exploration.networks)
     found = [(run, next_changes(space, *run_and_changes(run, FACTOR), jobs)) for run in runs]
     return next_statements(decision, found)
 
@@ -200,7 +217,8 @@ def _on_mappings(
         why = "designs have several cores" if space.is_of_systems else "the area does not depend on mappings"
         raise InputError([Problem(f"has no effect, because {why}", path="--bounds")])
     names = decision.choice.name, decision.runner_up.design.name
-    runs = [_bounded_runs(space, folder, name, objective, jobs) for name in names]
+    only = [one for one in space.networks if one.name in decision.answer.exploration.networks]
+    runs = [_bounded_runs(space, only, folder, name, objective, jobs) for name in names]
     pairs = [(first[0], second[0]) for first, second in zip(*runs, strict=True)]
     yield bounds_statement(decision, _bounds_of(decision, names, runs), pairs)
 
@@ -211,8 +229,10 @@ are computed from energies in pJ and latencies in cycles.
 """
 
 
-def _bounded_runs(space: "Space", folder: Path, name: str, objective: str, jobs: int) -> list[Bounded]:
-    """List of triples `Bounded`, one for the run of the design `name` on each network. The runs use a search that
+def _bounded_runs(
+    space: "Space", networks: "Sequence[Network]", folder: Path, name: str, objective: str, jobs: int
+) -> list[Bounded]:
+    """List of triples `Bounded`, one for the run of the design `name` on each of `networks`. The runs use a search that
     computes lower bounds, and are written below `folder`.
     """
     from tilewright.base.yamlfile import yaml_text
@@ -230,7 +250,7 @@ def _bounded_runs(space: "Space", folder: Path, name: str, objective: str, jobs:
     write_atomically(hardware, yaml_text(space.design(index).hardware, allow_unicode=True))
     mapping = NO_MAPPING if space.mapping is None else space.mapping
     found = []
-    for network in space.networks:
+    for network in networks:
         run = folder / BOUNDS / name / network.name
         mapped = map_workload(network.file, hardware, mapping, options, output=run, jobs=jobs)
         bound = mapped.summary.get("certificate", {}).get("run", {}).get("lower_bound")

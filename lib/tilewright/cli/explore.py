@@ -279,9 +279,10 @@ def _check_shard(space: "Space", output: Path | None, shard: int | None, gather:
         raise InputError(problems)
 
 
-def shown_design(space: "Space", output: Path | None, name: str) -> list[Path]:
+def shown_design(space: "Space", output: Path | None, name: str, networks: Sequence[str] | None = None) -> list[Path]:
     """Write the hardware file of a design. Then run the design on every network, check the runs, and draw them. Returns
-    the paths of the hardware file and of the folders of the runs.
+    the paths of the hardware file and of the folders of the runs. If `networks` is not None, only the networks with
+    these names are run.
     """
 
     from tilewright.cli.shown_design import run_design
@@ -304,6 +305,8 @@ def shown_design(space: "Space", output: Path | None, name: str) -> list[Path]:
     head = ended_lines([f"{name}: {', '.join(f'{key} {value}' for key, value in design.values.items())}"], "# ")
     write_atomically(made[0], head + yaml_text(design.hardware, allow_unicode=True))
     for network in space.networks:
+        if networks is not None and network.name not in networks:
+            continue
         run = folder / network.name
         run_design(space, design.index, network, made[0], run)
         made.append(run)

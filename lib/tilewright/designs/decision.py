@@ -6,7 +6,7 @@ table.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from tilewright.base.objectives import DECISIONS
 from tilewright.designs.answer import Answer, values_text
 from tilewright.designs.axis_ends import LEAST_GAIN, AxisEnd, axis_ends
 from tilewright.designs.columns import ACCESS_CYCLES, DOMINATED_BY, USES
-from tilewright.designs.effects import known_measures
+from tilewright.designs.effects import best_first, known_measures
 from tilewright.designs.front import Front
 from tilewright.designs.front_odds import FRONT_PROBABILITY, least_probability
 from tilewright.designs.results import Measure, energy_parts
@@ -60,6 +60,20 @@ class FastDesign:
     """Number of such designs."""
     excess: float
     """Relative excess of its objective over the objective of the chosen design."""
+
+
+@dataclass(frozen=True)
+class ChoiceOfNetwork:
+    """Design that one network alone would choose, if a decision is for several networks together."""
+
+    network: str
+    design: str
+    value: float
+    """Value of the objective of this design on the network."""
+    chosen: float
+    """Value of the objective of the chosen design on the network."""
+    excess: float
+    """Relative excess of the chosen design over `design` on the network."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +170,8 @@ class Decision:
     LEAST_GAIN.
     """
     fast: FastDesign
+    alone: tuple[ChoiceOfNetwork, ...]
+    """Choice of each network alone; () if there is only one network, or if the objective is the area."""
     barred: BarredDesign | None
     """Design that a constraint on results excludes. Its objective is below the objective of the chosen design by at
     least the share LEAST_GAIN. None if there is no such design.
@@ -170,6 +186,11 @@ class Decision:
     def measure(self) -> Measure:
         """Measure that the chosen design minimises."""
         return self.front.measures[self.objective]
+
+    @property
+    def objective_name(self) -> str:
+        """Name of the objective, one of DECISIONS."""
+        return dict(zip(self.front.measures, DECISIONS, strict=True))[self.objective]
 
     @property
     def depends_on_costs(self) -> bool:
@@ -242,7 +263,7 @@ def decision_of(answer: Answer, objective: str) -> Decision:
     key = dict(zip(DECISIONS, front.measures, strict=True))[objective]
     _check(answer, key)
     known = known_measures(front)
-    ordered = front.compared.sort_values([key, *(one for one in known if one != key), "index"], kind="stable")
+    ordered = best_first(front, key)
     rated = _Rated(answer, known)
     chosen = ordered.iloc[0]
     decision = Decision(
@@ -256,6 +277,7 @@ def decision_of(answer: Answer, objective: str) -> Decision:
         None,
         tuple(one for one in axis_ends(front, answer.exploration.axis_values) if one.measure == key),
         _fast(rated, ordered, key),
+        tuple(_alone(answer, key, int(chosen["index"]))),
         _barred(front, key, float(chosen[key])),
     )
     odds = _odds(front, ordered, key) if decision.depends_on_costs else None
@@ -275,6 +297,7 @@ def decision_object(decision: Decision) -> JsonObject:
         "slow_memories": {one.name: one.slow for _, one in decision.named if one.slow},
         "dominated_by": decision.dominated_by,
         "runner_up": None if runner is None else {"design": runner.design.name, "excess": runner.excess},
+        "alone": [{"network": one.network, "design": one.design, "excess": one.excess} for one in decision.alone],
         "prices": [
             {
                 "measure": one.measure,
@@ -337,6 +360,18 @@ def _runner_up(rated: _Rated, ordered: pandas.DataFrame, key: str) -> RunnerUp |
     excess = _excess(float(values[1]), float(values[0]))
     close = int((others <= values[0] * (1 + CLOSE)).sum())
     return RunnerUp(rated.of(ordered.iloc[1]), excess, int((others == values[0]).sum()), close)
+
+
+def _alone(answer: Answer, key: str, chosen: int) -> Iterator[ChoiceOfNetwork]:
+    """Choice of each network alone. `chosen` is the index of the design that was chosen for all networks together."""
+    if key == AREA_MM2 or len(answer.fronts) == 1:
+        return
+    for front in answer.fronts[:-1]:
+        ordered = best_first(front, key)
+        best = ordered.iloc[0]
+        value = float(ordered.loc[ordered["index"] == chosen, key].iloc[0])
+        least = float(best[key])
+        yield ChoiceOfNetwork(front.network, str(best["design"]), least, value, _excess(value, least))
 
 
 def _fast(rated: _Rated, ordered: pandas.DataFrame, key: str) -> FastDesign:

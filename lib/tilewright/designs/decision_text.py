@@ -46,6 +46,9 @@ class Commands:
     folder: Path
     """Path of the folder of the exploration."""
     networks: tuple[str, ...]
+    """Networks of the decision."""
+    network: str = ""
+    """Network of the decision, if the space has further networks; otherwise ''."""
 
     def explore(self, *options: str) -> str:
         """Command that evaluates the space, or that shows one of its designs."""
@@ -53,7 +56,12 @@ class Commands:
 
     def decide(self, objective: str, *options: str) -> str:
         """Command that decides by another objective, one of OBJECTIVES."""
-        return command_line("decide", self.folder, "--objective", objective, *options)
+        only = ("--network", self.network) if self.network else ()
+        return command_line("decide", self.folder, "--objective", objective, *only, *options)
+
+    def decide_alone(self, objective: str, network: str) -> str:
+        """Command that decides for one of several networks."""
+        return command_line("decide", self.folder, "--objective", objective, "--network", network)
 
     def validate(self, design: str) -> tuple[str, str]:
         """Commands that write the hardware file of a design and check it."""
@@ -63,7 +71,7 @@ class Commands:
     def compare(self, first: str, second: str) -> tuple[str, ...]:
         """Commands that compare two designs, one for each network."""
         designs = [f"{self.folder}:{name}" for name in (first, second)]
-        if len(self.networks) == 1:
+        if len(self.networks) == 1 and not self.network:
             return (command_line("compare", *designs),)
         return tuple(command_line("compare", *designs, "--network", network) for network in self.networks)
 
@@ -80,6 +88,7 @@ def statements(decision: Decision, commands: Commands, further: Sequence[Stateme
     made = (
         _choice(decision, commands),
         *_slow(decision, commands),
+        *_alone(decision, commands),
         *_prices(decision, commands),
         _runner_up(decision, commands),
         *_odds(decision, commands),
@@ -161,6 +170,11 @@ def _networks(decision: Decision) -> str:
     return networks[0] if len(networks) == 1 else f"{', '.join(networks)} together"
 
 
+def _together(decision: Decision) -> str:
+    """Words that say that a sentence is on the sums over several networks; '' if there is one network."""
+    return " for all networks together" if len(decision.answer.exploration.networks) > 1 else ""
+
+
 def _value(decision: Decision, key: str, design: RatedDesign) -> str:
     measure = decision.front.measures[key]
     return f"{measure.text(design.measures[key])} {measure.unit}"
@@ -191,6 +205,25 @@ def _slow(decision: Decision, commands: Commands) -> Iterator[Statement]:
         yield Statement(CHOICE, text, commands.validate(decision.choice.name))
     if second is not None and second.slow:
         yield Statement(RUNNER_UP, _slow_words(second), commands.validate(second.name))
+
+
+def _alone(decision: Decision, commands: Commands) -> Iterator[Statement]:
+    """Statements on the design that each network alone would choose."""
+    words, chosen = decision.measure.words, decision.choice.name
+    compared = set(decision.front.compared["design"])
+    for one in decision.alone:
+        again = (commands.decide_alone(decision.objective_name, one.network),)
+        if one.design == chosen or not one.excess:
+            same = chosen if one.design == chosen else f"{one.design}, which has as little {words} as {chosen}"
+            yield Statement(CHOICE, f"{one.network} alone would also choose {same}.", again)
+            continue
+        values = [f"{decision.measure.text(value)} {decision.measure.unit}" for value in (one.chosen, one.value)]
+        part = "" if one.design in compared else f" {one.design} is not compared, because another network excludes it."
+        text = (
+            f"{one.network} alone would choose {one.design}: on {one.network}, {chosen} has {share(one.excess)} more"
+            f" {words} than {one.design} ({values[0]} instead of {values[1]}).{part}"
+        )
+        yield Statement(CHOICE, text, again)
 
 
 def _slow_words(design: RatedDesign) -> str:
@@ -278,8 +311,9 @@ def _odds(decision: Decision, commands: Commands) -> Iterator[Statement]:
         row = decision.front.rows.set_index("design").loc[name].to_dict()
         text = (
             f"If only the costs with a range vary ({varied_text(row, decision.objective)} of {name}), no design has"
-            f" less {words} than {name} in {shares[0]} of {SAMPLES:,} samples, and none has less than {second} in"
-            f" {shares[1]}. {_constant(decision, row)}The {decision.held} stay the same in all samples."
+            f" less {words} than {name}{_together(decision)} in {shares[0]} of {SAMPLES:,} samples, and none has less"
+            f" than {second} in {shares[1]}. {_constant(decision, row)}The {decision.held} stay the same in all"
+            " samples."
         )
         yield Statement(CERTAINTY, text, (commands.explore(),))
 

@@ -218,6 +218,8 @@ def bounds_statement(decision: Decision, bounds: MappingBounds, pairs: Sequence[
             f"{searched} the order stays, but mappings that were not found could reverse it: {second} could have up to"
             f" {share(gap_to(bounds.bound, bounds.choice))} less {words} than {first}."
         )
+    if len(decision.answer.exploration.networks) > 1:
+        text += " All of this is for the sums over all networks, not for each network."
     return Statement(CERTAINTY, text, again)
 
 

@@ -28,6 +28,14 @@ def known_measures(front: Front) -> tuple[str, ...]:
     return tuple(key for key in front.measures if not compared[key].isna().any())
 
 
+def best_first(front: Front, measure: str) -> pandas.DataFrame:
+    """Rows of the compared designs, with the least value of a measure first. Among equal designs, the other known
+    measures decide in their order, and then the index of the design.
+    """
+    others = [one for one in known_measures(front) if one != measure]
+    return front.compared.sort_values([measure, *others, "index"], kind="stable")
+
+
 def _measures_of_best(front: Front) -> tuple[str, ...]:
     """Measures for which the table is sure to contain the best of all compared designs.
 

@@ -1,7 +1,7 @@
 """Results of a space of designs, with the assumptions behind the results."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -53,6 +53,17 @@ class Exploration:
 
     given_clocks: Clocks | None = None
     """Relation between the clocks of all compared designs, if `table` has rows of only some designs; otherwise None."""
+
+    def on_network(self, network: str) -> "Exploration":
+        """Exploration with the results of one network. Constraints on results then count for this network alone."""
+        if self.networks == (network,):
+            return self
+        only = (
+            f"Only {network} is compared, of {len(self.networks)} networks of the space. A design must meet the"
+            " constraints on results for this network alone."
+        )
+        table = self.table[self.table["network"] == network].reset_index(drop=True)
+        return replace(self, networks=(network,), table=table, assumptions=(only, *self.assumptions))
 
     @cached_property
     def clocks(self) -> Clocks:

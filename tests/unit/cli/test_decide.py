@@ -151,3 +151,34 @@ def test_spaces_without_a_choice(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "6 x energy_pj <= 1" in said
     written(tmp_path, options={"objective": "energy", "lpf_limit": 2})
     assert "no results are up to date" in refused([str(tmp_path / "none")], capsys)
+
+
+def test_one_of_several_networks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--network` decides as a space with this network alone, and each printed command repeats the option."""
+    space = written(tmp_path)
+    text = (tmp_path / "workload" / "two_layers.yaml").read_text()
+    (tmp_path / "workload" / "wide.yaml").write_text(text.replace("[1, 8, 16]", "[1, 64, 256]"))
+    networks = ["workload/two_layers.yaml", "workload/wide.yaml"]
+    space.write_text(yaml.safe_dump(yaml.safe_load(space.read_text()) | {"networks": networks}, sort_keys=False))
+    both = tmp_path / "both"
+    assert main(["explore", str(space), "-o", str(both)]) == 0
+    whole = tilewright.decide(both, advice=False)
+    told = [one for one in whole.statements if " alone would " in one.text]
+    assert [shlex.split(one.commands[0])[-2:] for one in told] == [["--network", "two_layers"], ["--network", "wide"]]
+    one = tilewright.decide(both, advice=False, network="wide")
+    assert re.search(r"least EDP of \d compared designs on wide\n", str(one))
+    space.write_text(yaml.safe_dump(yaml.safe_load(space.read_text()) | {"networks": networks[1:]}, sort_keys=False))
+    alone = tmp_path / "alone"
+    assert main(["explore", str(space), "-o", str(alone)]) == 0
+    other = tilewright.decide(alone, advice=False)
+    assert one.decision.named == other.decision.named
+    assert other.decision.choice.name == whole.decision.alone[1].design
+    assert "Only wide is compared, of 2 networks of the space" in str(one)
+    commands = [command for statement in one.statements for command in statement.commands]
+    assert all("--network wide" in command for command in commands if " compare " in command or " decide " in command)
+    capsys.readouterr()
+    said = refused([str(alone), "--network", "wild"], capsys)
+    assert (
+        "--network 'wild': the space has no such network" in said or "--network: the space has no such network" in said
+    )
+    assert "did you mean 'wide'?" in said

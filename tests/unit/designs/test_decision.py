@@ -210,6 +210,37 @@ def test_samples_of_costs() -> None:
     assert "which are 66.7% to 80.0% of the energies of designs, do not vary" in answer_text(answer)
 
 
+@pytest.mark.parametrize(("seed", "objective"), CASES)
+def test_each_network_alone(seed: int, objective: str) -> None:
+    """The design that each network alone would choose, and by how much the choice is above it there."""
+    answer = random_answer(seed)
+    decision = decision_of(answer, objective)
+    networks = answer.exploration.networks
+    if len(networks) == 1 or objective == "area":
+        assert decision.alone == ()
+        return
+    table = answer.exploration.table
+    told = texts(decision, CHOICE)
+    latency = "latency_s" if Plain.of(answer).is_in_time else "latency_cycles"
+    for network, one in zip(networks, decision.alone, strict=True):
+        rows = table[(table["network"] == network) & (table["status"] == "ok") & (table["unmet"] == "")]
+        values = {"energy": rows["energy_pj"], "latency": rows[latency], "EDP": rows["energy_pj"] * rows[latency]}
+        own = dict(zip(rows["design"], values[objective], strict=True))
+        assert own[one.design] == pytest.approx(min(own.values()), rel=1e-12)
+        excess = own[decision.choice.name] / min(own.values()) - 1
+        assert one.excess == pytest.approx(excess, abs=1e-12)
+        (text,) = (text for text in told if text.startswith(f"{network} alone would"))
+        if excess > 1e-12:
+            assert f"{decision.choice.name} has {share(excess)} more" in text
+            assert f"would choose {one.design}: on {network}" in text
+        else:
+            assert "would also choose" in text
+        again = decision_of(answer_of(answer.exploration.on_network(network)), objective)
+        assert again.choice.name == one.design
+        assert again.alone == ()
+        assert f"Only {network} is compared, of 2 networks of the space" in " ".join(again.answer.assumptions)
+
+
 def test_energy_without_a_range_is_named_for_several_networks() -> None:
     """Leakage, the array and memories: shares of the sums over the networks, from the columns of the table."""
     rows = []
