@@ -83,6 +83,8 @@ rule decide:
     """Which design of a space to build, what it gives up, and what would change the choice."""
     input:
         page=made("<results>/space/{space}/explore.html", "space/{space}/decide"),
+        designs=made("<results>/space/{space}/space.parquet", "space/{space}/decide"),
+        front=made("<results>/space/{space}/front.parquet", "space/{space}/decide"),
         files=made(shard_files, "space/{space}/decide"),
         due=due("space/{space}/decide"),
     output:

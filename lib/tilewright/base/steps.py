@@ -174,7 +174,12 @@ STEPS = {
         ("space.csv", "space.parquet", "front.csv", "front.parquet", "explore.html"),
         ("shards/{shard}.parquet",),
     ),
-    "decide": Step("decide", f"{SPACE}/{{space}}", DECISION, ("shards/{shard}.parquet", "explore.html")),
+    "decide": Step(
+        "decide",
+        f"{SPACE}/{{space}}",
+        DECISION,
+        ("shards/{shard}.parquet", "space.parquet", "front.parquet", "explore.html"),
+    ),
     "family_costs": Step("front", f"{FRONT}/{{space}}", ("costs/{part}.parquet",)),
     "front": Step(
         "front",

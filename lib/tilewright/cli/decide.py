@@ -169,6 +169,7 @@ def _answer(space: "Space", path: Path, folder: Path, network: str | None) -> "A
     """
     from tilewright.designs.answer import answer_of
     from tilewright.designs.explore import gathered
+    from tilewright.designs.known_gaps import with_known_gaps
 
     names = [one.name for one in space.networks]
     if network is not None and network not in names:
@@ -176,6 +177,7 @@ def _answer(space: "Space", path: Path, folder: Path, network: str | None) -> "A
         message = "the space has no such network"
         raise InputError([Problem(message, path="--network", value=network, allowed=", ".join(names), nearest=nearest)])
     exploration, missing = gathered(space, folder)
+    exploration = with_known_gaps(exploration, folder)
     if exploration.table.empty and not exploration.excluded:
         message = f"no results are up to date: run `tilewright explore {path} -o {folder}` again"
         raise InputError([Problem(message, str(folder))])

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.base.errors import KeyPath
+from tilewright.base.errors import KeyPath, count_of
 from tilewright.base.proof import gap_to
 from tilewright.designs.advice import LEAST_GAIN, Advices
 from tilewright.designs.advice_text import (
@@ -22,6 +22,7 @@ from tilewright.designs.core_trials import OUTERMOST
 from tilewright.designs.decision import Decision
 from tilewright.designs.decision_text import CERTAINTY, NEXT, Commands, Statement, command_line
 from tilewright.designs.held_mappings import Outcome
+from tilewright.designs.known_gaps import known_gap, needed_gap, within_gap
 from tilewright.designs.space import Space
 from tilewright.designs.trials import TrialEngine, advices_of, tried, with_pairs
 
@@ -238,12 +239,43 @@ def search_statements(decision: Decision, space: Space, commands: Commands, obje
         )
 
 
+def _gap_words(decision: Decision, space: Space) -> str:
+    """Sentences that compare the margin of the choice with the known gap of the mappings or plans."""
+    assert decision.runner_up is not None
+    first, second, words = decision.choice.name, decision.runner_up.design.name, decision.measure.words
+    excess, needed = share(decision.runner_up.excess), needed_gap(decision)
+    margin = f"{second} has {excess} more {words} than {first}, so {share(needed)} less would reverse the order."
+    if not decision.runner_up.excess:
+        margin = f"{second} has as little {words} as {first}."
+    gap = known_gap(decision, space.options.objective)
+    if gap is None:
+        return f"{margin} No gap to the best {words} is known."
+    if gap.is_of_runner_up:
+        known = f"Better plans could give {second} at most {share(gap.share)} less {words}."
+    else:
+        known = (
+            f"`explore` found that better temporal mappings could make the {words} of a network at most {share(gap.share)}"
+            f" smaller (largest gap of {count_of(gap.designs, 'design')} of the front)."
+        )
+    if gap.share >= needed:
+        count = within_gap(decision, gap.share)
+        others = count_of(decision.front.compared_count - 1, "other design")
+        return (
+            f"{margin} {known} This gap is not below {share(needed)}, so the order is not proven: with such a gap,"
+            f" {count:,} of {others} could have less {words} than {first}."
+        )
+    if gap.is_of_runner_up:
+        return f"{margin} {known} Therefore no better plan of {second} reverses the order."
+    return f"{margin} {known} A gap of {second} that is not larger would not reverse the order."
+
+
 def unbounded_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:
     """Statement that better mappings could reverse the order of the two best designs, and that this was not examined.
     It is for decisions that were made without a search with bounds. There is no statement if the decision does not
     depend on mappings, or if there is no second-best design.
     """
     if decision.depends_on_mappings and decision.runner_up is not None:
-        text = "It was not examined whether better mappings reverse the order of the choice and the runner-up."
+        text = _gap_words(decision, space)
+        text += " It was not examined whether better mappings reverse the order of the choice and the runner-up."
         again = () if space.is_of_systems else (commands.decide(objective, "--bounds"),)
         yield Statement(CERTAINTY, f"{text} This command examines it." if again else text, again)

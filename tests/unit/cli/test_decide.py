@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ import tilewright
 import yaml
 from tilewright.cli.main import main
 from tilewright.designs.decision_text import Statement
+from tilewright.designs.explore import gathered
+from tilewright.designs.known_gaps import with_known_gaps
+from tilewright.designs.space_reader import read_space
 
 TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"
 SPACE = """
@@ -151,6 +155,37 @@ def test_spaces_without_a_choice(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "6 x energy_pj <= 1" in said
     written(tmp_path, options={"objective": "energy", "lpf_limit": 2})
     assert "no results are up to date" in refused([str(tmp_path / "none")], capsys)
+
+
+def test_the_margin_stands_beside_the_gap(out: Path, tmp_path: Path) -> None:
+    """The largest gap in the table of the exploration, against the margin; no gap from a table of other results."""
+    table = tilewright.explore(out.parent / "lanes.yaml", out)
+    found = tilewright.decide(out, advice=False)
+    (text,) = (one.text for one in found.statements if "It was not examined" in one.text)
+    gap = table["mapping_gap"].max()
+    assert 0 < table["mapping_gap"].notna().sum() <= 3
+    values = table["edp_pj_cycles"].sort_values()
+    least, second = values.iloc[0], values.iloc[1]
+    assert f"has {second / least - 1:.1%} more EDP than" in text
+    assert f"so {1 - least / second:.1%} less would reverse the order" in text
+    assert f"the EDP of a network at most {gap:.1%} smaller" in text.replace("less than 0.1%", f"{gap:.1%}")
+    within = int((values.iloc[1:] * (1 - gap) < least).sum())
+    assert (f"not proven: with such a gap, {within} of 5 other designs" in text) == (gap >= 1 - least / second)
+    assert ("would not reverse the order" in text) == (gap < 1 - least / second)
+    latency = tilewright.decide(out, "latency", advice=False)
+    assert "No gap to the best latency is known." in str(latency)
+    moved = tmp_path / "moved"
+    shutil.copytree(out, moved)
+    (moved / "space.parquet").unlink()
+    assert "No gap to the best EDP is known." in str(
+        tilewright.decide(moved, advice=False, space=out.parent / "lanes.yaml")
+    )
+    exploration, _ = gathered(read_space(out.parent / "lanes.yaml"), out)
+    assert "mapping_gap" in with_known_gaps(exploration, out).table
+    other = replace(exploration, assumptions=("mapping with the least latency", *exploration.assumptions))
+    assert "mapping_gap" not in with_known_gaps(other, out).table
+    changed = exploration.table.assign(energy_pj=exploration.table["energy_pj"] * 2)
+    assert "mapping_gap" not in with_known_gaps(replace(exploration, table=changed), out).table
 
 
 def test_one_of_several_networks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,9 +3,11 @@
 import html
 import math
 import re
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tilewright.base.errors import InputError
 from tilewright.base.objectives import DECISIONS
@@ -27,6 +29,7 @@ from tilewright.designs.decision_text import (
 )
 from tilewright.designs.decision_trials import MappingBounds, bounds_statement
 from tilewright.designs.front_odds import part_columns
+from tilewright.designs.known_gaps import KnownGap, known_gap, needed_gap, within_gap
 from tilewright.designs.tables import answer_text
 from tilewright.search.cost_ranges import CostPart
 
@@ -239,6 +242,19 @@ def test_each_network_alone(seed: int, objective: str) -> None:
         assert again.choice.name == one.design
         assert again.alone == ()
         assert f"Only {network} is compared, of 2 networks of the space" in " ".join(again.answer.assumptions)
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.04, 0.06, 0.3, 0.6])
+def test_gaps_against_the_margin(gap: float) -> None:
+    """The order is not proven if the gap is not below what the runner-up needs; others within the gap are counted."""
+    answer = answer_of(exploration([costs(energy, 10.0, 1.0) for energy in (100.0, 105.0, 140.0, 300.0)]))
+    known = replace(answer.exploration, table=answer.exploration.table.assign(mapping_gap=[np.nan, gap, 0.0, np.nan]))
+    decision = decision_of(replace(answer, exploration=known), "EDP")
+    found = known_gap(decision, "EDP")
+    assert found == KnownGap(gap, 2, is_of_runner_up=False)
+    assert known_gap(decision, "latency") is None
+    assert needed_gap(decision) == pytest.approx(1 - 100 / 105)
+    assert within_gap(decision, gap) == sum(energy * (1 - gap) < 100 for energy in (105, 140, 300))
 
 
 def test_energy_without_a_range_is_named_for_several_networks() -> None:
