@@ -13,6 +13,7 @@ from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ
 from tilewright.designs.axis_ends import axis_sentences
 from tilewright.designs.columns import energy_column
+from tilewright.designs.effects import best_first
 from tilewright.designs.exploration import Exploration
 from tilewright.designs.front import Front, fronts
 from tilewright.designs.front_odds import least_probability
@@ -158,7 +159,7 @@ def answer_of(exploration: Exploration) -> Answer:
 
 def best_probability(front: Front, measure: str) -> float:
     """Probability that the best design in a measure stays the best when costs vary in their ranges."""
-    return least_probability(front.compared, measure, front.compared[measure].idxmin())
+    return least_probability(front.compared, measure, best_first(front, measure).index[0])
 
 
 def values_text(row: JsonObject, names: tuple[str, ...]) -> str:

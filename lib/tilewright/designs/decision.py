@@ -84,7 +84,7 @@ class Price:
 
     measure: str
     best: RatedDesign
-    """Design with the least value of the measure."""
+    """Design with the least value of the measure. Among equal designs, it is the first by `best_first`."""
     excess: float
     """Relative excess of the chosen design over the least value; 0 if no design has a lower value."""
     nearest: RatedDesign | None
@@ -256,7 +256,7 @@ class Decision:
 def decision_of(answer: Answer, objective: str) -> Decision:
     """Decision for the design with the least value of an objective, one of DECISIONS.
 
-    Among equal designs, the other measures decide, and then the index. Raises InputError if no design is compared. For
+    Among equal designs, the rule of `best_first` decides. Raises InputError if no design is compared. For
     the objective area, raises InputError if the area of a compared design is not known.
     """
     front = answer.overall
@@ -383,7 +383,7 @@ def _fast(rated: _Rated, ordered: pandas.DataFrame, key: str) -> FastDesign:
 
 def _price(rated: _Rated, ordered: pandas.DataFrame, key: str, measure: str) -> Price:
     chosen = float(ordered[measure].iloc[0])
-    best = ordered.sort_values([measure, key, "index"], kind="stable").iloc[0]
+    best = best_first(rated.answer.overall, measure).iloc[0]
     less = ordered[(ordered[measure] <= chosen * (1 - LEAST_GAIN)) & (ordered[measure] < chosen)]
     nearest = None if less.empty else less.iloc[0]
     return Price(

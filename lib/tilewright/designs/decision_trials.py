@@ -254,8 +254,8 @@ def _gap_words(decision: Decision, space: Space) -> str:
         known = f"Better plans could give {second} at most {share(gap.share)} less {words}."
     else:
         known = (
-            f"`explore` found that better temporal mappings could make the {words} of a network at most {share(gap.share)}"
-            f" smaller (largest gap of {count_of(gap.designs, 'design')} of the front)."
+            f"`explore` found that better temporal mappings could make the {words} of a network at most"
+            f" {share(gap.share)} smaller (largest gap of {count_of(gap.designs, 'design')} of the front)."
         )
     if gap.share >= needed:
         count = within_gap(decision, gap.share)

@@ -6,6 +6,7 @@ from typing import Any
 import pandas
 
 from tilewright.designs.front import Front
+from tilewright.designs.results import order_of_ties
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +30,8 @@ def known_measures(front: Front) -> tuple[str, ...]:
 
 
 def best_first(front: Front, measure: str) -> pandas.DataFrame:
-    """Rows of the compared designs, with the least value of a measure first. Among equal designs, the other known
-    measures decide in their order, and then the index of the design.
-    """
-    others = [one for one in known_measures(front) if one != measure]
-    return front.compared.sort_values([measure, *others, "index"], kind="stable")
+    """Rows of the compared designs, with the least value of a measure first. The rule for ties is `order_of_ties`."""
+    return front.compared.sort_values(order_of_ties(measure, known_measures(front)), kind="stable")
 
 
 def _measures_of_best(front: Front) -> tuple[str, ...]:
@@ -54,13 +52,12 @@ def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
     """Pairs (measure, row of the design that is best in this measure).
 
     The measures are those of `_measures_of_best`: for other measures, the best design is not known. Of equally good
-    designs, the first is taken. () if there are no designs.
+    designs, the first by the rule of `best_first` is taken. () if there are no designs.
     """
-    compared = front.compared
-    if compared.empty:
+    if front.compared.empty:
         return ()
     return tuple(
-        (key, {str(name): value for name, value in compared.loc[compared[key].idxmin()].items()})
+        (key, {str(name): value for name, value in best_first(front, key).iloc[0].items()})
         for key in _measures_of_best(front)
     )
 

@@ -9,7 +9,7 @@ import pandas
 
 from tilewright.base.measures import AREA_MM2, ENERGY_PJ
 from tilewright.designs.clocks import Clocks, clocks_in
-from tilewright.designs.results import ALL_NETWORKS, DROPPED, MEASURES, OK, Measure, measures_in_time
+from tilewright.designs.results import ALL_NETWORKS, DROPPED, MEASURES, OK, Measure, measures_in_time, order_of_ties
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,18 +87,23 @@ class Exploration:
     def best_designs(self) -> list[str]:
         """Line for each measure with a value for all designs: the design with the least sum of this measure over the
         networks. Only designs count that have results on all networks and meet all constraints. The area of a design
-        counts once.
+        counts once. The rule for ties is `order_of_ties`.
         """
         rows = self.table[(self.table["status"] == OK) & (self.table["unmet"] == "")]
         rows = rows[rows.groupby("index")["network"].transform("size") == len(self.networks)]
-        names, found = rows.groupby("index")["design"].first(), []
-        for column, measure in self.measures.items() if len(rows) else ():
-            by_design = rows.groupby("index")[column]
-            values = (by_design.first() if column == AREA_MM2 else by_design.sum(min_count=1)).astype(float)
-            if values.notna().all():
-                index = values.idxmin()
-                least = measure.text(float(values[index]))
-                found.append(f"least {measure.words}: design {names[index]} with {least} {measure.unit}")
+        if rows.empty:
+            return []
+        by_design, found = rows.groupby("index"), []
+        sums = pandas.DataFrame({"design": by_design["design"].first()})
+        for column in self.measures:
+            own = by_design[column]
+            sums[column] = (own.first() if column == AREA_MM2 else own.sum(min_count=1)).astype(float)
+        known = [column for column in self.measures if sums[column].notna().all()]
+        for column in known:
+            best = sums.sort_values(order_of_ties(column, known), kind="stable").iloc[0]
+            measure = self.measures[column]
+            least = measure.text(float(best[column]))
+            found.append(f"least {measure.words}: design {best['design']} with {least} {measure.unit}")
         return found
 
     @property

@@ -96,6 +96,13 @@ USE_MEASURES |= {
 }
 
 
+def order_of_ties(measure: str, known: Sequence[str]) -> list[str]:
+    """Columns by which designs are sorted to find the best in a measure. Among equal designs, the other known measures
+    decide, in the order energy, latency, EDP, area, and then the index of the design.
+    """
+    return [measure, *(one for one in known if one != measure), "index"]
+
+
 def measures_in_time(table: pandas.DataFrame) -> dict[str, Measure]:
     """Measures of designs with different clocks, in the order of MEASURES.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas
 import pytest
 from tilewright.designs.answer import Cause, answer_of
+from tilewright.designs.decision import decision_of
 from tilewright.designs.effects import best_designs, effects
 from tilewright.designs.table_files import front_table, space_table, write_tables
 from tilewright.designs.tables import answer_text
@@ -40,12 +41,27 @@ def test_many_causes_are_counted_without_their_numbers() -> None:
 
 
 def test_the_best_designs_are_the_smallest() -> None:
-    """Of the designs that are compared, the first of equal ones."""
+    """Of the designs that are compared. Of equal ones, the other measures decide, and then the index."""
     front = answer_of(grid()).overall
     for key, row in best_designs(front):
         assert row[key] == front.compared[key].min()
-        assert row["index"] == front.compared[front.compared[key] == row[key]]["index"].min()
+        equal = front.compared[front.compared[key] == row[key]].to_dict("records")
+        order = [key, "energy_pj", "latency_cycles", "edp_pj_cycles", "area_mm2", "index"]
+        assert row["index"] == min(equal, key=lambda one: [one[name] for name in order])["index"]
     assert best_designs(answer_of(exploration([])).overall) == ()
+
+
+def test_explore_and_decide_have_one_rule_for_ties() -> None:
+    """Designs of equal area: explore, decide and an interrupted exploration name the one with the least energy."""
+    rows = [costs(energy, latency, 1.0) for energy, latency in ((5.0, 2.0), (3.0, 9.0), (3.0, 8.0), (3.0, 8.0))]
+    answer = answer_of(exploration([*rows, costs(1.0, 1.0, 4.0)]))
+    assert dict(best_designs(answer.overall))["area_mm2"]["design"] == "design-2"
+    (price,) = (one for one in decision_of(answer, "EDP").prices if one.measure == "area_mm2")
+    assert price.best.name == "design-2"
+    assert decision_of(answer, "area").choice.name == "design-2"
+    assert [line for line in answer.exploration.best_designs() if "area" in line] == [
+        "least area: design design-2 with 1 mm²"
+    ]
 
 
 @pytest.mark.parametrize("terms", [("leakage",), ("refresh",), ("leakage", "refresh")], ids="+".join)
