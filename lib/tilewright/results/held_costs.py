@@ -14,6 +14,8 @@ from tilewright.search.cost_ranges import CostPart
 
 ARRAYS = "arrays"
 REST, REST_OF_SYSTEM = "memories without a range", "memories and links without a range"
+REST_OF_TOTAL = "all other energy"
+"""Name for all energy without a range, if only the total energy is known."""
 
 
 def ranged_pj(run: UncertainRun) -> float:
@@ -46,8 +48,7 @@ def held_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         return
     energy = summary[ENERGY_PJ]
     ranged = sum(part.energy_pj for part in parts)
-    is_system = "energy" in summary
-    held = held_text(energy, ranged, _named_pj(summary), REST_OF_SYSTEM if is_system else REST)
+    held = held_text(energy, ranged, *_named_pj(summary))
     told = f"; without a range, and held constant: {held}" if held else ""
     yield f"costs with a range: {laws_text(parts)}, {share_text(ranged, energy)} of the energy{told}"
 
@@ -57,14 +58,17 @@ def laws_text(parts: Sequence[CostPart]) -> str:
     return ", ".join(dict.fromkeys(part.law for part in parts))
 
 
-def _named_pj(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Energies in pJ of the parts of a run that never have a range, by the words for each part. Energies of memories
-    and links are left out.
+def _named_pj(summary: Mapping[str, Any]) -> tuple[dict[str, float], str]:
+    """Pair (energies in pJ of the parts of a run that never have a range, by the words for each part; name for all
+    other energy without a range). The energies of memories and links are not among the parts.
     """
     if "energy" not in summary:
-        return {term_words(term): pj for term, pj in energy_terms(summary).items() if term != ACCESSES}
+        terms = energy_terms(summary)
+        if ACCESSES not in terms:
+            return {}, REST_OF_TOTAL
+        return {term_words(term): pj for term, pj in terms.items() if term != ACCESSES}, REST
     energy = summary["energy"]
     found = {ARRAYS: float(energy["on_core_operational_pj"])}
     for term, pj in (*energy.get("on_core_terms_pj", {}).items(), *energy.get("terms_pj", {}).items()):
         found[term_words(term)] = found.get(term_words(term), 0.0) + pj
-    return found
+    return found, REST_OF_SYSTEM

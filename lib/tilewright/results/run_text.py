@@ -141,7 +141,9 @@ def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         f" {', '.join(tops)} (a multiply-accumulate counts as two operations)"
     )
     if summary["static_power_w"]:
-        yield f"static power: {summary['static_power_w']:.4g} W, drawn all the time"
+        static, power = summary["static_power_w"], summary["power_w"]
+        share = f", {share_text(static / power)} of the energy" if power else ""
+        yield f"static power: {static:.4g} W, drawn all the time{share}"
     else:
         yield "static power: not given in the hardware file, therefore left out"
     if summary.get(AREA_MM2) is not None and summary.get("area_note"):

@@ -2,6 +2,7 @@
 by layer."""
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -130,6 +131,11 @@ def test_clocks_and_ranges_are_told(
     assert summary["latency_s"] == pytest.approx(summary["latency_cycles"] / 60e6)
     for words in ("at 60 MHz: ", "static power: ", "within the ranges of costs: "):
         assert words in told
+    ranged = sum(part["energy_pj"] for part in summary["cost_ranges"]["parts"])
+    (line,) = (line for line in told.splitlines() if line.startswith("costs with a range: "))
+    assert f", {ranged / summary['energy_pj']:.1%} of the energy; without a range, and held constant: " in line
+    shares = [float(share) for share in re.findall(r"([\d.]+)%", line)]
+    assert sum(shares) == pytest.approx(100, abs=0.3)
 
 
 def test_the_page_says_what_the_answer_says(answer: Path) -> None:
