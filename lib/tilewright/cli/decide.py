@@ -61,6 +61,7 @@ def _decided(
     from tilewright.designs.decision import decision_of
     from tilewright.designs.decision_page import decision_page
     from tilewright.designs.decision_text import Commands, decision_markdown, statements
+    from tilewright.designs.decision_trials import free_statements
     from tilewright.designs.space_reader import read_space
     from tilewright.results.paper_tables import write_table
 
@@ -76,7 +77,8 @@ def _decided(
     only = network if network is not None and len(read.networks) > 1 else ""
     commands = Commands(path, folder, decision.answer.exploration.networks, only)
     with drawn_for(None):  # the reports of the runs below are no part of a paper
-        further = [*_on_mappings(read, decision, commands, folder, objective, bounds, jobs)]
+        further = [*free_statements(decision, read, commands)]
+        further += _on_mappings(read, decision, commands, folder, objective, bounds, jobs)
         further += _next(read, decision, folder, jobs) if advice else []
     made = statements(decision, commands, further)
     files = folder / TEXT, folder / PAGE

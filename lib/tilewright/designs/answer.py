@@ -72,6 +72,8 @@ class Answer:
     """Number of all designs of the space. It includes designs without rows: excluded designs, designs that are not
     evaluated yet, and designs that a certificate shows to be on no front.
     """
+    free_notes: tuple[str, ...] = ()
+    """Sentences on axes that change no cost (`free_axes`)."""
     mapping_notes: tuple[str, ...] = ()
     """Sentences on the gap between the mappings of some designs and the best mappings (`mapping_gaps`), or between the
     plans of designs and the best plans (`plan_gaps`).
@@ -110,6 +112,11 @@ class Answer:
         none.
         """
         return tuple(slow_sentences(self.overall))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """All sentences on access times, axes, mappings and plans, in the order of the printed summary."""
+        return (*self.access_notes, *self.axis_notes, *self.free_notes, *self.mapping_notes)
 
     @property
     def excluded(self) -> int:
@@ -153,7 +160,7 @@ def answer_of(exploration: Exploration) -> Answer:
         tuple(_counts(name, outcomes[outcomes["network"] == name]) for name in even.networks),
         tuple(_causes(even)),
         evaluated + sum(even.excluded.values()) + even.missing + even.settled,
-        tuple(sentence for front in found for sentence in gap_sentences(front.network, front.members)),
+        mapping_notes=tuple(sentence for front in found for sentence in gap_sentences(front.network, front.members)),
     )
 
 

@@ -20,7 +20,8 @@ from tilewright.designs.advice_text import (
 from tilewright.designs.changes import FileChange
 from tilewright.designs.core_trials import OUTERMOST
 from tilewright.designs.decision import Decision
-from tilewright.designs.decision_text import CERTAINTY, NEXT, Commands, Statement, command_line
+from tilewright.designs.decision_text import CERTAINTY, NEXT, TURN, Commands, Statement, command_line
+from tilewright.designs.free_axes import free_axes, free_sentence
 from tilewright.designs.held_mappings import Outcome
 from tilewright.designs.known_gaps import known_gap, needed_gap, within_gap
 from tilewright.designs.space import Space
@@ -222,6 +223,14 @@ def bounds_statement(decision: Decision, bounds: MappingBounds, pairs: Sequence[
     if len(decision.answer.exploration.networks) > 1:
         text += " All of this is for the sums over all networks, not for each network."
     return Statement(CERTAINTY, text, again)
+
+
+def free_statements(decision: Decision, space: Space, commands: Commands) -> Iterator[Statement]:
+    """Statements on the axes that change no cost for the chosen design."""
+    rows, name = decision.front.rows, decision.choice.name
+    index = int(rows.loc[rows["design"] == name, "index"].iloc[0])
+    for axis in free_axes(space, index):
+        yield Statement(TURN, free_sentence(axis, name), (commands.explore(),))
 
 
 def search_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:

@@ -180,7 +180,7 @@ def _words(answer: Answer) -> Iterator[str]:
     designs, reasons why designs are not compared, and unused parts of the input.
     """
     exploration = answer.exploration
-    if notes := (*answer.access_notes, *answer.axis_notes, *answer.mapping_notes):
+    if notes := answer.notes:
         yield "<ul>" + "".join(f"<li>{html(sentence)}</li>" for sentence in notes) + "</ul>"
     sentences = [f"Networks: {', '.join(exploration.networks)}.", *answer.assumptions]
     sentences += list(dict.fromkeys(f"{front.network}: {front.note}" for front in answer.fronts if front.note))

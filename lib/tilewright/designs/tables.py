@@ -160,9 +160,7 @@ def _range_cells(row: dict[Any, Any], has_slow: bool) -> Iterator[str]:
 
 
 def _rest(answer: Answer) -> str:
-    return ended_lines(
-        (*_cause_lines(answer), *answer.access_notes, *answer.axis_notes, *answer.mapping_notes, *_assumed(answer))
-    )
+    return ended_lines((*_cause_lines(answer), *answer.notes, *_assumed(answer)))
 
 
 def _cause_lines(answer: Answer) -> Iterator[str]:

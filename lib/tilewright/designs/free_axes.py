@@ -1,0 +1,128 @@
+"""Axes of a space that change no cost, so that the value with the best results wins without a price."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from tilewright.base.errors import InputError
+from tilewright.designs.answer import Answer
+from tilewright.designs.effects import best_designs
+from tilewright.designs.laws import Value, value_word
+from tilewright.designs.space import Space
+from tilewright.hardware.core import Core, Memory
+from tilewright.hardware.source import parse_accelerator
+from tilewright.hardware.static_power import static_power_mw
+from tilewright.hardware.system import core_area
+
+
+class FreeAxis(NamedTuple):
+    """Axis along which all designs have the same costs."""
+
+    name: str
+    value: Value
+    """Value of the axis in the design."""
+    others: tuple[Value, ...]
+    """Other values of the axis, for which the costs are the same."""
+
+
+def free_axes(space: Space, index: int) -> Iterator[FreeAxis]:
+    """Axes that change no cost, for the design with this index: the designs that differ from it only in such an axis
+    have the same area and static power, and the same energy per operation and per word or per bit of each memory.
+
+    No axes if designs have several cores, or if the area of the design is not known. Designs that are not valid are
+    left out.
+    """
+    own = None if space.is_of_systems else _core(space, index)
+    if own is None or core_area(own).mm2 is None:
+        return
+    for place, axis in enumerate(space.axes):
+        found = [(value, _core(space, other)) for value, other in _along(space, index, place)]
+        others = [(value, core) for value, core in found if core is not None]
+        if others and all(_cost_the_same(own, core) for _, core in others):
+            value = axis.values[space.positions(index)[place]]
+            yield FreeAxis(axis.name, value, tuple(other for other, _ in others))
+
+
+def free_sentence(axis: FreeAxis, design: str) -> str:
+    """Sentence on an axis that changes no cost for a design."""
+    others = ", ".join(value_word(value) for value in axis.others)
+    return (
+        f"Axis {axis.name} costs nothing in this space: {design} and the designs that differ from it only in this axis"
+        f" (values {others}) have the same area and static power, and the same energy per operation and per word or bit"
+        f" of each memory. The value {value_word(axis.value)} of {design} is therefore chosen without a price; if it"
+        " has one in hardware, add it to the space, for example with a law."
+    )
+
+
+def with_free_axes(space: Space, answer: Answer) -> Answer:
+    """Answer with sentences on the axes that change no cost, for the design with the least EDP over all networks. If
+    the table need not contain this design, it is the best design in the first measure for which the best is known.
+    """
+    best = dict(best_designs(answer.overall))
+    if not best:
+        return answer
+    _, _, product, _ = answer.overall.measures
+    row = best.get(product, next(iter(best.values())))
+    told = (free_sentence(axis, str(row["design"])) for axis in free_axes(space, int(row["index"])))
+    return replace(answer, free_notes=tuple(told))
+
+
+def _along(space: Space, index: int, place: int) -> Iterator[tuple[Value, int]]:
+    """Pairs (value of an axis, index of the design), for the other designs that differ only in this axis."""
+    own = space.positions(index)
+    known = None if space.rows is None else {row: number for number, row in enumerate(space.rows)}
+    step = math.prod(len(axis.values) for axis in space.axes[place + 1 :])
+    for position, value in enumerate(space.axes[place].values):
+        positions = (*own[:place], position, *own[place + 1 :])
+        if position == own[place] or (known is not None and positions not in known):
+            continue
+        yield value, index + (position - own[place]) * step if known is None else known[positions]
+
+
+def _core(space: Space, index: int) -> Core | None:
+    """Core of a design; None if the design has none or is not valid."""
+    design = space.design(index)
+    if design.problem or design.excluded_by:
+        return None
+    try:
+        return parse_accelerator(design.hardware).cores[0]
+    except InputError:
+        return None
+
+
+def _cost_the_same(one: Core, other: Core) -> bool:
+    areas = core_area(one).mm2, core_area(other).mm2
+    arrays = one.operational_array, other.operational_array
+    pairs = [
+        areas,
+        (static_power_mw(one), static_power_mw(other)),
+        (arrays[0].unit_energy_pj, arrays[1].unit_energy_pj),
+    ]
+    if None in areas or len(one.memories) != len(other.memories):
+        return False
+    are_alike = arrays[0].figures == arrays[1].figures and arrays[0].parameters == arrays[1].parameters
+    are_alike = are_alike and one.figures == other.figures
+    are_equal = all(_equal(*pair) for pair in pairs)
+    return are_alike and are_equal and all(map(_memories_cost_the_same, one.memories, other.memories))
+
+
+def _memories_cost_the_same(one: Memory, other: Memory) -> bool:
+    """True if an access of both memories takes the same energy, per word or per bit."""
+    if one.figures != other.figures:
+        return False
+    for first, second, kind in (
+        (one.read_energy_pj, other.read_energy_pj, "write"),
+        (one.write_energy_pj, other.write_energy_pj, "read"),
+    ):
+        bits = [
+            max((port.bandwidth_max_bits for port in memory.ports if port.port_type != kind), default=1)
+            for memory in (one, other)
+        ]
+        if not (_equal(first, second) or _equal(first / bits[0], second / bits[1])):
+            return False
+    return True
+
+
+def _equal(one: float | None, other: float | None) -> bool:
+    return one is not None and other is not None and math.isclose(one, other, rel_tol=1e-9)
