@@ -18,7 +18,7 @@ from tilewright.designs.exploration import Exploration
 from tilewright.designs.front import Front, fronts
 from tilewright.designs.front_odds import least_probability
 from tilewright.designs.plan_gaps import gap_sentences
-from tilewright.designs.results import DROPPED, INFEASIBLE, INVALID, OK, SUMMED, uniform, value_text
+from tilewright.designs.results import DROPPED, EDP_SUMMED, INFEASIBLE, INVALID, OK, SUMMED, uniform, value_text
 from tilewright.designs.slow_memories import slow_sentences
 from tilewright.hardware.attributes import power_terms
 
@@ -98,6 +98,11 @@ class Answer:
         further = filter(None, (self.exploration.clocks.note, missing_power))
         summed = [SUMMED] if len(self.fronts) > 1 else []
         return (*([part] if missing else []), *self.exploration.assumptions, *summed, *further)
+
+    @property
+    def table_note(self) -> str:
+        """Note at tables with values for all networks together; '' if there is only one network."""
+        return EDP_SUMMED if len(self.fronts) > 1 else ""
 
     @property
     def axis_notes(self) -> tuple[str, ...]:

@@ -16,9 +16,10 @@ def decision_page(decision: Decision, made: Sequence[Statement]) -> str:
     """Text of the HTML file. It has the same statements as the text for the terminal."""
     heads, rows = table_cells(decision)
     assumed = "".join(f"<li>{html(one)}</li>" for one in decision.answer.assumptions)
+    note = f"<p>{html(decision.answer.table_note)}</p>" if decision.answer.table_note else ""
     parts = {
         "TITLE": html(heading(decision)),
-        "TABLE": html_table(heads, rows, texts=3),
+        "TABLE": html_table(heads, rows, texts=3) + note,
         "STATEMENTS": "\n".join(_sections(made)),
         "ASSUMPTIONS": f"<ul>{assumed}</ul>",
     }

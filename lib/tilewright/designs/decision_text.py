@@ -108,7 +108,8 @@ def heading(decision: Decision) -> str:
 
 def decision_text(decision: Decision, made: Sequence[Statement]) -> str:
     """Text of a decision for the terminal."""
-    parts = [ended_lines([heading(decision)]), render(_table(decision))]
+    note = ended_lines(filter(None, [decision.answer.table_note]))
+    parts = [ended_lines([heading(decision)]), render(_table(decision)), note]
     for topic in TOPICS:
         own = [one for one in made if one.topic == topic]
         if own:
@@ -124,6 +125,7 @@ def decision_markdown(decision: Decision, made: Sequence[Statement]) -> str:
     heads, rows = table_cells(decision)
     lines = [f"# {markdown(heading(decision))}", ""]
     lines += [_markdown_row(heads), "|" + "---|" * len(heads), *map(_markdown_row, rows)]
+    lines += ["", markdown(note)] if (note := decision.answer.table_note) else []
     for topic in TOPICS:
         own = [one for one in made if one.topic == topic]
         lines += ["", f"## {topic}"] if own else []

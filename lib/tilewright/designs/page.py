@@ -243,7 +243,8 @@ def _best(answer: Answer) -> str:
         "values",
         *(measure.title for measure in answer.exploration.measures.values()),
     )
-    return html_table(heads, rows, texts=4)
+    note = f"<p>{html(answer.table_note)}</p>" if answer.table_note else ""
+    return html_table(heads, rows, texts=4) + note
 
 
 @cache

@@ -29,6 +29,9 @@ ALL_NETWORKS = "all networks"
 SUMMED = "All networks: energies, latencies and EDPs are added up; the area is counted only once."
 """Sentence that says how the sums over all networks are made."""
 
+EDP_SUMMED = "EDP of all networks: sum of the EDPs of the networks, not the product of energy and latency in its row."
+"""Note at each table that has energy, latency and EDP of all networks together."""
+
 
 def file_word(network: str) -> str:
     """Name of a network as a part of the names of its files."""

@@ -82,7 +82,8 @@ def _best(answer: Answer) -> str:
         measures = [measure.text(row[m]) for m, measure in front.measures.items()]
         stays = [f"{best_probability(front, key):.1%}"] if has_odds else []
         table.add_row(front.measures[key].words, row["design"], values, *measures, *stays)
-    return render(table) if table.row_count else ""
+    note = ended_lines(filter(None, [answer.table_note]))
+    return render(table) + note if table.row_count else ""
 
 
 def _front(answer: Answer) -> str:
@@ -103,7 +104,7 @@ def _front(answer: Answer) -> str:
         if len(members) > MOST_ROWS
         else ""
     )
-    notes = ended_lines(line for line in (front.note, odds_line(front)) if line)
+    notes = ended_lines(line for line in (answer.table_note, front.note, odds_line(front)) if line)
     return ended_lines([front_line(front)]) + render(table) + more + notes
 
 

@@ -30,6 +30,7 @@ from tilewright.designs.decision_text import (
 from tilewright.designs.decision_trials import MappingBounds, bounds_statement
 from tilewright.designs.front_odds import part_columns
 from tilewright.designs.known_gaps import KnownGap, known_gap, needed_gap, within_gap
+from tilewright.designs.page import explore_page
 from tilewright.designs.tables import answer_text
 from tilewright.search.cost_ranges import CostPart
 
@@ -255,6 +256,20 @@ def test_gaps_against_the_margin(gap: float) -> None:
     assert known_gap(decision, "latency") is None
     assert needed_gap(decision) == pytest.approx(1 - 100 / 105)
     assert within_gap(decision, gap) == sum(energy * (1 - gap) < 100 for energy in (105, 140, 300))
+
+
+@pytest.mark.parametrize("networks", [("one",), ("one", "two")])
+def test_tables_say_that_edps_are_added_up(networks: tuple[str, ...]) -> None:
+    """Beside each table with values of several networks, and only there: the EDP is then not the product of its row."""
+    rows = [costs(energy, latency, 1.0) for energy, latency in ((5.0, 2.0), (7.0, 4.0), (6.0, 8.0), (9.0, 3.0))]
+    answer = answer_of(exploration(rows[: 2 * len(networks)], networks))
+    decision = decision_of(answer, "EDP")
+    row = answer.overall.rows.iloc[0]
+    is_product = row["edp_pj_cycles"] == pytest.approx(row["energy_pj"] * row["latency_cycles"])
+    made = made_of(decision)
+    pages = decision_text(decision, made), decision_markdown(decision, made), decision_page(decision, made)
+    for page in (*pages, answer_text(answer), explore_page(answer)):
+        assert ("sum of the EDPs of the networks, not the product" in page) == (len(networks) > 1) == (not is_product)
 
 
 def test_energy_without_a_range_is_named_for_several_networks() -> None:
