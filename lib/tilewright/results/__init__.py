@@ -12,6 +12,7 @@ FACE = (
     "figure_files",
     "figure_layout",
     "figures",
+    "held_costs",
     "multi.bars",
     "multi.cost_ranges",
     "multi.gantt",
