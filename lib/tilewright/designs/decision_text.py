@@ -87,10 +87,11 @@ def statements(decision: Decision, commands: Commands, further: Sequence[Stateme
     """
     made = (
         _choice(decision, commands),
-        *_slow(decision, commands),
+        *_slow_choice(decision, commands),
         *_alone(decision, commands),
         *_prices(decision, commands),
         _runner_up(decision, commands),
+        *_slow_runner_up(decision, commands),
         *_odds(decision, commands),
         *_turning(decision, commands),
         *_barred(decision, commands),
@@ -199,12 +200,16 @@ def _choice(decision: Decision, commands: Commands) -> Statement:
     return Statement(CHOICE, text, (commands.explore(),))
 
 
-def _slow(decision: Decision, commands: Commands) -> Iterator[Statement]:
-    """Warnings that the chosen design or the runner-up has a memory whose access takes longer than a clock cycle."""
-    second = None if decision.runner_up is None else decision.runner_up.design
+def _slow_choice(decision: Decision, commands: Commands) -> Iterator[Statement]:
+    """Warning that the chosen design has a memory whose access takes longer than a clock cycle."""
     if decision.choice.slow:
         text = f"{_slow_words(decision.choice)} {_fast(decision)}"
         yield Statement(CHOICE, text, commands.validate(decision.choice.name))
+
+
+def _slow_runner_up(decision: Decision, commands: Commands) -> Iterator[Statement]:
+    """Warning that the runner-up has a memory whose access takes longer than a clock cycle."""
+    second = None if decision.runner_up is None else decision.runner_up.design
     if second is not None and second.slow:
         yield Statement(RUNNER_UP, _slow_words(second), commands.validate(second.name))
 
