@@ -17,7 +17,13 @@ from tests.workflow.test_run_script import run_script
 pytestmark = pytest.mark.slow
 
 DECISION = ("decision.md", "decision.html")
-FOR_PAPER = ("front.tex", "front.md", "space.tex", "front-two_layers-column.pdf", "front-two_layers-column.csv")
+FOR_PAPER = (
+    "front-column.tex",
+    "front.md",
+    "space-column.tex",
+    "front-two_layers-column.pdf",
+    "front-two_layers-column.csv",
+)
 
 
 def configure(project: Project, *lines: str) -> None:
@@ -65,11 +71,11 @@ def test_paper_reaches_spaces_fronts_and_decisions(explored: Project) -> None:  
     explored.run()
     assert rules(explored) == []
     assert all((folder / name).is_file() for name in FOR_PAPER)
-    assert (front / "front.tex").read_text().startswith("% 3.4 inches wide")
-    assert (folder / "decision-table.tex").read_text().startswith("% 3.4 inches wide")
+    assert (front / "front-column.tex").read_text().startswith("% 3.4 inches wide")
+    assert (folder / "decision-table-column.tex").read_text().startswith("% 3.4 inches wide")
     configure(explored, "fronts: [lanes]", "decide: EDP", "paper: page")
     explored.run()
-    assert (folder / "front.tex").read_text().startswith("% 7 inches wide")
+    assert (folder / "front-page.tex").read_text().startswith("% 7 inches wide")
     assert not (folder / FOR_PAPER[-1]).exists()
     configure(explored, "fronts: [lanes]", "decide: EDP")
     explored.run()
@@ -84,7 +90,7 @@ def test_a_decision_is_of_all_designs(explored: Project) -> None:  # noqa: F811
     assert done.returncode == 0, done.stderr
     page = f"decision: {FOLDER}/decision.html"
     assert page in done.stdout.splitlines()
-    before = (explored.root / FOLDER / "space.tex").read_text()
+    before = (explored.root / FOLDER / "space-column.tex").read_text()
     write(explored, most=99999)
     file = explored.root / "config" / "space" / "lanes.yaml"
     file.write_text(file.read_text().replace("[30, 50]", "[31, 50]"))
@@ -93,7 +99,7 @@ def test_a_decision_is_of_all_designs(explored: Project) -> None:  # noqa: F811
     assert done.returncode == 1
     assert f"{page}, not made again" in done.stdout.splitlines()
     assert f"design space: {FOLDER}/explore.html, of some designs alone" in done.stdout.splitlines()
-    assert (explored.root / FOLDER / "space.tex").read_text() != before
+    assert (explored.root / FOLDER / "space-column.tex").read_text() != before
     shutil.rmtree(blocking)
     blocking = failing(explored, "space/lanes.decide.log")
     done = run_script(explored)

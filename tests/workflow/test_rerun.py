@@ -67,12 +67,12 @@ def test_figures_are_drawn_where_they_are_asked_for(project: Project, edit: Edit
     assert project.would_run() == [*(f"{rule}_single {run}" for rule in ("figures", "paper") for run in runs), *across]
     project.run()
     results = folder.parents[2]
-    both = {"summary.md", "summary.tex", "pareto.md", "pareto.tex", "pareto/two_layers.svg"}
+    both = {"summary.md", "summary-column.tex", "pareto.md", "pareto-column.tex", "pareto/two_layers.svg"}
     both |= {f"pareto/two_layers-column.{end}" for end in ("pdf", "svg", "txt", "csv")}
     assert {file for file in both if not (results / file).is_file()} == set()
     assert {file.name for file in folder.iterdir()} == tables | drawn
     for_paper = {f"{name}-column.{end}" for name in names for end in ("pdf", "svg", "txt", "csv")}
-    for_paper |= {"layers.tex", "layers.md", "ports.tex", "bottlenecks-energy_pj.tex"}
+    for_paper |= {"layers-column.tex", "layers.md", "ports-column.tex", "bottlenecks-energy_pj-column.tex"}
     assert for_paper <= {file.name for file in (folder / "paper").iterdir()}
     assert b"/Type3" not in (folder / "paper" / "energy-column.pdf").read_bytes()
     assert "<text" in (folder / "paper" / "energy-column.svg").read_text()

@@ -25,7 +25,7 @@ from tilewright.cli.options import (
 from tilewright.cli.runs import existing_run, is_multi_run, made_of, records_of
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import ARGUMENT, Help, Paper, verb
-from tilewright.results.sheet import PaperWidth, figure_suffixes, sheet_inches
+from tilewright.results.sheet import PaperWidth, figure_suffixes, sheet_inches, table_suffixes
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -115,9 +115,9 @@ def written_files(folder: Path, only: Part = "", has_cores: bool = False) -> lis
     further = CORE_CYCLES if has_cores else PORT_LIMITS
     tables = [f"{BOTTLENECKS}.csv", f"{BOTTLENECKS}.json"], [further]
     if sheet_inches() is not None:
-        ends = [f"-{quantity}{end}" for quantity in (ENERGY_PJ, LATENCY_CYCLES) for end in (".md", ".tex")]
+        ends = [f"-{quantity}{end}" for quantity in (ENERGY_PJ, LATENCY_CYCLES) for end in table_suffixes()]
         tables[0].extend(BOTTLENECKS + end for end in ends)
-        tables[1].extend(Path(further).with_suffix(end).name for end in (".md", ".tex"))
+        tables[1].extend(Path(further).stem + end for end in table_suffixes())
     figures = [BOTTLENECKS + suffix for suffix in figure_suffixes()]
     named = {TABLES: [*tables[0], *tables[1]], FIGURES: figures}
     return [folder / name for name in named.get(only, [*tables[0], *figures, *tables[1]])]

@@ -111,7 +111,7 @@ def _show(found: Explored, output: FilePath | None, paper: PaperWidth | None, as
     if output:
         echo(f"{Path(output) / PAGE}  {Path(output) / CSV}")
         drawn = (f"{kind}-*-{paper}.pdf" for kind in ("front", "effect"))
-        patterns = [one for one in ("front*.tex", *drawn) if paper and any(Path(output).glob(one))]
+        patterns = [one for one in (f"front*-{paper}.tex", *drawn) if paper and any(Path(output).glob(one))]
         if patterns:
             echo(f"for a paper: {'  '.join(str(Path(output) / one) for one in patterns)}")
 

@@ -34,6 +34,7 @@ from tilewright.cli.config_files import SystemFiles, read_system
 from tilewright.cli.config_spaces import ExploredSpace
 from tilewright.pipeline.configuration.island_parts import ANSWER
 from tilewright.pipeline.configuration.keys import Run
+from tilewright.results.sheet import WIDTHS_INCHES
 
 if TYPE_CHECKING:
     from tilewright.pipeline.configuration.keys import RunPlan
@@ -54,13 +55,23 @@ this file, and tables of many runs list these runs."""
 REPORT_PAGE = "report.html"
 """Report that Snakemake makes in the folder of results. It is a unit, but no rule makes it."""
 _DRAWN = ("*-column.*", "*-page.*")
-_FRONTS = ("front-*.md", "front-*.tex")
+_FRONTS = ("front-*.md",)
+
+
+def _latex(stem: str) -> tuple[str, ...]:
+    """Names of the LaTeX files of a table, one for each width of a paper."""
+    return tuple(f"{stem}-{width}.tex" for width in WIDTHS_INCHES)
+
+
 _FOR_PAPER = {
-    "summary": ("summary.md", "summary.tex"),
-    "pareto": ("pareto.md", "pareto.tex", *(f"pareto/{name}" for name in _DRAWN)),
-    "answer": ("space.md", "space.tex", "front.md", "front.tex", *_FRONTS, *_DRAWN),
-    "front": ("front.md", "front.tex", *_FRONTS, *_DRAWN),
-    "decide": tuple(str(Path(DECISION_TABLE).with_suffix(end)) for end in (".csv", ".md", ".tex")),
+    "summary": ("summary.md", *_latex("summary")),
+    "pareto": ("pareto.md", *_latex("pareto"), *(f"pareto/{name}" for name in _DRAWN)),
+    "answer": ("space.md", "front.md", *_FRONTS, *_DRAWN),
+    "front": ("front.md", *_FRONTS, *_DRAWN),
+    "decide": (
+        *(f"{Path(DECISION_TABLE).stem}{end}" for end in (".csv", ".md")),
+        *_latex(Path(DECISION_TABLE).stem),
+    ),
 }
 """Unit -> patterns of the files for a paper that the unit writes. `summary` and `pareto` cover all runs of a
 configuration; `answer`, `decide` and `front` cover one design space."""

@@ -33,6 +33,7 @@ from tilewright.cli.options import (
     strict_option,
 )
 from tilewright.cli.parameter_options import Named, parameter_option, parameter_options
+from tilewright.results.other_widths import noting_removed, removed_notice
 from tilewright.results.sheet import PaperOptions, drawn_for
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -225,7 +226,8 @@ def verb(
 def _for_paper(signature: inspect.Signature, told: Mapping[str, Any]) -> Iterator[None]:
     """Context in which all figures and tables are made for a paper, if the option --paper of the verb is given.
 
-    Raises InputError if the width is unknown, or if --paper is given although no file is written.
+    Files of another width that are out of date are removed, and a notice names them. Raises InputError if the width is
+    unknown, or if --paper is given although no file is written.
     """
     marks = _marks(signature.parameters["paper"].annotation, Paper) if "paper" in signature.parameters else []
     if not marks:
@@ -234,8 +236,9 @@ def _for_paper(signature: inspect.Signature, told: Mapping[str, Any]) -> Iterato
     given = [told.get(name) for name in marks[0].needed]
     flags = " or ".join("-o" if name == "output" else f"--{name.replace('_', '-')}" for name in marks[0].needed)
     refuse_paper(told.get("paper"), (flags, any(given) or not given))
-    with drawn_for(told.get("paper")):
+    with drawn_for(told.get("paper")), noting_removed() as removed:
         yield
+    echo_notices([*filter(None, [removed_notice(removed)])])
 
 
 def _writing_for_paper(function: Function, signature: inspect.Signature) -> Function:

@@ -24,6 +24,7 @@ from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import Unit, unit_for
 from tilewright.results.figures import CYCLE_UNITS
 from tilewright.results.noted_figure import NotedFigure
+from tilewright.results.other_widths import remove_files
 from tilewright.results.pareto_figure import (
     FRONT_COLOUR,
     OTHER_COLOUR,
@@ -32,7 +33,7 @@ from tilewright.results.pareto_figure import (
     number_points,
     scale_axes,
 )
-from tilewright.results.sheet import WIDTHS_INCHES, drawn_for, sheet_inches
+from tilewright.results.sheet import FIGURE_ENDS, WIDTHS_INCHES, drawn_for, sheet_inches
 from tilewright.results.words import short_layer_name, short_names
 
 MOST_POINTS = 5000
@@ -40,7 +41,7 @@ MOST_POINTS = 5000
 MANY_POINTS = 300
 """Number of points above which points are drawn smaller."""
 MOST_LISTED = 20
-_ENDS = (".svg", ".png", *(f"-{width}{suffix}" for width in WIDTHS_INCHES for suffix in (".pdf", ".txt", ".csv")))
+_ENDS = (".svg", ".png", *(f"-{width}{suffix}" for width in WIDTHS_INCHES for suffix in FIGURE_ENDS))
 """Endings of the file names of figures, including those of the data files beside figures for a paper."""
 LEFT_INCHES, PLOT_INCHES, BOTTOM_INCHES, GAP_INCHES = 0.85, (4.8, 3.6), 0.6, 0.3
 NUMBER_INCHES, CHARACTER_INCHES = 0.3, 0.062
@@ -60,24 +61,30 @@ PANELS_A_ROW, MOST_LEVELS, LEVEL_CHARACTERS = 5, 12, 12
 def write_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
     """Write the figures `front-<network>` and `effect-<network>` with `save_figure`. Returns the paths of the files.
 
-    If designs can be compared, there are figures for each network and for all networks together. Figures of an earlier
-    call that are not written this time are deleted, unless figures for a paper are written.
+    If designs can be compared, there are figures for each network and for all networks together. Figures of networks
+    that the answer no longer has are removed; files for a paper of another width stay if they show the same numbers.
     """
     order = order_of_sample(answer.exploration.table)
     found: list[Path] = []
+    stems: list[str] = []
     for front in answer.fronts:
         name = file_word(front.network)
         if len(front.members):
-            found += save_figure(
-                front_figure(answer, front, drawn_rows(front, MOST_POINTS, order)), folder / f"front-{name}"
-            )
+            stems.append(f"front-{name}")
+            drawn = drawn_rows(front, MOST_POINTS, order)
+            found += save_figure(front_figure(answer, front, drawn), folder / stems[-1])
         if own := effects(front, answer.exploration.axis_names):
-            found += save_figure(effect_figure(answer, front, own), folder / f"effect-{name}")
-    if sheet_inches() is None:  # figures for a paper are written after those of the report
-        before = [path for end in _ENDS for kind in ("front", "effect") for path in folder.glob(f"{kind}-*{end}")]
-        for path in set(before) - set(found):
-            path.unlink()
+            stems.append(f"effect-{name}")
+            found += save_figure(effect_figure(answer, front, own), folder / stems[-1])
+    _remove_others(folder, stems)
     return tuple(found)
+
+
+def _remove_others(folder: Path, stems: Sequence[str]) -> None:
+    """Remove the files of all figures of fronts and effects except those with the names `stems`."""
+    kept = {stem + end for stem in stems for end in _ENDS}
+    before = {path for end in _ENDS for kind in ("front", "effect") for path in folder.glob(f"{kind}-*{end}")}
+    remove_files(path for path in before if path.name not in kept)
 
 
 def write_all_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:

@@ -21,6 +21,7 @@ FACE = (
     "noted_figure",
     "number_axes",
     "order_turn",
+    "other_widths",
     "paper_tables",
     "pareto_figure",
     "port_limits",

@@ -14,6 +14,7 @@ from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.harmless import svg
 from tilewright.results.noted_figure import NotedFigure
 from tilewright.results.number_axes import number_all
+from tilewright.results.other_widths import remove_other_figures
 from tilewright.results.paper_figure import fit_to_sheet
 from tilewright.results.sheet import figure_suffixes, sheet_inches
 from tilewright.results.text_tables import write_csv
@@ -94,9 +95,12 @@ image.
 
 def save_figure(figure: Figure, path_stem: Path, png_dots_per_inch: int = PNG_DOTS_PER_INCH) -> tuple[Path, ...]:
     """Write `path_stem`.svg and .png without dates and version numbers. For a paper, write the files of
-    `_save_for_paper` instead. Returns the paths.
+    `_save_for_paper` instead. Returns the paths. Files for a paper of another width stay only if they show the same
+    numbers (`other_widths`).
     """
     path_stem.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(figure, NotedFigure):
+        remove_other_figures(figure, path_stem)
     if (inches := sheet_inches()) is not None and isinstance(figure, NotedFigure):
         return _save_for_paper(figure, path_stem, inches)
     svg, png = (path_stem.with_name(path_stem.name + suffix) for suffix in (".svg", ".png"))

@@ -6,6 +6,7 @@ The CSV file of a table keeps full precision and base units. The Markdown file a
 numbers.
 """
 
+import glob
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.harmless import latex, markdown
 from tilewright.base.measures import EDP_PJ_CYCLES
 from tilewright.results.latex_layout import SIZES, TableLayout, layout_of, pieces, scaled_layout_of
-from tilewright.results.sheet import PAGE_INCHES, sheet_inches
+from tilewright.results.other_widths import remove_other_tables
+from tilewright.results.sheet import PAGE_INCHES, sheet_inches, table_suffixes
 from tilewright.results.text_tables import NOTHING, write_csv
 
 if TYPE_CHECKING:
@@ -185,13 +187,20 @@ def write_in_paper(
 ) -> tuple[Path, ...]:
     """Write a table for a paper as Markdown and LaTeX, beside `path` and with its name. Returns the paths; () if no
     files for a paper are made.
+
+    The name of a LaTeX file ends with the width, for example `layers-column.tex`. The LaTeX file of the other width
+    stays only if the table is the same (`other_widths`).
     """
     paths: list[Path] = []
-    if sheet_inches() is not None:
-        for end, shown in paper_tables(table, columns, notes):
-            for suffix, text in ((".md", shown.markdown()), (".tex", shown.latex(sheet_inches()))):
-                paths.append(path.with_name(f"{path.stem}{end}{suffix}"))
-                write_atomically(paths[-1], text)
+    if sheet_inches() is None and not any(path.parent.glob(f"{glob.escape(path.stem)}*.md")):
+        return ()
+    for end, shown in paper_tables(table, columns, notes):
+        stem, text = path.with_name(path.stem + end), shown.markdown()
+        remove_other_tables(stem, text)
+        contents = (text, shown.latex(sheet_inches())) if table_suffixes() else ()
+        for suffix, content in zip(table_suffixes(), contents, strict=True):
+            paths.append(stem.with_name(stem.name + suffix))
+            write_atomically(paths[-1], content)
     return tuple(paths)
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from tilewright.base.artifacts.files import make_folder, write_atomically, writing
 from tilewright.base.report_files import ReportFile
+from tilewright.results.other_widths import remove_files
+from tilewright.results.sheet import FIGURE_ENDS, WIDTHS_INCHES
 
 
 def write_report(files: Iterable[ReportFile], run: object, folder: Path) -> list[Path]:
@@ -41,8 +43,9 @@ def _written(file: ReportFile, content: Any, path: Path) -> tuple[Path, ...]:
     """
     if content is None:
         if file.of_some_runs:  # of an earlier run in this folder
-            for suffix in (path.suffix, ".png", ".md", ".tex"):
-                path.with_suffix(suffix).unlink(missing_ok=True)
+            widths = (f"-{width}{end}" for width in WIDTHS_INCHES for end in (*FIGURE_ENDS, ".tex"))
+            found = (path.with_name(path.stem + end) for end in (path.suffix, ".png", ".md", *widths))
+            remove_files(file for file in found if file.is_file())
         return ()
     if path.suffix == ".svg":
         from tilewright.results.figure_files import save_figure

@@ -17,6 +17,8 @@ COLUMN_INCHES, PAGE_INCHES = 3.4, 7.0
 columns.
 """
 WIDTHS_INCHES = {"column": COLUMN_INCHES, "page": PAGE_INCHES}
+FIGURE_ENDS = (".pdf", ".svg", ".txt", ".csv")
+"""Endings of the files of a figure for a paper, after the name of the width."""
 _DRAWN_FOR: ContextVar[float | None] = ContextVar("sheet_inches", default=None)
 
 
@@ -48,11 +50,21 @@ def figure_suffixes() -> tuple[str, ...]:
     these files are the SVG and the PNG. For a paper, they are the PDF, the SVG, the caption and the numbers of the
     figure.
     """
-    inches = sheet_inches()
-    if inches is None:
-        return ".svg", ".png"
-    width = next(name for name, value in WIDTHS_INCHES.items() if value == inches)
-    return tuple(f"-{width}{suffix}" for suffix in (".pdf", ".svg", ".txt", ".csv"))
+    width = sheet_name()
+    return tuple(f"-{width}{suffix}" for suffix in FIGURE_ENDS) if width else (".svg", ".png")
+
+
+def table_suffixes() -> tuple[str, ...]:
+    """Endings of the names of the files in which a table is written beside its CSV file: `.md` and, for example,
+    `-column.tex`. () for a report. The Markdown file does not depend on the width.
+    """
+    width = sheet_name()
+    return (".md", f"-{width}.tex") if width else ()
+
+
+def sheet_name() -> str:
+    """Name of the width for which files are made, a key of WIDTHS_INCHES; '' for a report."""
+    return next((name for name, inches in WIDTHS_INCHES.items() if inches == sheet_inches()), "")
 
 
 def sheet_inches() -> float | None:

@@ -63,11 +63,11 @@ def test_tables_of_runs(run: Path, tmp_path: Path) -> None:
     }
     for stem, call in calls.items():
         assert main([*call, "--paper", "column"]) == 0
-        latex, text = ((tmp_path / f"{stem}{end}").read_text() for end in (".tex", ".md"))
+        latex, text = ((tmp_path / f"{stem}{end}").read_text() for end in ("-column.tex", ".md"))
         assert r"\toprule" in latex
         assert text.startswith("| ")
         assert not re.search(r"\de[+-]\d", latex + text)
-    assert r"100\%\_narrow" in (tmp_path / "summary.tex").read_text().replace(r"\allowbreak{}", "")
+    assert r"100\%\_narrow" in (tmp_path / "summary-column.tex").read_text().replace(r"\allowbreak{}", "")
     assert "EDP same mapping gain" in (tmp_path / "advice.md").read_text()
 
 
@@ -79,7 +79,7 @@ def test_tables_say_their_order_and_what_would_turn_it(run: Path, tmp_path: Path
     tilewright.pareto([run, wide], csv=tmp_path / "pareto.csv", paper="column")
     tilewright.summarize([run, wide], csv=tmp_path / "summary.csv", paper="column")
     for stem in ("pareto", "summary"):
-        latex, text = ((tmp_path / f"{stem}{end}").read_text() for end in (".tex", ".md"))
+        latex, text = ((tmp_path / f"{stem}{end}").read_text() for end in ("-column.tex", ".md"))
         notes = [line for line in text.splitlines() if line and not line.startswith("|")]
         comments = [line for line in latex.splitlines() if line.startswith("% ")]
         assert any("would be first with" in line or "reverses the order" in line for line in notes)
@@ -103,23 +103,47 @@ def test_table_of_the_front_of_a_run(tmp_path: Path) -> None:
     assert [float(row[2].replace(",", "")) for row in rows] == [point["latency_cycles"] for point in points]
     assert rows[0][3].startswith("least latency")
     assert "knee" in rows[summary["front"]["knee"]][3]
-    assert (tmp_path / "paper/front_points.tex").exists()
+    assert (tmp_path / "paper/front_points-column.tex").exists()
 
 
 def test_tables_of_spaces(space: Path, tmp_path: Path) -> None:
     """The fronts of `explore` and `front`, and the decision; the pages and figures of the report stay."""
     out = tmp_path / "out"
     tilewright.explore(space, out, paper="column")
-    assert {"front.tex", "front.md", "front-two_layers-column.pdf", "front-two_layers.svg"} <= set(os.listdir(out))
+    assert {"front-column.tex", "front.md", "front-two_layers-column.pdf", "front-two_layers.svg"} <= set(
+        os.listdir(out)
+    )
     designs, front = ((out / f"{stem}.md").read_text() for stem in ("space", "front"))
     assert "2 rows with a result, in the order of the space." in designs
     assert "on the front in " in front
     assert designs.count("\n| lanes-") == 2
-    assert r"\bottomrule" in (out / "space.tex").read_text()
+    assert r"\bottomrule" in (out / "space-column.tex").read_text()
     tilewright.decide(out, advice=False, paper="column")
-    assert r"lanes-{}" in (out / "decision-table.tex").read_text()
+    assert r"lanes-{}" in (out / "decision-table-column.tex").read_text()
     tilewright.front(space, tmp_path / "front", paper="page")
-    assert {"front.tex", "front-two_layers-page.pdf", "front.html"} <= set(os.listdir(tmp_path / "front"))
+    assert {"front-page.tex", "front-two_layers-page.pdf", "front.html"} <= set(os.listdir(tmp_path / "front"))
+
+
+def test_files_of_the_other_width_go_only_with_their_numbers(
+    space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A second width removes nothing; other designs remove the files that are not written again, and a line says so."""
+    file, out = tmp_path / "lanes.yaml", tmp_path / "out"
+    shutil.copytree(space.parent, tmp_path, dirs_exist_ok=True)
+    assert main(["explore", str(file), "-o", str(out), "--paper", "column"]) == 0
+    assert main(["explore", str(file), "-o", str(out), "--gather", "--paper", "page"]) == 0
+    names = {path.name for path in out.iterdir()}
+    assert {f"{name}-{width}.tex" for name in ("space", "front") for width in ("column", "page")} < names
+    assert {f"front-two_layers-{width}.pdf" for width in ("column", "page")} < names
+    assert "removed" not in capsys.readouterr().err
+    file.write_text(file.read_text().replace("- 4", "- 8"))
+    assert main(["explore", str(file), "-o", str(out), "--paper", "page"]) == 0
+    told = next(
+        line for line in capsys.readouterr().err.splitlines() if "an earlier command with other numbers" in line
+    )
+    assert f"{out / 'space-column.tex'}" in told
+    left = {path.name for path in out.iterdir()}
+    assert set(names - left) == {name for name in names if "-column." in name}
 
 
 def test_every_table_has_a_form_for_a_paper() -> None:
@@ -138,7 +162,7 @@ def test_python_writes_and_refuses_what_the_command_does(run: Path, tmp_path: Pa
     table = tilewright.pareto([run], csv=tmp_path / "pareto.csv", paper="page")
     assert len(table) == len(tilewright.summarize([run], csv=tmp_path / "summary.csv", paper="page")) == 1
     tilewright.explain(run, output=tmp_path, only="tables", paper="page")
-    assert {"pareto.tex", "summary.tex", "ports.tex"} <= set(os.listdir(tmp_path))
+    assert {"pareto-page.tex", "summary-page.tex", "ports-page.tex"} <= set(os.listdir(tmp_path))
     with pytest.raises(InputError, match="allowed: column, page"):
         tilewright.report(run, paper="colum")  # type: ignore[arg-type]
 

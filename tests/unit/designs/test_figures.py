@@ -10,7 +10,9 @@ from tilewright.designs import figures
 from tilewright.designs.answer import answer_of
 from tilewright.designs.effects import effects
 from tilewright.designs.exploration import Exploration
-from tilewright.designs.figures import effect_figure, front_figure, write_figures
+from tilewright.designs.figures import effect_figure, front_figure, write_all_figures, write_figures
+from tilewright.results.other_widths import noting_removed
+from tilewright.results.sheet import drawn_for
 
 from tests.unit.designs.conftest import exploration, grid
 
@@ -43,6 +45,26 @@ def test_figures_of_networks_that_are_gone_go(tmp_path: Path) -> None:
     (tmp_path / "front-notes.txt").write_text("mine")
     left = write_figures(answer_of(corners(("bert",))), tmp_path)
     assert {*tmp_path.iterdir()} == {*left, tmp_path / "front-notes.txt"}
+
+
+def test_figures_of_the_other_width_stay(tmp_path: Path) -> None:
+    """Figures for a page do not remove those for a column, and neither do those of the report."""
+    answer = answer_of(corners())
+    with drawn_for("column"):
+        column = {path: path.read_bytes() for path in write_all_figures(answer, tmp_path)}
+    with drawn_for("page"), noting_removed() as removed:
+        write_all_figures(answer, tmp_path)
+    write_all_figures(answer, tmp_path)
+    assert removed == []
+    assert {path: path.read_bytes() for path in column} == column
+    with noting_removed() as removed:
+        write_all_figures(answer_of(corners(("bert",))), tmp_path)
+    assert {path.name for path in removed} >= {
+        f"{kind}-{name}-{width}.pdf"
+        for kind in ("front", "effect")
+        for name in ("mobilenet", "all_networks")
+        for width in ("column", "page")
+    }
 
 
 def test_the_figure_of_a_front_lists_it() -> None:

@@ -120,7 +120,7 @@ def test_files(tmp_path: Path) -> None:
     plain = path.read_bytes()
     with drawn_for("column"):
         paths = write_table(TABLE, path, ("layer", "energy_pj", "of_another_table"))
-    assert [one.name for one in paths] == ["t.csv", "t.md", "t.tex"]
+    assert [one.name for one in paths] == ["t.csv", "t.md", "t-column.tex"]
     assert path.read_bytes() == plain
     assert paths[1].read_text().splitlines()[0] == r"| layer | energy \[mJ\] |"
 
