@@ -8,33 +8,31 @@ from typing import Any
 import numpy as np
 import pandas
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from tilewright.base.harmless import visible
 from tilewright.base.measures import AREA_MM2, LATENCY_CYCLES
 from tilewright.designs.answer import Answer, values_text
 from tilewright.designs.columns import ON_FRONT
-from tilewright.designs.effects import Effect, effects, known_measures
+from tilewright.designs.effects import effects, known_measures
+from tilewright.designs.effects_figure import effect_figure
+from tilewright.designs.figure_texts import SUBTITLE_INCHES, assumed_line, assumption_lines, titled_figure
 from tilewright.designs.front import Front, drawn_rows, order_of_sample, spread
-from tilewright.designs.results import Measure, file_word, value_text
+from tilewright.designs.results import file_word
 from tilewright.designs.tables import front_line
-from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import Unit, unit_for
 from tilewright.results.figures import CYCLE_UNITS
-from tilewright.results.noted_figure import NotedFigure
 from tilewright.results.other_widths import remove_files
 from tilewright.results.pareto_figure import (
     FRONT_COLOUR,
     OTHER_COLOUR,
-    SUBTITLE_CHARACTERS,
     lower_left,
     number_points,
     scale_axes,
 )
 from tilewright.results.sheet import FIGURE_ENDS, WIDTHS_INCHES, drawn_for, sheet_inches
-from tilewright.results.words import short_layer_name, short_names
+from tilewright.results.words import short_names
 
 MOST_POINTS = 5000
 """Largest number of points in a figure. Each point is drawn as a separate object."""
@@ -48,14 +46,12 @@ NUMBER_INCHES, CHARACTER_INCHES = 0.3, 0.062
 """Widths in inches: that of the number column in the list beside the plot, and that of one character in the other
 columns.
 """
-MEASURE_INCHES, LINE_INCHES, SUBTITLE_INCHES = 1.0, 0.17, 0.15
+MEASURE_INCHES, LINE_INCHES = 1.0, 0.17
 TITLE_INCHES = 9.5
 """Width in inches that the title needs."""
-VALUE_CHARACTERS, NAME_CHARACTERS, AXIS_CHARACTERS = 100, 32, 34
+VALUE_CHARACTERS, NAME_CHARACTERS = 100, 32
 MARKER_POINTS_SQUARED = (16.0, 150.0)
 """Marker sizes in points squared, for the smallest and the largest area."""
-PANEL_INCHES, PANEL_GAP_INCHES, PANEL_BOTTOM_INCHES = (2.1, 1.5), 0.8, 0.75
-PANELS_A_ROW, MOST_LEVELS, LEVEL_CHARACTERS = 5, 12, 12
 
 
 def write_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
@@ -105,16 +101,18 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
     y, x = _two_measures(front)
     listed = spread(front.members, MOST_LISTED)
     measures = [*dict.fromkeys((*front.objectives, y, x))]
-    lines = _front_lines(front, len(drawn), len(listed)) + _assumption_lines(answer)
+    lines = _front_lines(front, len(drawn), len(listed)) + assumption_lines(answer)
     cells = [*_cells(answer, front, listed, measures)]
     edges = _edges(cells)
     width = max(edges[-1] + 0.2, TITLE_INCHES)
     plot_height = max(PLOT_INCHES[1], LINE_INCHES * (len(listed) + 1))
     top = 0.5 + SUBTITLE_INCHES * len(lines)
     with figure_style():
-        figure = _figure(width, top + plot_height + BOTTOM_INCHES, f"{answer.exploration.name}: {front.network}", lines)
+        figure = titled_figure(
+            width, top + plot_height + BOTTOM_INCHES, f"{answer.exploration.name}: {front.network}", lines
+        )
         numbered = (f"{number}: {row['design']}" for number, row in enumerate(listed.to_dict("records"), 1))
-        caption = [*_front_lines(front, len(drawn), len(listed)), _assumed(answer), "; ".join(numbered)]
+        caption = [*_front_lines(front, len(drawn), len(listed)), assumed_line(answer), "; ".join(numbered)]
         figure.note(figure.caption_title, caption, lambda: drawn)
         _, height = figure.get_size_inches()
         plot_bottom = height - top - PLOT_INCHES[1]
@@ -126,51 +124,6 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
         for number, row in enumerate(cells):
             _draw_row(figure, edges, height - top - LINE_INCHES * number, row, "normal" if number else "bold")
     return figure
-
-
-def effect_figure(answer: Answer, front: Front, found: Sequence[Effect]) -> Figure:
-    """Figure of the effects of axes.
-
-    For each value of an axis, it shows the best and the median of each objective, over all compared designs that have
-    this value.
-    """
-    measures = front.objectives or known_measures(front)
-    blocks = [found[start : start + PANELS_A_ROW] for start in range(0, len(found), PANELS_A_ROW)]
-    shown = "for each value: best (solid) and median (dashed) of all compared designs with this value"
-    lines = [shown, *_assumption_lines(answer)]
-    columns = max(3, max(len(block) for block in blocks))
-    step = PANEL_INCHES[0] + PANEL_GAP_INCHES, PANEL_INCHES[1] + PANEL_BOTTOM_INCHES
-    top = 0.5 + SUBTITLE_INCHES * len(lines)
-    width, height = 0.2 + columns * step[0], top + len(blocks) * len(measures) * step[1]
-    with figure_style():
-        figure = _figure(width, height, f"{answer.exploration.name}: effect of each axis, {front.network}", lines)
-        figure.note(figure.caption_title, [shown, _assumed(answer)], lambda: _effect_numbers(found))
-        bottom = height - top - PANEL_INCHES[1]
-        for block in blocks:
-            for key in measures:
-                for column, effect in enumerate(block):
-                    left = PANEL_GAP_INCHES + column * step[0]
-                    box = (left / width, bottom / height, PANEL_INCHES[0] / width, PANEL_INCHES[1] / height)
-                    _draw_effect(figure.add_axes(box), effect, key, front.measures[key])
-                bottom -= step[1]
-    return figure
-
-
-def _figure(width: float, height: float, title: str, lines: Sequence[str]) -> NotedFigure:
-    figure = NotedFigure(figsize=(width, height))
-    FigureCanvasAgg(figure)
-    figure.note(title, lines)
-    inches = figure.dpi_scale_trans
-    figure.text(0.2, height - 0.2, title, fontsize=10, weight="bold", va="center", transform=inches)
-    for number, line in enumerate(lines):
-        y = height - 0.4 - SUBTITLE_INCHES * number
-        figure.text(0.2, y, line, fontsize=7.5, color=GREY, va="center", transform=inches)
-    return figure
-
-
-def _effect_numbers(found: Sequence[Effect]) -> pandas.DataFrame:
-    """Table with the effects of all axes."""
-    return pandas.concat([effect.table.assign(axis=effect.axis) for effect in found])
 
 
 def _two_measures(front: Front) -> tuple[str, str]:
@@ -195,17 +148,6 @@ def _front_lines(front: Front, drawn: int, listed: int) -> list[str]:
     if listed < len(front.members):
         lines.append(f"numbered: {listed} of the {len(front.members):,} designs on the front, at equal steps along it")
     return [*lines, *filter(None, [front.note])]
-
-
-def _assumed(answer: Answer) -> str:
-    """Line with all assumptions of the comparison; '' if there are none."""
-    assumed = " ".join(f"{sentence.rstrip('.')}." for sentence in answer.assumptions)
-    return f"assumed: {assumed}" if assumed else ""
-
-
-def _assumption_lines(answer: Answer) -> list[str]:
-    """Lines with the assumptions below the title of a figure of a report. Only the first four lines are shown."""
-    return textwrap.wrap(visible(_assumed(answer)), SUBTITLE_CHARACTERS, max_lines=4, placeholder=" …")
 
 
 def _draw_points(axes: Axes, front: Front, drawn: pandas.DataFrame, x_key: str, y_key: str) -> None:
@@ -287,37 +229,3 @@ def _draw_row(figure: Figure, edges: np.ndarray, y: float, cells: Sequence[str],
         # Texts start at the left of their column, numbers end at its right.
         x, side = (edges[column], "left") if column < 3 else (edges[column + 1], "right")
         figure.text(x, y, cell, fontsize=7.5, ha=side, va="center", weight=weight, transform=figure.dpi_scale_trans)
-
-
-def _draw_effect(axes: Axes, effect: Effect, key: str, measure: Measure) -> None:
-    table = effect.table
-    scale, unit = measure.scale, measure.unit
-    if key == LATENCY_CYCLES:
-        scale, unit = unit_for(table[f"median_{key}"].max(), CYCLE_UNITS)
-    is_even = len(table) <= MOST_LEVELS or not pandas.api.types.is_numeric_dtype(table["value"])
-    x = np.arange(len(table)) if is_even else table["value"].to_numpy()
-    styles: tuple[tuple[str, dict[str, Any]], ...] = (
-        ("median", {"color": "#666666", "linestyle": "--", "marker": "o", "markersize": 3}),
-        ("best", {"color": FRONT_COLOUR, "marker": "o", "markersize": 3.5}),
-    )
-    for kind, style in styles:
-        axes.plot(x, table[f"{kind}_{key}"].to_numpy() / scale, linewidth=1.2, **style)
-    axes.set_ylim(0, table[f"median_{key}"].max() / scale * 1.1 or 1)
-    axes.set_ylabel(f"{measure.words} [{unit}]")
-    axes.set_xlabel(short_layer_name(effect.axis, limit=AXIS_CHARACTERS))
-    axes.grid(axis="y", linewidth=0.4, color="#cccccc")
-    if is_even:
-        _name_levels(axes, short_names([*_level_names(table)], limit=LEVEL_CHARACTERS))
-
-
-def _level_names(table: pandas.DataFrame) -> Iterator[str]:
-    for value in table["value"].tolist():
-        yield value_text(value)
-
-
-def _name_levels(axes: Axes, names: Sequence[str]) -> None:
-    """Write names below the axis. If there are many, some are left out. If they are long, they are slanted."""
-    step = -(-len(names) // MOST_LEVELS)
-    is_long = sum(len(name) + 2 for name in names[::step]) * 0.065 > PANEL_INCHES[0]
-    style: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_long else {}
-    axes.set_xticks(range(0, len(names), step), labels=names[::step], fontsize=7, **style)

@@ -34,6 +34,11 @@ class NotedFigure(Figure):
         super().__init__(*args, **settings)
         self.caption_title = ""
         self.caption_lines: tuple[str, ...] = ()
+        self.further_lines: tuple[str, ...] = ()
+        """Lines of the text file beside a figure for a paper that are too long for its caption, such as assumptions."""
+        self.shares_rows = False
+        """True if the panels of a row share their vertical axis. In a figure for a paper, they stay beside each other.
+        """
         self.handles: tuple[Artist, ...] = ()
         """Entries of the legend below a figure for a paper. A figure of a report does not use these entries: it draws
         its own legend.
@@ -51,14 +56,16 @@ class NotedFigure(Figure):
         lines: Iterable[str] = (),
         numbers: "Callable[[], pandas.DataFrame] | None" = None,
         handles: Sequence[Artist] = (),
+        further: Iterable[str] = (),
     ) -> None:
-        """Keep the title, the lines of the caption, the function that makes the table of numbers, and the entries of
-        the legend.
+        """Keep the title, the lines of the caption, the function that makes the table of numbers, the entries of the
+        legend, and the lines that the text file has below the caption (`further`).
 
         Line breaks in the title and in the lines are replaced by visible escapes, so a name in them cannot begin a new
         line of the caption. Empty lines are left out. `handles` are added to the existing entries of the legend.
         """
         self.caption_title, self.caption_lines = visible(title), tuple(visible(line) for line in lines if line)
+        self.further_lines = tuple(visible(line) for line in further if line)
         self.numbers = numbers
         self.handles += tuple(handles)
 

@@ -75,7 +75,7 @@ def _is_alike(figure: "NotedFigure", caption: Path, numbers: Path) -> bool:
     """True if the files have the numbers of the figure, and each line of its caption."""
     assert figure.numbers is not None
     told = caption.read_text("utf-8")
-    lines = (svg(line).rstrip(".") for line in (figure.caption_title, *figure.caption_lines))
+    lines = (svg(line).rstrip(".") for line in (figure.caption_title, *figure.caption_lines, *figure.further_lines))
     return all(line in told for line in lines) and numbers.read_bytes() == csv_text(figure.numbers()).encode()
 
 

@@ -69,7 +69,7 @@ class _Panel:
 
 def fit_to_sheet(figure: NotedFigure, width_inches: float) -> str:
     """Arrange the panels of a figure so that it is `width_inches` wide. Returns the caption, which replaces the
-    title.
+    title. Further lines follow it, below an empty line.
     """
     FigureCanvasAgg(figure)
     figure.set_layout_engine("none")
@@ -92,7 +92,7 @@ def fit_to_sheet(figure: NotedFigure, width_inches: float) -> str:
         else:
             break
     caption += _hide_numbers(figure)
-    return _lines(caption)
+    return _lines(caption) + (f"\n{_lines(figure.further_lines)}" if figure.further_lines else "")
 
 
 def _lines(caption: Iterable[str]) -> str:
@@ -268,15 +268,19 @@ def _column_count(figure: NotedFigure, panels: Sequence[_Panel], width: float) -
     in_a_row = [sum(panel.row == row for panel in panels) for row in {panel.row for panel in panels}]
     beside = max((sum(_overhang(figure, panel)[:2]) for panel in panels), default=0.0)
     most = max(in_a_row, default=1)
+    if figure.shares_rows:
+        return most
     return next((n for n in range(most, 1, -1) if width / n - beside - GAP_INCHES >= LEAST_PLOT_INCHES), 1)
 
 
 def _place_once(figure: NotedFigure, panels: Sequence[_Panel], width: float, columns: int) -> None:
     rows = list(_rows(panels, columns))
     overhangs = {panel: _overhang(figure, panel) for panel in panels}
-    sides = [_sides(overhangs, row, columns) for row in rows]
+    shared = _shared_sides(overhangs, rows, columns) if figure.shares_rows else None
+    sides = [shared or _sides(overhangs, row, columns) for row in rows]
     widths = [_plot_width(width, columns, *pair) for pair in sides]
-    heights = [max(_height(panel, each) for panel in row) for row, each in zip(rows, widths, strict=True)]
+    ratio = 1.0 if figure.shares_rows else HEIGHT_TO_WIDTH
+    heights = [max(_height(panel, each, ratio) for panel in row) for row, each in zip(rows, widths, strict=True)]
     above = [max(overhangs[panel][3] for panel in row) for row in rows]
     below = [max(overhangs[panel][2] for panel in row) for row in rows]
     legend = _legend(figure, width)
@@ -312,6 +316,16 @@ def _sides(
     return [left] * columns, [right] * columns
 
 
+def _shared_sides(
+    overhangs: Mapping[_Panel, tuple[float, ...]], rows: Sequence[Sequence[_Panel]], columns: int
+) -> tuple[list[float], list[float]]:
+    """Room in inches for the texts of panels that share the vertical axis of their row, as in `_sides`. Each column has
+    the room that its own panels need.
+    """
+    found = [[overhangs[row[place]] for row in rows if place < len(row)] for place in range(columns)]
+    return [max(one[0] for one in column) for column in found], [max(one[1] for one in column) for column in found]
+
+
 def _plot_width(width: float, columns: int, lefts: Sequence[float], rights: Sequence[float]) -> float:
     """Width of a panel without its texts, in inches."""
     return (width - 2 * MARGIN_INCHES - GAP_INCHES * (columns - 1) - sum(lefts) - sum(rights)) / columns
@@ -325,10 +339,13 @@ def _rows(panels: Sequence[_Panel], columns: int) -> Iterator[list[_Panel]]:
             yield row[start : start + columns]
 
 
-def _height(panel: _Panel, width: float) -> float:
+def _height(panel: _Panel, width: float, ratio: float) -> float:
+    """Height of a panel without its texts, in inches. `ratio` is its largest height over its width, if both axes have
+    numbers.
+    """
     if panel.has_names:
         return max(LEAST_HEIGHT_INCHES, panel.height_inches * CATEGORY_SCALE)
-    return max(LEAST_HEIGHT_INCHES, min(panel.height_inches, HEIGHT_TO_WIDTH * width))
+    return max(LEAST_HEIGHT_INCHES, min(panel.height_inches, ratio * width))
 
 
 def _overhang(figure: NotedFigure, panel: _Panel) -> tuple[float, float, float, float]:

@@ -1,18 +1,22 @@
 """Figures of made-up spaces: which there are, what they say, and that their bytes are the same each time."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from tilewright.designs import figures
 from tilewright.designs.answer import answer_of
 from tilewright.designs.effects import effects
+from tilewright.designs.effects_figure import effect_figure, most_effective
 from tilewright.designs.exploration import Exploration
-from tilewright.designs.figures import effect_figure, front_figure, write_all_figures, write_figures
+from tilewright.designs.figures import front_figure, write_all_figures, write_figures
+from tilewright.results.figure_files import save_figure
 from tilewright.results.other_widths import noting_removed
-from tilewright.results.sheet import drawn_for
+from tilewright.results.sheet import PaperWidth, drawn_for
 
 from tests.unit.designs.conftest import exploration, grid
 
@@ -126,3 +130,53 @@ def test_long_names_are_cut_and_not_left_out() -> None:
     answer = answer_of(long)
     figure = effect_figure(answer, answer.overall, effects(answer.overall, (path,)))
     assert figure.axes[0].get_xlabel().endswith("port_1.bandwidth_max")
+
+
+def of_axes(count: int, objectives: tuple[str, ...]) -> Exploration:
+    """Space with `count` axes of two values each. Axis number n changes the energy by n + 1 %, but axis 1 changes it
+    least.
+    """
+    names = tuple(f"axis_{number}" for number in range(count))
+    factors = [1.001 if number == 1 else 1.01 + number / 100 for number in range(count)]
+    rows = []
+    for design in range(2**count):
+        values = [design >> number & 1 for number in range(count)]
+        energy = 4e9 * np.prod([factor**value for factor, value in zip(factors, values, strict=True)])
+        own = dict(zip(names, values, strict=True))
+        rows.append({**own, "rows": 1, "energy_pj": energy, "latency_cycles": 1e6, "area_mm2": 1.0})
+    return replace(exploration(rows, objectives=objectives), axis_names=names)
+
+
+@pytest.mark.parametrize(("width", "axis_count"), [("column", 2), ("column", 6), ("column", 7), ("page", 7)])
+@pytest.mark.parametrize("objective_count", [1, 3])
+def test_effects_fit_a_page(width: PaperWidth, axis_count: int, objective_count: int, tmp_path: Path) -> None:
+    """At most about 7 inches high, panels of a measure in rows; the axes with the least effects have no panels, and the
+    caption names them.
+    """
+    objectives = ("energy_pj", "latency_cycles", "area_mm2")[:objective_count]
+    answer = answer_of(of_axes(axis_count, objectives))
+    with drawn_for(width):
+        figure = effect_figure(answer, answer.overall, effects(answer.overall, answer.exploration.axis_names))
+        paths = save_figure(figure, tmp_path / "effect")
+    assert float(figure.get_size_inches()[1]) <= 7.2
+    is_left = width == "column" and axis_count == 7 and objective_count == 3
+    assert len(figure.axes) == (axis_count - is_left) * objective_count
+    caption, *further = paths[2].read_text().split("\n\n")
+    assert ("left out: axis_1, with less effect" in caption) == is_left
+    assert further[0].startswith("assumed: ")
+    assert len(caption.split()) <= 80
+    bottom = {label for axes in figure.axes if (label := axes.get_xlabel())}
+    assert bottom == {*answer.exploration.axis_names} - ({"axis_1"} if is_left else set())
+    for axes in figure.axes:
+        beside = [other for other in figure.axes if other.get_position().y0 == axes.get_position().y0]
+        assert len({other.get_ylim() for other in beside}) == 1
+        assert bool(axes.get_ylabel()) == (axes is beside[0])
+    assert set(pandas.read_csv(paths[3])["axis"]) == set(answer.exploration.axis_names)
+
+
+def test_axes_of_equal_effect_stay_in_the_order_of_the_space() -> None:
+    """The first of equal axes is taken."""
+    answer = answer_of(of_axes(4, ("energy_pj",)))
+    found = effects(answer.overall, answer.exploration.axis_names)
+    assert [one.axis for one in most_effective(found, ["energy_pj"], 3)] == ["axis_0", "axis_2", "axis_3"]
+    assert [one.axis for one in most_effective(found, ["latency_cycles"], 3)] == ["axis_0", "axis_1", "axis_2"]

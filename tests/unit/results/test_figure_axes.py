@@ -17,7 +17,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from tilewright.designs.answer import answer_of
 from tilewright.designs.effects import effects
-from tilewright.designs.figures import effect_figure, front_figure
+from tilewright.designs.effects_figure import effect_figure
+from tilewright.designs.figures import front_figure
 from tilewright.results.bottlenecks import bottlenecks_of
 from tilewright.results.bottlenecks_figure import bottlenecks_figure
 from tilewright.results.figures import breakdown_figure, energy_figure, latency_figure

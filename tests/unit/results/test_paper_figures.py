@@ -16,7 +16,8 @@ from matplotlib.ticker import FixedLocator
 from tilewright.base.errors import InputError
 from tilewright.designs.answer import answer_of
 from tilewright.designs.effects import effects
-from tilewright.designs.figures import effect_figure, front_figure
+from tilewright.designs.effects_figure import effect_figure
+from tilewright.designs.figures import front_figure
 from tilewright.hardware.source import parse_accelerator
 from tilewright.results.bottlenecks import bottlenecks_of
 from tilewright.results.bottlenecks_figure import bottlenecks_figure
