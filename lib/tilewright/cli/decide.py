@@ -63,7 +63,6 @@ def _decided(
     from tilewright.designs.decision_text import Commands, decision_markdown, statements
     from tilewright.designs.decision_trials import free_statements
     from tilewright.designs.space_reader import read_space
-    from tilewright.results.paper_tables import write_table
 
     folder = Path(folder)
     path = _space_path(folder, None if space is None else Path(space))
@@ -85,8 +84,21 @@ def _decided(
     with holding(folder):
         write_atomically(files[0], decision_markdown(decision, made))
         write_atomically(files[1], decision_page(decision, made))
-        tables = () if sheet_inches() is None else write_table(decision.table, folder / TABLE)
+        tables = () if sheet_inches() is None else _table_files(decision, folder)
     return Decided(decision, made, (*files, *tables))
+
+
+def _table_files(decision: "Decision", folder: Path) -> tuple[Path, ...]:
+    """Write the table of the decision. In the table for a paper, an axis with the same value in all rows is not a
+    column but a note.
+    """
+    from tilewright.designs.results import value_text
+    from tilewright.results.paper_tables import write_table
+
+    table = decision.table
+    constant = [name for name in decision.answer.exploration.axis_names if table[name].nunique() == 1]
+    shown = table.assign(**{name: table[name].map(value_text) for name in constant})
+    return write_table(table, folder / TABLE, for_paper=shown, may_turn=True)
 
 
 def _show(found: Decided, as_json: bool) -> None:

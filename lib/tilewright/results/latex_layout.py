@@ -17,7 +17,11 @@ _STEP_INCHES = 0.1
 """Step between the widths that `scaled_layout_of` tries."""
 _WIDE, _NARROW = frozenset("mwMW%@&"), frozenset("iljtfrI.,:;'|!()[]/-_ ")
 _PIECE = re.compile(r"[^_./,\- ]*[_./,\- ]?")
-"""Part of a text after which a line may end."""
+"""Part of a text after which a line may end, if names may be broken."""
+_WORD = re.compile(r"[^ ]* ?")
+"""Part of a text after which a line may end, if names are not broken."""
+_QUANTITY = re.compile(r"[\d.,]+ \S+")
+"""Number with its unit, which is never broken."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,14 @@ class TableLayout:
     """Width of each column whose cells have several lines, in TeX points; None for the other columns."""
     does_fit: bool = True
     """True if the table fits the given width."""
+    break_names: bool = False
+    """True if lines of cells may end within a name, after a punctuation sign."""
+
+    def inches(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> float:
+        """Width of a table with these headings and rows, in inches."""
+        _, widths = _widths(headings, [*zip(*rows, strict=True)] if rows else [()] * len(headings), self.size)
+        kept = [wrapped or width for wrapped, width in zip(self.wrapped_points, widths, strict=True)]
+        return _total(kept, self.size) / POINTS_AN_INCH
 
     @property
     def heading_rows(self) -> list[tuple[str, ...]]:
@@ -93,8 +105,8 @@ def layout_of(
     headings: Sequence[str], rows: Sequence[Sequence[str]], are_numbers: Sequence[bool], inches: float
 ) -> TableLayout:
     """Layout with the largest font in which the table fits the width of `inches`. If the table fits in no font, the
-    cells of text columns get several lines, in one of the two smallest fonts. If the table still does not fit,
-    `does_fit` is false.
+    cells of text columns get several lines, in one of the two smallest fonts; names are broken only if it does not fit
+    otherwise. If the table still does not fit, `does_fit` is false.
     """
     columns = [*zip(*rows, strict=True)] if rows else [()] * len(headings)
     room = inches * POINTS_AN_INCH
@@ -102,14 +114,16 @@ def layout_of(
         lines, widths = _widths(headings, columns, size)
         if _total(widths, size) <= room:
             return TableLayout(size, lines, (None,) * len(headings))
-    for size in SIZES[-2:]:
+    for size, break_names in ((size, break_names) for break_names in (False, True) for size in SIZES[-2:]):
         lines, widths = _widths(headings, columns, size)
         texts = [place for place, is_number in enumerate(are_numbers) if not is_number]
-        least = {place: _longest_piece(columns[place], lines[place], size) for place in texts}
+        least = {place: _longest_piece(columns[place], lines[place], size, break_names) for place in texts}
         spare = room - _total([0.0 if place in texts else width for place, width in enumerate(widths)], size)
         if texts and sum(least.values()) <= spare:
             wrapped = _shared(spare, {place: widths[place] for place in texts}, least)
-            return TableLayout(size, lines, tuple(wrapped.get(place) for place in range(len(headings))))
+            return TableLayout(
+                size, lines, tuple(wrapped.get(place) for place in range(len(headings))), True, break_names
+            )
     return TableLayout(SIZES[-1], _widths(headings, columns, SIZES[-1])[0], (None,) * len(headings), does_fit=False)
 
 
@@ -134,9 +148,11 @@ def scaled_layout_of(
     return best or layout_of(headings, rows, are_numbers, most_inches)
 
 
-def pieces(text: str) -> list[str]:
-    """Parts of a text after which a line may end."""
-    return [piece for piece in _PIECE.findall(text) if piece]
+def pieces(text: str, break_names: bool = True) -> list[str]:
+    """Parts of a text after which a line may end: words, or also parts of names if `break_names` is true."""
+    if _QUANTITY.fullmatch(text):
+        return [text]
+    return [piece for piece in (_PIECE if break_names else _WORD).findall(text) if piece]
 
 
 def _widths(
@@ -170,8 +186,8 @@ def _total(widths: Sequence[float], size: FontSize) -> float:
     return sum(widths) + 2 * size.gap_points * len(widths)
 
 
-def _longest_piece(cells: Sequence[str], heading: Sequence[str], size: FontSize) -> float:
-    found = [text_points(piece, size) for cell in cells for piece in pieces(cell)]
+def _longest_piece(cells: Sequence[str], heading: Sequence[str], size: FontSize, break_names: bool) -> float:
+    found = [text_points(piece, size) for cell in cells for piece in pieces(cell, break_names)]
     return max([*found, *(text_points(line, size) for line in heading)])
 
 

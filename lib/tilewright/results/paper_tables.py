@@ -8,8 +8,9 @@ numbers.
 
 import glob
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +98,26 @@ class PaperTable:
         """
         return (*((f"In all rows: {'; '.join(self.same)}.",) if self.same else ()), *self.notes)
 
+    def turned(self) -> "PaperTable":
+        """Table with rows and columns exchanged. The first column has the headings, and the first column of this table
+        gives the headings.
+        """
+        heads, *rows = zip(self.headings, *self.rows, strict=True)
+        numbers = (False, *[True] * len(self.rows))
+        return replace(self, headings=("", *heads[1:]), are_numbers=numbers, rows=tuple(rows))
+
+    def points(self, inches: float) -> float:
+        """Size of the text in TeX points, if LaTeX scales the table to at most a width."""
+        layout, does_fit = self._layout(inches)
+        return layout.size.points * (1.0 if does_fit else min(1.0, inches / layout.inches(self.headings, self.rows)))
+
+    def _layout(self, inches: float) -> tuple[TableLayout, bool]:
+        """Pair (layout for a width, whether the table fits this width without scaling)."""
+        layout = layout_of(self.headings, self.rows, self.are_numbers, inches)
+        if layout.does_fit:
+            return layout, True
+        return scaled_layout_of(self.headings, self.rows, self.are_numbers, inches, PAGE_INCHES), False
+
     def latex(self, inches: float | None = None) -> str:
         """Table in LaTeX, for the package booktabs.
 
@@ -109,15 +130,13 @@ class PaperTable:
         if inches is None:
             plain = TableLayout(SIZES[0], tuple((one,) for one in self.headings), (None,) * len(self.headings))
             return _lines(self._tabular(plain))
-        layout = layout_of(self.headings, self.rows, self.are_numbers, inches)
-        is_scaled = not layout.does_fit
-        if is_scaled:
-            layout = scaled_layout_of(self.headings, self.rows, self.are_numbers, inches, PAGE_INCHES)
+        layout, does_fit = self._layout(inches)
         lines = self._tabular(layout)
-        if is_scaled:
+        if not does_fit:
             lines = [_SCALED, *lines, "}"]
             needed = f"% needs more than {inches:g} inches: place it in table*, or leave out columns; otherwise LaTeX"
-            lines.insert(0, f"{needed} scales it down (package graphicx)")
+            size = f"(package graphicx): its text then has {self.points(inches):.1f} points"
+            lines.insert(0, f"{needed} scales it down {size}")
         if layout.is_taller_than_page(self.rows):
             lines.insert(0, f"% {len(self.rows)} rows are taller than a page: leave out rows")
         if layout.size.command:
@@ -129,13 +148,8 @@ class PaperTable:
     def _tabular(self, layout: TableLayout) -> list[str]:
         """LaTeX lines of the table in a layout."""
         kinds = ["r" if is_number else "l" for is_number in self.are_numbers]
-        body = [
-            [
-                latex(_with_minus(cell)) if is_number else latex(cell) if points is None else _box(cell, points)
-                for cell, is_number, points in zip(row, self.are_numbers, layout.wrapped_points, strict=True)
-            ]
-            for row in self.rows
-        ]
+        places = [*zip(self.are_numbers, layout.wrapped_points, strict=True)]
+        body = [[_cell(cell, *place, layout) for cell, place in zip(row, places, strict=True)] for row in self.rows]
         heads = [map(latex, row) for row in layout.heading_rows]
         return [
             r"% \usepackage{booktabs,textcomp}",
@@ -153,17 +167,24 @@ def _lines(lines: Sequence[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _box(cell: str, points: float) -> str:
-    """Cell with a text of several lines in LaTeX, `points` wide in TeX points. A line may end after a punctuation sign
-    within a name.
+def _cell(cell: str, is_number: bool, wrapped_points: float | None, layout: TableLayout) -> str:
+    """LaTeX text of a cell."""
+    if is_number:
+        return latex(_with_minus(cell))
+    return latex(cell) if wrapped_points is None else _box(cell, wrapped_points, layout.break_names)
+
+
+def _box(cell: str, points: float, break_names: bool) -> str:
+    """Cell with a text of several lines in LaTeX, `points` wide in TeX points. If `break_names` is true, a line may end
+    after a punctuation sign within a name.
     """
-    text = r"\allowbreak{}".join(latex(piece) for piece in pieces(cell))
+    text = r"\allowbreak{}".join(latex(piece) for piece in pieces(cell, break_names))
     return rf"\parbox[t]{{{points:.1f}pt}}{{\raggedright\strut {text}\strut}}"
 
 
 def _with_minus(cell: str) -> str:
-    """Cell with a number, with a minus sign instead of a hyphen."""
-    return cell if cell == NOTHING else cell.replace("-", "−")
+    """Cell with a minus sign instead of a hyphen, if it is a number. Other cells stay as they are."""
+    return re.sub(r"^(> )?-(?=\d)", r"\1−", cell)
 
 
 def write_table(
@@ -172,18 +193,25 @@ def write_table(
     columns: Sequence[str] = (),
     for_paper: "pandas.DataFrame | None" = None,
     notes: Sequence[str] = (),
+    may_turn: bool = False,
 ) -> tuple[Path, ...]:
     """Write a table as CSV, and for a paper also as Markdown and LaTeX. Returns the paths.
+
+    If `may_turn` is true, rows and columns are exchanged in LaTeX if the text is then larger.
 
     `for_paper` is the table for the paper; if it is None, the table of the CSV file is used. If `columns` are given,
     the table for the paper has only these columns. `notes` are sentences below the table for the paper.
     """
     write_csv(table, path)
-    return (path, *write_in_paper(table if for_paper is None else for_paper, path, columns, notes))
+    return (path, *write_in_paper(table if for_paper is None else for_paper, path, columns, notes, may_turn))
 
 
 def write_in_paper(
-    table: "pandas.DataFrame", path: Path, columns: Sequence[str] = (), notes: Sequence[str] = ()
+    table: "pandas.DataFrame",
+    path: Path,
+    columns: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    may_turn: bool = False,
 ) -> tuple[Path, ...]:
     """Write a table for a paper as Markdown and LaTeX, beside `path` and with its name. Returns the paths; () if no
     files for a paper are made.
@@ -197,7 +225,10 @@ def write_in_paper(
     for end, shown in paper_tables(table, columns, notes):
         stem, text = path.with_name(path.stem + end), shown.markdown()
         remove_other_tables(stem, text)
-        contents = (text, shown.latex(sheet_inches())) if table_suffixes() else ()
+        inches = sheet_inches()
+        if inches is not None and may_turn:
+            shown = max(shown, shown.turned(), key=lambda one: one.points(inches))
+        contents = (text, shown.latex(inches)) if table_suffixes() else ()
         for suffix, content in zip(table_suffixes(), contents, strict=True):
             paths.append(stem.with_name(stem.name + suffix))
             write_atomically(paths[-1], content)

@@ -168,8 +168,9 @@ def test_layouts_fit_their_width(inches: float) -> None:
             cells = [row[place] for row in table.rows]
             if wrapped:
                 assert not table.are_numbers[place]
-                cells = [piece for cell in cells for piece in pieces(cell)]
-                assert ["".join(pieces(row[place])) for row in table.rows] == [row[place] for row in table.rows]
+                parts = [pieces(cell, layout.break_names) for cell in cells]
+                assert ["".join(part) for part in parts] == cells
+                cells = [piece for part in parts for piece in part]
             widest = max(text_points(text, layout.size) for text in (*cells, *layout.headings[place]))
             assert wrapped is None or wrapped >= widest * (1 - 1e-9)
             total += wrapped or widest
@@ -200,6 +201,66 @@ def test_the_text_of_a_scaled_table_is_as_large_as_possible() -> None:
     points, width = max((one.size.points * 2.6 / width, -width) for width, one in fitting.items())
     assert layout == fitting[-width]
     assert points > 1.4 * page.size.points * 2.6 / 7.0
+
+
+def decision_table(designs: int) -> PaperTable:
+    """Table of a decision with many axes."""
+    roles = ["choice; least energy", "runner-up; less area", "least latency; less latency", "least area", "less energy"]
+    texts = {"role": roles, "design": [f"space-{place:03}" for place in range(5)], "sram": ["512 KiB"] * 4 + ["1 MiB"]}
+    axes = {"rows": [32] * 4 + [8], "columns": [32] * 4 + [8], "cells": ["lstp"] * 4 + ["hp"], "port_bits": [512] * 5}
+    numbers = {
+        "energy_pj": [2.4e9] * 5,
+        "latency_cycles": [2_611_390] * 4 + [35_314_225],
+        "edp_pj_cycles": [1.36e17] * 5,
+    }
+    return PaperTable.of(pandas.DataFrame({**texts, **axes, **numbers, "area_mm2": [8.803] * 5}).iloc[:designs])
+
+
+@pytest.mark.parametrize("designs", [1, 2, 3, 4])
+def test_a_decision_has_readable_text_in_a_column(designs: int) -> None:
+    """At least 7 points without scaling, when rows and columns are exchanged; no cell or name is lost or broken."""
+    table = decision_table(designs)
+    turned = table.turned()
+    assert turned.points(3.4) >= 7.0
+    assert r"\resizebox" not in turned.latex(3.4)
+    cells = [[table.headings[place], *(row[place] for row in table.rows)] for place in range(len(table.headings))]
+    assert [list(turned.headings[1:]), *map(list, turned.rows)] == [cells[0][1:], *cells[1:]]
+    assert "allowbreak" not in turned.latex(3.4)
+    assert "space{-}000" not in turned.latex(3.4)
+    assert "space-{}000" in turned.latex(3.4)
+
+
+def test_the_comment_has_the_size_of_scaled_text() -> None:
+    """The size that LaTeX makes of the size of the font."""
+    table = decision_table(5)
+    text = table.latex(2.0)
+    size = float(re.findall(r"its text then has ([\d.]+) points", text)[0])
+    layout = scaled_layout_of(table.headings, table.rows, table.are_numbers, 2.0, 7.0)
+    assert size == pytest.approx(layout.size.points * 2.0 / layout.inches(table.headings, table.rows), abs=0.05)
+    assert size < 7.0
+
+
+def test_files_have_the_larger_text(tmp_path: Path) -> None:
+    """Rows and columns are exchanged in LaTeX only, and only if asked."""
+    frame = pandas.DataFrame({f"name_{place}": ["a long text", "b"] for place in range(20)})
+    with drawn_for("column"):
+        for may_turn, columns in ((False, 20), (True, 3)):
+            write_table(frame, tmp_path / "t.csv", may_turn=may_turn)
+            rows = (tmp_path / "t-column.tex").read_text().splitlines()
+            assert (
+                next(line for line in rows if "a long text" in line or r"a \allowbreak" in line).count(" & ")
+                <= columns - 1
+            )
+            kinds = next(line for line in rows if line.startswith(r"\begin{tabular}"))
+            assert len(kinds.rpartition("{")[2]) - 1 == columns
+            assert (tmp_path / "t.md").read_text().splitlines()[1].count("---") == 20
+
+
+def test_words_and_quantities_are_not_broken() -> None:
+    """Lines end between words; within a name only if the table does not fit otherwise."""
+    assert pieces("runner-up; less area", break_names=False) == ["runner-up; ", "less ", "area"]
+    assert pieces("rw_port_1", break_names=True) == ["rw_", "port_", "1"]
+    assert pieces("512 KiB", break_names=True) == ["512 KiB"]
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
