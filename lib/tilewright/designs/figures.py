@@ -1,5 +1,6 @@
 """Figures (plots) of the results of a space: the front of each network, and the effect of each axis."""
 
+import math
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from tilewright.designs.answer import Answer, values_text
 from tilewright.designs.columns import ON_FRONT
 from tilewright.designs.effects import effects, known_measures
 from tilewright.designs.effects_figure import effect_figure
-from tilewright.designs.figure_texts import SUBTITLE_INCHES, assumed_line, assumption_lines, titled_figure
+from tilewright.designs.figure_texts import SUBTITLE_INCHES, assumed_line, assumption_lines, axis_unit, titled_figure
 from tilewright.designs.front import Front, drawn_rows, order_of_sample, spread
 from tilewright.designs.results import file_word
 from tilewright.designs.tables import front_line
@@ -52,6 +53,10 @@ TITLE_INCHES = 9.5
 VALUE_CHARACTERS, NAME_CHARACTERS = 100, 32
 MARKER_POINTS_SQUARED = (16.0, 150.0)
 """Marker sizes in points squared, for the smallest and the largest area."""
+MARK_POINTS_SQUARED = 22.0
+"""Size in points squared of the diamond of a named design in a figure for a paper."""
+LINE_COLOUR = "#00324f"
+"""Colour of the line of the front, darker than the discs on the front."""
 
 
 def write_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
@@ -96,7 +101,7 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
     """Figure of the designs over two objectives.
 
     A list beside the plot names up to MOST_LISTED designs on the front and numbers them. The same numbers mark these
-    designs in the plot.
+    designs in the plot. A figure for a paper has no list: it marks the designs of `marked_designs`.
     """
     y, x = _two_measures(front)
     listed = spread(front.members, MOST_LISTED)
@@ -111,19 +116,45 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
         figure = titled_figure(
             width, top + plot_height + BOTTOM_INCHES, f"{answer.exploration.name}: {front.network}", lines
         )
-        numbered = (f"{number}: {row['design']}" for number, row in enumerate(listed.to_dict("records"), 1))
-        caption = [*_front_lines(front, len(drawn), len(listed)), assumed_line(answer), "; ".join(numbered)]
-        figure.note(figure.caption_title, caption, lambda: drawn)
+        named = marked_designs(front)
+        told = "; ".join(f"{number}: {name}, {roles}" for number, (name, roles) in enumerate(named.items(), 1))
+        caption = [*_front_lines(front, len(drawn), len(front.members)), f"diamonds: {told}"]
+        figure.note(figure.caption_title, caption, lambda: drawn, further=[assumed_line(answer)])
         _, height = figure.get_size_inches()
         plot_bottom = height - top - PLOT_INCHES[1]
         box = (LEFT_INCHES / width, plot_bottom / height, PLOT_INCHES[0] / width, PLOT_INCHES[1] / height)
         axes = figure.add_axes(box)
         _draw_points(axes, front, drawn, x, y)
-        points = [listed[key].to_numpy() / _unit(front, drawn, key)[0] for key in (x, y)]
-        number_points(axes, points[0], points[1], _sizes(front, listed, drawn).tolist())
+        numbered = front.rows.set_index("design", drop=False).loc[[*named]] if sheet_inches() else listed
+        points = [numbered[key].to_numpy() / _unit(front, drawn, key)[0] for key in (x, y)]
+        sizes = _sizes(front, numbered, drawn)
+        if sheet_inches():
+            sizes = np.full(len(numbered), MARK_POINTS_SQUARED)
+            axes.scatter(*points, s=sizes, marker="D", facecolor="white", edgecolor="black", linewidth=0.8, zorder=4)
+        figure.place_numbers = lambda: number_points(axes, points[0], points[1], sizes.tolist())
+        if not sheet_inches():
+            figure.place_numbers()
         for number, row in enumerate(cells):
             _draw_row(figure, edges, height - top - LINE_INCHES * number, row, "normal" if number else "bold")
     return figure
+
+
+def marked_designs(front: Front) -> dict[str, str]:
+    """Designs that a figure for a paper marks: name -> roles of the design.
+
+    They are the design with the least value of each objective, and the designs with the least and the second-least EDP,
+    which `decide` chooses and names as runner-up. Of equal designs, the other measures decide, and then the index.
+    """
+    known = known_measures(front)
+    product = [*front.measures][2]
+    keys = [key for key in known if key in (*front.objectives, product)]
+    found: dict[str, list[str]] = {}
+    for key in keys:
+        by = [key, *(one for one in known if one != key), "index"]
+        names = front.compared.sort_values(by, kind="stable")["design"].tolist()
+        for name, role in zip(names, ("least", "second-least") if key == product else ("least",), strict=False):
+            found.setdefault(str(name), []).append(f"{role} {front.measures[key].words}")
+    return {name: " and ".join(roles) for name, roles in found.items()}
 
 
 def _two_measures(front: Front) -> tuple[str, str]:
@@ -159,7 +190,7 @@ def _draw_points(axes: Axes, front: Front, drawn: pandas.DataFrame, x_key: str, 
     plain = {"facecolor": OTHER_COLOUR if many else "none", "edgecolor": "none" if many else OTHER_COLOUR}
     styles: tuple[tuple[np.ndarray, dict[str, Any]], ...] = (
         (~is_met, {"marker": "x", "color": OTHER_COLOUR, "alpha": 0.4, "linewidth": 0.6}),
-        (is_met & ~is_front, {**plain, "alpha": 0.35 if many else 0.75, "linewidth": 0.6}),
+        (is_met & ~is_front, {**plain, "alpha": (0.2 if sheet_inches() else 0.35) if many else 0.75, "linewidth": 0.6}),
         (is_front, {"facecolor": FRONT_COLOUR, "edgecolor": "white", "alpha": 0.8, "linewidth": 0.4}),
     )
     for are_of, style in styles:
@@ -167,7 +198,8 @@ def _draw_points(axes: Axes, front: Front, drawn: pandas.DataFrame, x_key: str, 
         rows = np.flatnonzero(are_of)[np.argsort(-sizes[are_of], kind="stable")]
         axes.scatter(x[rows], y[rows], s=sizes[rows], rasterized=many, zorder=2, **style)
     stairs = list(lower_left(sorted(zip(x[is_front].tolist(), y[is_front].tolist(), strict=True))))
-    axes.step(*zip(*stairs, strict=True), where="post", color=FRONT_COLOUR, linewidth=1, zorder=1)
+    # The line is above the discs, because it would be hidden below them.
+    axes.step(*zip(*stairs, strict=True), where="post", color=LINE_COLOUR, linewidth=1, zorder=3)
     axes.set_xlabel(f"{front.measures[x_key].words} [{_unit(front, drawn, x_key)[1]}]")
     axes.set_ylabel(f"{front.measures[y_key].words} [{_unit(front, drawn, y_key)[1]}]")
     axes.grid(linewidth=0.4, color="#cccccc", which="both")
@@ -179,7 +211,7 @@ def _unit(front: Front, drawn: pandas.DataFrame, key: str) -> Unit:
     """
     if key == LATENCY_CYCLES:
         return unit_for(drawn[key].min(), CYCLE_UNITS)
-    return front.measures[key].scale, front.measures[key].unit
+    return axis_unit(key, front.measures[key], math.sqrt(float(drawn[key].min() * drawn[key].max())))
 
 
 def _sizes(front: Front, rows: pandas.DataFrame, drawn: pandas.DataFrame) -> np.ndarray:
@@ -191,6 +223,8 @@ def _sizes(front: Front, rows: pandas.DataFrame, drawn: pandas.DataFrame) -> np.
     smallest, largest = MARKER_POINTS_SQUARED
     if len(drawn) > MANY_POINTS:
         largest = largest / 3
+    if sheet_inches():
+        smallest, largest = smallest / 4, largest / 2
     if AREA_MM2 not in front.objectives[2:]:
         return np.full(len(rows), smallest)
     areas: np.ndarray = rows[AREA_MM2].fillna(0.0).to_numpy()

@@ -39,6 +39,9 @@ class NotedFigure(Figure):
         self.shares_rows = False
         """True if the panels of a row share their vertical axis. In a figure for a paper, they stay beside each other.
         """
+        self.place_numbers: Callable[[], None] | None = None
+        """Function that draws numbers beside points. A figure for a paper calls it when its panels have their places.
+        """
         self.handles: tuple[Artist, ...] = ()
         """Entries of the legend below a figure for a paper. A figure of a report does not use these entries: it draws
         its own legend.

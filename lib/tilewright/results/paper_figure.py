@@ -91,6 +91,8 @@ def fit_to_sheet(figure: NotedFigure, width_inches: float) -> str:
                 text.set_visible(False)
         else:
             break
+    if figure.place_numbers is not None:
+        figure.place_numbers()
     caption += _hide_numbers(figure)
     return _lines(caption) + (f"\n{_lines(figure.further_lines)}" if figure.further_lines else "")
 

@@ -10,11 +10,13 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from tilewright.designs import figures
 from tilewright.designs.answer import answer_of
+from tilewright.designs.decision import decision_of
 from tilewright.designs.effects import effects
 from tilewright.designs.effects_figure import effect_figure, most_effective
 from tilewright.designs.exploration import Exploration
-from tilewright.designs.figures import front_figure, write_all_figures, write_figures
+from tilewright.designs.figures import front_figure, marked_designs, write_all_figures, write_figures
 from tilewright.results.figure_files import save_figure
+from tilewright.results.noted_figure import NUMBER_TEXT
 from tilewright.results.other_widths import noting_removed
 from tilewright.results.sheet import PaperWidth, drawn_for
 
@@ -180,3 +182,37 @@ def test_axes_of_equal_effect_stay_in_the_order_of_the_space() -> None:
     found = effects(answer.overall, answer.exploration.axis_names)
     assert [one.axis for one in most_effective(found, ["energy_pj"], 3)] == ["axis_0", "axis_2", "axis_3"]
     assert [one.axis for one in most_effective(found, ["latency_cycles"], 3)] == ["axis_0", "axis_1", "axis_2"]
+
+
+@pytest.mark.parametrize("width", ["column", "page"])
+def test_the_figure_of_a_front_for_a_paper_marks_the_choice(width: PaperWidth, tmp_path: Path) -> None:
+    """Choice and runner-up of `decide`, and the least of each objective, each with its number; the caption is short,
+    and the line of the front is above the discs.
+    """
+    answer = answer_of(grid())
+    front = answer.overall
+    decision = decision_of(answer, "EDP")
+    marked = marked_designs(front)
+    assert decision.runner_up is not None
+    assert "least EDP" in marked[decision.choice.name].split(" and ")
+    assert "second-least EDP" in marked[decision.runner_up.design.name].split(" and ")
+    for key in front.objectives:
+        best = front.compared.loc[front.compared[key] == front.compared[key].min(), "design"]
+        role = f"least {front.measures[key].words}"
+        assert next(name for name, roles in marked.items() if role in roles.split(" and ")) in set(best)
+    with drawn_for(width):
+        figure = front_figure(answer, front, front.rows)
+        caption = save_figure(figure, tmp_path / "front")[2].read_text()
+    axes = figure.axes[0]
+    numbers = [text for text in axes.texts if text.get_gid() == NUMBER_TEXT and text.get_visible()]
+    shown = sorted(int(number) for text in numbers for number in text.get_text().split(", "))
+    assert shown == [*range(1, len(marked) + 1)]
+    caption, further = caption.split("\n\n")
+    assert all(f"{number}: {name}" in caption for number, name in enumerate(marked, 1))
+    assert len(caption.split()) <= 80
+    assert further.startswith("assumed: ")
+    discs = axes.collections[:-1]
+    assert axes.lines[0].get_zorder() > max(disc.get_zorder() for disc in discs)
+    assert "[mJ]" in axes.get_ylabel()
+    low, high = axes.get_ylim()
+    assert low < float(front.compared["energy_pj"].min()) / 1e9 < high
