@@ -141,8 +141,11 @@ def finish_panel(panel: Axes, top: float, unit: Unit, quantity: str) -> None:
 
 
 def layer_labels(layers: "Sequence[PlacedLayer]") -> list[str]:
-    """Short and distinct names of layers."""
-    return short_names([layer.name for layer in layers], [layer.record.layer.operator_type for layer in layers])
+    """Short and distinct names of layers. If a layer represents several equal layers, its label has their number."""
+    names = short_names([layer.name for layer in layers], [layer.record.layer.operator_type for layer in layers])
+    return [
+        f"{name} x {layer.repeats}" if layer.repeats > 1 else name for name, layer in zip(names, layers, strict=True)
+    ]
 
 
 def label_layers(panel: Axes, layers: "Sequence[PlacedLayer]", level: bool, below_inches: float = 0.0) -> None:

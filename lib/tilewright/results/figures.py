@@ -44,6 +44,7 @@ from tilewright.results.records import (
     layers_in_order,
     memory_energies_pj,
     memory_names,
+    merged_layers,
     other_energies_pj,
 )
 from tilewright.results.reported_mapping import ReportedMapping
@@ -88,6 +89,8 @@ MARKER: dict[str, Any] = {
     "markeredgewidth": 0.8,
 }
 NO_FIT_MARKER = MARKER | {"marker": "X", "markersize": 5}
+SUM = "Σ "
+"""Text before a number above several bars, which is the sum of these bars."""
 DIFFERENCE_SHOWN = 0.05
 """Threshold for a mark in the figure. The latency of a layer under the corrected model is marked if it differs from the
 latency under the model of the run by more than this share of the latter.
@@ -98,7 +101,7 @@ def energy_figure(records: Sequence[LayerRecord], summary: Summary | None = None
     """Figure of the energy per layer. A layer has a bar for each memory, stacked by operand and direction, and a bar
     for each other energy term, such as the MACs.
     """
-    layers = layers_in_order(records, summary)
+    layers = _shown_layers(records, summary)
     bars = _EnergyBars.of(records, layers)
     level, label_inches = label_room(layers, bars.inches)
     with figure_style():
@@ -107,10 +110,13 @@ def energy_figure(records: Sequence[LayerRecord], summary: Summary | None = None
         for panel, row in zip(panels, rows, strict=True):
             bars.draw(panel, row)
             label_layers(panel, row, level, bars.names_inches)
-        totals = f"above the bars: total of the layer in {bars.unit[1]}"
+        totals = f"{SUM}above the bars: total of the layer in {bars.unit[1]}"
         add_title(figure, "Energy per layer", _context(summary), totals)
         bars.add_legends(figure, TOP_INCHES)
-        figure.note(f"Energy per layer: {_context(summary)}", [bars.order], lambda: _energy_numbers(layers))
+        every = layers_in_order(records, summary)
+        told = [bars.order, *_merged_words(layers)]
+        figure.note(f"Energy per layer: {_context(summary)}", told, lambda: _energy_numbers(every))
+        figure.words_of_marks = f"{SUM.strip()} above the bars of a layer: their sum, in {bars.unit[1]}"
     return figure
 
 
@@ -118,7 +124,7 @@ def latency_figure(records: Sequence[LayerRecord], summary: Summary | None = Non
     """Figure of the latency per layer: stacked ideal cycles, spatial and temporal stalls, on-loading, off-loading and
     drain.
     """
-    layers = layers_in_order(records, summary)
+    layers = _shown_layers(records, summary)
     least = 0.42 if sheet_inches() is None else PAPER_LAYER_INCHES
     inches = min(0.9, max(least, panel_inches() / max(1, len(layers))))
     level, label_inches = label_room(layers, inches)
@@ -131,13 +137,14 @@ def latency_figure(records: Sequence[LayerRecord], summary: Summary | None = Non
             label_layers(panel, row, level)
         add_title(figure, "Latency per layer", _context(summary), f"above the bars: total of the layer in {unit[1]}")
         _add_latency_legend(figure, layers, TOP_INCHES)
-        figure.note(f"Latency per layer: {_context(summary)}", (), lambda: layer_numbers(records, summary))
+        told = _merged_words(layers)
+        figure.note(f"Latency per layer: {_context(summary)}", told, lambda: layer_numbers(records, summary))
     return figure
 
 
 def breakdown_figure(records: Sequence[LayerRecord], summary: Summary | None = None) -> Figure:
     """Figure with two panels for each row of layers: the energy, and the latency below it."""
-    layers = layers_in_order(records, summary)
+    layers = _shown_layers(records, summary)
     bars = _EnergyBars.of(records, layers)
     level, label_inches = label_room(layers, bars.inches)
     top, unit = _latency_scale(layers)
@@ -152,12 +159,26 @@ def breakdown_figure(records: Sequence[LayerRecord], summary: Summary | None = N
             above.set_xticks([])
             _draw_latency_row(beneath, row, top, unit)
             label_layers(beneath, row, level)
-        totals = f"above the bars: totals of the layer in {bars.unit[1]} and {unit[1]}"
+        totals = f"above the bars: totals ({SUM.strip()}: of all bars) of the layer in {bars.unit[1]} and {unit[1]}"
         add_title(figure, "Energy and latency per layer", _context(summary), totals)
         _add_latency_legend(figure, layers, bars.add_legends(figure, TOP_INCHES) + 0.15)
         context = _context(summary)
-        figure.note(f"Energy and latency per layer: {context}", [bars.order], lambda: layer_numbers(records, summary))
+        told = [bars.order, *_merged_words(layers)]
+        figure.note(f"Energy and latency per layer: {context}", told, lambda: layer_numbers(records, summary))
+        figure.words_of_marks = f"{SUM.strip()} above the bars of a layer: their sum, in {bars.unit[1]}"
     return figure
+
+
+def _shown_layers(records: Sequence[LayerRecord], summary: Summary | None) -> tuple[PlacedLayer, ...]:
+    """Layers of a figure. A figure for a paper has equal layers only once, because it has room for few layers."""
+    layers = layers_in_order(records, summary)
+    return layers if sheet_inches() is None else merged_layers(layers)
+
+
+def _merged_words(layers: Sequence[PlacedLayer]) -> list[str]:
+    """Line of the caption on equal layers that are drawn as one; [] if there are none."""
+    many = sheet_inches() is not None and any(layer.repeats > 1 for layer in layers)
+    return ["“x 2” after a name: bars are sums over 2 equal layers, named by the first of them"] if many else []
 
 
 def reported_energy(run: ReportedMapping) -> Figure:
@@ -264,7 +285,8 @@ class _EnergyBars:
             panel.bar(next(places), others.get(term, 0.0) / self.unit[0], width, color=colour)
         for name in self.memories:
             _stack_memory(panel, next(places), width, energies.get(name, {}), self.operands, self.unit)
-        _total(panel, position, _highest(record), record.energy_pj, self.unit)
+        # A number alone would read as the height of the highest bar.
+        _total(panel, position, _highest(record), record.energy_pj, self.unit, before=SUM)
 
 
 def _energy_numbers(layers: Sequence[PlacedLayer]) -> "pandas.DataFrame":
@@ -353,9 +375,11 @@ def _bar_name(panel: Axes, x: float, name: str) -> None:
     )
 
 
-def _total(panel: Axes, x: float, height: float, total: float, unit: Unit, points_above: int = 2) -> None:
+def _total(
+    panel: Axes, x: float, height: float, total: float, unit: Unit, points_above: int = 2, before: str = ""
+) -> None:
     panel.annotate(
-        three_digits(total / unit[0]),
+        before + three_digits(total / unit[0]),
         (x, height / unit[0]),
         xytext=(0, points_above),
         textcoords="offset points",
@@ -390,7 +414,7 @@ def _draw_latency_bar(panel: Axes, x: int, record: LayerRecord, unit: Unit) -> N
     if corrected is None:
         panel.plot([x], [latency / unit[0]], **NO_FIT_MARKER)
         _total(panel, x, latency, latency, unit, 5)
-    elif abs(corrected - latency) > DIFFERENCE_SHOWN * latency:
+    elif _is_different(latency, corrected):
         panel.plot([x], [corrected / unit[0]], **MARKER)
         _total(panel, x, max(latency, corrected), latency, unit, 5)
     else:
@@ -404,8 +428,16 @@ def _add_latency_legend(figure: NotedFigure, layers: Sequence[PlacedLayer], down
         for term, (colour, hatch) in zip(terms, cycle(PART_STYLES), strict=False)
     ]
     down = add_legend(figure, patches[::-1], "cycles", down_inches)
-    markers = [
-        Line2D([], [], label=f"if over {DIFFERENCE_SHOWN:.0%} different", **MARKER),
-        Line2D([], [], label="mapping does not fit it", **NO_FIT_MARKER),
-    ]
-    add_legend(figure, markers, "corrected model", down, needs_title=True)
+    pairs = [(layer.record.latency_cycles, layer.record.corrected.latency_cycles) for layer in layers]
+    markers = []
+    if any(corrected is not None and _is_different(latency, corrected) for latency, corrected in pairs):
+        markers.append(Line2D([], [], label=f"if over {DIFFERENCE_SHOWN:.0%} different", **MARKER))
+    if any(corrected is None for _, corrected in pairs):
+        markers.append(Line2D([], [], label="mapping does not fit it", **NO_FIT_MARKER))
+    if markers:
+        add_legend(figure, markers, "corrected model", down, needs_title=True)
+
+
+def _is_different(latency: float, corrected: float) -> bool:
+    """True if the latency under the corrected model is marked, because it differs much from that of the run."""
+    return abs(corrected - latency) > DIFFERENCE_SHOWN * latency

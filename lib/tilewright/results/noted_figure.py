@@ -39,6 +39,9 @@ class NotedFigure(Figure):
         self.shares_rows = False
         """True if the panels of a row share their vertical axis. In a figure for a paper, they stay beside each other.
         """
+        self.words_of_marks = ""
+        """Line of the caption that explains texts with the id SMALL_TEXT; left out if the figure has no room for them.
+        """
         self.place_numbers: Callable[[], None] | None = None
         """Function that draws numbers beside points. A figure for a paper calls it when its panels have their places.
         """

@@ -91,6 +91,8 @@ def fit_to_sheet(figure: NotedFigure, width_inches: float) -> str:
                 text.set_visible(False)
         else:
             break
+    if figure.words_of_marks and any(text.get_visible() for text in _small_texts(figure)):
+        caption.append(figure.words_of_marks)
     if figure.place_numbers is not None:
         figure.place_numbers()
     caption += _hide_numbers(figure)

@@ -44,6 +44,22 @@ def layers_in_order(records: Sequence[LayerRecord], summary: Summary | None = No
     return tuple(_placed(records, name, index) for index, record in enumerate(records) for name in record.names)
 
 
+def merged_layers(layers: Sequence[PlacedLayer]) -> tuple[PlacedLayer, ...]:
+    """Layers in which equal layers are one placed layer, at the place of the first of them and with its name. Equal
+    layers share a record.
+    """
+    found: dict[tuple[int, int], list[PlacedLayer]] = {}
+    for layer in layers:
+        found.setdefault((layer.record_index, layer.repeats), []).append(layer)
+    return tuple(
+        first
+        if count == 1
+        else PlacedLayer(first.name, index, times(first.of_one, count * repeats), count * repeats, first.of_one)
+        for (index, repeats), alike in found.items()
+        for first, count in [(alike[0], len(alike))]
+    )
+
+
 def _placed(records: Sequence[LayerRecord], name: str, index: int, repeats: int = 1) -> PlacedLayer:
     record = records[index]
     return PlacedLayer(name, index, times(record, repeats), repeats, record if repeats > 1 else None)

@@ -1,6 +1,7 @@
 """The breakdown figures."""
 
 import itertools
+from dataclasses import replace
 
 import matplotlib
 import pytest
@@ -14,9 +15,10 @@ from tilewright.results.figures import (
     latency_figure,
     write_breakdown,
 )
-from tilewright.results.records import layers_in_order, memory_energies_pj
+from tilewright.results.records import layers_in_order, memory_energies_pj, merged_layers
 from tilewright.results.report_writing import write_report
 from tilewright.results.reported_mapping import ReportedMapping
+from tilewright.results.sheet import drawn_for
 from tilewright.results.text_tables import share_text
 from tilewright.results.words import short_layer_name
 
@@ -178,3 +180,49 @@ def test_layers_that_the_corrected_model_refuses_and_networks_without_layers(rec
     assert len(latency_figure([record_of_row(record)]).axes[0].lines) == 1
     for figure in (latency_figure([]), energy_figure([])):
         assert len(figure.axes) == 1
+
+
+def _labels(figure):
+    """Labels below all panels."""
+    return [label.get_text() for axes in figure.axes for label in axes.get_xticklabels()]
+
+
+@pytest.mark.parametrize("make", [energy_figure, latency_figure])
+def test_a_paper_has_equal_layers_once(make, make_network):
+    """Bars are sums over them; the CSV file has each layer; a report has each layer, too."""
+    records, summary = make_network(3)
+    index = [["a", 0], ["b", 1], ["c", 0], ["d", 2], ["e", 0]]
+    summary = summary | {"layer_index": index}
+    with drawn_for("column"):
+        figure = make(records, summary)
+    assert _labels(figure) == ["a x 3", "b", "d"]
+    assert len(_labels(make(records, summary))) == 5
+    assert set(figure.numbers()["layer"]) == {"a", "b", "c", "d", "e"}
+    merged = merged_layers(layers_in_order(records, summary))
+    assert [layer.repeats for layer in merged] == [3, 1, 1]
+    for key in ("energy_pj", "latency_cycles"):
+        total = sum(getattr(layer.record, key) for layer in layers_in_order(records, summary))
+        assert sum(getattr(layer.record, key) for layer in merged) == pytest.approx(total)
+
+
+def test_a_number_above_several_bars_is_said_to_be_their_sum(make_network):
+    """Not above one stacked bar."""
+    records, summary = make_network(2)
+    totals = [text.get_text() for text in energy_figure(records, summary).axes[0].texts if text.get_ha() == "center"]
+    assert sum(text.startswith("Σ ") for text in totals) == 2
+    assert not any("Σ" in text.get_text() for text in latency_figure(records, summary).axes[0].texts)
+
+
+@pytest.mark.parametrize("cycles", ["same", "other", "none"])
+def test_the_legend_has_only_marks_that_are_drawn(cycles, make_network):
+    """The latency under the corrected model is marked if it differs, or if the mapping does not fit."""
+    records, summary = make_network(2)
+    factor = {"same": 1, "other": 2, "none": None}[cycles]
+    latencies = [factor and factor * one.latency_cycles for one in records]
+    pairs = zip(records, latencies, strict=True)
+    changed = [replace(one, corrected=one.corrected._replace(latency_cycles=latency)) for one, latency in pairs]
+    figure = latency_figure(changed, summary)
+    told = {text.get_text() for legend in figure.legends for text in legend.get_texts()}
+    assert ("if over 5% different" in told) == (cycles == "other")
+    assert ("mapping does not fit it" in told) == (cycles == "none")
+    assert any(line.get_marker() in ("D", "X") for line in figure.axes[0].lines) == (cycles != "same")
