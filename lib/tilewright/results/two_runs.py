@@ -202,10 +202,35 @@ def less_energy_text(a: UncertainRun, b: UncertainRun) -> str:
 
 
 def with_own_names(a: RunLedger, b: RunLedger, places: Sequence[str]) -> tuple[RunLedger, RunLedger]:
-    """Both runs, with distinct names. If the names are equal, each run is renamed to its path in `places`, as the user
-    wrote the path.
+    """Both runs, with distinct names. If the names are equal, each run gets the end of its path in `places`, which the
+    user wrote: from the last folder in which the paths differ.
     """
-    return (renamed(a, places[0]), renamed(b, places[1])) if a.run.run == b.run.run else (a, b)
+    if a.run.run != b.run.run:
+        return a, b
+    one, other = _ends(*places)
+    return renamed(a, one), renamed(b, other)
+
+
+def _ends(one: str, other: str) -> tuple[str, str]:
+    """Ends of two paths, from the last folder in which they differ. For paths of unequal length or of one text, both
+    paths as they are.
+    """
+    pairs = [*zip(one.split("/"), other.split("/"), strict=False)]
+    if one.count("/") != other.count("/") or one == other:
+        return one, other
+    start = max(place for place, (left, right) in enumerate(pairs) if left != right)
+    first, second = zip(*pairs[start:], strict=True)
+    return "/".join(first), "/".join(second)
+
+
+def titles_of(comparison: RunComparison) -> str:
+    """Titles of both runs with an arrow between them. If the titles are equal, the names of the runs tell them
+    apart.
+    """
+    a, b = comparison.runs
+    if title_of(a) == title_of(b):
+        return f"{title_of(a)}, {a.run} → {b.run}"
+    return f"{title_of(a)} → {title_of(b)}"
 
 
 def comparison_table(comparison: RunComparison) -> "pandas.DataFrame":

@@ -26,7 +26,7 @@ from tilewright.results.two_runs import (
     comparison_table,
     share_text,
     shown,
-    title_of,
+    titles_of,
 )
 from tilewright.results.words import short_names
 
@@ -83,14 +83,13 @@ def write_comparison_figure(comparison: RunComparison, path_stem: Path) -> tuple
 
 def _told(comparison: RunComparison) -> list[str]:
     """Sentences on both runs: their totals, then the lines of the comparison."""
-    a, b = comparison.runs
     totals = [comparison.totals(quantity) for quantity in QUANTITIES]
     parts = [
         f"{UNITS[quantity][0]} {amount(total.a, quantity)} → {amount(total.b, quantity)} {UNITS[quantity][1]}"
         f" ({change(total)})"
         for quantity, total in zip(QUANTITIES, totals, strict=True)
     ]
-    return [f"{title_of(a)} → {title_of(b)}: {', '.join(parts)}", *comparison.lines]
+    return [f"{titles_of(comparison)}: {', '.join(parts)}", *comparison.lines]
 
 
 def _draw(panel: Axes, comparison: RunComparison, quantity: str, what: str, rows: Sequence[Difference]) -> None:

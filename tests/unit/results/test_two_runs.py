@@ -32,6 +32,7 @@ from tilewright.results.two_runs import (
     comparison_text,
     shown,
     slower_with_more_memory,
+    titles_of,
     with_own_names,
 )
 from tilewright.results.two_runs_figure import comparison_figure, write_comparison_figure
@@ -206,11 +207,28 @@ def test_the_largest_difference_comes_first_with_its_share() -> None:
     assert "by term" not in comparison_text(compare_two(a, a))
 
 
+@pytest.mark.parametrize(
+    ("places", "names"),
+    [
+        (("out/bounds/space-503/net", "out/designs/space-511/net"), ("space-503/net", "space-511/net")),
+        (("out/bounds/space-511/net", "out/designs/space-511/net"), ("bounds/space-511/net", "designs/space-511/net")),
+        (("a/net", "b/c/net"), ("a/net", "b/c/net")),
+    ],
+)
+def test_runs_of_one_name_have_the_names_of_their_folders(places: tuple[str, str], names: tuple[str, str]) -> None:
+    """From the last folder in which they differ: the designs of one base have one name of hardware."""
+    compared = compare_two(*with_own_names(run_of({}), run_of({}), places))
+    assert tuple(run.run for run in compared.runs) == names
+    caption = comparison_figure(compared).caption_lines
+    assert caption[0].startswith(f"net on a, {names[0]} → {names[1]}: energy")
+
+
 def test_table_and_figure_without_differences(tmp_path: Path) -> None:
     """An empty table with its columns, and a figure that says so."""
     a = run_of({})
     same = compare_two(*with_own_names(a, a, ("x/a", "y/a")))
     assert [run.run for run in same.runs] == ["x/a", "y/a"]
+    assert titles_of(same) == "net on a, x/a → y/a"
     assert list(comparison_table(same).columns) == [*COLUMNS, "assumes"]
     assert comparison_table(same).empty
     paths = write_comparison_figure(same, tmp_path / "comparison")
