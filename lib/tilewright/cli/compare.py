@@ -193,7 +193,7 @@ def compare(
 def _write(compared: "RunComparison", folder: Path) -> list[Path]:
     """Write the table as CSV and JSON, and the figure; returns the paths."""
     from tilewright.results.paper_tables import write_table
-    from tilewright.results.two_runs import COLUMNS, comparison_object, comparison_table
+    from tilewright.results.two_runs import COLUMNS, comparison_object, comparison_table, large_differences
 
     keep_font_cache_here()
     from tilewright.results.two_runs_figure import write_comparison_figure
@@ -202,5 +202,7 @@ def _write(compared: "RunComparison", folder: Path) -> list[Path]:
     table, data = folder / f"{STEM}.csv", folder / f"{STEM}.json"
     write_atomically(data, sealed_document(document_text(comparison_object(compared))))
     with writing(folder):
-        tables = write_table(comparison_table(compared), table, COLUMNS)
+        rows = comparison_table(compared)
+        shown, notes = large_differences(rows)
+        tables = write_table(rows, table, COLUMNS, shown, notes)
         return [*tables, data, *write_comparison_figure(compared, folder / STEM)]

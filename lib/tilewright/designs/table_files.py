@@ -17,9 +17,10 @@ from tilewright.designs.columns import (
     OF_ALL,
     ON_FRONT,
 )
-from tilewright.designs.front import Front
+from tilewright.designs.front import Front, spread
 from tilewright.designs.front_odds import FRONT_PROBABILITY
 from tilewright.designs.results import ALL_NETWORKS, OK, file_word
+from tilewright.designs.tables import MOST_ROWS
 from tilewright.results.paper_tables import write_in_paper, write_table
 from tilewright.results.text_tables import write_parquet
 
@@ -96,17 +97,19 @@ def write_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
 def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
     """Write `front.csv` and `front.parquet` into a folder. Returns the paths.
 
-    For a paper, the values of the axes and the compared measures are also written as LaTeX and Markdown. Notes below
-    the table give the order of the rows and the assumptions. If there are several networks, the front of each network
+    For a paper, the values of the axes and the compared measures are also written as LaTeX and Markdown, with the rows
+    that the terminal shows: at most MOST_ROWS of each front. Notes below the table give the order of the rows and the assumptions. If there are several networks, the front of each network
     and the front of all networks are also written as tables of their own (`front-<network>`).
     """
     table, stem = front_table(answer), folder / FRONT_STEM
     columns, told = _columns_in_paper(answer), _front_notes(answer)
     notes = (*told.values(), *answer.assumptions)
-    written = write_table(table, stem.with_suffix(".csv"), columns, notes=notes)
+    parts = {network: spread(table[table["network"] == network], MOST_ROWS) for network in told}
+    shown = pandas.concat(parts.values()) if parts else table
+    written = write_table(table, stem.with_suffix(".csv"), columns, shown, notes)
     for network, note in told.items() if len(answer.fronts) > 1 else ():
         path = folder / f"{FRONT_STEM}-{file_word(network)}.csv"
-        written += write_in_paper(table[table["network"] == network], path, columns[1:], (note, *answer.assumptions))
+        written += write_in_paper(parts[network], path, columns[1:], (note, *answer.assumptions))
     return (*written, _as_parquet(table, stem))
 
 
@@ -119,10 +122,15 @@ def _front_notes(answer: Answer) -> dict[str, str]:
     """Network of each front with designs -> sentence on these designs and their order."""
     return {
         front.network: f"{front.network}: {count_of(len(front.members), 'design')} on the front in"
-        f" {', '.join(front.objectives)}; the least {front.objectives[0]} comes first."
+        f" {', '.join(front.objectives)}{_picked(len(front.members))}; the least {front.objectives[0]} comes first."
         for front in answer.fronts
         if len(front.members) and front.objectives
     }
+
+
+def _picked(count: int) -> str:
+    """Words on the rows of a front in a table for a paper: '' if all `count` designs have a row."""
+    return f", of which {MOST_ROWS} at equal steps along it have a row" if count > MOST_ROWS else ""
 
 
 def _as_parquet(table: pandas.DataFrame, stem: Path) -> Path:

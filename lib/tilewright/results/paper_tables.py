@@ -351,7 +351,7 @@ def _number_cells(values: Sequence[Any], factor: float) -> list[str]:
 def _number(value: float, decimals: int, least: float) -> str:
     if 0 < abs(value) < least / 2:
         return f"{'> -' if value < 0 else '< '}{least:.{decimals}f}"
-    return f"{value:,.{decimals}f}"
+    return f"{value + 0.0:,.{decimals}f}"  # -0.0 has no sign
 
 
 def _decimals(sizes: Sequence[float]) -> int:

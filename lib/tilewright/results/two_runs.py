@@ -26,7 +26,7 @@ from tilewright.results.run_point import RunPoint
 from tilewright.results.run_text import area_text
 from tilewright.results.searched_turn import SearchedTurn, searched_lines, searched_object
 from tilewright.results.size_turn import SizesOfRuns
-from tilewright.results.text_tables import render, text_table
+from tilewright.results.text_tables import SMALLEST_SHOWN, render, text_table
 from tilewright.results.text_tables import share_text as share_of
 from tilewright.results.uncertainty import SAMPLES, UncertainRun, energy_range_pj, less_energy_counts, samples_text
 from tilewright.results.unlike_runs import unlike_causes
@@ -221,6 +221,26 @@ def _ends(one: str, other: str) -> tuple[str, str]:
     start = max(place for place, (left, right) in enumerate(pairs) if left != right)
     first, second = zip(*pairs[start:], strict=True)
     return "/".join(first), "/".join(second)
+
+
+def large_differences(table: "pandas.DataFrame") -> tuple["pandas.DataFrame", list[str]]:
+    """Pair (rows of the table of differences that a paper has, notes on the other rows).
+
+    A row is left out if its difference is below the share SMALLEST_SHOWN of the largest difference of its quantity. If
+    nothing differs, all rows stay.
+    """
+    sizes = table["difference"].abs()
+    largest = sizes.groupby(table["quantity"]).transform("max")
+    is_shown = (largest == 0) | (sizes >= SMALLEST_SHOWN * largest)
+    notes = []
+    for quantity, rows in table.groupby("quantity", sort=False):
+        left = rows.loc[~is_shown[rows.index], "difference"]
+        if len(left):
+            notes.append(
+                f"{quantity}: {len(left):,} of {len(rows):,} rows are left out, because each differs by less than"
+                f" {SMALLEST_SHOWN:.1%} of the largest difference; their differences add up to {sum(left):,.6g}."
+            )
+    return table[is_shown], notes
 
 
 def titles_of(comparison: RunComparison) -> str:

@@ -72,6 +72,12 @@ def test_one_unit_for_all_energies() -> None:
     assert shown.are_numbers == (False, *[True] * 6)
 
 
+def test_zero_has_no_sign() -> None:
+    """Neither does a zero that a subtraction of equal numbers made negative."""
+    shown = PaperTable.of(pandas.DataFrame({"energy_pj": [-0.0, 0.0, 1.5e6, -1.5e6, -1.0]}))
+    assert [cell for (cell,) in shown.rows] == ["0.000", "0.000", "1.500", "-1.500", "> -0.001"]
+
+
 def test_no_powers_of_ten() -> None:
     """Over sizes of all magnitudes, the cell and the number agree to the decimals of the column."""
     rng = np.random.default_rng(5)

@@ -30,6 +30,7 @@ from tilewright.results.two_runs import (
     comparison_object,
     comparison_table,
     comparison_text,
+    large_differences,
     shown,
     slower_with_more_memory,
     titles_of,
@@ -221,6 +222,24 @@ def test_runs_of_one_name_have_the_names_of_their_folders(places: tuple[str, str
     assert tuple(run.run for run in compared.runs) == names
     caption = comparison_figure(compared).caption_lines
     assert caption[0].startswith(f"net on a, {names[0]} → {names[1]}: energy")
+
+
+@given(ENTRIES, ENTRIES)
+def test_a_paper_has_the_large_differences(a: Entries, b: Entries) -> None:
+    """Rows and what the notes say of the others add up to the whole; the largest row is there."""
+    table = comparison_table(compare_two(run_of(a), run_of(b, "b")))
+    shown, notes = large_differences(table)
+    for quantity in QUANTITIES:
+        rows, kept = (one.loc[one["quantity"] == quantity, "difference"] for one in (table, shown))
+        told = [note for note in notes if note.startswith(f"{quantity}: ")]
+        assert len(told) == (len(kept) < len(rows))
+        if len(rows):
+            assert max(abs(kept)) == max(abs(rows))
+            assert min(abs(kept)) >= 0.001 * max(abs(rows))
+        if told:
+            left = float(told[0].rpartition(" ")[2].rstrip(".").replace(",", ""))
+            assert left == pytest.approx(sum(rows) - sum(kept), rel=1e-5)
+            assert f" {len(rows) - len(kept):,} of {len(rows):,} rows are left out" in told[0]
 
 
 def test_table_and_figure_without_differences(tmp_path: Path) -> None:

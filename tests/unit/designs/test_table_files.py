@@ -1,0 +1,39 @@
+"""Tables of fronts for a paper: the rows that the terminal shows."""
+
+from pathlib import Path
+
+import pandas
+from tilewright.designs.answer import answer_of
+from tilewright.designs.front import spread
+from tilewright.designs.table_files import write_front_tables
+from tilewright.designs.tables import MOST_ROWS, answer_text
+from tilewright.results.sheet import drawn_for
+
+from tests.unit.designs.conftest import exploration
+
+
+def test_a_paper_has_the_rows_of_the_terminal(tmp_path: Path) -> None:
+    """At most MOST_ROWS of each front, at equal steps along it; a note says so, and the CSV file has all."""
+    count = 3 * MOST_ROWS + 1
+    rows = [
+        {"energy_pj": 1e6 + 1e4 * place, "latency_cycles": 1e6 - 1e3 * place, "area_mm2": 1.0}
+        for place in range(count)
+        for _ in range(2)
+    ]
+    answer = answer_of(exploration(rows, networks=("one", "two")))
+    with drawn_for("column"):
+        write_front_tables(answer, tmp_path)
+    for front in answer.fronts:
+        assert len(front.members) == count
+        name = front.network.replace(" ", "_")
+        lines = (tmp_path / f"front-{name}.md").read_text().splitlines()
+        found = [line.split("|")[1].strip() for line in lines if line.startswith("| design-")]
+        assert found == spread(front.members, MOST_ROWS)["design"].tolist()
+        note = (
+            f"{count} designs on the front in energy_pj, latency_cycles, area_mm2, of which {MOST_ROWS} at equal steps"
+        )
+        assert any(note in line for line in lines)
+    told = answer_text(answer)
+    assert all(name in told for name in spread(answer.overall.members, MOST_ROWS)["design"])
+    assert sum(line.startswith("| ") for line in (tmp_path / "front.md").read_text().splitlines()) == 3 * MOST_ROWS + 1
+    assert len(pandas.read_csv(tmp_path / "front.csv")) == 3 * count
