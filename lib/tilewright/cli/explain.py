@@ -131,14 +131,20 @@ def write_bottlenecks(found: "Bottlenecks", folder: Path, only: Part = "") -> li
     """
     make_folder(folder)
     if only != FIGURES:
-        from tilewright.results.bottlenecks import bottlenecks_object, port_table, share_table, totals_table
+        from tilewright.results.bottlenecks import (
+            bottlenecks_object,
+            limiting_table,
+            port_table,
+            share_table,
+            totals_table,
+        )
         from tilewright.results.paper_tables import write_table
 
         write_table(share_table(found), folder / f"{BOTTLENECKS}.csv", for_paper=totals_table(found))
         if found.cores is None:
             ports = port_table(found)
-            limiting = ports[ports["rank"] == 1]
-            write_table(ports, folder / PORT_LIMITS, for_paper=limiting if len(limiting) else ports)
+            limiting, notes = limiting_table(found) if found.limits else (ports, [])
+            write_table(ports, folder / PORT_LIMITS, for_paper=limiting, notes=notes)
         else:
             write_table(found.cores.table, folder / CORE_CYCLES)
         write_atomically(folder / f"{BOTTLENECKS}.json", sealed_document(document_text(bottlenecks_object(found))))

@@ -98,8 +98,9 @@ def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
     """Write `front.csv` and `front.parquet` into a folder. Returns the paths.
 
     For a paper, the values of the axes and the compared measures are also written as LaTeX and Markdown, with the rows
-    that the terminal shows: at most MOST_ROWS of each front. Notes below the table give the order of the rows and the assumptions. If there are several networks, the front of each network
-    and the front of all networks are also written as tables of their own (`front-<network>`).
+    that the terminal shows: at most MOST_ROWS of each front. Notes below the table give the order of the rows and the
+    assumptions. If there are several networks, the front of each network and the front of all networks are also written
+    as tables of their own (`front-<network>`).
     """
     table, stem = front_table(answer), folder / FRONT_STEM
     columns, told = _columns_in_paper(answer), _front_notes(answer)

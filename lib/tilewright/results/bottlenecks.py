@@ -18,7 +18,7 @@ from tilewright.cost.record import LayerRecord, PortRecord
 from tilewright.cost.waiting import CALL, COMMAND
 from tilewright.hardware.core import Core
 from tilewright.results.array_use import ArrayUses
-from tilewright.results.port_limits import PortLimit, Roofline, limit_of_network, port_limit, roofline
+from tilewright.results.port_limits import LEAST_SHARE, PortLimit, Roofline, limit_of_network, port_limit, roofline
 from tilewright.results.recorded_mappings import recorded_mappings
 from tilewright.results.records import PlacedLayer, memory_energies_pj, other_energies_pj
 from tilewright.results.run_ledger import ENERGY, LATENCY, QUANTITIES, LedgerPlace, RunLedger, words_of_term
@@ -304,6 +304,33 @@ def port_table(found: Bottlenecks) -> "pandas.DataFrame":
 
     columns = [*_USE_COLUMNS, "wider_latency_cycles", "gain_cycles", "rank"]
     return pandas.DataFrame([dict(row) for row in _port_rows(found)], columns=columns)
+
+
+def limiting_table(found: Bottlenecks) -> tuple["pandas.DataFrame", list[str]]:
+    """Pair (table for a paper with the limit of each layer, notes). The limit has the words of `explain`. If a single
+    port limits the layer, the row has the cycles of this port.
+    """
+    import pandas
+
+    rows = []
+    for layer, limit in found.limits.items():
+        row: dict[str, Any] = {"layer": layer, "limited_by": found.limited_by(layer)}
+        row[LATENCY_CYCLES] = limit.latency_cycles
+        if limit.is_limited_by_one and limit.limiting is not None:
+            name = limit.limiting.ports[0]
+            use = next((one for one in found.uses.get(layer, ()) if (one.memory, one.port) == name), None)
+            row |= {} if use is None else {"busy_cycles": use.busy_cycles, "stall_cycles": use.stall_cycles}
+            row |= {"gain_cycles": limit.gain_cycles(limit.limiting)}
+        rows.append(row)
+    none = sum(not limit.is_limited_by_one for limit in found.limits.values())
+    notes = [f"a port limits a layer if doubling its width saves most, and at least {LEAST_SHARE:.0%} of the latency."]
+    if none:
+        notes.append(f"no single port limits {none} of {len(found.limits)} layers: rows without cycles of a port.")
+    notes += [
+        "stall cycles below 0 are slack: the array does not wait for the port, which has so many cycles to spare."
+    ]
+    columns = ["layer", "limited_by", LATENCY_CYCLES, "busy_cycles", "stall_cycles", "gain_cycles"]
+    return pandas.DataFrame(rows, columns=columns), notes
 
 
 def energy_table(shares: Iterable[Share]) -> "pandas.DataFrame":

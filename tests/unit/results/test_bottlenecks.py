@@ -14,6 +14,7 @@ from tilewright.results.bottlenecks import (
     bottlenecks_object,
     bottlenecks_of,
     limit_words,
+    limiting_table,
     port_table,
     share_table,
 )
@@ -133,6 +134,27 @@ def test_what_takes_most_cycles_limits() -> None:
     assert at_work.limited_by() == "array 50.8%"
     assert bottlenecks_object(at_work)["limits"]["gemm"]["limited_by"] == "array 50.8%"
     assert bottlenecks_object(found)["network_limit"]["is_limited"]
+
+
+@pytest.mark.parametrize("bits", [8, 64])
+def test_a_paper_has_the_limits_of_the_terminal(bits: int) -> None:
+    """The words of `explain` for each layer; cycles of a port only if it alone limits the layer."""
+    found = explained(core_of(inputs=bits, weights=2 if bits == 8 else 64))
+    table, notes = limiting_table(found)
+    assert table["layer"].tolist() == list(found.limits)
+    assert table["limited_by"].tolist() == [found.limited_by(layer) for layer in found.limits]
+    for row, limit in zip(table.to_dict("records"), found.limits.values(), strict=True):
+        assert (row["gain_cycles"] == row["gain_cycles"]) == limit.is_limited_by_one
+        if limit.is_limited_by_one:
+            ports = port_table(found)
+            (first,) = ports[(ports["layer"] == row["layer"]) & (ports["rank"] == 1)].to_dict("records")
+            assert [row[key] for key in ("gain_cycles", "busy_cycles", "stall_cycles")] == [
+                first[key] for key in ("gain_cycles", "busy_cycles", "stall_cycles")
+            ]
+    none = sum(not limit.is_limited_by_one for limit in found.limits.values())
+    assert none == (0 if bits == 8 else 2)
+    assert any(f"no single port limits {none} of 2 layers" in note for note in notes) == bool(none)
+    assert any("stall cycles below 0 are slack" in note for note in notes)
 
 
 def test_shares_add_up() -> None:
