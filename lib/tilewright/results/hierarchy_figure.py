@@ -6,6 +6,7 @@ would overlap, one of them gets a row of its own.
 """
 
 import itertools
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,16 +27,44 @@ from tilewright.results.sheet import sheet_inches
 if TYPE_CHECKING:
     import pandas
 
-LANE_INCHES, GAP_INCHES, MARGIN_INCHES, TITLE_INCHES, ARROW_INCHES = 2.75, 0.22, 0.25, 0.75, 0.42
-LEAST_LANE_INCHES = 1.4
-"""Smallest width, in inches, of the column of an operand (a lane) in a figure for a paper."""
-LINE_INCHES, PAD_INCHES, CHIP_INCHES = 0.145, 0.1, 0.2
+LANE_INCHES, TITLE_INCHES = 2.75, 0.75
+PAD_INCHES, CHIP_INCHES = 0.1, 0.2
 CHIP_SIZE_INCHES = (0.34, 0.14)
-TEXT_POINTS = 7.0
-CHARACTERS_PER_INCH = 19.5
 ARRAY_INCHES = 0.62
+_UNITS = re.compile(r"(?<=\d) (b/cycle|pJ|mm²|instances|[KMGT]i?B|B)\b")
 MOST_ORDERED_LANES = 6
 """Largest number of operands for which all orders from left to right are tried in the figure."""
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Sizes of the parts of a figure, in inches, and of its texts, in points."""
+
+    least_lane: float
+    """Smallest width of the column of an operand (a lane) in a figure for a paper."""
+    margin: float
+    gap: float
+    pad: float
+    """Room between the edge of a box and its texts, on the left and on the right."""
+    text_points: float
+    name_points: float
+    characters_per_inch: float
+    name_characters_per_inch: float
+    line: float
+    """Distance between two lines of text."""
+    arrow: float
+    """Height of the arrows between two rows of memories."""
+
+
+WIDE = _Sizes(1.4, 0.25, 0.22, 0.1, 7.0, 8.5, 19.5, 15.0, 0.145, 0.42)
+NARROW = _Sizes(0.95, 0.04, 0.06, 0.05, 6.0, 6.5, 21.5, 18.5, 0.115, 0.27)
+"""NARROW: sizes in a figure for a paper if the lanes do not fit its width with the sizes WIDE."""
+
+
+def _sizes(lanes: Sequence[str]) -> _Sizes:
+    sheet = sheet_inches()
+    is_narrow = sheet is not None and 2 * WIDE.margin + WIDE.gap + WIDE.least_lane * max(len(lanes), 2) > sheet
+    return NARROW if is_narrow else WIDE
 
 
 @dataclass(frozen=True)
@@ -46,12 +75,14 @@ class _Box:
     first: int
     last: int
     row: int
+    name_lines: tuple[str, ...]
     lines: tuple[str, ...]
+    sizes: _Sizes
 
     @property
     def height_inches(self) -> float:
         """Height in inches of the name, the operands and the lines of text together."""
-        return CHIP_INCHES + LINE_INCHES * (len(self.lines) + 1) + 2 * PAD_INCHES
+        return CHIP_INCHES + self.sizes.line * (len(self.lines) + len(self.name_lines)) + 2 * PAD_INCHES
 
 
 def hierarchy_figure(core: Core) -> Figure:
@@ -61,17 +92,18 @@ def hierarchy_figure(core: Core) -> Figure:
     lanes = lane_order(core)
     boxes = _boxes(core, lanes)
     rows = [max(box.height_inches for box in boxes if box.row == row) for row in range(_row_count(boxes))]
-    width = 2 * MARGIN_INCHES + _lane_inches(lanes) * max(len(lanes), 2) + GAP_INCHES
-    height = TITLE_INCHES + ARRAY_INCHES + sum(rows) + ARROW_INCHES * len(rows) + MARGIN_INCHES
+    sizes = _sizes(lanes)
+    width = 2 * sizes.margin + _lane_inches(lanes) * max(len(lanes), 2) + sizes.gap
+    height = TITLE_INCHES + ARRAY_INCHES + sum(rows) + sizes.arrow * len(rows) + sizes.margin
     with figure_style():
         canvas = Canvas(width, height)
-        floors = list(itertools.accumulate(rows, lambda y, row: y + row + ARROW_INCHES, initial=_first_floor()))
+        floors = list(itertools.accumulate(rows, lambda y, row: y + row + sizes.arrow, initial=_first_floor(sizes)))
         found = core_area(core)
         area = found.note or f"area {found.mm2:.4g} mm²"
         words = "tl, fl: to and from the level below; th, fh: to and from the level above"
-        canvas.title(MARGIN_INCHES, f"Memory hierarchy of {core.name}", words, area)
+        canvas.title(sizes.margin, f"Memory hierarchy of {core.name}", words, area)
         canvas.figure.numbers = lambda: _numbers(core)
-        _draw_array(canvas, core)
+        _draw_array(canvas, core, sizes)
         _draw_arrows(canvas, core, lanes, boxes, floors)
         for box in boxes:
             _draw_box(canvas, box, floors[box.row], lanes)
@@ -147,15 +179,9 @@ def _boxes(core: Core, lanes: Sequence[str]) -> list[_Box]:
             if free == len(taken):
                 taken.append(set())
             taken[free] |= spanned
-            boxes.append(
-                _Box(
-                    memory,
-                    first,
-                    last,
-                    row + free,
-                    tuple(_lines(core, index, _lane_inches(lanes) * (last - first + 1))),
-                )
-            )
+            inches = _lane_inches(lanes) * (last - first + 1) - _sizes(lanes).gap - 2 * _sizes(lanes).pad
+            name, lines = _name_lines(memory.name, inches, _sizes(lanes)), _lines(core, index, inches, _sizes(lanes))
+            boxes.append(_Box(memory, first, last, row + free, tuple(name), tuple(lines), _sizes(lanes)))
         row += len(taken)
     return boxes
 
@@ -166,20 +192,34 @@ def _row_count(boxes: Sequence[_Box]) -> int:
 
 def _lane_inches(lanes: Sequence[str]) -> float:
     """Width in inches of a lane, which is the column of an operand in the figure. In a paper, the width is chosen so
-    that all lanes together fill the figure, but it stays between LEAST_LANE_INCHES and LANE_INCHES. Elsewhere, it is
+    that all lanes together fill the figure, but it stays between the least width and LANE_INCHES. Elsewhere, it is
     LANE_INCHES.
     """
     sheet = sheet_inches()
     if sheet is None:
         return LANE_INCHES
-    return min(LANE_INCHES, max(LEAST_LANE_INCHES, (sheet - 2 * MARGIN_INCHES - GAP_INCHES) / max(len(lanes), 2)))
+    sizes = _sizes(lanes)
+    return min(LANE_INCHES, max(sizes.least_lane, (sheet - 2 * sizes.margin - sizes.gap) / max(len(lanes), 2)))
 
 
-def _lines(core: Core, index: int, width_inches: float) -> Iterator[str]:
-    """Lines of text on a memory, short enough for its box."""
-    width = int((width_inches - GAP_INCHES - 2 * PAD_INCHES) * CHARACTERS_PER_INCH)
+def _name_lines(name: str, inches: float, sizes: _Sizes) -> list[str]:
+    """Lines of the name of a memory. In a narrow figure, a line ends after an underscore if the name is too long."""
+    if sizes is WIDE:
+        return [name]
+    parts = textwrap.wrap(name.replace("_", "_ "), int(inches * sizes.name_characters_per_inch))
+    return [part.replace("_ ", "_") for part in parts]
+
+
+def _lines(core: Core, index: int, inches: float, sizes: _Sizes) -> Iterator[str]:
+    """Lines of text on a memory, at most `inches` wide."""
+    width = int(inches * sizes.characters_per_inch)
+    indent = "    " if sizes is WIDE else " "
     for text in _texts(core, index):
-        yield from textwrap.wrap(text, width, subsequent_indent="    ") if sheet_inches() or ": " in text else [text]
+        if not (sheet_inches() or ": " in text):
+            yield text
+            continue
+        whole = _UNITS.sub("\u00a0\\1", text)  # a number and its unit stay on one line
+        yield from (line.replace("\u00a0", " ") for line in textwrap.wrap(whole, width, subsequent_indent=indent))
 
 
 def _texts(core: Core, index: int) -> Iterator[str]:
@@ -210,44 +250,47 @@ def _instances(core: Core, index: int) -> str:
     return f"{count} instances, each serves {' '.join(served)}"
 
 
-def _first_floor() -> float:
-    return MARGIN_INCHES + ARRAY_INCHES + ARROW_INCHES
+def _first_floor(sizes: _Sizes) -> float:
+    return sizes.margin + ARRAY_INCHES + sizes.arrow
 
 
 def _lane_x(lane: int, lanes: Sequence[str]) -> float:
-    return MARGIN_INCHES + GAP_INCHES / 2 + (lane + 0.5) * _lane_inches(lanes)
+    sizes = _sizes(lanes)
+    return sizes.margin + sizes.gap / 2 + (lane + 0.5) * _lane_inches(lanes)
 
 
-def _draw_array(canvas: Canvas, core: Core) -> None:
+def _draw_array(canvas: Canvas, core: Core, sizes: _Sizes) -> None:
     array = core.operational_array
-    inner = canvas.width - 2 * MARGIN_INCHES
-    canvas.box(MARGIN_INCHES, MARGIN_INCHES, inner, ARRAY_INCHES, facecolor="#eeeeee", edgecolor=GREY)
+    inner = canvas.width - 2 * sizes.margin
+    canvas.box(sizes.margin, sizes.margin, inner, ARRAY_INCHES, facecolor="#eeeeee", edgecolor=GREY)
     sides = " × ".join(f"{name} {size}" for name, size in array.dimensions)
     systolic = f", systolic along {' '.join(array.systolic_dimensions)}" if array.systolic_dimensions else ""
-    x, y = canvas.width / 2, MARGIN_INCHES + ARRAY_INCHES / 2
+    x, y = canvas.width / 2, sizes.margin + ARRAY_INCHES / 2
     canvas.text(x, y + 0.11, f"operational array  {sides}", 9, ha="center")
     details = f"{array.unit_count} units, {array.unit_energy_pj:.4g} pJ an operation{systolic}"
-    canvas.text(x, y - 0.12, details, TEXT_POINTS, ha="center", color=GREY)
+    canvas.text(x, y - 0.12, details, sizes.text_points, ha="center", color=GREY)
 
 
 def _draw_box(canvas: Canvas, box: _Box, floor: float, lanes: Sequence[str]) -> None:
-    lane = _lane_inches(lanes)
-    left = _lane_x(box.first, lanes) - lane / 2 + GAP_INCHES / 2
-    width = (box.last - box.first + 1) * lane - GAP_INCHES
+    sizes, lane = _sizes(lanes), _lane_inches(lanes)
+    left = _lane_x(box.first, lanes) - lane / 2 + sizes.gap / 2
+    width = (box.last - box.first + 1) * lane - sizes.gap
     height = box.height_inches
     canvas.rounded_box(left, floor, width, height, facecolor="white", edgecolor=GREY)
-    y = floor + height - PAD_INCHES - LINE_INCHES / 2
-    canvas.text(left + PAD_INCHES, y, box.memory.name, 8.5, weight="bold")
+    y = floor + height - PAD_INCHES - sizes.line / 2
+    for number, line in enumerate(box.name_lines):
+        canvas.text(left + sizes.pad, y - sizes.line * number, line, sizes.name_points, weight="bold")
+    y -= sizes.line * (len(box.name_lines) - 1)
     for operand in box.memory.operands:
         x, colour = _lane_x(lanes.index(operand), lanes), memory_operand_colour(operand, lanes)
-        chip_y = y - LINE_INCHES / 2 - CHIP_INCHES / 2 + 0.02
+        chip_y = y - sizes.line / 2 - CHIP_INCHES / 2 + 0.02
         width, height = CHIP_SIZE_INCHES
         corner = (x - width / 2, chip_y - height / 2)
         canvas.box(*corner, width, height, facecolor=lighter(colour, 0.75), edgecolor=colour, linewidth=0.8)
-        canvas.text(x, chip_y, operand, TEXT_POINTS, ha="center")
+        canvas.text(x, chip_y, operand, sizes.text_points, ha="center")
     for number, line in enumerate(box.lines):
-        y = floor + PAD_INCHES + LINE_INCHES * (len(box.lines) - number - 0.5)
-        canvas.text(left + PAD_INCHES, y, line, TEXT_POINTS, color="#222222")
+        y = floor + PAD_INCHES + sizes.line * (len(box.lines) - number - 0.5)
+        canvas.text(left + sizes.pad, y, line, sizes.text_points, color="#222222")
 
 
 def _draw_arrows(
@@ -256,7 +299,7 @@ def _draw_arrows(
     box_of = {box.memory.name: box for box in boxes}
     for operand, chain in memory_hierarchy(core).levels_of:
         x, colour = _lane_x(lanes.index(operand), lanes), memory_operand_colour(operand, lanes)
-        below = MARGIN_INCHES + ARRAY_INCHES
+        below = _sizes(lanes).margin + ARRAY_INCHES
         for index in chain:
             box = box_of[core.memories[index].name]
             flows = _flows(box.memory, operand)

@@ -18,6 +18,7 @@ from tilewright.designs.answer import answer_of
 from tilewright.designs.effects import effects
 from tilewright.designs.effects_figure import effect_figure
 from tilewright.designs.figures import front_figure
+from tilewright.hardware.core import Core, Memory, OperationalArray, Port
 from tilewright.hardware.source import parse_accelerator
 from tilewright.results.bottlenecks import bottlenecks_of
 from tilewright.results.bottlenecks_figure import bottlenecks_figure
@@ -164,9 +165,31 @@ def test_diagrams_over_a_page(make_network: Network, tmp_path: Path) -> None:
 
 def test_a_diagram_that_needs_more_width_is_refused(tmp_path: Path) -> None:
     """With the width that it needs, and the option that has it."""
-    with drawn_for("column"), pytest.raises(InputError, match=r"needs 4\.7 inches.*allowed: page"):
-        save_figure(hierarchy_figure(parse_accelerator(HARDWARE / "zigzag" / "tpu_like.yaml").cores[0]), tmp_path / "h")
+    memory = Memory("m", 64, 1.0, 1.0, ("A", "B", "C", "D"), (Port("p", "read_write", 8, 8, ()),), ())
+    core = Core("of four operands", OperationalArray((("D1", 2),), 1.0), (memory,))
+    with drawn_for("column"), pytest.raises(InputError, match=r"needs 3\.9 inches.*allowed: page"):
+        save_figure(hierarchy_figure(core), tmp_path / "h")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["tpu_like", "eyeriss_like"])
+def test_a_core_of_three_operands_fits_a_column(name: str, tmp_path: Path) -> None:
+    """With text of at least 6 points, inside of the boxes of the memories, and a height that fits a page."""
+    core = parse_accelerator(HARDWARE / "zigzag" / f"{name}.yaml").cores[0]
+    with drawn_for("column"):
+        figure = hierarchy_figure(core)
+        assert isinstance(figure, NotedFigure)
+        save_figure(figure, tmp_path / "h")
+    assert figure.get_size_inches()[0] == COLUMN_INCHES
+    assert figure.get_size_inches()[1] <= 7.6
+    shown = _visible(figure)
+    assert min(float(text.get_fontsize()) for text in shown) >= LEAST_POINTS
+    boxes = [text.get_window_extent() for text in shown]
+    assert all(box.x0 >= 0 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1 for box in boxes)
+    assert not [1 for number, one in enumerate(boxes) for other in boxes[:number] if one.overlaps(other)]
+    names = {memory.name for memory in core.memories}
+    told = "".join(text.get_text() for text in shown)
+    assert all(name in told for name in names)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(3, 3), (4, 2)])
