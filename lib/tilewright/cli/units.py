@@ -55,7 +55,6 @@ this file, and tables of many runs list these runs."""
 REPORT_PAGE = "report.html"
 """Report that Snakemake makes in the folder of results. It is a unit, but no rule makes it."""
 _DRAWN = ("*-column.*", "*-page.*")
-_FRONTS = ("front-*.md",)
 
 
 def _latex(stem: str) -> tuple[str, ...]:
@@ -66,12 +65,9 @@ def _latex(stem: str) -> tuple[str, ...]:
 _FOR_PAPER = {
     "summary": ("summary.md", *_latex("summary")),
     "pareto": ("pareto.md", *_latex("pareto"), *(f"pareto/{name}" for name in _DRAWN)),
-    "answer": ("space.md", "front.md", *_FRONTS, *_DRAWN),
-    "front": ("front.md", *_FRONTS, *_DRAWN),
-    "decide": (
-        *(f"{Path(DECISION_TABLE).stem}{end}" for end in (".csv", ".md")),
-        *_latex(Path(DECISION_TABLE).stem),
-    ),
+    "answer": ("space.md", "front.md", "front-*.md", *_DRAWN),
+    "front": ("front.md", "front-*.md", *_DRAWN),
+    "decide": (DECISION_TABLE, "decision-table.md", *_latex("decision-table")),
 }
 """Unit -> patterns of the files for a paper that the unit writes. `summary` and `pareto` cover all runs of a
 configuration; `answer`, `decide` and `front` cover one design space."""

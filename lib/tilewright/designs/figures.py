@@ -130,7 +130,9 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
         sizes = _sizes(front, numbered, drawn)
         if sheet_inches():
             sizes = np.full(len(numbered), MARK_POINTS_SQUARED)
-            axes.scatter(*points, s=sizes, marker="D", facecolor="white", edgecolor="black", linewidth=0.8, zorder=4)
+            axes.scatter(
+                points[0], points[1], s=sizes, marker="D", facecolor="white", edgecolor="black", linewidth=0.8, zorder=4
+            )
         figure.place_numbers = lambda: number_points(axes, points[0], points[1], sizes.tolist())
         if not sheet_inches():
             figure.place_numbers()
