@@ -42,9 +42,13 @@ def assumptions(space: Space) -> tuple[str, ...]:
     mapping = "" if space.mapping is None else " with the choices that the mapping file fixes"
     count = _spatial_count(options)
     tried = f"at most {count_of(count, 'spatial mapping')}" if count else "all spatial mappings"
+    open_to_search = (
+        "The space has no mapping file, so the search can unroll any loop along any side of the array, and"
+        if space.mapping is None
+        else "Where the mapping file does not fix the spatial mapping, the search"
+    )
     search = (
-        f"mapping with the least {options.objective} that {_how(options)}{mapping}."
-        f" Where the mapping file does not fix the spatial mapping, the search tries {tried}."
+        f"mapping with the least {options.objective} that {_how(options)}{mapping}. {open_to_search} tries {tried}."
     )
     of_nodes = f"For each computation node on each core: the {search}"
     if isinstance(options, SystemOptions):

@@ -21,7 +21,7 @@ from tilewright.designs.held_costs import constant_shares
 from tilewright.designs.results import ENERGY, USE_MEASURES
 from tilewright.designs.slow_memories import are_slow
 from tilewright.results.text_tables import render, text_table
-from tilewright.results.uncertainty import SAMPLES
+from tilewright.results.uncertainty import SAMPLES, samples_text
 
 MOST_ROWS, MOST_CAUSES = 20, 4
 """Largest number of front rows in the text, and largest number of causes per status."""
@@ -80,7 +80,7 @@ def _best(answer: Answer) -> str:
     for key, row in best_designs(front):
         values = values_text(row, answer.exploration.value_names)
         measures = [measure.text(row[m]) for m, measure in front.measures.items()]
-        stays = [f"{best_probability(front, key):.1%}"] if has_odds else []
+        stays = [samples_text(best_probability(front, key))] if has_odds else []
         table.add_row(front.measures[key].words, row["design"], values, *measures, *stays)
     note = ended_lines(filter(None, [answer.table_note]))
     return render(table) + note if table.row_count else ""
@@ -93,7 +93,7 @@ def _front(answer: Answer) -> str:
         return ended_lines([f"no design has results for {front.network} and meets all constraints: there is no front"])
     headings = (*_headings(front), *_range_headings(front))
     has_slow = are_slow(front.compared).any()
-    table = text_table("", ("design", "values", "largest terms"), headings)
+    table = text_table("", ("design", "values", "largest term of\nenergy, latency"), headings)
     for row in spread(members, MOST_ROWS).to_dict("records"):
         terms = ", ".join(filter(None, (row[LARGEST_ENERGY], row[LARGEST_LATENCY])))
         values = values_text(row, answer.exploration.axis_names)
@@ -132,7 +132,8 @@ def odds_line(front: Front) -> str:
     first = off.sort_values([FRONT_PROBABILITY, "index"], ascending=[False, True], kind="stable").iloc[0]
     verb = "are" if len(off) > 1 else "is"
     others = f"{count_of(len(off), 'design')} off the front at nominal costs {verb} on the front in some samples"
-    return f"{told}: {others}; {first['design']} is on the front in {first[FRONT_PROBABILITY]:.1%} of the samples"
+    probability = samples_text(first[FRONT_PROBABILITY])
+    return f"{told}: {others}; {first['design']} is on the front in {probability} of the samples"
 
 
 def _range_headings(front: Front) -> Iterator[str]:
@@ -153,7 +154,7 @@ def _range_cells(row: dict[Any, Any], has_slow: bool) -> Iterator[str]:
     if LEAST_ENERGY in row:
         yield " to ".join(ENERGY.text(row[key]) for key in (LEAST_ENERGY, MOST_ENERGY))
     if FRONT_PROBABILITY in row:
-        yield f"{row[FRONT_PROBABILITY]:.1%}"
+        yield samples_text(row[FRONT_PROBABILITY])
     if has_slow:
         yield USE_MEASURES[ACCESS_CYCLES].text(row[ACCESS_CYCLES])
     if PLAN_GAPS[0] in row:
