@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilewright.designs.answer import answer_of, best_probability
+from tilewright.designs.effects import best_first
 from tilewright.designs.evaluate import NetworkEvaluator
 from tilewright.designs.front_odds import least_probability, part_columns, parts_of_row, with_odds
 from tilewright.designs.results import energy_parts
@@ -86,7 +87,7 @@ def test_probabilities_are_those_of_a_loop_over_samples(designs: list[Any], obje
         front = table_of(rows, objectives=objectives).overall
         drawn = samples()
         best = {
-            key: (front.compared[key].idxmin(), best_probability(front, key)) for key in costs_of(rows[0], drawn[0])
+            key: (best_first(front, key).index[0], best_probability(front, key)) for key in costs_of(rows[0], drawn[0])
         }
     on_front, least = np.zeros(len(rows)), dict.fromkeys(best, 0)
     for factors in drawn:
