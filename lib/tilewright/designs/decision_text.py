@@ -21,6 +21,8 @@ from tilewright.results.uncertainty import SAMPLES, samples_text
 
 CHOICE, PRICE, RUNNER_UP = "The choice", "What it gives up", "The runner-up"
 CERTAINTY, TURN, NEXT, ASSUMED = "How sure", "What would change the choice", "The next change to try", "Assumptions"
+TENFOLD = 9.0
+"""Excess of a design with ten times as much as another one. Larger excesses are written as factors."""
 LARGEST_SHARE = 2.0
 """Largest factor that is written as a percentage, such as 1.2 as "20.0% more". The smallest such factor is the
 reciprocal.
@@ -227,8 +229,8 @@ def _alone(decision: Decision, commands: Commands) -> Iterator[Statement]:
         values = [f"{decision.measure.text(value)} {decision.measure.unit}" for value in (one.chosen, one.value)]
         part = "" if one.design in compared else f" {one.design} is not compared, because another network excludes it."
         text = (
-            f"{one.network} alone would choose {one.design}: on {one.network}, {chosen} has {share(one.excess)} more"
-            f" {words} than {one.design} ({values[0]} instead of {values[1]}).{part}"
+            f"{one.network} alone would choose {one.design}: on {one.network}, {chosen} has"
+            f" {_more(one.excess, words, one.design)} ({values[0]} instead of {values[1]}).{part}"
         )
         yield Statement(CHOICE, text, again)
 
@@ -266,8 +268,8 @@ def _prices(decision: Decision, commands: Commands) -> Iterator[Statement]:
         chosen, least = (_value(decision, price.measure, one) for one in (decision.choice, price.best))
         yield Statement(
             PRICE,
-            f"{decision.choice.name} has {share(price.excess)} more {words} than {price.best.name}, the design with the"
-            f" least {words}: {chosen} instead of {least}.",
+            f"{decision.choice.name} has {_more(price.excess, words, price.best.name)}, the design with the least"
+            f" {words}: {chosen} instead of {least}.",
             again,
         )
 
@@ -285,8 +287,8 @@ def _runner_up(decision: Decision, commands: Commands) -> Statement:
         text = f"{equal}. {decision.choice.name} was chosen by the other measures, then by the order of the space."
         return Statement(RUNNER_UP, text, again)
     text = (
-        f"{runner.design.name} ({runner.design.values}) has {share(runner.excess)} more {words} than"
-        f" {decision.choice.name}: {_value(decision, decision.objective, runner.design)}. {_close(decision)}"
+        f"{runner.design.name} ({runner.design.values}) has {_more(runner.excess, words, decision.choice.name)}:"
+        f" {_value(decision, decision.objective, runner.design)}. {_close(decision)}"
     )
     return Statement(RUNNER_UP, text, again)
 
@@ -383,6 +385,13 @@ def _turning_part(decision: Decision, commands: Commands) -> Iterator[Statement]
         yield Statement(TURN, text, commands.compare(decision.choice.name, decision.runner_up.design.name))
 
 
+def _more(excess: float, words: str, other: str) -> str:
+    """Comparison with a design that has less: a percentage up to ten times as much, otherwise the factor."""
+    if excess < TENFOLD:
+        return f"{share(excess)} more {words} than {other}"
+    return f"{1 + excess:,.1f} times as much {words} as {other}"
+
+
 def _change(factor: float) -> str:
     """Factor as text: a percentage if the factor is near 1, else the factor itself."""
     if not 1 / LARGEST_SHARE <= factor <= LARGEST_SHARE:
@@ -394,11 +403,11 @@ def _trade(decision: Decision, price: Price, commands: Commands) -> Iterator[Sta
     words, goal = _words(decision, price.measure), decision.measure.words
     if price.nearest is None:
         return
-    loss = f"{share(price.loss)} more {goal}" if price.loss else f"the same {goal}"
+    name = decision.choice.name
+    loss = _more(price.loss, goal, name) if price.loss else f"the same {goal} as {name}"
     of = count_of(price.count, "design")
     text = (
-        f"If {words} matters more: {price.nearest.name} has {share(price.saving)} less {words} and {loss} than"
-        f" {decision.choice.name}. Of {of} with at least {LEAST_GAIN:.1%} less {words}, {price.nearest.name} has the"
-        f" least {goal}."
+        f"If {words} matters more: {price.nearest.name} has {share(price.saving)} less {words} and {loss}. Of {of} with"
+        f" at least {LEAST_GAIN:.1%} less {words}, {price.nearest.name} has the least {goal}."
     )
     yield Statement(TURN, text, commands.compare(decision.choice.name, price.nearest.name))

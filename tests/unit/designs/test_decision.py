@@ -55,6 +55,11 @@ def texts(decision: Decision, topic: str) -> list[str]:
     return [one.text for one in made_of(decision) if one.topic == topic]
 
 
+def more(excess: float, words: str) -> str:
+    """How a larger value is compared: up to ten times as much as a percentage."""
+    return f"{share(excess)} more {words} than" if excess < 9 else f"{1 + excess:,.1f} times as much {words} as"
+
+
 def words(plain: Plain, measure: str) -> str:
     """Name of a measure in the sentences."""
     return "time" if measure == "latency" and plain.is_in_time else measure
@@ -78,7 +83,7 @@ def test_choice_prices_and_runner_up(seed: int, objective: str) -> None:
     assert decision.runner_up is not None
     assert others[decision.runner_up.design.name] == pytest.approx(min(others.values()), rel=1e-12)
     if "the same" not in second:
-        assert f"has {share(min(others.values()) / least - 1)} more {goal}" in second
+        assert f"has {more(min(others.values()) / least - 1, goal)}" in second
         close = sum(value <= least * (1 + CLOSE) for value in others.values())
         assert f"{close or 'none'} {'are' if close > 1 else 'is'} within" in second
     told = texts(decision, PRICE)
@@ -90,7 +95,7 @@ def test_choice_prices_and_runner_up(seed: int, objective: str) -> None:
         own = words(plain, measure)
         name = decision.choice.name
         none_less = f"No compared design has less {own} than {name}"
-        expected = f"{name} has {share(excess)} more {own} than " if excess > 1e-12 else none_less
+        expected = f"{name} has {more(excess, own)} " if excess > 1e-12 else none_less
         assert any(text.startswith(expected) for text in told)
 
 
@@ -113,7 +118,7 @@ def test_trades_are_the_nearest_designs(seed: int, objective: str) -> None:
         loss = less[name][objective] / chosen[objective] - 1
         assert less[name][objective] == pytest.approx(min(one[objective] for one in less.values()), rel=1e-12)
         assert f"has {share(1 - less[name][measure] / chosen[measure])} less {own} and" in found[0]
-        assert (f"{share(loss)} more {goal}" if loss > 1e-12 else f"the same {goal}") in found[0]
+        assert (more(loss, goal) if loss > 1e-12 else f"the same {goal}") in found[0]
         assert re.search(rf"Of {len(less)} designs? with", found[0])
         assert not any(text.startswith(f"No compared design has less {own} ") for text in texts(decision, PRICE))
 
