@@ -47,19 +47,22 @@ def find_core_file(name: str, folder: Path) -> Path | None:
 
 def core_file_names(paths: list[Path]) -> list[str]:
     """Names of core files, in the order of `paths`. A name is the file name without suffix, after as many folder names
-    as are needed to distinguish the files. If some files differ only in the suffix, all names have their suffix.
+    as are needed to distinguish the files. If some files differ only in the suffix, all names have their suffix. Names
+    are joined by `-`. If that makes two of them equal, such as those of b-x.yaml and b/x.yaml, all folders are in the
+    names, and each `-` of a folder or file is written as `_-`.
     """
     resolved = [path.resolve() for path in paths]
     distinct = list(dict.fromkeys(resolved))
     longest = max((len(path.parts) for path in distinct), default=0)
     only_suffix = len({path.with_suffix("") for path in distinct}) < len(distinct)
+    parts = {path: (*path.parts[1:-1], path.name if only_suffix else path.stem) for path in distinct}
     names: dict[Path, str] = {}
-    for depth in range(1, longest + 1):
-        last = {path: path.name if only_suffix else path.stem for path in distinct}
-        names = {path: "-".join((*path.parts[-depth:-1], last[path])).strip("/") for path in distinct}
+    for depth in range(1, longest):
+        names = {path: "-".join(own[-depth:]) for path, own in parts.items()}
         if len(set(names.values())) == len(distinct):
-            break
-    return [names[path] for path in resolved]
+            return [names[path] for path in resolved]
+    marked = {path: [one.replace("_", "__").replace("-", "_-") for one in own] for path, own in parts.items()}
+    return ["-".join(marked[path]) for path in resolved]
 
 
 @dataclass(frozen=True)

@@ -274,6 +274,8 @@ def test_core_files_of_one_name_are_told_apart_by_their_folder() -> None:
     assert core_file_names([Path("/a/core.yaml"), Path("/a/core.yml")]) == ["core.yaml", "core.yml"]
     three = [Path("/a/core.yaml"), Path("/a/core.yml"), Path("/b/core.yaml")]
     assert core_file_names(three) == ["a-core.yaml", "a-core.yml", "b-core.yaml"]
+    joined = [Path("/b-x.yaml"), Path("/a/x.yaml"), Path("/b/x.yaml"), Path("/a/a/x.yaml")]
+    assert core_file_names(joined) == ["b_-x", "a-x", "b-x", "a-a-x"]
 
 
 @given(
