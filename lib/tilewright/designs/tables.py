@@ -93,7 +93,7 @@ def _front(answer: Answer) -> str:
         return ended_lines([f"no design has results for {front.network} and meets all constraints: there is no front"])
     headings = (*_headings(front), *_range_headings(front))
     has_slow = are_slow(front.compared).any()
-    table = text_table("", ("design", "values", "largest term of\nenergy, latency"), headings)
+    table = text_table("", ("design", "values", "largest terms"), headings)
     for row in spread(members, MOST_ROWS).to_dict("records"):
         terms = ", ".join(filter(None, (row[LARGEST_ENERGY], row[LARGEST_LATENCY])))
         values = values_text(row, answer.exploration.axis_names)
