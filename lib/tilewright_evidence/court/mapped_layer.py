@@ -18,11 +18,29 @@ from tilewright.hardware.core import Core
 from tilewright.hardware.waiting_checks import CACHES, ROWS, RUNS
 from tilewright.search.evaluate import PreparedProblem, boundaries_of, prepare, workspace_of
 from tilewright.search.options import SearchOptions
-from tilewright.workload.layer import Layer
+from tilewright.workload.layer import Layer, parse_equation
 
 LINKS = (("O", "O"), ("W", "I2"), ("I", "I1"))
 YamlTable = dict[str, Any]
 """Content of a hardware file."""
+PRODUCT_EQUATION = "O[b][k]+=W[c][k]*I[b][c]"
+"""Equation of a matrix product."""
+
+
+def product_layer(sizes: Mapping[str, int], precision_bits: tuple[tuple[str, int], ...]) -> Layer:
+    """Layer of a matrix product with constant weights. `sizes` has the loop sizes of B, K and C, in the sequence of the
+    layer.
+    """
+    return Layer(
+        name="layer",
+        operator_type="MatMul",
+        operand_dimensions=parse_equation(PRODUCT_EQUATION),
+        loop_sizes=tuple(sizes.items()),
+        relations=(),
+        precision_bits=precision_bits,
+        data_dimension_sizes=(),
+        constant_operands=("W",),
+    )
 
 
 def without_keys(document: YamlTable) -> YamlTable:

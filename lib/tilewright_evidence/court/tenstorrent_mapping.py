@@ -22,12 +22,10 @@ import yaml
 from tilewright.base.units import parse_frequency_mhz, parse_size_bits
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import read_accelerator
-from tilewright.workload.layer import Layer, parse_equation
 
 from tilewright_evidence.court.case import DATA
-from tilewright_evidence.court.mapped_layer import MappedLayer, YamlTable, without_keys
+from tilewright_evidence.court.mapped_layer import MappedLayer, YamlTable, product_layer, without_keys
 
-EQUATION = "O[b][k]+=W[c][k]*I[b][c]"
 DIMENSIONS = ("B", "K", "C")
 """Loop dimensions of a product: rows of the output, columns of the output, reduction."""
 TILE = 32
@@ -272,16 +270,7 @@ def mapping_of(device: str, plan: GridPlan, place: Place, fidelity: str, width: 
     for name, count in (*order, *((name, count) for _, name, count in sides)):
         size[name] *= count
     bits = FORMATS[place.dtype][0]
-    layer = Layer(
-        name="layer",
-        operator_type="MatMul",
-        operand_dimensions=parse_equation(EQUATION),
-        loop_sizes=tuple(size.items()),
-        relations=(),
-        precision_bits=(("W", bits), ("I", bits), ("O", SUM_BITS), ("O_final", bits)),
-        data_dimension_sizes=(),
-        constant_operands=("W",),
-    )
+    layer = product_layer(size, (("W", bits), ("I", bits), ("O", SUM_BITS), ("O_final", bits)))
     boundaries = (("O", outputs), ("W", weights), ("I", inputs))
     bare = tenstorrent_core(device, place, ((UNPACK, width),), alone=True)
     return MappedLayer(layer, unrolling, tuple(order), boundaries, bare)

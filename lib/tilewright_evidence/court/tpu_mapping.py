@@ -17,13 +17,11 @@ import yaml
 from tilewright.base.units import parse_frequency_mhz
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import read_accelerator
-from tilewright.workload.layer import Layer, parse_equation
 
 from tilewright_evidence.court.case import DATA
-from tilewright_evidence.court.mapped_layer import MappedLayer, YamlTable, without_keys
+from tilewright_evidence.court.mapped_layer import MappedLayer, YamlTable, product_layer, without_keys
 
 HARDWARE = DATA / "hardware" / "tpu_v6e.yaml"
-EQUATION = "O[b][k]+=W[c][k]*I[b][c]"
 DIMENSIONS = ("B", "K", "C")
 """Loop dimensions of a product: tokens, outputs and inputs."""
 PRECISION = (("W", 16), ("I", 16), ("O", 32), ("O_final", 16))
@@ -94,16 +92,7 @@ def mapping_of(tokens: int, outputs: int, inputs: int, *, weights_on_chip: bool 
     k_passes, k_lanes, k_units = _shared(outputs, columns, units)
     c_passes, c_lanes, _ = _shared(inputs, rows, 1)
     size = {"B": tokens, "K": k_passes * k_lanes * k_units, "C": c_passes * c_lanes}
-    layer = Layer(
-        name="layer",
-        operator_type="MatMul",
-        operand_dimensions=parse_equation(EQUATION),
-        loop_sizes=tuple(size.items()),
-        relations=(),
-        precision_bits=PRECISION,
-        data_dimension_sizes=(),
-        constant_operands=("W",),
-    )
+    layer = product_layer(size, PRECISION)
     sides = (("D1", "K", k_lanes), ("D2", "C", c_lanes), ("D3", "K", k_units))
     unrolling = tuple((side, ((name, lanes),)) for side, name, lanes in sides if lanes > 1)
     loops = {"B": tokens, "C": c_passes, "K": k_passes}

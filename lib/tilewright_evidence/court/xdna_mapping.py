@@ -17,12 +17,10 @@ import yaml
 from tilewright.base.units import parse_frequency_mhz
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import read_accelerator
-from tilewright.workload.layer import Layer, parse_equation
 
 from tilewright_evidence.court.case import DATA
-from tilewright_evidence.court.mapped_layer import MappedLayer, YamlTable
+from tilewright_evidence.court.mapped_layer import MappedLayer, YamlTable, product_layer
 
-EQUATION = "O[b][k]+=W[c][k]*I[b][c]"
 DIMENSIONS = ("B", "K", "C")
 """Loop dimensions of a product: rows of the output, columns of the output, reduction."""
 FORMATS = {"int8-int8": (8, 8), "int8-int16": (8, 16), "int8-int32": (8, 32), "bf16-bf16": (16, 16)}
@@ -146,15 +144,9 @@ def mapping_of(device: str, sizes: tuple[int, int, int], tiles: Tiles, precision
     boundaries = (("O", (block, reduced, reduced, total)), ("W", (kernel, in_l2, total)), ("I", (kernel, in_l2, total)))
     sides = (("D1", "B", rows), ("D2", "K", columns), ("D3", "C", depth), ("D4", "B", high), ("D5", "K", wide))
     input_bits, output_bits = FORMATS[precision]
-    layer = Layer(
-        name="layer",
-        operator_type="MatMul",
-        operand_dimensions=parse_equation(EQUATION),
-        loop_sizes=(("B", sizes[0]), ("K", sizes[2]), ("C", sizes[1])),
-        relations=(),
-        precision_bits=(("W", input_bits), ("I", input_bits), ("O", output_bits), ("O_final", output_bits)),
-        data_dimension_sizes=(),
-        constant_operands=("W",),
+    layer = product_layer(
+        {"B": sizes[0], "K": sizes[2], "C": sizes[1]},
+        (("W", input_bits), ("I", input_bits), ("O", output_bits), ("O_final", output_bits)),
     )
     unrolling = tuple((side, ((name, count),)) for side, name, count in sides)
     return MappedLayer(layer, unrolling, tuple(order), boundaries, xdna_core(device, precision))

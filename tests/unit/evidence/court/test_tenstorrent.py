@@ -10,10 +10,10 @@ from tilewright import evaluate
 from tilewright.base.errors import InputError
 from tilewright.cost.waiting import WAITING_TERMS, waiting_keys
 from tilewright_evidence.court.case import DATA, set_files
+from tilewright_evidence.court.mapped_layer import PRODUCT_EQUATION
 from tilewright_evidence.court.tenstorrent import COLUMNS, DEVICES, TENSTORRENT, prepare
 from tilewright_evidence.court.tenstorrent_mapping import (
     DIMENSIONS,
-    EQUATION,
     FORMATS,
     PASSES,
     TILE,
@@ -44,7 +44,7 @@ def workload(row: Any) -> list[dict[str, Any]]:
             "id": 0,
             "name": "layer",
             "operator_type": "MatMul",
-            "equation": EQUATION,
+            "equation": PRODUCT_EQUATION,
             "loop_dims": list(DIMENSIONS),
             "loop_sizes": [sizes[name] for name in DIMENSIONS],
             "operand_precision": {"W": bits, "I": bits, "O": 16, "O_final": bits},

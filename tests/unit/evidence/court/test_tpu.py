@@ -10,11 +10,11 @@ import yaml
 from tilewright import evaluate
 from tilewright.cost.waiting import WAITING_TERMS, waiting_keys
 from tilewright_evidence.court.case import DATA, set_files
+from tilewright_evidence.court.mapped_layer import PRODUCT_EQUATION
 from tilewright_evidence.court.tpu import DEVICE, ON_CHIP, TPU, UP_DOWN, prepare, tpu
 from tilewright_evidence.court.tpu_mapping import (
     COMMAND_LATENCY,
     DIMENSIONS,
-    EQUATION,
     HARDWARE,
     REQUEST_LATENCY,
     clock_mhz,
@@ -131,7 +131,7 @@ def test_evaluate_gives_the_same_numbers_to_the_bit(tmp_path: Path) -> None:
                     "id": 0,
                     "name": mapping.layer.name,
                     "operator_type": "MatMul",
-                    "equation": EQUATION,
+                    "equation": PRODUCT_EQUATION,
                     "loop_dims": list(DIMENSIONS),
                     "loop_sizes": [mapping.layer.size_of[name] for name in DIMENSIONS],
                     "operand_precision": {"W": 16, "I": 16, "O": 32, "O_final": 16},

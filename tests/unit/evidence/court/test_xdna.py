@@ -8,10 +8,10 @@ import yaml
 from tilewright import evaluate
 from tilewright.base.errors import InputError
 from tilewright_evidence.court.case import DATA, set_files
+from tilewright_evidence.court.mapped_layer import PRODUCT_EQUATION
 from tilewright_evidence.court.xdna import COLUMNS, XDNA, prepare
 from tilewright_evidence.court.xdna_mapping import (
     DIMENSIONS,
-    EQUATION,
     FORMATS,
     Tiles,
     clock_mhz,
@@ -32,7 +32,7 @@ def record_of(one: Any, folder: Path) -> Any:
         "id": 0,
         "name": "layer",
         "operator_type": "MatMul",
-        "equation": EQUATION,
+        "equation": PRODUCT_EQUATION,
         "loop_dims": list(DIMENSIONS),
         "loop_sizes": [m, n, k],
         "operand_precision": {"W": bits, "I": bits, "O": output_bits, "O_final": output_bits},
@@ -80,7 +80,7 @@ def test_each_line_of_a_number_names_its_source(device: str) -> None:
 
 
 def test_steps_in_l2_divide_the_reduction() -> None:
-    """By hand: 448 is 4 tiles of 112; 4 tiles of 104 are at most 448 and divide 40 tiles; 3 of at most 4 divide 6."""
+    """Steps by hand: 448 is 4 tiles of 112; 4 tiles of 104 are at most 448 and divide 40; 3 of at most 4 divide 6."""
     assert Tiles(96, 112, 96, 448).steps_in_l2(4032) == 4
     assert Tiles(80, 104, 128, 448).steps_in_l2(4160) == 4
     assert Tiles(80, 104, 128, 500).steps_in_l2(6 * 104) == 3
