@@ -213,15 +213,12 @@ def _answered(
 ) -> "Answer | None":
     jobs, shard, gather = run
     from tilewright.designs import explore as engine
-    from tilewright.designs.answer import answer_of
-    from tilewright.designs.free_axes import with_free_axes
-    from tilewright.designs.mapping_gaps import with_mapping_gaps
     from tilewright.designs.parts import shards_of
 
     with _progress(space, shard, show_progress and not gather) as advance:
         if output is None:
             found = engine.explored(source, space, jobs, advance, sharing)
-            return with_free_axes(space, with_mapping_gaps(space, answer_of(_noted(space, found, *told))))
+            return _annotated(space, _noted(space, found, *told))
         try:
             if not gather:
                 engine.complete(source, space, output, jobs, advance, shard, sharing)
@@ -233,11 +230,20 @@ def _answered(
     if missing:
         names = ", ".join(str(one.number) for one in missing[:10]) + (", ..." if len(missing) > 10 else "")
         echo_notices([f"{len(missing)} of {len(shards_of(space))} shards are not complete or out of date: {names}"])
-    answer = with_free_axes(space, with_mapping_gaps(space, answer_of(_noted(space, exploration, *told))))
+    answer = _annotated(space, _noted(space, exploration, *told))
     _write(answer, output)
     if isinstance(source, Path):
         write_space_path(source, output)
     return answer
+
+
+def _annotated(space: "Space", found: "Exploration") -> "Answer":
+    """Answer to an exploration, with the sentences that need the space: gaps of mappings, and axes without a cost."""
+    from tilewright.designs.answer import answer_of
+    from tilewright.designs.free_axes import with_free_axes
+    from tilewright.designs.mapping_gaps import with_mapping_gaps
+
+    return with_free_axes(space, with_mapping_gaps(space, answer_of(found)))
 
 
 def _noted(space: "Space", found: "Exploration", notices: Sequence[str], strict: bool) -> "Exploration":

@@ -67,7 +67,7 @@ _FOR_PAPER = {
     "pareto": ("pareto.md", *_latex("pareto"), *(f"pareto/{name}" for name in _DRAWN)),
     "answer": ("space.md", "front.md", "front-*.md", *_DRAWN),
     "front": ("front.md", "front-*.md", *_DRAWN),
-    "decide": (DECISION_TABLE, "decision-table.md", *_latex("decision-table")),
+    "decide": (DECISION_TABLE, f"{Path(DECISION_TABLE).stem}.md", *_latex(Path(DECISION_TABLE).stem)),
 }
 """Unit -> patterns of the files for a paper that the unit writes. `summary` and `pareto` cover all runs of a
 configuration; `answer`, `decide` and `front` cover one design space."""
