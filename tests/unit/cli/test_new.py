@@ -41,7 +41,7 @@ def test_no_side_asks_for_more_lanes_than_it_has_units(kind: str, array: str, tm
 
 
 def test_each_configuration_has_its_own_folder_of_results(tmp_path: Path) -> None:
-    """By the name of the accelerator; characters that no folder of results may have become `_`."""
+    """Names of the folders are those of the accelerators; characters that no folder of results may have become `_`."""
     for name, folder in (("one", "one"), ("my chip", "my_chip")):
         *_, configuration = tilewright.new(tmp_path / name, networks=[NETWORK])
         assert yaml.safe_load(configuration.read_text())["results_dir"] == f"results/configurations/{folder}"

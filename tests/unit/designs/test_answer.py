@@ -41,7 +41,7 @@ def test_many_causes_are_counted_without_their_numbers() -> None:
 
 
 def test_the_best_designs_are_the_smallest() -> None:
-    """Of the designs that are compared. Of equal ones, the other measures decide, and then the index."""
+    """Compared designs only. Of equal ones, the other measures decide, and then the index."""
     front = answer_of(grid()).overall
     for key, row in best_designs(front):
         assert row[key] == front.compared[key].min()

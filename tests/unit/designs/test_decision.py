@@ -56,7 +56,7 @@ def texts(decision: Decision, topic: str) -> list[str]:
 
 
 def more(excess: float, words: str) -> str:
-    """How a larger value is compared: up to ten times as much as a percentage."""
+    """Comparison with a smaller value: a percentage up to ten times as much."""
     return f"{share(excess)} more {words} than" if excess < 9 else f"{1 + excess:,.1f} times as much {words} as"
 
 

@@ -152,8 +152,8 @@ def of_axes(count: int, objectives: tuple[str, ...]) -> Exploration:
 @pytest.mark.parametrize(("width", "axis_count"), [("column", 2), ("column", 6), ("column", 7), ("page", 7)])
 @pytest.mark.parametrize("objective_count", [1, 3])
 def test_effects_fit_a_page(width: PaperWidth, axis_count: int, objective_count: int, tmp_path: Path) -> None:
-    """At most about 7 inches high, panels of a measure in rows; the axes with the least effects have no panels, and the
-    caption names them.
+    """Figures are at most about 7 inches high, with the panels of a measure in rows. The axes with the least effects
+    have no panels, and the caption names them.
     """
     objectives = ("energy_pj", "latency_cycles", "area_mm2")[:objective_count]
     answer = answer_of(of_axes(axis_count, objectives))

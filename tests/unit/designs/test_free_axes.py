@@ -41,7 +41,7 @@ def source_of(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", AXES)
 def test_only_axes_without_a_cost_are_named(name: str) -> None:
-    """From each design of the space, with the values along the axis."""
+    """Axes without a cost are named from each design of the space, with the values along the axis."""
     space: Space = read_space(source_of(name))
     for index in range(len(space)):
         found = list(free_axes(space, index))
@@ -60,7 +60,7 @@ def test_without_an_area_nothing_is_said() -> None:
 
 
 def test_explore_and_decide_say_it() -> None:
-    """For the best design, in the printed summary and in a statement."""
+    """Sentences on the best design, in the printed summary and in a statement."""
     source = source_of("clock")
     space = read_space(source)
     answer = with_free_axes(space, answer_of(explored(source, space, 1, lambda count: None)))

@@ -70,7 +70,7 @@ def expected_ns(kib: int, cells: str) -> float:
 
 
 def test_columns_have_the_access_times_of_the_library() -> None:
-    """In ns, in cycles of 1.25 ns, and as names of the memories that are slower than the clock."""
+    """Times in ns, in cycles of 1.25 ns, and names of the memories that are slower than the clock."""
     table = space_table(answered())
     assert len(table) == 4
     for row in table.to_dict("records"):
@@ -140,7 +140,7 @@ def test_complete_fronts_refuse_such_a_constraint() -> None:
 
 @pytest.mark.parametrize("clock", ["1 GHz", "800 MHz", "100 MHz", "5 GHz"])
 def test_decide_warns_of_the_choice_and_the_runner_up(clock: str) -> None:
-    """With the numbers, in the text, in Markdown and in HTML; with the best design without slow memories."""
+    """Warnings have the numbers, in the text, in Markdown and in HTML, and the best design without slow memories."""
     answer = answered(clock=clock)
     table = answer.exploration.table
     decision = decision_of(answer, "EDP")

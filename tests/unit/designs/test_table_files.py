@@ -13,7 +13,7 @@ from tests.unit.designs.conftest import exploration
 
 
 def test_a_paper_has_the_rows_of_the_terminal(tmp_path: Path) -> None:
-    """At most MOST_ROWS of each front, at equal steps along it; a note says so, and the CSV file has all."""
+    """Rows of each front: at most MOST_ROWS, at equal steps along it. A note says so, and the CSV file has all."""
     count = 3 * MOST_ROWS + 1
     rows = [
         {"energy_pj": 1e6 + 1e4 * place, "latency_cycles": 1e6 - 1e3 * place, "area_mm2": 1.0}

@@ -100,7 +100,7 @@ def test_steps_are_as_few_as_the_room_allows(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(members(12, 2)))
 def test_the_answer_is_no_worse_and_its_files_reproduce_it(seed: int, tmp_path: Path) -> None:
-    """If the first of these plans is the best so far, the answer is no worse than all of them. The bounds of every plan
+    """Answer no worse than all of these plans, if the first of them is the best so far. The bounds of every plan
     cover steps. A search that starts from the answer reads its steps back."""
     draw = random.Random(seed)
     network = gated(tmp_path, draw.randint(8, 24), draw.randint(100, 160), draw.randint(160, 300))

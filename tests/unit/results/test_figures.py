@@ -206,7 +206,7 @@ def test_a_paper_has_equal_layers_once(make, make_network):
 
 
 def test_a_number_above_several_bars_is_said_to_be_their_sum(make_network):
-    """Not above one stacked bar."""
+    """Numbers above several bars have the mark of a sum, those above one stacked bar have none."""
     records, summary = make_network(2)
     totals = [text.get_text() for text in energy_figure(records, summary).axes[0].texts if text.get_ha() == "center"]
     assert sum(text.startswith("Σ ") for text in totals) == 2

@@ -27,7 +27,7 @@ def save(folder: Path, width: PaperWidth | None, value: float = 2.0, assumed: st
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_same_numbers_stay_at_both_widths(width: PaperWidth | None, tmp_path: Path) -> None:
-    """Whatever is written last."""
+    """Files of both widths stay, whatever is written last."""
     assert save(tmp_path, "column") == save(tmp_path, "page") == []
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert {f"{name}-{wide}.{end}" for name, end in (("line", "pdf"), ("values", "tex")) for wide in WIDTHS[:2]} <= {
@@ -42,7 +42,7 @@ def test_the_same_numbers_stay_at_both_widths(width: PaperWidth | None, tmp_path
 def test_other_numbers_and_assumptions_remove_what_is_not_written_again(
     width: PaperWidth | None, change: dict[str, float | str], tmp_path: Path
 ) -> None:
-    """Of other widths alone: files of this width are written again."""
+    """Files of other widths alone are removed: files of this width are written again."""
     save(tmp_path, "column")
     save(tmp_path, "page")
     others = [wide for wide in WIDTHS if wide not in (width, None)]

@@ -174,7 +174,7 @@ def test_a_diagram_that_needs_more_width_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["tpu_like", "eyeriss_like"])
 def test_a_core_of_three_operands_fits_a_column(name: str, tmp_path: Path) -> None:
-    """With text of at least 6 points, inside of the boxes of the memories, and a height that fits a page."""
+    """Figures have text of at least 6 points, inside of the boxes of the memories, and a height that fits a page."""
     core = parse_accelerator(HARDWARE / "zigzag" / f"{name}.yaml").cores[0]
     with drawn_for("column"):
         figure = hierarchy_figure(core)

@@ -224,7 +224,7 @@ def decision_table(designs: int) -> PaperTable:
 
 @pytest.mark.parametrize("designs", [1, 2, 3, 4])
 def test_a_decision_has_readable_text_in_a_column(designs: int) -> None:
-    """At least 7 points without scaling, when rows and columns are exchanged; no cell or name is lost or broken."""
+    """Text of at least 7 points without scaling, when rows and columns are exchanged; no cell is lost or broken."""
     table = decision_table(designs)
     turned = table.turned()
     assert turned.points(3.4) >= 7.0

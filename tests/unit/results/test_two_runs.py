@@ -217,7 +217,7 @@ def test_the_largest_difference_comes_first_with_its_share() -> None:
     ],
 )
 def test_runs_of_one_name_have_the_names_of_their_folders(places: tuple[str, str], names: tuple[str, str]) -> None:
-    """From the last folder in which they differ: the designs of one base have one name of hardware."""
+    """Names begin at the last folder in which they differ: the designs of one base have one name of hardware."""
     compared = compare_two(*with_own_names(run_of({}), run_of({}), places))
     assert tuple(run.run for run in compared.runs) == names
     caption = comparison_figure(compared).caption_lines

@@ -118,8 +118,8 @@ def test_value_is_that_of_brute_force(allocation: str) -> None:
 
 
 def test_allocation_is_that_of_plain_rules() -> None:
-    """For every order of small problems: greedy allocation under rules gives the plain boundaries, or fits in
-    neither; given boundaries are refused exactly where the plain rules refuse them."""
+    """Greedy allocation under rules gives the plain boundaries, or fits in neither, for every order of small problems;
+    given boundaries are refused exactly where the plain rules refuse them."""
     fits = misfits = 0
     for where, case, _, prepared in ruled_problems(range(1000, 1000 + members(240, 80))):
         plain = plain_of(case, where[1])
@@ -165,7 +165,7 @@ def test_complete_fronts_are_those_of_brute_force(allocation: str) -> None:
 
 
 def test_loma_and_salsa_keep_the_rules() -> None:
-    """Their mappings obey the plain rules and are no better than the proven optimum."""
+    """Mappings of both obey the plain rules and are no better than the proven optimum."""
     count = 0
     for where, case, _, prepared in ruled_problems(range(3000, 3000 + members(100, 30))):
         result = search(prepared, "greedy", "EDP")
