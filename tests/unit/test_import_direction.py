@@ -40,7 +40,7 @@ LEVELS_WITHIN = {
         ("harmless", "hashes", "json_values", "measures", "report_files"),
         ("bytecode", "errors", "noted_files", "operator_groups", "steps"),
         ("compiled", "registry"),
-        ("dominance", "parameters", "proof", "record_pointer", "stage_table", "units", "unused", "yamlfile"),
+        ("dominance", "parameters", "proof", "record_pointer", "remarks", "stage_table", "units", "unused", "yamlfile"),
         ("objectives", "profile"),
         ("file_kinds", "processes", "validation"),
         ("artifacts", "entries"),

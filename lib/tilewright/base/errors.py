@@ -74,6 +74,25 @@ class Unused(str):
         return Unused, (self.problem,)
 
 
+class Remark(str):
+    """Notice on how a number was found that a file asks for, such as the interpolated cost of a memory.
+
+    The notice is a text, so all code for notices can use it. `tilewright.base.remarks` finds notices of this class.
+    """
+
+    file: str
+
+    def __new__(cls, text: str, file: str) -> "Remark":
+        """Notice with a text, on a number of the file `file`."""
+        notice = super().__new__(cls, text)
+        notice.file = file
+        return notice
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled form, which keeps the file when the notice is sent to another process."""
+        return Remark, (str(self), self.file)
+
+
 class TilewrightError(Exception):
     """Base of every error that tilewright raises on purpose."""
 
@@ -160,9 +179,16 @@ class Problems:
 
     def notice(self, path: KeyPath, message: str) -> None:
         """Report a notice: something that the user should know but that is not an error."""
+        self.notices.append(self._notice_text(path, message))
+
+    def remark(self, path: KeyPath, message: str) -> None:
+        """Report a remark: how a number was found that the file asks for at `path`."""
+        self.notices.append(Remark(self._notice_text(path, message), self._place_of(path)[0]))
+
+    def _notice_text(self, path: KeyPath, message: str) -> str:
         file, line, place = self._place_of(path)
         where = file + (f":{line}" if line else "")
-        self.notices.append(f"{where} {place}: {message}".lstrip())
+        return f"{where} {place}: {message}".lstrip()
 
     def unused(self, path: KeyPath, why: str, value: object = None, nearest: str = "") -> None:
         """Report that the input at `path` has no effect. `why` is the reason: a sentence without its subject, such as

@@ -17,6 +17,7 @@ from tilewright.base.artifacts.files import FilePath, existing_file
 from tilewright.base.errors import InputError, KeyPath, Problem, Unused
 from tilewright.base.harmless import terminal_lines
 from tilewright.base.noted_files import FONT_FILES, FONTS, trust_as_noted
+from tilewright.base.remarks import folded
 from tilewright.base.report_files import FIGURES, TABLES
 from tilewright.base.units import LARGEST_WHOLE_NUMBER
 from tilewright.base.unused import notice_lines, refuse_unused, unused_in, unused_option
@@ -337,8 +338,11 @@ _UNUSED = "tilewright.base.unused"
 """Key of the click context under which a command keeps its notices of unused input until the command ends."""
 
 
-def echo_notices(notices: Sequence[str]) -> None:
-    """Print notices to standard error. Notices of unused input are printed when the command ends, each only once."""
+def echo_notices(notices: Sequence[str], with_remarks: bool = False) -> None:
+    """Print notices to standard error. Notices of unused input are printed when the command ends, each only once.
+    Several remarks on the numbers of a file are one line, unless `with_remarks` is true.
+    """
+    notices = notices if with_remarks else folded(notices)
     context = click.get_current_context(silent=True)
     if context is None:
         _echo_lines(notice_lines(notices))

@@ -46,7 +46,7 @@ def _show(checked: _Checked, strict: bool, as_json: bool) -> None:
             ]
         )
     else:
-        echo_notices(to_tell([notice for *_, notices in checked for notice in notices], strict))
+        echo_notices(to_tell([notice for *_, notices in checked for notice in notices], strict), with_remarks=True)
         for file, told, found, _ in checked:
             if not found:
                 echo(f"{file}: {told}, no problems")

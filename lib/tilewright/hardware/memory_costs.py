@@ -40,11 +40,10 @@ def check_library_cost(
     problems: Problems, memory: MemoryEntry, clock_mhz: float | None = None, common_clock_mhz: float | None = None
 ) -> None:
     """Report as a problem why a memory cannot have its cost from the library. Otherwise, report the limitations of this
-    cost as notices.
+    cost: interpolated and omitted figures as remarks, and a DRAM that needs several parts as a notice.
 
-    The notices name interpolated costs, costs that are left out, and a DRAM that needs several parts to reach its
-    bandwidth. `clock_mhz` is the clock in the core file, and `common_clock_mhz` that of the accelerator. The bandwidth
-    of a DRAM is not checked if both are None.
+    `clock_mhz` is the clock in the core file, and `common_clock_mhz` that of the accelerator. The bandwidth of a DRAM
+    is not checked if both are None.
     """
     key = "cost" if memory.cost is not None else "auto_cost_extraction"
     given = [name for name in GIVEN if getattr(memory, name) is not None]
@@ -67,8 +66,10 @@ def check_library_cost(
         return
     clock = clock_mhz or common_clock_mhz
     beyond = [] if clock is None else _beyond_the_part(memory, clock)
-    for remark in (*cost.remarks, *beyond, *([] if memory.cost is not None else _other_words(whole(memory.ports)))):
-        problems.notice((key,), remark)
+    for remark in cost.remarks:
+        problems.remark((key,), remark)
+    for notice in (*beyond, *([] if memory.cost is not None else _other_words(whole(memory.ports)))):
+        problems.notice((key,), notice)
 
 
 def _beyond_the_part(memory: MemoryEntry, clock_mhz: float) -> list[str]:

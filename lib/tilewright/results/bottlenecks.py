@@ -45,6 +45,8 @@ WAITING: calls and commands take time (docs/model.md#waiting).
 """
 CAUSE_OF_TERM = {"ideal": ARRAY, "spatial_stall": IDLE_UNITS, CALL: WAITING, COMMAND: WAITING}
 """Cause of each term of the latency; all other terms are caused by data movement."""
+ALL = "all"
+"""Term of the row with the total in `totals_table`."""
 _USE_COLUMNS = ("layer", "memory", "port", "busy_cycles", "stall_cycles")
 
 
@@ -288,12 +290,25 @@ def share_table(found: Bottlenecks) -> "pandas.DataFrame":
 
 
 def totals_table(found: Bottlenecks) -> "pandas.DataFrame":
-    """Table with a row for each part of the energy and of the latency, summed over the layers. The columns are those of
-    `share_table` without the layer.
+    """Table for a paper with the parts of the energy and of the latency, summed over the layers. The columns are those
+    of `share_table` without the layer, and `share`: the part as a share of its total.
+
+    The parts of a quantity are in descending order, and their total follows in a row with the term `all`.
     """
+    import pandas
+
     table = share_table(found)
     causes = [name for name in table if name not in ("layer", "value")]
-    return table.groupby(causes, sort=False, dropna=False)["value"].sum().reset_index()
+    sums = table.groupby(causes, sort=False, dropna=False)["value"].sum().reset_index()
+    parts = []
+    for quantity, rows in sums.groupby("quantity", sort=False):
+        total = found.total(str(quantity))
+        ordered = rows.sort_values("value", ascending=False, kind="stable")
+        all_of_them = dict.fromkeys(causes, "") | {"quantity": quantity, "term": ALL, "value": total}
+        part = pandas.concat([ordered, pandas.DataFrame([all_of_them])], ignore_index=True)
+        parts.append(part.assign(share=part["value"] / total if total else 0.0))
+    made = pandas.concat(parts, ignore_index=True) if parts else sums.assign(share=0.0)
+    return made.assign(term=made["term"].map(lambda term: ALL if term == ALL else words_of_term(term)))
 
 
 def port_table(found: Bottlenecks) -> "pandas.DataFrame":

@@ -1,6 +1,6 @@
 """Text for the terminal on the bottlenecks of a run, for the network or for one layer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tilewright.base.errors import count_of
 from tilewright.base.harmless import ended_lines
@@ -9,7 +9,7 @@ from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.waiting import CALL, COMMAND, REQUEST
 from tilewright.hardware.core import DIRECTIONS
 from tilewright.results.array_use import array_text
-from tilewright.results.bottlenecks import Bottlenecks, Share, cause_words
+from tilewright.results.bottlenecks import STALL, Bottlenecks, Share, cause_words
 from tilewright.results.port_limits import LEAST_SHARE, PortLimit, saves_enough
 from tilewright.results.run_ledger import AFTER_LAYERS, ENDS_LATER, ENERGY, LATENCY, NO_TERM, words_of_term
 from tilewright.results.text_tables import NOTHING, render, share_text, text_table
@@ -32,6 +32,11 @@ DIRECTION_WORDS = {
     "th": "read, to the level above",
     "fh": "written, from above",
 }
+AT_ANY_WIDTH = (
+    f"and ports of any width would save less than {LEAST_SHARE:.0%} of their latency: each transfer takes at least one"
+    " cycle, and the transfers of a port take turns"
+)
+"""Words on layers that wait for data although the widths of the ports do not limit them."""
 _OF_SCHEDULES = (ENDS_LATER, AFTER_LAYERS, NO_TERM)
 
 
@@ -174,7 +179,24 @@ def _layers_without_port(found: Bottlenecks) -> list[str]:
     none = [one for one in found.limits.values() if not one.is_limited_by_one]
     together = sum(one.is_limited for one in none)
     lines = [f"no single port limits {len(none)} of {len(found.limits)} layers"] if none else []
-    return [*lines, *([f"{together} of these layers would be faster if several ports were wider"] if together else [])]
+    lines += [f"{together} of these layers would be faster if several ports were wider"] if together else []
+    return [*lines, *_waiting_at_any_width(found)]
+
+
+def _waiting_at_any_width(found: Bottlenecks) -> Iterator[str]:
+    """Line on the layers in which the array waits for data at any width of the ports. No line if there are none."""
+    waited = {layer: _stall_cycles(found, layer) for layer, limit in found.limits.items() if limit.is_beyond_width}
+    waiting = {layer: own for layer, own in waited.items() if saves_enough(own, found.total(LATENCY, layer))}
+    if not waiting:
+        return
+    share = share_text(sum(waiting.values()), found.total(LATENCY))
+    of_layers = f"{len(waiting)} of these layers {'waits' if len(waiting) == 1 else 'wait'}"
+    yield f"{'the layer waits' if found.layer else of_layers} for data in {share} of all cycles, {AT_ANY_WIDTH}"
+
+
+def _stall_cycles(found: Bottlenecks, layer: str) -> float:
+    """Cycles of a layer in which the array waits for ports."""
+    return sum(one.value for one in found.shares if (one.term, one.layer) == (STALL, layer))
 
 
 def _layers(found: Bottlenecks) -> str:
@@ -224,6 +246,6 @@ def _ports_of_layer(found: Bottlenecks, layer: str) -> str:
         table.add_row(*row)
     told = ended_lines([f"limited by: {found.limited_by(layer)}"], "  ") if limit else ""
     if limit and not limit.is_limited_by_one:
-        told += ended_lines(_together(limit).splitlines(), "  ")
+        told += ended_lines([*_together(limit).splitlines(), *_waiting_at_any_width(found)], "  ")
     unknown = ended_lines([f"the limiting ports are not known: {found.unknown}"], "  ") if found.unknown else ""
     return render(table) + told + unknown if uses else unknown

@@ -44,6 +44,8 @@ UNITS: Mapping[str, tuple[tuple[float, str], ...]] = {
 """Units for the columns of a table: ending of the column name -> pairs (factor, unit), the largest unit first. One unit
 is `factor` times the unit in which the column is stored.
 """
+MOST_UNITS = 1e5
+"""Limit of the largest number of a column in a unit that is chosen for the smallest number."""
 MOST_DECIMALS, DIGITS, LEAST_DIGITS = 3, 4, 2
 """Rule for the decimals of a column. The largest number of the column shows at least DIGITS digits, and the smallest
 number at least LEAST_DIGITS digits. There are never more than MOST_DECIMALS decimals.
@@ -299,17 +301,28 @@ def _units(table: "pandas.DataFrame") -> dict[str, tuple[float, str]]:
     """Units for the columns of a table: ending of the column names (a key of UNITS) -> (factor, unit). All columns with
     the same ending get the same unit.
 
-    This unit is chosen so that the largest absolute value of these columns is at least 1 in the unit. If several units
-    have this property, the largest unit is chosen. If there is no such unit, the smallest unit is taken.
+    The unit is the largest in which the largest absolute value of these columns is at least 1, and in which the
+    smallest absolute value above 0 still shows LEAST_DIGITS digits, if the largest value then stays below
+    MOST_UNITS. If no unit has all these properties, only the largest value decides. If the largest value is below 1
+    in every unit, the smallest unit is taken.
     """
-    largest: dict[str, float] = {}
+    found: dict[str, list[float]] = {}
     for name in map(str, table.columns):
         values = [abs(value) for value in table[name].tolist() if _is_number(value) and math.isfinite(value)]
-        end = unit_end(name)
-        largest[end] = max([largest.get(end, 0.0), *values])
-    return {
-        end: next((unit for unit in UNITS[end] if largest[end] >= unit[0]), UNITS[end][-1]) for end in largest if end
-    }
+        found.setdefault(unit_end(name), []).extend(values)
+    return {end: _unit(UNITS[end], values) for end, values in found.items() if end}
+
+
+def _unit(units: Sequence[tuple[float, str]], values: Sequence[float]) -> tuple[float, str]:
+    """Unit for numbers, by the rule of `_units`. `units` are pairs (factor, unit), the largest unit first, and `values`
+    are absolute values.
+    """
+    largest = max(values, default=0.0)
+    smallest = min((value for value in values if value), default=0.0)
+    fitting = [unit for unit in units if largest >= unit[0]]
+    least = 10.0 ** (LEAST_DIGITS - 1 - MOST_DECIMALS)
+    readable = (unit for unit in fitting if smallest >= least * unit[0] and largest < MOST_UNITS * unit[0])
+    return next(readable, next(iter(fitting), units[-1]))
 
 
 def _heading(name: str, units: Mapping[str, tuple[float, str]]) -> tuple[float, str]:

@@ -22,6 +22,8 @@ from tilewright.results.verdict import Verdict, smallest_set
 
 WIDER = 2
 """Factor by which the width of a port is multiplied to find out whether the port limits the latency."""
+UNLIMITED = 2**20
+"""Factor by which the width of every port is multiplied, so that each transfer takes one cycle."""
 LEAST_SHARE = 0.01
 """Smallest saving of a limiting port, as a share of the latency (docs/bottlenecks.md#explain-a-run)."""
 WIDER_SAVES = "cycles that twice the width saves"
@@ -67,6 +69,10 @@ class PortLimit:
     single port saves a cycle, this attribute is the smallest set that saves any cycles.
 
     None if a single port saves LEAST_SHARE, if no such set was found, or if no sets were tried.
+    """
+    unlimited_cycles: float | None = None
+    """Latency if all ports are UNLIMITED times as wide; None if doubled widths save LEAST_SHARE, or if it was not
+    computed.
     """
 
     @property
@@ -116,6 +122,14 @@ class PortLimit:
         return self._is_enough(self.limiting)
 
     @property
+    def is_beyond_width(self) -> bool:
+        """True if ports of any width are known to save less than LEAST_SHARE of the latency."""
+        most = self.unlimited_cycles
+        if most is None or math.isinf(most):
+            return False
+        return not saves_enough(self.latency_cycles - most, self.latency_cycles)
+
+    @property
     def verdict(self) -> Verdict:
         """Verdict that names the wider port that saves most cycles. It compares the single ports; if `named` is a set
         of ports, also this set.
@@ -134,7 +148,8 @@ class PortLimit:
             return self
         ports = tuple(one._replace(latency_cycles=one.latency_cycles * count) for one in self.ports)
         both = self.together and self.together._replace(latency_cycles=self.together.latency_cycles * count)
-        return PortLimit(self.latency_cycles * count, ports, both)
+        most = None if self.unlimited_cycles is None else self.unlimited_cycles * count
+        return PortLimit(self.latency_cycles * count, ports, both, most)
 
     def _is_enough(self, widened: Widened | None) -> bool:
         return widened is not None and saves_enough(self.gain_cycles(widened), self.latency_cycles)
@@ -152,9 +167,12 @@ def saves_enough(gain_cycles: float, latency_cycles: float) -> bool:
 def port_limit(mapping: RecordedMapping, core: Core) -> PortLimit:
     """Latencies of a layer's mapping on `core`: for each port, the latency if only this port is twice as wide. If no
     single port saves LEAST_SHARE of the latency, the result also has the smallest set of ports that does
-    (`PortLimit.together`).
+    (`PortLimit.together`). If no set does either, the result also has the latency with ports of any width
+    (`PortLimit.unlimited_cycles`).
     """
-    return with_sets(wider_ports(mapping, core), port_names(core), lambda ports: wider_cycles(mapping, core, ports))
+    names = port_names(core)
+    found = with_sets(wider_ports(mapping, core), names, lambda ports: wider_cycles(mapping, core, ports))
+    return found if found.is_limited else replace(found, unlimited_cycles=wider_cycles(mapping, core, names, UNLIMITED))
 
 
 def with_sets(
@@ -236,12 +254,12 @@ def with_wider_ports(core: Core, ports: Iterable[PortName], factor: int = WIDER)
     return replace(core, memories=tuple(memories))
 
 
-def wider_cycles(mapping: RecordedMapping, core: Core, ports: tuple[PortName, ...]) -> float:
-    """Latency of a mapping in cycles if the ports `ports` are WIDER times as wide; infinite if the cost model refuses
-    the mapping.
+def wider_cycles(mapping: RecordedMapping, core: Core, ports: Sequence[PortName], factor: int = WIDER) -> float:
+    """Latency of a mapping in cycles if the ports `ports` are `factor` times as wide; infinite if the cost model
+    refuses the mapping.
     """
     try:
-        return mapping.latency_cycles_on(with_wider_ports(core, ports))
+        return mapping.latency_cycles_on(with_wider_ports(core, ports, factor))
     except MappingError:  # no gain
         return math.inf
 

@@ -17,6 +17,7 @@ from tilewright.results.bottlenecks import (
     limiting_table,
     port_table,
     share_table,
+    totals_table,
 )
 from tilewright.results.bottlenecks_figure import bottlenecks_figure, shown_roofs
 from tilewright.results.bottlenecks_text import bottlenecks_text
@@ -104,6 +105,42 @@ def test_where_no_port_limits() -> None:
     """Every transfer takes a cycle, the least that there is."""
     limit = explained(core_of(inputs=64, weights=64)).limits["gemm"]
     assert (limit.limiting, limit.together, limit_words(limit)) == (None, None, "no port")
+
+
+def one_port_core(width: int) -> Core:
+    """Core with one memory, whose only port serves all operands: their transfers take turns."""
+    served = tuple((operand, one) for operand in ("I1", "I2", "O") for one in ("tl", "fl", "th", "fh"))
+    served = tuple(pair for pair in served if pair[0] == "O" or pair[1] in ("tl", "fh"))
+    port = Port("rw", "read_write", min(width, 8), width, served)
+    shared = Memory("all", 10**6, 1.0, 2.0, ("I1", "I2", "O"), (port,), ("D1",))
+    return Core("one", OperationalArray((("D1", 1),), 0.5), (shared,))
+
+
+def test_where_transfers_take_turns() -> None:
+    """If all transfers of a port take one cycle already, the text says how long the array waits and that no width
+    helps; if a wider port helps, the text does not say so.
+    """
+    found = explained(one_port_core(64))
+    limit = found.limits["gemm"]
+    waits = found.added(LATENCY, lambda one: one.term)["temporal_stall"] / found.total(LATENCY)
+    assert limit.is_beyond_width
+    assert waits > 0.5
+    told = bottlenecks_text(found)
+    assert f"2 of these layers wait for data in {waits:.1%} of all cycles, and ports of any width" in told
+    assert f"the layer waits for data in {waits:.1%} of all cycles" in bottlenecks_text(found.of_layer("gemm"))
+    for core in (one_port_core(4), core_of(inputs=8, weights=2)):
+        assert "ports of any width" not in bottlenecks_text(explained(core))
+
+
+def test_the_table_for_a_paper_is_ordered() -> None:
+    """The parts of each quantity are in descending order, and add up to the row with the total and to 100 %."""
+    table = totals_table(explained(core_of(inputs=8, weights=4)))
+    for quantity, rows in table.groupby("quantity"):
+        *parts, total = rows["value"].tolist()
+        assert parts == sorted(parts, reverse=True)
+        assert rows["term"].tolist()[-1] == "all"
+        assert math.isclose(math.fsum(parts), total, rel_tol=1e-12)
+        assert math.isclose(math.fsum(rows["share"].tolist()[:-1]), 1.0, rel_tol=1e-12), quantity
 
 
 @pytest.mark.parametrize(("saved", "limits"), [(99, False), (100, True), (101, True), (0, False)])

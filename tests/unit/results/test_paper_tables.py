@@ -60,16 +60,35 @@ def test_random_names_are_printed() -> None:
 
 
 def test_one_unit_for_all_energies() -> None:
-    """By the largest energy of the table; cycles and counts stay whole, shares are percentages."""
+    """All energies of the table have one unit, in which the smallest shows two digits; cycles and counts stay whole,
+    and shares are percentages.
+    """
     shown = PaperTable.of(TABLE)
     assert shown.headings == (
-        *("layer", "mac count", "energy [mJ]", "other energy [mJ]", "latency [cycles]"),
+        *("layer", "mac count", "energy [µJ]", "other energy [µJ]", "latency [cycles]"),
         *("EDP [J cycles]", "stall share [%]"),
     )
-    assert shown.rows[0][1:] == ("118,013,952", "26.540", "0.100", "2,545,018", "67,000.000", "50.000")
-    assert shown.rows[1][1:] == ("0", "< 0.001", "-", "12", "< 0.001", "0.001")
-    assert shown.rows[2][1:] == ("7", "0.000", "0.050", "0", "0.000", "-25.000")
+    assert shown.rows[0][1:] == ("118,013,952", "26,540.000", "100.0", "2,545,018", "67,000.000", "50.000")
+    assert shown.rows[1][1:] == ("0", "0.031", "-", "12", "< 0.001", "0.001")
+    assert shown.rows[2][1:] == ("7", "0.000", "50.0", "0", "0.000", "-25.000")
     assert shown.are_numbers == (False, *[True] * 6)
+
+
+def test_small_numbers_stay_readable() -> None:
+    """No number is written as smaller than a limit if a smaller unit shows it and the largest number stays below 10^5;
+    the largest number is never below 1 if a unit allows that.
+    """
+    rng = np.random.default_rng(8)
+    for _ in range(200):
+        values = 10 ** rng.uniform(0, 12, 4)
+        shown = PaperTable.of(pandas.DataFrame({"energy_pj": values}))
+        unit = {"pJ": 1, "nJ": 1e3, "µJ": 1e6, "mJ": 1e9, "J": 1e12}[shown.headings[0].split("[")[1].rstrip("]")]
+        assert max(values) >= unit
+        could = [
+            one for one in (1, 1e3, 1e6, 1e9, 1e12) if min(values) >= 0.01 * one and one <= max(values) < 1e5 * one
+        ]
+        assert not could or unit == max(could)
+        assert not could or not any(cell.startswith("<") for (cell,) in shown.rows)
 
 
 def test_zero_has_no_sign() -> None:
@@ -128,7 +147,7 @@ def test_files(tmp_path: Path) -> None:
         paths = write_table(TABLE, path, ("layer", "energy_pj", "of_another_table"))
     assert [one.name for one in paths] == ["t.csv", "t.md", "t-column.tex"]
     assert path.read_bytes() == plain
-    assert paths[1].read_text().splitlines()[0] == r"| layer | energy \[mJ\] |"
+    assert paths[1].read_text().splitlines()[0] == r"| layer | energy \[µJ\] |"
 
 
 def test_columns_with_one_text_are_told_below() -> None:
