@@ -216,17 +216,26 @@ def _quantity(value: object, units: Mapping[str, int | str], plain_unit: str, ex
         raise FieldError("must be a number, with or without a unit", allowed)
     number, unit = match.groups()
     if unit and unit not in units:
-        raise FieldError(f"{UNKNOWN_UNIT} '{unit}'", allowed, nearest_unit(unit, units))
+        nearest = nearest_unit(unit, units)
+        raise FieldError(f"{UNKNOWN_UNIT} '{unit}'{_two_meanings(unit, units)}", allowed, nearest)
     return Fraction(number.replace("_", "")) * Fraction(units[unit] if unit else 1)
 
 
 def nearest_unit(unit: str, units: Mapping[str, int | str]) -> str:
-    """Unit that a person most likely meant. Most people use `KB` for 1024 bytes, so the suggestion for `KB` is
-    `KiB`."""
-    kilo_by_habit = re.fullmatch(r"K(b|B)(.*)", unit)
-    if kilo_by_habit and "Ki" + "".join(kilo_by_habit.groups()) in units:
-        return "Ki" + "".join(kilo_by_habit.groups())
-    return nearest_name(unit, list(units))
+    """Unit that a person most likely meant. It is `KiB` for `KB`, because most people use `KB` for 1024 bytes."""
+    rest = unit.removeprefix("K")
+    return f"Ki{rest}" if _is_kilo_by_habit(unit, units) else nearest_name(unit, list(units))
+
+
+def _two_meanings(unit: str, units: Mapping[str, int | str]) -> str:
+    """Words on the two meanings of a unit such as `KB`; '' for other units."""
+    rest = unit.removeprefix("K")
+    return f": write `k{rest}` for 1000 or `Ki{rest}` for 1024" if _is_kilo_by_habit(unit, units) else ""
+
+
+def _is_kilo_by_habit(unit: str, units: Mapping[str, int | str]) -> bool:
+    """True for a unit such as `KB`, which some use for 1000 bytes and most for 1024."""
+    return unit.startswith(("Kb", "KB")) and f"Ki{unit[1:]}" in units
 
 
 def _whole(quantity: "Fraction", unit: str, largest: int = LARGEST_WHOLE_NUMBER) -> int:

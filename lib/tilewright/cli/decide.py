@@ -82,10 +82,33 @@ def _decided(
     made = statements(decision, commands, further)
     files = folder / TEXT, folder / PAGE
     with holding(folder):
+        echo_notices(_left_out(files[0], decision, made))
         write_atomically(files[0], decision_markdown(decision, made))
         write_atomically(files[1], decision_page(decision, made))
         tables = () if sheet_inches() is None else _table_files(decision, folder)
     return Decided(decision, made, (*files, *tables))
+
+
+def _left_out(page: Path, decision: "Decision", made: "Sequence[Statement]") -> list[str]:
+    """Notices of options whose statements are on the earlier page of the same decision, but not on the new page."""
+    from tilewright.base.harmless import markdown
+    from tilewright.designs.decision_text import NEXT, heading
+    from tilewright.designs.decision_trials import AFTER_BOUNDS
+
+    earlier = page.read_text("utf-8", "replace") if page.is_file() else ""
+    if not earlier.startswith(f"# {markdown(heading(decision))}\n"):
+        return []
+    has_advice = any(one.topic == NEXT for one in made)
+    has_bounds = any(one.text.startswith(AFTER_BOUNDS) for one in made)
+    options = {
+        "--advice": f"\n## {NEXT}\n" in earlier and not has_advice,
+        "--bounds": f"\n{markdown(AFTER_BOUNDS)}" in earlier and not has_bounds,
+    }
+    return [
+        f"{page}: the statements of `{option}` on the earlier page are left out; give `{option}` to have them"
+        for option, is_lost in options.items()
+        if is_lost
+    ]
 
 
 def _table_files(decision: "Decision", folder: Path) -> tuple[Path, ...]:

@@ -17,7 +17,7 @@ from tilewright.designs.advice_text import (
     pair_words,
     share,
 )
-from tilewright.designs.changes import FileChange
+from tilewright.designs.changes import ENERGY, FileChange
 from tilewright.designs.core_trials import OUTERMOST
 from tilewright.designs.decision import Decision
 from tilewright.designs.decision_text import CERTAINTY, NEXT, TURN, Commands, Statement, command_line
@@ -27,6 +27,8 @@ from tilewright.designs.known_gaps import known_gap, needed_gap, within_gap
 from tilewright.designs.space import Space
 from tilewright.designs.trials import TrialEngine, advices_of, tried, with_pairs
 
+AFTER_BOUNDS = "After a search with bounds (`best`)"
+"""First words of each statement that is made from a search with bounds."""
 FACTOR = 2
 """Factor by which numbers of the chosen design's hardware are multiplied or divided, to find changes to try next."""
 _EQUAL = 1e-9
@@ -66,12 +68,13 @@ class NextChanges:
 def next_changes(space: Space, run: TrialEngine, changes: Sequence[FileChange], jobs: int = 1) -> NextChanges:
     """Changes to try next on a run.
 
-    Only changes of numbers that the space does not vary are tried. A first trial keeps the choices of the run, such as
-    its mappings. For the best single change and for the best set of changes, a second trial makes a new search, if the
-    run allows one.
+    Only changes of numbers that the space does not vary are tried. Energies are not tried, because they follow from the
+    technology and from sizes. A first trial keeps the choices of the run, such as its mappings. For the best single
+    change and for the best set of changes, a second trial makes a new search, if the run allows one.
     """
     varied = _varied(space)
-    free = [one for one in changes if not any(_overlap(path, own) for path, _ in one.system_settings for own in varied)]
+    chosen = [one for one in changes if one.kind != ENERGY]
+    free = [one for one in chosen if not any(_overlap(path, own) for path, _ in one.system_settings for own in varied)]
     advices = with_pairs(run, advices_of(run, free, search=False, jobs=jobs), jobs)
     single = next((one.change for _, one in advices.helpful), None)
     found = advices.together or (None if advices.pairs is None else advices.pairs.best)
@@ -110,15 +113,15 @@ def _single_statement(decision: Decision, run: Path, found: NextChanges) -> Stat
     if single is None:
         text = (
             f"{run.name}: each hardware number of {decision.choice.name} was multiplied or divided by {FACTOR}, except"
-            f" the numbers that the design space varies; each of these changes saves less than {LEAST_GAIN:.1%} of"
-            f" {advices.objective}."
+            f" energies and the numbers that the design space varies; each of these changes saves less than"
+            f" {LEAST_GAIN:.1%} of {advices.objective}."
         )
         return Statement(NEXT, text, (ranking,))
     text = (
         f"{run.name}: {single.change.words} saves {share(advices.gain(single.same) or 0.0)} of {advices.objective} with"
         f" the {_held(advices)}. {_after_search(advices, single)} No other hardware number saves more with"
-        f" the {_held(advices)} if it is multiplied or divided by {FACTOR} (numbers that the design space varies were"
-        " not tried)."
+        f" the {_held(advices)} if it is multiplied or divided by {FACTOR} (energies, and numbers that the design"
+        " space varies, were not tried)."
         f"{_assumed(advices, single)}"
     )
     return Statement(NEXT, text, (ranking, _again(run, single)))
@@ -127,7 +130,7 @@ def _single_statement(decision: Decision, run: Path, found: NextChanges) -> Stat
 def _set_statement(run: Path, found: NextChanges) -> Statement:
     advices, pairs, chosen = found.advices, found.advices.pairs, found.set
     assert pairs is not None
-    extent = f"{extent_of_pairs(pairs)} (only numbers that the space does not vary)"
+    extent = f"{extent_of_pairs(pairs)} (no energies, and only numbers that the space does not vary)"
     if chosen is None:
         text = f"{run.name}: of {extent}, no pair saves {LEAST_GAIN:.1%} of {advices.objective} more than {OF_CHANGES}."
         return Statement(NEXT, text)
@@ -198,7 +201,7 @@ def bounds_statement(decision: Decision, bounds: MappingBounds, pairs: Sequence[
     assert decision.runner_up is not None
     first, second, words = decision.choice.name, decision.runner_up.design.name, decision.measure.words
     again = tuple(command_line("compare", *pair) for pair in pairs)
-    searched = "After a search with bounds (`best`) on both designs,"
+    searched = f"{AFTER_BOUNDS} on both designs,"
     if bounds.runner_up < bounds.choice * (1 - _EQUAL):
         text = (
             f"{searched} the order is reversed: {second} has {share(gap_to(bounds.runner_up, bounds.choice))} less"

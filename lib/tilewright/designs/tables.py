@@ -104,7 +104,8 @@ def _front(answer: Answer) -> str:
         if len(members) > MOST_ROWS
         else ""
     )
-    notes = ended_lines(line for line in (answer.table_note, front.note, odds_line(front)) if line)
+    legend = "largest terms: the largest part of the energy, then the largest part of the latency"
+    notes = ended_lines(line for line in (legend, answer.table_note, front.note, odds_line(front)) if line)
     return ended_lines([front_line(front)]) + render(table) + more + notes
 
 

@@ -17,8 +17,8 @@ decrease is not larger, the line says that the value is within this share of the
 """
 
 SMALLEST_RISE = 0.0001
-"""Smallest increase of the objective, as a share, that `near_line` states as a number. A smaller increase is stated as
-less than 0.01%.
+"""Smallest gap, and smallest increase of the objective in `near_line`, that is stated as a number. Both are shares. A
+smaller one is stated as less than 0.01%.
 """
 
 QUICK_BOUNDS = ("loma", "salsa")
@@ -65,18 +65,18 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     if "certificate" not in summary:
         return
     proof = summary["certificate"]
-    counts = f"{proof['proven']} of {proof['of']} distinct layers"
     covers = covered_texts(proof)
     scope = covers[0] if covers else "all loop orders of the spatial mappings that were tried"
     scope = f"different mappings for different layers ({len(covers)} kinds, listed below)" if len(covers) > 1 else scope
-    gap = f"largest gap {proof['largest_gap']:.2%} of the {summary['objective']} of a layer"
+    goal = f"{summary['objective']} of each layer"
     if chosen := proof.get("chosen_for_network"):
-        gap += f" (of energy + weight x latency for {count_of(chosen, 'layer')} chosen for the EDP of the network)"
-    yield f"optimal mapping proven for {counts}, {gap}; the proofs cover {scope}"
+        goal += f" (energy + weight x latency of {count_of(chosen, 'layer')} chosen for the EDP of the network)"
+    optima = f"a proven optimum for {proof['proven']} of {proof['of']} distinct layers"
+    yield f"{goal}: {_others_give(proof['largest_gap'])}, {optima}; the proofs cover {scope}"
     for what in covers if len(covers) > 1 else ():
         yield f"a proof covers {what}"
     if run := proof.get("run"):
-        least = "no other mappings give less" if run["proven"] else f"other mappings give at most {run['gap']:.2%} less"
+        least = _others_give(0.0 if run["proven"] else run["gap"])
         yield f"{summary['objective']} of the network: {least}, among the mappings that the proofs of its layers cover"
     quick = [engine for engine in proof.get("engines", ()) if engine in QUICK_BOUNDS]
     if quick and proof["proven"] < proof["of"]:
@@ -88,6 +88,13 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         yield near_line(summary, least)
     if (ends := proof.get("ends")) and "points" not in summary.get("front", {}):
         yield price_line(decode(FrontEnds, ends))
+
+
+def _others_give(gap: float) -> str:
+    """Words on the largest gap of a proof: the share by which other mappings can be better."""
+    if not gap:
+        return "no other mappings give less"
+    return f"other mappings give {f'at most {gap:.2%}' if gap >= SMALLEST_RISE else 'less than 0.01%'} less"
 
 
 def near_line(summary: Mapping[str, Any], least: Mapping[str, float]) -> str:

@@ -104,13 +104,36 @@ def test_bounds_are_those_of_the_runs(out: Path, capsys: pytest.CaptureFixture[s
     told = [json.loads((run / "summary.json").read_text())["payload"]["certificate"]["run"] for run in runs]
     (statement,) = (one for one in found.statements if "After a search" in one.text)
     if told[1]["value"] < told[0]["value"]:
-        assert "the order turns" in statement.text
+        assert "the order is reversed" in statement.text
     elif told[1]["lower_bound"] > told[0]["value"]:
         assert f"is {1 - told[0]['value'] / told[1]['lower_bound']:.1%} below the lower bound" in statement.text
     else:
         assert "could reverse it" in statement.text
     assert main(shlex.split(statement.commands[0])[1:]) == 0
     assert "certain" in capsys.readouterr().out or "certain" not in statement.text
+
+
+def test_lost_statements_are_told(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A call without the advice or the bounds of the earlier page says which option gives them again, and only then."""
+    told = []
+    for options in (["--bounds"], ["--no-advice"], ["--no-advice"], ["--objective", "latency", "--no-advice"]):
+        capsys.readouterr()
+        assert main(["decide", str(out), *options]) == 0
+        told.append([line for line in capsys.readouterr().err.splitlines() if "earlier page" in line])
+    page = out / "decision.md"
+    assert told[1] == [
+        f"note: {page}: the statements of `{option}` on the earlier page are left out; give `{option}` to have them"
+        for option in ("--advice", "--bounds")
+    ]
+    assert told[0] == told[2] == told[3] == []
+
+
+def test_advice_changes_no_energy(out: Path) -> None:
+    """The next change to try is a size, a width or a side: nobody can choose half the energy of a multiplication."""
+    statements = [one.text for one in tilewright.decide(out).statements if one.topic == "The next change to try"]
+    assert statements
+    assert not any(re.search(r"unit_energy|_cost: ", one) for one in statements)
+    assert all("energies" in one for one in statements)
 
 
 def test_objectives_and_json(out: Path, capsys: pytest.CaptureFixture[str]) -> None:

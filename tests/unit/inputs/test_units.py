@@ -107,6 +107,7 @@ def test_kilobytes_with_a_capital_suggest_the_binary_unit() -> None:
     with pytest.raises(FieldError) as caught:
         parse_size_bits("64 KB")
     assert caught.value.nearest == "KiB"
+    assert caught.value.message == "unknown unit 'KB': write `kB` for 1000 or `KiB` for 1024"
     assert "64 kB" in caught.value.allowed
 
 

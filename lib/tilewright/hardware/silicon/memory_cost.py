@@ -115,6 +115,12 @@ class SramCost:
     """True if the CACTI table has exactly this memory."""
 
 
+_LEAST_SMALLER = 0.01
+"""Smallest share by which a memory with wider words must be smaller for a remark."""
+_BEYOND = "is beyond the table"
+"""Words of each step that extrapolates."""
+
+
 def sram_cost(size_bits: int, width_bits: int, node_nm: float, cells: str) -> SramCost:
     """Cost of an SRAM with one bank and one read-write port. `cells` is a key of CELLS. Raises NoCostError."""
     nodes = sorted(group.node_nm for group in sram_table(CACTI) if group[::2] == (PLAIN, CELLS[cells]))
@@ -179,7 +185,7 @@ def _around(what: str, value: float, known: Sequence[int], unit: str, steps: lis
         message = f"a {what} of {value:,.10g} {unit} is too far outside the table ({known[0]:,} to {known[-1]:,})"
         raise NoCostError(message, f"{least:,.10g} to {most:,.10g} {unit}")
     if not known[0] < value < known[-1]:
-        steps.append(f"a {what} of {value:,.10g} {unit} is beyond the table, so figures are extrapolated")
+        steps.append(f"a {what} of {value:,.10g} {unit} {_BEYOND}, so figures are extrapolated")
     place = min(max(bisect_left(known, value), 1), len(known) - 1)
     low, high = known[place - 1], known[place]
     share = math.log(value / low) / math.log(high / low)
@@ -323,13 +329,31 @@ def sram_memory(shape: MemoryShape, node_nm: float, cells: str) -> MemoryCost:
     """Cost of an SRAM. Raises NoCostError."""
     found = {width: sram_cost(shape.size_bits, width, node_nm, cells) for width in _widths(shape)}
     law = f"{SRAM} {node_nm:g} nm {cells}"
-    remarks = _remarks(found)
+    remarks = (*_remarks(found), *_smaller_when_wider(shape, found, node_nm, cells))
     if shape.port_count > 1:
         remarks += (
             f"the figures are for one port that reads and writes, but this memory has {shape.port_count} ports;"
             " in CACTI, one more port makes a memory 1.8 times as large (median of 39 pairs of memories)",
         )
     return _of_sram(shape, found, law, remarks)
+
+
+def _smaller_when_wider(shape: MemoryShape, found: dict[int, SramCost], node_nm: float, cells: str) -> tuple[str, ...]:
+    """Remark that the same SRAM with words of twice the width has a smaller area, as a tuple with one entry. The tuple
+    is empty if the area is not smaller by at least the share _LEAST_SMALLER, or if the table has no words of this
+    width.
+    """
+    width, area = 2 * shape.widest_bits, found[shape.widest_bits].area_mm2
+    try:
+        wider = sram_cost(shape.size_bits, width, node_nm, cells)
+    except NoCostError:
+        return ()
+    if wider.area_mm2 > area * (1 - _LEAST_SMALLER) or any(_BEYOND in step for step in wider.steps):
+        return ()
+    return (
+        f"with words of {width:,} bits, this memory is smaller: {wider.area_mm2:.4g} instead of {area:.4g} mm2; CACTI"
+        " divides the memory into other subarrays for each width of its words",
+    )
 
 
 def zigzag_memory(size_bits: int, word_bits: int, memory_type: str) -> MemoryCost:
@@ -424,7 +448,7 @@ def _remarks(found: dict[int, SramCost]) -> tuple[str, ...]:
     for cost in found.values():
         if cost.is_in_table:
             continue
-        told += [step for step in cost.steps if "beyond the table" in step or LAW in step]
+        told += [step for step in cost.steps if _BEYOND in step or LAW in step]
         told.append("figures are interpolated between memories of CACTI (docs/costs.md)")
     return tuple(dict.fromkeys(told))
 

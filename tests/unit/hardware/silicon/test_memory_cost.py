@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from tilewright.hardware.silicon.library import CACTI, FILLED, PLAIN, ZIGZAG_CALL, rows, sram_table
 from tilewright.hardware.silicon.memory_cost import (
     CELLS,
+    MemoryShape,
     NoCostError,
     known_nodes,
     node_factors,
     sram_cost,
+    sram_memory,
     zigzag_cost,
 )
 from tilewright.hardware.silicon.sram_law import errors, filled_text, fitted
@@ -33,6 +35,29 @@ def test_what_is_in_the_table_is_exact() -> None:
         found = zigzag_cost(size, width) if is_call else sram_cost(size, width, float(row["node_nm"]), cells)
         assert found.is_in_table
         assert {name: getattr(found, name) for name in FIGURES} == {name: float(row[name]) for name in FIGURES}
+
+
+def test_a_memory_that_is_smaller_with_wider_words_says_so() -> None:
+    """For all pairs of memories in the table that differ only in a word of twice the width: the remark has both areas
+    if the wider memory is at least 1 % smaller, and is missing otherwise.
+    """
+    areas = {
+        (float(row["node_nm"]), CELL_NAME[row["cell_type"]], int(row["size_bytes"]) * 8, int(row["width_bits"])): float(
+            row["area_mm2"]
+        )
+        for row in rows(CACTI)
+        if row["setup"] == PLAIN
+    }
+    found = {True: 0, False: 0}
+    for (node, cells, size, width), area in areas.items():
+        wider = areas.get((node, cells, size, 2 * width))
+        if wider is None:
+            continue
+        remarks = sram_memory(MemoryShape(size, width, width), node, cells).remarks
+        told = [one for one in remarks if f"{wider:.4g} instead of {area:.4g} mm2" in one]
+        assert bool(told) == (wider <= 0.99 * area), (node, cells, size, width)
+        found[bool(told)] += 1
+    assert min(found.values()) > 10
 
 
 def test_the_specification_of_zigzag_has_these() -> None:

@@ -77,9 +77,10 @@ def test_text_and_table_say_gap_and_cover() -> None:
     found = mapped("loma", "EDP", lpf_limit=1)
     proof = found.summary["certificate"]
     first, of_run, *_ = proof_lines(found.summary)
-    counts = f"{proof['proven']} of 2 distinct layers, largest gap {proof['largest_gap']:.2%} of the EDP of a layer"
+    gap = f"other mappings give at most {proof['largest_gap']:.2%} less"
+    counts = f"{gap}, a proven optimum for {proof['proven']} of 2 distinct layers"
     covers = "the proofs cover the first 3 spatial mappings that unroll"
-    assert first.startswith(f"optimal mapping proven for {counts}; {covers}")
+    assert first.startswith(f"EDP of each layer: {counts}; {covers}")
     assert of_run.startswith("EDP of the network: ")
     assert runs_table({"r": found.summary}, {})["objective_gap"].tolist() == [proof["run"]["gap"]]
 
