@@ -16,8 +16,8 @@ _LINE_SCALE, _PAGE_POINTS = 1.2, 9.0 * POINTS_AN_INCH
 _STEP_INCHES = 0.1
 """Step between the widths that `scaled_layout_of` tries."""
 _WIDE, _NARROW = frozenset("mwMW%@&"), frozenset("iljtfrI.,:;'|!()[]/-_ ")
-_PIECE = re.compile(r"[^_./,\- ]*[_./,\- ]?")
-"""Part of a text after which a line may end, if names may be broken."""
+_PIECE = re.compile(r"(?<![^ ])[+−-]?\d[\d.,]*%?[;:]?(?: |$)|[^_./,\- ]*[_./,\- ]?")
+"""Part of a text after which a line may end, if names may be broken. A number such as `-1.4%` is one part."""
 _WORD = re.compile(r"[^ ]* ?")
 """Part of a text after which a line may end, if names are not broken."""
 _QUANTITY = re.compile(r"[\d.,]+ \S+")

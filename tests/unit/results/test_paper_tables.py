@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tilewright.base.harmless import latex
 from tilewright.results.latex_layout import POINTS_AN_INCH, SIZES, layout_of, pieces, scaled_layout_of, text_points
 from tilewright.results.paper_tables import PaperTable, paper_tables, write_table
@@ -286,6 +288,18 @@ def test_words_and_quantities_are_not_broken() -> None:
     assert pieces("runner-up; less area", break_names=False) == ["runner-up; ", "less ", "area"]
     assert pieces("rw_port_1", break_names=True) == ["rw_", "port_", "1"]
     assert pieces("512 KiB", break_names=True) == ["512 KiB"]
+    assert pieces("array 58.1%; dram rw -1.4%") == ["array ", "58.1%; ", "dram ", "rw ", "-1.4%"]
+    assert pieces("layer1.0.conv1") == ["layer1.", "0.", "conv1"]
+
+
+@given(st.lists(st.one_of(st.from_regex(r"[a-z_]{1,8}[0-9]?\.[0-9]\.[a-z]{1,4}", fullmatch=True),
+                          st.from_regex(r"-?[0-9]{1,3}\.[0-9]%", fullmatch=True)), min_size=1, max_size=6))  # fmt: skip
+def test_numbers_are_never_broken(words: list[str]) -> None:
+    """The pieces of a text are the text, and each number with its sign and its percent sign is within one piece."""
+    text = " ".join(words)
+    parts = pieces(text)
+    assert "".join(parts) == text
+    assert [one.strip() for one in parts if "%" in one] == [one for one in words if "%" in one]
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
