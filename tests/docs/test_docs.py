@@ -94,6 +94,16 @@ def test_examples_run(page):
     assert check_docs.run_blocks(page) == []
 
 
+def test_shares_in_the_prose_stand_in_an_output():
+    """Each percentage with a decimal in the text of the first page for newcomers is in a quoted output of the page."""
+    page = read("first-ten-minutes.md")
+    outputs = "".join(re.findall(r"<!-- output -->\n```text\n(.*?)```", page, re.DOTALL))
+    prose = re.sub(r"```.*?```", "", page, flags=re.DOTALL)
+    told = re.findall(r"(\d+\.\d+) %", prose)
+    assert told
+    assert [one for one in told if f"{one}%" not in outputs] == []
+
+
 def test_every_switch_is_explained_in_order():
     """The switches section has a heading for each switch of the model profile, in documentation order."""
     section = read("model.md").split("\n## Switches\n")[1].split("\n## ")[0]

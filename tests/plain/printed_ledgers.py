@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 LEAST_STALL = 0.01
 BY_FILE = re.compile(
-    rf"the best generated spatial mappings would avoid (?P<cycles>[\d,]+) of these cycles \((?P<share>{SHARE})\)"
+    rf"the best generated spatial mappings would avoid (?P<cycles>[\d,]+) of these cycles"
+    rf" \((?P<share>{SHARE}) of the latency\)"
 )
 FULL_TO = re.compile(r"share of the units that work along each side of the array, while it computes: (.+)")
 PLACE = re.compile(r"mapping\.yaml:\d+ \(")

@@ -99,6 +99,8 @@ def said_of_folder(folder: Path) -> str:
         return "is not there"
     if not folder.is_dir():
         return "is a file, not the folder of a run"
+    if (folder / SUMMARY).is_file() and any((folder / one).is_file() for one in (LAYERS, SCHEDULE)):
+        return "is the folder of a run: `tilewright explain`, `report` and `compare` read it"
     kind = kind_of_folder(folder)
     if kind is None:
         nothing = next(folder.iterdir(), None) is None

@@ -341,7 +341,9 @@ def _lines(uses: ArrayUses, latency_cycles: float) -> list[str]:
     by_file = uses.by_mapping_file_cycles
     if by_file >= LEAST_SHARE * latency_cycles:
         share = share_text(by_file, latency_cycles)
-        lines.append(f"the best generated spatial mappings would avoid {by_file:,.0f} of these cycles ({share});")
+        lines.append(
+            f"the best generated spatial mappings would avoid {by_file:,.0f} of these cycles ({share} of the latency);"
+        )
         lines.append(
             "the mapping file fixes other spatial mappings: `tilewright advise` computes the effect of changing them"
         )

@@ -156,6 +156,12 @@ def test_wrong_folders(out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "is not there" in refused([str(tmp_path / "nothing")], capsys)
     assert "allowed: a folder that `tilewright explore SPACE -o FOLDER` wrote" in refused([str(tmp_path)], capsys)
     assert "is not a file" not in refused([str(out), "--objective", "speed"], capsys)
+    run = out / "bounds-of-a-run"
+    for name in ("summary.json", "layers.jsonl"):
+        run.mkdir(exist_ok=True)
+        (run / name).write_text("{}")
+    assert "it is the folder of a run" in refused([str(run)], capsys)
+    shutil.rmtree(run)
     moved = tmp_path / "moved"
     shutil.copytree(out, moved)
     assert "name the file" in refused([str(moved)], capsys)

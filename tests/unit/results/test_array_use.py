@@ -40,7 +40,7 @@ def test_the_mapping_file_fixes_too_few_lanes() -> None:
     assert [one.layer for one in uses.layers] == ["gemm", "again"]
     text = array_text(replace(uses, places={(DEFAULT, "D1"): "a.yaml:7"}), 64)
     assert "C 2: 25.0%   a.yaml:7 (D1)" in text
-    assert "the best generated spatial mappings would avoid 48 of these cycles (75.0%)" in text
+    assert "the best generated spatial mappings would avoid 48 of these cycles (75.0% of the latency)" in text
     assert array_text(uses, 1e6) == "", "next to nothing"
     on_page = page_text(uses.as_object())
     assert on_page.startswith(
