@@ -218,7 +218,9 @@ def assumptions_of(changes: Sequence[FileChange]) -> list[str]:
     }
     found = []
     if any(change.is_sourced for change in changes):
-        found.append("energies and area of a memory with the key `cost` follow its size and the widths of its ports")
+        found.append(
+            "energies and area of a memory with the key `cost` follow its size, its cells and the widths of its ports"
+        )
     if any(change.is_per_bit and change.kind == BANDWIDTH for change in changes):
         found.append("energies of a memory with an energy per bit follow the widths of its ports")
     if BANDWIDTH in kinds:

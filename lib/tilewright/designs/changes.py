@@ -1,4 +1,4 @@
-"""Changes of one number of a hardware file, or of one spatial mapping of a mapping file
+"""Changes of one number or type of cells in a hardware file, or of one spatial mapping of a mapping file
 (docs/bottlenecks.md#explain-a-run).
 """
 
@@ -17,12 +17,16 @@ from tilewright.designs.space_reader import CORES, SystemBase
 from tilewright.hardware.core import Core
 from tilewright.hardware.core_paths import contained_cores
 from tilewright.hardware.dotted_paths import path_text
+from tilewright.hardware.memory_costs import USUAL_CELLS
+from tilewright.hardware.silicon.memory_cost import CELLS, SRAM
 from tilewright.mapping.constraints import Mapping, MappingConstraints, Unrolling
 from tilewright.mapping.yaml_writer import as_entry
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 
 BANDWIDTH, SIZE, SIDE, ENERGY, LINK = "bandwidth", "size", "array side", "energy", "link"
+CELLS_OF_SRAM = "cells"
+"""Kind of a change of the type of cells of an SRAM whose costs come from the library."""
 SPATIAL, SET = "spatial mapping", "set of changes"
 """Two kinds of changes: SPATIAL changes a mapping file, and SET makes several changes together. All other kinds change
 a hardware file.
@@ -42,7 +46,7 @@ _SIGNIFICANT = 12
 
 @dataclass(frozen=True)
 class FileChange:
-    """Change of one number of a hardware file, or of one spatial mapping of a mapping file."""
+    """Change of one number or type of cells in a hardware file, or of one spatial mapping of a mapping file."""
 
     kind: str
     path: KeyPath
@@ -55,7 +59,7 @@ class FileChange:
     after: Any
     more: bool
     """False if the change reduces a resource. True for all other changes: they add a resource, lower an energy, or set
-    another spatial mapping.
+    other cells or another spatial mapping.
     """
     also: tuple[tuple[KeyPath, Any], ...] = ()
     """Further settings that the change needs. For example, if a port becomes narrower, its smallest access must also
@@ -123,13 +127,29 @@ class FileChange:
 
 
 def possible_changes(document: YamlDocument, factor: Fraction) -> tuple[FileChange, ...]:
-    """Changes of a hardware file that multiply or divide one number by `factor` > 1, in the order of the file.
+    """Changes of a hardware file: first those that multiply or divide one number by `factor` > 1, then those that set
+    another type of cells for an SRAM of the library of costs. Both are in the order of the file.
 
     For each number, the change that adds a resource or lowers an energy comes first. For numbers other than energies,
     the change that reduces the resource follows. A change is left out if the number would stay the same or become 0, or
     if the value is not a number.
     """
-    return tuple(_changes(document, factor, _numbers))
+    return (*_changes(document, factor, _numbers), *_other_cells(document))
+
+
+def _other_cells(document: YamlDocument) -> Iterator[FileChange]:
+    """Changes that set another type of cells for an SRAM whose costs come from the library."""
+    for name, memory in table(document.data.get("memories")).items():
+        cost = table(table(memory).get("cost"))
+        if cost.get("from") != SRAM:
+            continue
+        path: KeyPath = ("memories", name, "cost", "cells")
+        before = cost.get("cells") or USUAL_CELLS
+        line = document.line_of(path if "cells" in cost else path[:-1])
+        key = f"{path_text(document.data, path[:-1])}.cells"
+        for after in CELLS:
+            if after != before and before in CELLS:
+                yield FileChange(CELLS_OF_SRAM, path, key, document.file, line, before, after, True, is_sourced=True)
 
 
 def system_changes(document: YamlDocument, base: SystemBase, factor: Fraction) -> tuple[FileChange, ...]:
@@ -146,7 +166,7 @@ def system_changes(document: YamlDocument, base: SystemBase, factor: Fraction) -
     for name, part in base.parts.items():
         within: KeyPath = (CORES, name)
         found += [
-            replace(one, key=f"{CORES}.{name}.{one.key}", within=within) for one in _changes(part, factor, _numbers)
+            replace(one, key=f"{CORES}.{name}.{one.key}", within=within) for one in possible_changes(part, factor)
         ]
     return tuple(found)
 

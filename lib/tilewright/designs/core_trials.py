@@ -14,13 +14,15 @@ from tilewright.base.processes import in_processes
 from tilewright.cost.record import times
 from tilewright.designs.advice import Advice, Advices
 from tilewright.designs.advice_gaps import gap_notes
-from tilewright.designs.changes import MappingChange
+from tilewright.designs.changes import CELLS_OF_SRAM, MappingChange
 from tilewright.designs.evaluate import NetworkEvaluator
 from tilewright.designs.held_mappings import Held, Outcome, best_known, held_mappings, with_levels
 from tilewright.designs.trials import Found
+from tilewright.hardware.access_times import access_note, core_access_times
 from tilewright.hardware.core import Accelerator, Core, single_core
 from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.source import parse_accelerator
+from tilewright.hardware.text_edits import with_values
 from tilewright.mapping.constraints import Mapping
 from tilewright.results.recorded_mappings import RecordedMapping, recorded_mappings
 from tilewright.results.records import PlacedLayer
@@ -146,8 +148,8 @@ class ExplainedRun:
         return best_known(self.placed, held, self.objective)
 
     def notes(self, advices: Advices) -> list[str]:
-        """Notes on three topics: the clock of a changed in-memory array, outermost memories that could be smaller, and
-        the gaps of the mappings.
+        """Notes on four topics: the clock of a changed in-memory array, outermost memories that could be smaller, slow
+        accesses with other cells, and the gaps of the mappings.
 
         If an outermost memory is off-chip, a smaller one saves nothing on the chip.
         """
@@ -158,7 +160,21 @@ class ExplainedRun:
             notes.append("latencies are in cycles, but a changed array can also have another clock period")
         taken = {one.change.path[1] for _, one in advices.spare if one.change.path[0] == "memories"}
         notes += [f"{memory.name} {OUTERMOST}" for memory, _ in top_memories(core) if memory.name in taken]
-        return notes + gap_notes(self, advices)
+        return notes + self._slow_cells(advices) + gap_notes(self, advices)
+
+    def _slow_cells(self, advices: Advices) -> list[str]:
+        """Notes on changes of cells that save something, but with which an access takes longer than a clock cycle."""
+        chosen = [one.change.single for _, one in advices.helpful]
+        if advices.together is not None:
+            chosen.append(advices.together.change.single)
+        notes = []
+        for change in (part for parts in chosen for part in parts if part.kind == CELLS_OF_SRAM):
+            core = single_core(parse_accelerator(with_values(self.hardware, change.system_settings)))
+            slow = [one for one in core_access_times(core) if one.is_slow and one.memory == change.path[1]]
+            notes += [
+                f"with {change.key}: {change.after}, {access_note(one.access_ns, one.period_ns or 0.0)}" for one in slow
+            ]
+        return list(dict.fromkeys(notes))
 
 
 def _mapping_searcher(run: ExplainedRun) -> Callable[[Mapping], Outcome]:

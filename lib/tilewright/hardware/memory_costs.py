@@ -25,7 +25,7 @@ GIVEN = ("r_cost", "w_cost", "area")
 _OF_LAW = {SRAM: ("node_nm", "cells"), REGISTER_FILE: ("node_nm",), DRAM: ("type",)}
 """Value of the key `from` in `cost` -> further keys that `cost` can then have."""
 _NEEDED = {SRAM: "node_nm", REGISTER_FILE: "node_nm", DRAM: "type"}
-_USUAL_CELLS = "hp"
+USUAL_CELLS = "hp"
 BYTES_A_BIT_AT_1_MHZ_GB = 1e6 / 8 / 1e9
 """Conversion factor: a port of one bit per cycle at 1 MHz moves this many gigabytes per second."""
 ROUNDING = 1e-9
@@ -112,7 +112,7 @@ def library_cost(memory: MemoryEntry) -> MemoryCost:
     shape = memory_shape(memory.size, whole(memory.ports))
     if memory.cost is not None:
         cost = memory.cost
-        return _of_law(shape, getattr(cost, "from"), cost.node_nm or 0.0, cost.cells or _USUAL_CELLS, cost.type or "")
+        return _of_law(shape, getattr(cost, "from"), cost.node_nm or 0.0, cost.cells or USUAL_CELLS, cost.type or "")
     return _of_zigzag(memory.size, _zigzag_word_bits(whole(memory.ports)), memory.mem_type)
 
 

@@ -7,15 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tilewright
 from tilewright.base.yamlfile import load_yaml, parse_yaml
 from tilewright.designs.advice import Advice, Advices, together
 from tilewright.designs.advice_text import advice_text, assumptions_of
 from tilewright.designs.changes import FileChange, possible_changes, scaled
 from tilewright.designs.held_mappings import Outcome
 from tilewright.hardware.dotted_paths import key_path
+from tilewright.hardware.text_edits import with_values
 
 from benchmarks.shipped import shipped
 from tests.unit.designs.advice_cases import CONFIG, try_advices, try_mapping_changes
+
+TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny" / "workload" / "two_layers.yaml"
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -95,10 +99,43 @@ def test_costs_with_a_source_follow_a_change() -> None:
         "memories: {s: {size: 64 KiB, cost: {from: sram}}, m: {size: 8, r_cost: 1}}\noperational_array: {sizes: [4]}\n"
     )
     changes = possible_changes(parse_yaml(text, "sourced.yaml"), Fraction(2))
-    assert {one.key for one in changes if one.is_sourced} == {"memories.s.size"}
+    assert {one.key for one in changes if one.is_sourced} == {"memories.s.size", "memories.s.cost.cells"}
     keys = "memories.s.size", "memories.m.size"
     told = [assumptions_of([one for one in changes if one.key == key]) for key in keys]
     assert [["follow its size" in note for note in notes] for notes in told] == [[True], [False]]
+
+
+@pytest.mark.parametrize(("written", "after"), [(", cells: hp", "lstp"), (", cells: lstp", "hp"), ("", "lstp")])
+def test_other_cells_are_a_change(tmp_path: Path, written: str, after: str) -> None:
+    """The other type of cells is a change of each SRAM with costs from the library, at its line; the changed file has
+    this type.
+    """
+    cost = f"{{from: sram, node_nm: 22{written}}}"
+    text = f"memories:\n  s: {{size: 64 KiB,\n    cost: {cost}}}\n  m: {{size: 8, r_cost: 1}}\n"
+    document = parse_yaml(text, "cells.yaml")
+    (found,) = [one for one in possible_changes(document, Fraction(2)) if one.kind == "cells"]
+    assert (found.key, found.after, found.line, found.more) == ("memories.s.cost.cells", after, 3, True)
+    assert with_values(document.data, found.settings)["memories"]["s"]["cost"]["cells"] == after
+
+
+def test_cells_that_leak_less_are_tried(tmp_path: Path) -> None:
+    """Other cells are the best advice on a run that leaks. The gain is that of the exported mappings on the changed
+    file, and a note says that an access then takes longer than a cycle.
+    """
+    files = tilewright.new(tmp_path / "own", node_nm=22, clock="1.2 GHz")
+    hardware, mapping = files[0], files[1]
+    tilewright.map_workload(TINY, hardware, mapping, output=tmp_path / "run")
+    found = tilewright.advise(tmp_path / "run", search=False, mapping_changes=False)
+    first = found.found[0]
+    assert (first.change.key, first.change.after) == ("memories.sram.cost.cells", "lstp")
+    changed = tmp_path / "changed.yaml"
+    changed.write_text(hardware.read_text().replace("cells: hp", "cells: lstp"))
+    fixed = tmp_path / "fixed.yaml"
+    tilewright.export(tmp_path / "run", output=fixed)
+    again = tilewright.evaluate(workload=TINY, hardware=changed, mapping=fixed)
+    assert first.same is not None
+    assert first.same.energy_pj == pytest.approx(sum(one.energy_pj for one in again), rel=1e-12)
+    assert any("with memories.sram.cost.cells: lstp, an access takes" in note for note in found.notes)
 
 
 def test_older_files_have_one_width_for_all_ports(tmp_path: Path) -> None:
