@@ -112,8 +112,9 @@ def _show(found: "Advices", output: Path | None, write: tuple[int, Path] | None,
 
     A change sets one number of the hardware file, or one spatial mapping of the mapping file. The numbers are widths of
     ports, sizes of memories, sides of the array, and energies. An SRAM with costs from the library also gets the other
-    type of cells. The gain is computed for the mappings of the run, and for newly searched mappings. A change of a spatial mapping removes a loop, or replaces the loop by another one. A
-    second list has the numbers that can be reduced without more energy or latency.
+    type of cells. The gain is computed for the mappings of the run, and for newly searched mappings. A change of a
+    spatial mapping removes a loop, or replaces the loop by another one. A second list has the numbers that can be
+    reduced without more energy or latency.
 
     --write writes the changed file: give the number of the change in the list. On several cores, widths of links are
     changed too. The gain is then computed for the tiles and the allocation of the run, with new cost tables, and for a
