@@ -72,11 +72,9 @@ class Pairs:
     tried: int
     """Number of pairs of changes that were tried."""
     changes: int
-    """Number of changes that were combined, each with every other one."""
+    """Number of changes that were combined in pairs. Every pair of these changes was tried."""
     left_out: int
-    """Number of changes that were not combined, because each of them alone saves less than the changes that were
-    combined.
-    """
+    """Number of changes that were not combined, because each of them saves less alone than any combined change."""
     best: Together | None
     """Pair that saves most; None if there is none.
 
@@ -101,8 +99,8 @@ class Advices:
     """True if new searches were made on changed hardware."""
     notes: tuple[str, ...] = ()
     same_words: str = "same\nmappings"
-    """Heading, in two lines, of the column with costs without a new search. The heading names the choices of the run
-    that are kept, such as the mappings.
+    """Heading of the column for costs without a new search, in two lines. It names what is taken from the run, such as
+    the mappings.
     """
     known: Outcome | None = None
     """Costs on the unchanged hardware, with the best mapping of each layer that any search found. None if these are the
@@ -184,11 +182,10 @@ class Advices:
 
     @property
     def helpful(self) -> tuple[tuple[int, Advice], ...]:
-        """Pairs (number, advice) of the changes that do not reduce a resource and by themselves save at least
-        LEAST_GAIN.
+        """Pairs (number, advice) of the changes that reduce no resource and save at least LEAST_GAIN (`hardware_gain`).
 
-        For each entry of the mapping file, such as that of one layer or operator type, at most two changes are listed:
-        the best change that removes an unrolling, and the best change that sets another unrolling.
+        An entry of the mapping file, such as a layer or an operator type, has at most two changes in the list: the best
+        change that removes an unrolling, and the best change that sets another unrolling.
         """
         found: dict[object, tuple[int, Advice]] = {}
         for number, one in self._numbered:
@@ -211,11 +208,11 @@ class Advices:
         )
 
     def free_outcome(self, one: Advice) -> Outcome | None:
-        """Costs which show that a change reduces a resource at no cost. None if there are no such costs.
+        """Costs after a change, if neither energy nor latency rises. None if one of them rises.
 
-        These are the costs with the mappings of the run, if neither energy nor latency is above that of the run.
-        Otherwise, they are the costs after a new search, if neither is above that of the best known mappings on the
-        unchanged hardware. A new search counts only if `holds_searches` is true.
+        The costs with the mappings of the run are tried first, and are compared with the costs of the run. The costs
+        after a new search are tried next, and are compared with the best known costs on the unchanged hardware. They
+        are tried only if `holds_searches` is true.
         """
         if one.same is not None and one.same.is_no_more_than(self.now):
             return one.same
@@ -233,11 +230,11 @@ def together(
     on_changed: Callable[[Sequence[FileChange]], Outcome],
     most_sets: int = MOST_SETS,
 ) -> Together | None:
-    """Smallest set of two or more changes that together save at least LEAST_GAIN. None if no tried set saves as much.
+    """Smallest set of two or more changes that together save at least LEAST_GAIN. None if no tried set saves that much.
 
-    Only changes that do not reduce a resource are combined. If the objective is the latency, changes of energies are
-    left out. `made` has the objective and the costs of the run. `on_changed` returns the costs after a set of changes.
-    `most_sets` is passed on to `smallest_set`.
+    Changes that reduce a resource are not combined. If the objective is the latency, changes of energies are not
+    combined either. `made` has the objective and the costs of the run. `on_changed` returns the costs after a set of
+    changes. `most_sets` is the largest number of sets that are tried for each size of set.
     """
     now = made.now.value(made.objective)
     can_help = [one for one in changes if one.more and not (one.kind == ENERGY and made.objective == LATENCY)]

@@ -62,9 +62,9 @@ class BoundedRun(Protocol):
 
 
 def gap_notes(run: BoundedRun, advices: Advices) -> list[str]:
-    """List of one sentence on the gaps to the best mappings: the gap of the run, and the largest gap of the most
-    helpful changes after a new search. The sentence is NOT_KNOWN if the run has no lower bounds. [] if the advice was
-    made without new searches.
+    """List of one sentence, which has the gap of the run to its best mappings. If changes were bounded, it also has the
+    largest gap of these changes after a new search. The sentence is NOT_KNOWN if the run has no lower bounds. The list
+    is empty if the advice was made without new searches.
     """
     if not advices.searched:
         return []

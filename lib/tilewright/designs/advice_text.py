@@ -102,7 +102,9 @@ OF_CHANGES = "the sum of the savings of its two changes"
 
 
 def best_of_pairs(extent: str) -> str:
-    """Sentence on the pairs that compete with the best pair. `extent` says how many pairs were tried."""
+    """Sentence which says among how many pairs this pair is the best, and which pairs count. `extent` is the text of
+    `extent_of_pairs`.
+    """
     return (
         f"Of {extent}, this pair saves most. A pair counts only if it saves at least {LEAST_GAIN:.1%} more than"
         f" {OF_CHANGES}."
@@ -118,7 +120,7 @@ def is_tie(advices: Advices, pair: Together) -> bool:
 
 
 def extent_of_pairs(pairs: Pairs) -> str:
-    """Text on the number of pairs that were tried."""
+    """Text with the number of pairs that were tried, and with the kinds of their changes."""
     kinds = "changes of sizes, widths and array sides"
     of = f"the {pairs.changes} {kinds} that save most alone" if pairs.left_out else f"{pairs.changes} {kinds}"
     return f"{count_of(pairs.tried, 'pair')} of {of}"
@@ -209,8 +211,8 @@ def _change(gain: float | None) -> str:
 
 
 def assumptions_of(changes: Sequence[FileChange]) -> list[str]:
-    """Sentences on the assumptions with which the savings of changes are computed, such as "a memory with a changed
-    size is counted with the old energies and the old area".
+    """Sentences on the assumptions behind the savings of changes. Example: "a memory with a changed size is counted
+    with the old energies and the old area".
     """
     changes = [part for change in changes for part in change.single]
     kinds = {

@@ -75,8 +75,8 @@ class Answer:
     free_notes: tuple[str, ...] = ()
     """Sentences on axes that change no cost (`free_axes`)."""
     mapping_notes: tuple[str, ...] = ()
-    """Sentences on the gap between the mappings of some designs and the best mappings (`mapping_gaps`), or between the
-    plans of designs and the best plans (`plan_gaps`).
+    """Sentences on gaps of some designs: between their mappings and the best mappings (`mapping_gaps`), or between
+    their plans and the best plans (`plan_gaps`).
     """
 
     @property

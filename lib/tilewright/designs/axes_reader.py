@@ -28,8 +28,8 @@ MOST_VALUES = 10_000
 def geometric(first: float, last: float, factor: float) -> tuple[int | float, ...]:
     """Values `first`, `first` x `factor`, ... up to `last`, as integers if all of them are integers.
 
-    Raises FieldError if `factor` is not above 1, if `first` is not above 0, if the range is empty, or if it has more
-    than MOST_VALUES values.
+    Raises FieldError in four cases: `factor` is not above 1, `first` is not above 0, the range is empty, or the range
+    has more than MOST_VALUES values.
     """
     if factor <= 1:
         raise FieldError("factor must be greater than 1")
@@ -54,8 +54,8 @@ def _range(
     """Values of a range. The first is `first`. Each further value is the value before it times `factor`, plus `step`.
     No value is above `last`.
 
-    The values are computed in decimal arithmetic from the numbers as the file has them, so that 0.1, 0.2, 0.3 are the
-    same on every machine. They are integers if all of them are whole. Raises FieldError for an empty range, and for
+    The values are computed in decimal arithmetic from the numbers in the file. The values 0.1, 0.2, 0.3 are therefore
+    the same on every machine. They are integers if all of them are whole. Raises FieldError for an empty range, and for
     more than MOST_VALUES values.
     """
     if last < first:

@@ -167,8 +167,8 @@ def _unit_factor(text: str, number: str) -> Fraction:
 
 
 def _ordered(values: Sequence[Value]) -> list[tuple[Fraction, Value]]:
-    """Pairs (number, value) in ascending order, with the numbers of `_number`. [] unless the values are all numbers,
-    all sizes, or all quantities with the same unit.
+    """Pairs (number, value) in ascending order, with the numbers of `_number`. [] if the values mix numbers, sizes and
+    quantities, or have different units.
     """
     numbers = [_number(value) for value in values]
     found = [(number, value) for number, value in zip(numbers, values, strict=True) if number is not None]

@@ -46,9 +46,9 @@ class BandwidthNumber(UncertainNumber):
     """Clock period of each run, in seconds. Both are 1 if a clock is not known."""
 
     def changes(self, measure: str) -> bool:
-        """True if `measure` depends on the bandwidth: for at least one of the two runs, its value at the lowest or
-        highest bandwidth of the range differs from its value at the present bandwidth. False for all measures that are
-        not in `measures`.
+        """True if a bandwidth in the range changes `measure` for at least one of the two runs. The lowest and the
+        highest bandwidth of the range are compared with the present one. False for all measures that are not in
+        `measures`.
         """
         values = [self._values(measure, factor) for factor in (self.low, 1.0, self.high)]
         return measure in self.measures and any(one != values[1] for one in values)
@@ -83,8 +83,8 @@ class BandwidthNumber(UncertainNumber):
         smaller one, if they exist.
 
         If both runs use the memory, several larger and several smaller bandwidths are tried. If only one run uses it,
-        the latency of this run never rises as the bandwidth grows, and only the largest and the smallest bandwidth of
-        the range are tried. Bisection then finds the nearest bandwidth that reverses the order.
+        only the largest and the smallest bandwidth of the range are tried. This is enough, because the latency of this
+        run never rises as the bandwidth grows. Bisection then finds the nearest bandwidth that reverses the order.
         """
 
         def is_turned(bits: int) -> bool:

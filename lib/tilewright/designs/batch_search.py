@@ -1,4 +1,4 @@
-"""New searches for two runs with other batches of their network, to find the order of the runs for each batch."""
+"""New searches for two runs at other batch sizes, which show the better run at each batch size."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,12 +19,12 @@ def batch_turns(
     batches: Sequence[int],
     jobs: int = 1,
 ) -> tuple[BatchTurn, ...]:
-    """Comparison of two runs with other batches: one `BatchTurn` for each `OrderTurn` in `turns`. A `BatchTurn` has,
-    for each batch, the difference of the runs in the measure of the `OrderTurn`.
+    """Comparisons of two runs at other batch sizes: one `BatchTurn` for each `OrderTurn` in `turns`. A `BatchTurn` has
+    the difference of the runs at each batch size, in the measure of the `OrderTurn`.
 
-    Both runs are searched again for each batch, each with its own options. `networks` has the network file of each run.
-    The number of `jobs` does not change the result. Raises InputError if the batch of a network cannot be changed, and
-    MappingError if a search finds no mapping.
+    The mappings of both runs are searched again for each batch size, with the options of the run. `networks` has the
+    network file of each run. `jobs` is a number of processes and does not change the result. Raises InputError if the
+    batch size of a network cannot be changed, and MappingError if a search finds no mapping.
     """
     searches = _Searches(runs, networks, jobs)
     # All networks are read first, so that a batch that does not fit is told before the long searches.
@@ -36,7 +36,7 @@ def batch_turns(
 
 @dataclass(eq=False)
 class _Searches:
-    """Costs of both runs after new searches with other batches. Each search is made only once."""
+    """Costs of both runs after new searches at other batch sizes. Each search is made only once."""
 
     runs: tuple[ExplainedRun, ExplainedRun]
     networks: tuple[BatchedNetwork, BatchedNetwork]
@@ -56,7 +56,7 @@ class _Searches:
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """Difference of two runs in the measure of one `OrderTurn`, as a function of the batch."""
+    """Difference of two runs in the measure of one `OrderTurn`, as a function of the batch size."""
 
     searches: _Searches
     turn: OrderTurn

@@ -72,8 +72,8 @@ class DesignPoints:
 
     @cached_property
     def unmet(self) -> np.ndarray:
-        """First constraint that the results violate, as text, in an object array [row, network]. '' if the results meet
-        all constraints, or if there are no results.
+        """Text of the first constraint that the results violate: object array of shape (rows, networks). '' if the
+        results meet all constraints, or if there are no results.
         """
         found = np.full(self.is_ok.shape, "", dtype=object)
         if self.space.constraints_after:
@@ -102,7 +102,7 @@ class DesignPoints:
 
     @property
     def is_unmet(self) -> np.ndarray:
-        """Truth values [row, network]: True if the results violate a constraint."""
+        """Boolean array of shape (rows, networks): True if the results violate a constraint."""
         found: np.ndarray = self.unmet != ""
         return found
 
@@ -114,11 +114,11 @@ class DesignPoints:
         return found if area != area else {**found, AREA_MM2: area}
 
     def front_points(self, front: int) -> tuple[np.ndarray, np.ndarray]:
-        """Pair (indexes of the rows that a front compares, values of the objectives of these rows as an array [compared
-        row, objective]).
+        """Pair (indexes of the rows that a front compares, values of their objectives as an array of shape (compared
+        rows, objectives)).
 
-        Latencies are in the unit of `latency`. `front` is the number of a network, or the number of networks for the
-        front of all networks together.
+        Latencies are in the unit of `latency`. `front` is the index of a network. If it equals the number of networks,
+        it stands for the front of all networks together.
         """
         count = self.is_ok.shape[1]
         networks = [front] if front < count else list(range(count))
@@ -185,7 +185,7 @@ def front_names(space: Space) -> tuple[str, ...]:
 
 
 def dominator_column(front: int) -> str:
-    """Name of the column with the dominating designs of a front. `front` is the number of the front."""
+    """Name of the column with the dominating designs of a front. `front` is the index of the front."""
     return f"dominated_by_{front}"
 
 

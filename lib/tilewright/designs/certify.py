@@ -152,9 +152,9 @@ class _Rows:
     def objectives(self, front: int) -> np.ndarray:
         """Values by which a front compares designs, as an array of shape (rows, objectives).
 
-        If the clocks of compared designs are all known and differ, latencies are in seconds and EDPs in pJ s.
+        If the clocks of all compared designs are known and differ, latencies are in seconds and EDPs in pJ s.
         Otherwise, latencies are in cycles and EDPs in pJ cycles. The area is included only if it is an objective of the
-        space, and if it is known for at least one design that has results.
+        space, and is known for at least one design with results.
         """
         count = len(self.space.networks)
         networks = [front] if front < count else range(count)
@@ -295,9 +295,9 @@ def _are_equal(claims: np.ndarray, values: np.ndarray) -> np.ndarray:
 def _check_dominance(faults: _Faults, rows: _Rows) -> None:
     """Report designs for which the certificate makes a wrong claim about a front.
 
-    No design on a front may be dominated by another design on this front. Every compared design off a front must be
-    dominated by the design that its row names, and the named design must be on the front. A design must be compared if
-    it has results and meets all constraints, and must not be compared if it has no results.
+    There are four rules. No design on a front is dominated by another design on it. A compared design off the front is
+    dominated by the design that its row names, which is on the front. A design with results that meets all constraints
+    is compared. A design without results is not compared.
     """
     for front, name in enumerate(front_names(rows.space)):
         claims, points, has_results = rows.dominated_by[:, front], rows.objectives(front), rows.has_results(front)
@@ -422,8 +422,8 @@ def _blocks(numbers: Sequence[int]) -> list[list[int]]:
 
 
 def make_reader(space: Space) -> Callable[[Sequence[int]], list[FamilyContent]]:
-    """Function that reads the content of families, which are given by their numbers. Each process makes this function
-    once.
+    """Reader of families: a function that returns the content of the families with the given indexes. Each process
+    calls `make_reader` once.
     """
     families, reader = Families(space), FigureReader(space.base)
     return lambda numbers: [_content(members_of(space, families[number], reader)) for number in numbers]

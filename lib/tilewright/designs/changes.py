@@ -35,7 +35,7 @@ _ARRAYS = ("operational_array", "multipliers")
 _LINK_ENERGIES = ("energy_per_bit", "unit_energy_cost")
 _UNIT_ENERGIES = ("unit_energy", "multiplier_energy")
 _OLD_WIDTHS = {"r_bw": "min_r_granularity", "w_bw": "min_w_granularity"}
-"""Key of a port's width -> key of its smallest access, in older hardware files."""
+"""Key of the smallest access of a port, by key of the port's width, in older hardware files."""
 _QUANTITY = re.compile(rf"\s*({NUMBER_PATTERN})(\s*\S*)\s*")
 SET_SIGN = " + "
 """Separator between the parts of a set of changes, in its `key`, `before` and `after`."""
@@ -66,8 +66,8 @@ class FileChange:
     shrink.
     """
     within: KeyPath = ()
-    """Path of the content of `file` in the accelerator file, after the core files are inserted into the accelerator
-    file: a path below `core_files` if `file` is a core file, () if it is another file.
+    """Path at which the content of `file` stands after the core files are inserted into the accelerator file. For a
+    core file, it is a path below `core_files`; for any other file, it is ().
     """
     is_sourced: bool = False
     """True if the energies and the area of the changed memory come from the cost library. A change of the size or of a
@@ -173,8 +173,8 @@ def system_changes(document: YamlDocument, base: SystemBase, factor: Fraction) -
 
 Paths = tuple[KeyPath, ...]
 _Numbers = Iterator[tuple[str, Paths, Paths]]
-"""Numbers that can be changed, as triples (kind, paths of numbers that change together, paths of the smallest accesses
-of the same port).
+"""Iterator of numbers that can be changed, as triples: kind, paths of numbers that change together, and paths of the
+smallest accesses of the same port.
 """
 
 
@@ -228,8 +228,8 @@ def _link_numbers(data: Table[Any, Any]) -> _Numbers:
 
 
 def _numbers_within(data: Table[Any, Any], within: KeyPath) -> _Numbers:
-    """Numbers of the core at the path `within` that a change can set (see `_Numbers`). `data` is the content of the
-    accelerator file, which itself contains this core. The numbers have their paths in this file.
+    """Numbers of a core that a change can set (see `_Numbers`). The accelerator file with the content `data` has the
+    description of the core at the path `within`. The paths of the numbers are paths in this file.
     """
     inner: Any = data
     for key in within:

@@ -19,10 +19,10 @@ simultaneous. The second is the largest used share of an on-chip memory at its p
 of the bandwidth of a link, over the whole latency.
 """
 ACCESS_NS, ACCESS_CYCLES, SLOW_MEMORIES = ACCESS = ("access_ns", "access_cycles", "slow_memories")
-"""Columns on the access times of memories, which tables have only if some access times are known.
+"""Columns on the access times of memories. Tables have them only if some access times are known.
 
-The first is the longest known access time of a memory in ns, and the second is this time in clock cycles (only if the
-clock is known). The third names the memories whose access takes longer than a cycle.
+The first is the longest known access time of a memory in ns. The second is this time in clock cycles, if the clock is
+known. The third names the memories whose access takes longer than a cycle.
 """
 LIMITED = (*RESULTS, ACCESS_NS, ACCESS_CYCLES)
 """Names of the results that constraints can use. They are known only after the evaluation of a design."""

@@ -111,9 +111,9 @@ class ExplainedRun:
     def searcher(self) -> Callable[[Accelerator], Found]:
         """Function that searches mappings for a changed core.
 
-        The found mappings are also evaluated on the unchanged core of the run if they could improve the run there. This
-        is the case if their costs on the changed core differ from the costs of the run, and their objective is not
-        above that of the run.
+        The found mappings are also evaluated on the unchanged core of the run, if they could improve the run there.
+        They can do so under two conditions: their costs on the changed core differ from the costs of the run, and their
+        objective is not above that of the run.
         """
         evaluator = NetworkEvaluator(self.network, self.mapping, self.options)
         now, least, core = self.now, self.now.value(self.objective), self.core

@@ -64,7 +64,9 @@ class FastDesign:
 
 @dataclass(frozen=True)
 class ChoiceOfNetwork:
-    """Design that one network alone would choose, if a decision is for several networks together."""
+    """Design that would be chosen for one network alone. It is compared with the design that is chosen for all networks
+    together.
+    """
 
     network: str
     design: str
@@ -86,10 +88,12 @@ class Price:
     best: RatedDesign
     """Design with the least value of the measure. Among equal designs, it is the first by `best_first`."""
     excess: float
-    """Relative excess of the chosen design over the least value; 0 if no design has a lower value."""
+    """Relative excess of the chosen design over the least value of the measure; 0 if the chosen design has the least
+    value.
+    """
     nearest: RatedDesign | None
-    """Best design by the objective, among the designs whose value of the measure is below that of the chosen design by
-    at least the share LEAST_GAIN. None if there are no such designs.
+    """Best design by the objective, among the designs that are clearly better than the chosen design in the measure:
+    their value is lower by at least the share LEAST_GAIN. None if there are no such designs.
     """
     saving: float
     """Saving of `nearest` in the measure, as a share of the chosen design's value; 0 if `nearest` is None."""
@@ -108,7 +112,7 @@ class RunnerUp:
     excess: float
     """Relative excess of the second best design's objective over that of the chosen design."""
     equal: int
-    """Number of other designs whose objective equals that of the chosen design."""
+    """Number of other designs with the same objective as the chosen design."""
     close: int
     """Number of other designs whose objective exceeds that of the chosen design by at most the share CLOSE."""
 
@@ -205,7 +209,7 @@ class Decision:
 
     @property
     def held(self) -> str:
-        """Word for the decisions that stay the same if a cost changes: mappings, or mappings and schedules."""
+        """Words for what stays the same when a cost changes: mappings, or mappings and schedules."""
         is_of_systems = USES[0] in self.front.rows
         return "mappings and schedules" if is_of_systems else "mappings"
 
@@ -398,8 +402,8 @@ def _price(rated: _Rated, ordered: pandas.DataFrame, key: str, measure: str) -> 
 
 
 def _barred(front: Front, key: str, chosen: float) -> BarredDesign | None:
-    """Best design by the objective, among the designs that violate a constraint on results and are better than the
-    chosen design by at least the share LEAST_GAIN. None if there is no such design.
+    """Best design by the objective among the designs that violate a constraint on results. Its objective must be below
+    that of the chosen design by at least the share LEAST_GAIN; otherwise the result is None.
     """
     rows = front.rows[(front.rows["unmet"] != "") & (front.rows[key] <= chosen * (1 - LEAST_GAIN))]
     if rows.empty:

@@ -22,11 +22,11 @@ from tilewright.results.uncertainty import SAMPLES, samples_text
 CHOICE, PRICE, RUNNER_UP = "The choice", "What it gives up", "The runner-up"
 CERTAINTY, TURN, NEXT, ASSUMED = "How sure", "What would change the choice", "The next change to try", "Assumptions"
 TENFOLD = 9.0
-"""Excess of a design with ten times as much as another one. Larger excesses are written as factors."""
-LARGEST_SHARE = 2.0
-"""Largest factor that is written as a percentage, such as 1.2 as "20.0% more". The smallest such factor is the
-reciprocal.
+"""Relative excess from which a factor is written instead of a percentage. It is the excess of a value that is ten times
+as large as another one.
 """
+LARGEST_SHARE = 2.0
+"""Largest factor that is written as a percentage, such as 1.2 as "20.0% more". The smallest is 1 / LARGEST_SHARE."""
 TOPICS = (CHOICE, PRICE, RUNNER_UP, CERTAINTY, TURN, NEXT)
 
 
@@ -176,7 +176,7 @@ def _networks(decision: Decision) -> str:
 
 
 def _together(decision: Decision) -> str:
-    """Words that say that a sentence is on the sums over several networks; '' if there is one network."""
+    """Words which say that the numbers of a sentence are sums over several networks; '' if there is one network."""
     return " for all networks together" if len(decision.answer.exploration.networks) > 1 else ""
 
 
@@ -386,7 +386,9 @@ def _turning_part(decision: Decision, commands: Commands) -> Iterator[Statement]
 
 
 def _more(excess: float, words: str, other: str) -> str:
-    """Comparison with a design that has less: a percentage up to ten times as much, otherwise the factor."""
+    """Text that compares a design with another design that has less of a measure. It has a percentage for up to ten
+    times the value, and a factor for more.
+    """
     if excess < TENFOLD:
         return f"{share(excess)} more {words} than {other}"
     return f"{1 + excess:,.1f} times as much {words} as {other}"

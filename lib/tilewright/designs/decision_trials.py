@@ -59,9 +59,9 @@ class NextChanges:
     set: TriedChange | None
     """Set of changes to try; None if there is none.
 
-    If no single change helps, this is the smallest set of changes that helps. If a single change helps, or if no such
-    set is found, this is the pair of changes that saves most (`Pairs.best`). A pair is considered only if it saves at
-    least LEAST_GAIN more than the sum of what its two changes save alone.
+    If no single change helps, this is the smallest set of changes that helps. Otherwise, or if no set helps, it is the
+    pair of changes that saves most (`Pairs.best`). A pair is considered only if it saves at least LEAST_GAIN more than
+    the sum of what its two changes save alone.
     """
 
 
@@ -282,9 +282,10 @@ def _gap_words(decision: Decision, space: Space) -> str:
 
 
 def unbounded_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:
-    """Statement that better mappings could reverse the order of the two best designs, and that this was not examined.
-    It is for decisions that were made without a search with bounds. There is no statement if the decision does not
-    depend on mappings, or if there is no second-best design.
+    """Statement that nobody examined whether better mappings reverse the order of the two best designs.
+
+    It is made for decisions without a search with bounds. There is no statement if the decision does not depend on
+    mappings, or if there is no second-best design.
     """
     if decision.depends_on_mappings and decision.runner_up is not None:
         text = _gap_words(decision, space)

@@ -72,7 +72,7 @@ GRAPHS: making the graph of the computation nodes (CNs) of a network. TABLES: co
 
 @dataclass
 class Sharing:
-    """Counts of the work that designs share, and a store of mappings of computation nodes. Several processes can use
+    """Counts of the work that designs share, with a store of mappings of computation nodes. Several processes can use
     this store.
     """
 

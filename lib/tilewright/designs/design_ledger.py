@@ -22,8 +22,8 @@ def ledger_of_design(folder: Path, design: str, network: str = "") -> RunLedger:
     """Ledger of the design with the name `design`, from the results in the folder of an exploration. `network` can be
     '' if the space has only one network.
 
-    Raises InputError if the folder has no results, if the design or the network does not exist, if `network` is '' but
-    the space has several networks, or if the design has no results for the network.
+    Raises InputError in four cases: the folder has no results; the design or the network does not exist; the space has
+    several networks but `network` is ''; the design has no results for the network.
     """
     path = folder / f"{SPACE_STEM}.parquet"
     if not path.is_file():

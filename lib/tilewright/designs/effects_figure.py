@@ -1,7 +1,7 @@
-"""Figure of the effects of the axes of a space on its designs.
+"""Figure that shows how the axes of a space change its designs.
 
-In a report, each panel has its own axes. In a figure for a paper, the panels of one measure form a row and share their
-vertical axis, so that the effects of the axes can be compared, and the figure fits a page.
+In a report, each panel has its own scales. In a figure for a paper, the panels of one measure form a row and share
+their vertical scale. The effects of the axes can then be compared, and the figure fits a page.
 """
 
 import math
@@ -73,10 +73,10 @@ def effect_figure(answer: Answer, front: Front, found: Sequence[Effect]) -> Note
 
 
 def most_effective(found: Sequence[Effect], measures: Sequence[str], most: int) -> tuple[Effect, ...]:
-    """The `most` axes with the largest effects, in the order of the space.
+    """The `most` axes of the space with the largest effects, in the order of the space.
 
-    The effect of an axis is the largest ratio, over all measures, of the best values of two of its values. Of equal
-    effects, the first is taken.
+    For each measure, the best designs with two values of the axis are compared. The effect of the axis is the largest
+    ratio of their measures. Of axes with equal effects, the first is taken.
     """
     order = sorted(range(len(found)), key=lambda place: (-_largest_ratio(found[place], measures), place))
     return tuple(found[place] for place in sorted(order[:most]))
@@ -121,8 +121,8 @@ def _shared_scale(
 
 
 def _share_labels(axes: Axes, is_first: bool, is_last: bool) -> None:
-    """Remove the labels that another panel has: those of the vertical axis except in the first column of panels, and
-    those of the horizontal axis except in the last row of a block.
+    """Remove labels that another panel repeats. The vertical axis keeps its labels only in the first column of panels,
+    and the horizontal axis only in the last row of a block.
     """
     if not is_first:
         axes.set_ylabel("")

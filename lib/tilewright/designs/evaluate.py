@@ -142,8 +142,8 @@ class NetworkEvaluator(DesignEvaluator):
 
     @cached_property
     def _kinds(self) -> dict[str, tuple[int, Layer, constraints.MappingConstraints]]:
-        """Name of a layer -> triple (number of its group, first layer of this group, decisions that the mapping file
-        fixes for this group).
+        """Groups of equal layers, by name of a layer: triples (index of the group, first layer of the group, decisions
+        that the mapping file fixes for the group).
 
         Layers of one group differ only in their names.
         """
@@ -198,9 +198,10 @@ class NetworkEvaluator(DesignEvaluator):
     def _chosen_for_network(
         self, searched: Sequence[tuple[int, Core]], repeats: Sequence[int], mapper: Best
     ) -> dict[tuple[int, Core], LayerCost]:
-        """Costs by (number of the group of a layer, core), with the mappings chosen for the EDP of the network.
+        """Costs by (index of a group of equal layers, core). The mappings are chosen for the least EDP of the whole
+        network.
 
-        `searched` and `repeats` have the group and core of each layer, and how often the layer runs.
+        `searched` has the group and the core of each layer, and `repeats` says how often the layer runs.
         """
         counts: dict[tuple[int, Core], int] = {}
         for key, count in zip(searched, repeats, strict=True):

@@ -85,9 +85,9 @@ class Exploration:
         return [float(energy) for energy in self.table.loc[self.table["status"] == OK, ENERGY_PJ]]
 
     def best_designs(self) -> list[str]:
-        """Line for each measure with a value for all designs: the design with the least sum of this measure over the
-        networks. Only designs count that have results on all networks and meet all constraints. The area of a design
-        counts once. The rule for ties is `order_of_ties`.
+        """Lines of text, one for each measure that all designs have. A line names the design with the least sum of this
+        measure over the networks. Only designs that have results and meet all constraints on every network are
+        considered. The area of a design is counted once. The rule for ties is `order_of_ties`.
         """
         rows = self.table[(self.table["status"] == OK) & (self.table["unmet"] == "")]
         rows = rows[rows.groupby("index")["network"].transform("size") == len(self.networks)]

@@ -147,8 +147,9 @@ def _made_of(source: SpaceSource, maker: Maker[Task, Result]) -> Callable[[Task]
 SHARDS = "shards"
 """Name of the folder with the shards, in the folder of an exploration."""
 BLOCK_DESIGNS = 4
-"""Number of designs of one core that a process evaluates between two reports of progress, if a search without bounds
-evaluates them. Designs are kept in such blocks. Searches of other designs take longer, so these blocks have one design.
+"""Number of designs in a block, for designs with one core and a search without bounds. A process evaluates one block
+between two reports of progress. Blocks are stored as a whole. Other designs take longer, so their blocks have one
+design.
 """
 Counted = tuple[Found, Sharing]
 """Pair (rows of designs, counts of the work that these designs share with others)."""

@@ -116,7 +116,5 @@ def joined(parts: Sequence[FamilyCosts], space: Space) -> FamilyCosts:
 
 
 def make_costs(space: Space) -> Callable[[Sequence[int]], FamilyCosts]:
-    """Function that computes the costs of families, which are given by their numbers. Each process makes this function
-    once.
-    """
+    """Function that computes the costs of the families with the given indexes. Each process calls `make_costs` once."""
     return FamilyCoster(space).costs

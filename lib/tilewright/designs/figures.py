@@ -142,10 +142,11 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
 
 
 def marked_designs(front: Front) -> dict[str, str]:
-    """Designs that a figure for a paper marks: name -> roles of the design.
+    """Roles of the designs that a figure for a paper marks, by name of the design.
 
-    They are the design with the least value of each objective, and the designs with the least and the second-least EDP,
-    which `decide` chooses and names as runner-up. Of equal designs, the other measures decide, and then the index.
+    These are the designs with the least value of an objective, and the two designs with the least EDP. `decide` chooses
+    the first of the two, and calls the second the runner-up. Of equal designs, the other measures decide, and then the
+    index.
     """
     known = known_measures(front)
     product = [*front.measures][2]
@@ -219,8 +220,8 @@ def _unit(front: Front, drawn: pandas.DataFrame, key: str) -> Unit:
 def _sizes(front: Front, rows: pandas.DataFrame, drawn: pandas.DataFrame) -> np.ndarray:
     """Marker sizes in points squared, one for each of `rows`: array of shape (rows,).
 
-    If the area is an objective beyond the two on the axes of the figure, the size grows linearly with the area, and the
-    largest area in `drawn` has the largest marker. Otherwise, all markers have the smallest size.
+    If the area is an objective, but on no axis of the figure, the size grows linearly with the area. The largest area
+    in `drawn` then has the largest marker. Otherwise, all markers have the smallest size.
     """
     smallest, largest = MARKER_POINTS_SQUARED
     if len(drawn) > MANY_POINTS:

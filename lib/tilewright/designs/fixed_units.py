@@ -11,13 +11,11 @@ ARRAY = "operational_array"
 
 
 def fixed_unit_lines(space: Space) -> tuple[str, ...]:
-    """Sentence on units of an array that stay idle, as a tuple of length 1; () if the space needs no such sentence.
+    """Tuple of one sentence on units of an array that stay idle; () if the space needs no sentence.
 
     The sentence is needed if designs have one core, the array size varies, and the mapping file fixes loops along the
     array. It says how many units these loops use at most, and that a larger array does not help the layers with these
-    loops.
-
-    Raises InputError if the mapping file has mistakes.
+    loops. Raises InputError if the mapping file has mistakes.
     """
     if space.mapping is None or space.is_of_systems or not _array_varies(space):
         return ()

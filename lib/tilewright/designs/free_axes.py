@@ -27,11 +27,12 @@ class FreeAxis(NamedTuple):
 
 
 def free_axes(space: Space, index: int) -> Iterator[FreeAxis]:
-    """Axes that change no cost, for the design with this index: the designs that differ from it only in such an axis
-    have the same area and static power, and the same energy per operation and per word or per bit of each memory.
+    """Axes that change no cost of the design with this index.
 
-    No axes if designs have several cores, or if the area of the design is not known. Designs that are not valid are
-    left out.
+    The design is compared with the designs that differ from it only in one axis. The axis changes no cost if all of
+    them have the same area, static power, energy per operation, and energy per word or per bit of each memory. Designs
+    that are not valid are left out. There are no axes if designs have several cores, or if the area of the design is
+    not known.
     """
     own = None if space.is_of_systems else _core(space, index)
     if own is None or core_area(own).mm2 is None:
@@ -56,8 +57,9 @@ def free_sentence(axis: FreeAxis, design: str) -> str:
 
 
 def with_free_axes(space: Space, answer: Answer) -> Answer:
-    """Answer with sentences on the axes that change no cost, for the design with the least EDP over all networks. If
-    the table need not contain this design, it is the best design in the first measure for which the best is known.
+    """Answer with sentences on the axes that change no cost for one design: the design with the least EDP over all
+    networks. If the table may lack this design, the best design in another measure is taken: the first measure whose
+    best design is known.
     """
     best = dict(best_designs(answer.overall))
     if not best:

@@ -22,8 +22,8 @@ _ENERGY, _EDP, _EDP_IN_TIME, _AREA = " [pj]", " [pj cycles]", " [pj s]", " [mm2]
 _LOW, _HIGH = " [low]", " [high]"
 
 _END_OF = {ENERGY_PJ: _ENERGY, EDP_PJ_CYCLES: _EDP, EDP_PJ_S: _EDP_IN_TIME, AREA_MM2: _AREA}
-"""Measure -> ending of column names. A column with this ending contains the part of the measure that comes from one
-cost law. Measures that do not depend on cost laws are left out.
+"""Ending of column names, by measure. A column with this ending has the part of the measure that comes from one cost
+law. Measures that do not depend on cost laws are left out.
 """
 
 
@@ -68,9 +68,9 @@ def summed_columns(columns: Sequence[str]) -> list[str]:
 def with_odds(rows: pandas.DataFrame, objectives: Sequence[str], is_whole: bool) -> pandas.DataFrame:
     """Rows of designs with the additional columns ODDS.
 
-    The columns are the smallest and largest energy and area and, for designs that meet all constraints, the share of
-    samples in which the design is on the front. If no costs have ranges, the rows are unchanged. If `is_whole` is
-    false, `rows` lacks designs. The share of samples is then left out, because it cannot be computed.
+    The columns are the smallest and the largest energy, and the smallest and the largest area. Designs that meet all
+    constraints also have the share of samples in which they are on the front. This share is left out if `is_whole` is
+    false, because `rows` then lacks designs. If no costs have ranges, the rows are unchanged.
     """
     laws, ranges = _ranges(rows)
     if not laws:

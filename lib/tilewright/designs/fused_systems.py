@@ -206,7 +206,7 @@ class FusedBlocks:
         which `one` has bounds.
 
         On each of these networks, `other` must meet all constraints. Its energy, latency in cycles, latency in seconds
-        and EDP must not be above the bounds of `one`. Its area must not be larger than that of `one`, and it must be
+        and EDP must not be above the bounds of `one`. Its area must not be above that of `one`, and `other` must be
         better in at least one objective of the space. All measures are compared, because a later comparison can use
         other objectives.
         """
@@ -244,8 +244,8 @@ def _is_known_alike(one: _Candidate, other: _Candidate) -> bool:
 
 
 def _distance(one: _Candidate, other: _Candidate) -> tuple[int, int, int]:
-    """Distance of two designs, as a triple that is compared element by element. It has the number of axes in which the
-    designs differ, the sum of the steps between them along all axes, and the index of the design `other`.
+    """Distance of two designs, as a triple that is compared element by element: the number of axes in which the designs
+    differ, the sum of the steps between them along all axes, and the index of the design `other`.
     """
     steps = [abs(mine - its) for mine, its in zip(one.positions, other.positions, strict=True)]
     return sum(step > 0 for step in steps), sum(steps), other.design.index
@@ -263,7 +263,9 @@ def _pairs(energy_pj: float, latency_cycles: float, product: float, area_mm2: fl
 
 
 def _without_plan(cost: DesignCost) -> DesignCost:
-    """Copy of `cost`, a result that has no costs, with empty values in the text columns START_DESIGN and DROPPED_BY."""
+    """Copy of the result `cost`, which has no costs. In the copy, the text columns START_DESIGN and DROPPED_BY are
+    empty.
+    """
     return replace(cost, texts={START_DESIGN: "", DROPPED_BY: ""})
 
 

@@ -17,8 +17,8 @@ from tilewright.results.text_tables import share_text
 
 
 def varied_text(row: Mapping[Any, Any], measure: str) -> str:
-    """Costs with a range that a measure of one design depends on, as text with their share: of the area if `measure` is
-    the area, otherwise of the energy.
+    """Text that lists the costs with a range on which a measure of one design depends. It gives their share of the area
+    if `measure` is the area, and their share of the energy otherwise.
     """
     is_area = measure == AREA_MM2
     parts = parts_of_row(row)
@@ -28,8 +28,8 @@ def varied_text(row: Mapping[Any, Any], measure: str) -> str:
 
 
 def constant_text(row: Mapping[Any, Any]) -> str:
-    """Parts of the energy of one design that have no range, as text with their shares of the energy; '' if there are
-    none.
+    """Text that lists the parts of the energy of one design without a range, and their shares of the energy; '' if
+    there are no such parts.
     """
     ranged = sum(part.energy_pj for part in parts_of_row(row))
     is_system = USES[0] in row
@@ -46,8 +46,8 @@ def constant_shares(rows: pandas.DataFrame) -> tuple[float, float]:
 
 
 def _named(row: Mapping[Any, Any], is_system: bool) -> dict[str, str]:
-    """Columns with energies that never have a range, with the words for each. For several cores, these are the terms of
-    static power; the other terms include memories with a range.
+    """Columns of energies that never have a range, with words for each column. For several cores, these are the terms
+    of static power, because the other terms include memories with a range.
     """
     if is_system:
         columns = {energy_column(term): term_words(term) for term in power_terms()}

@@ -31,8 +31,8 @@ class KnownGap(NamedTuple):
 
 
 def with_known_gaps(exploration: Exploration, folder: Path) -> Exploration:
-    """Exploration with the column MAPPING_GAP of the tables in its folder. Without this column if the tables are of
-    other results or of a search with other options.
+    """Exploration with the column MAPPING_GAP, taken from the tables in its folder. The column is left out if the
+    tables belong to other results, or to a search with other options.
     """
     try:
         table = read_parquet(folder / f"{SPACE_STEM}.parquet")
@@ -53,9 +53,9 @@ def with_known_gaps(exploration: Exploration, folder: Path) -> Exploration:
 
 
 def known_gap(decision: Decision, goal: str) -> KnownGap | None:
-    """Gap of the runner-up's plan or, for designs of one core, the largest gap of the mappings of a design. `goal` is
-    the objective of the search, for which the gaps of mappings hold. None if no gap of the decision's objective is
-    known.
+    """Gap of the runner-up's plan or, for designs of one core, the largest gap of the mappings of a design. None if no
+    gap of the decision's objective is known. `goal` is the objective of the search; gaps of mappings hold only for this
+    objective.
     """
     assert decision.runner_up is not None
     energy, latency, product, _ = decision.front.measures
@@ -81,8 +81,8 @@ def needed_gap(decision: Decision) -> float:
 
 
 def within_gap(decision: Decision, share: float) -> int:
-    """Number of other compared designs whose objective would be below that of the chosen design, if it were smaller by
-    the share `share`.
+    """Number of compared designs that would be better than the chosen design if their objective fell by the share
+    `share`.
     """
     rows = decision.front.compared
     others: pandas.Series = rows.loc[rows["design"] != decision.choice.name, decision.objective]

@@ -1,10 +1,12 @@
 """Costs of the best mapping of a layer on many similar cores, computed one core after another.
 
-Two kinds of results are stored and used again. The first kind has the spatial mappings and the loop orders of a layer,
-and inputs of the cost model into which the numbers of each core are written. It depends on the arrangement of memories
-and array. For each memory that limits spatial mappings, it also depends on the name, the size, the energies and the
-port widths. The second kind is the cost of a layer on a core. Cores share this cost if they differ only in areas, or in
-sizes, energies and port widths of memories that the layer's data do not reach.
+Two kinds of results are stored and used again:
+
+* Spatial mappings and loop orders of a layer, with inputs of the cost model into which the numbers of each core are
+  written. They are valid for all cores with the same array and the same arrangement of memories. If a memory limits
+  spatial mappings, its name, size, energies and port widths must also be the same.
+* The cost of a layer on a core. Cores share this cost if they differ only in areas, or in memories that the layer's
+  data do not reach (in the sizes, energies and port widths of these memories).
 """
 
 from collections.abc import Callable, Sequence
@@ -222,9 +224,9 @@ class LayerCosts:
         """Cost of the best mapping of a layer on a core. None if no mapping fits, or if the layer or the core is not
         covered. A core is not covered if it has static power, waiting terms of the latency, or terms of plug-ins.
 
-        `kind` is the number of the group of equal layers. `design` is the whole core. `whole` is the problem of the
-        layer on the whole core. `reach` describes which memories the layer's data reach; None stands for all memories.
-        `problem` makes the problem of the layer on the core with only these memories.
+        `kind` is the index of the group of equal layers. `design` is the whole core, and `whole` is the mapping problem
+        of the layer on this core. `reach` has the memories that the layer's data reach; None stands for all memories.
+        `problem` makes the mapping problem of the layer on the core with only these memories.
         """
         # Tables of orders do not contain energy terms that depend on the latency, or latency terms of plug-ins.
         if further_energy_terms(design.core) or added_latency_terms(design.core):
@@ -268,8 +270,8 @@ class LayerCosts:
         return _LayerFrame(OrderSet(batches, self._objective), places, ports, tuple(problems), conversion.profile)
 
     def _is_small(self, item: TemporalProblem) -> bool:
-        """True if there are at most MOST_ORDERS loop orders, the mapping file does not fix the memory of each loop, and
-        the number of cycles cannot overflow for any port widths.
+        """True if three conditions hold: there are at most MOST_ORDERS loop orders; the mapping file does not fix the
+        memory of each loop; the number of cycles cannot overflow, whatever the port widths are.
         """
         assert self._mapper is not None
         few = self._mapper.order_total(item) <= MOST_ORDERS and not item.given_boundaries

@@ -13,8 +13,8 @@ from tilewright.designs.space import Space
 
 
 def memory_axes(space: Space) -> tuple[str, ...]:
-    """Names of the axes that set the size of at least one memory, directly or through a law, in the order of the axes
-    in the space.
+    """Names of the axes that set the size of at least one memory, directly or through a law. They are in the order of
+    the space.
     """
     found = {
         axis.name for axis in space.axes if any(_is_size(path) for settings in axis.settings for path, _ in settings)
@@ -32,9 +32,10 @@ def _is_size(path: KeyPath) -> bool:
 def slower_with_more_memory(space: Space, table: pandas.DataFrame) -> Iterator[str]:
     """Sentences on memory axes, one for each axis along which the latency rises.
 
-    The latency rises along an axis if a design takes more cycles than the design with the next smaller value, while all
-    other values are equal. `table` has the columns of `Exploration.table`. The rules that can cause a rise are in
-    docs/multi-core-model.md#operands-that-are-too-large and, for one core, in docs/model.md#what-can-be-relied-on.
+    Two designs are compared if they differ only in this axis and have neighbouring values. The latency rises if the
+    design with the larger value takes more cycles. `table` has the columns of `Exploration.table`. The rules that can
+    cause a rise are in docs/multi-core-model.md#operands-that-are-too-large and, for one core, in
+    docs/model.md#what-can-be-relied-on.
     """
     for axis in memory_axes(space):
         ratios = _latency_ratios(space, table, axis)
@@ -63,10 +64,10 @@ def _is_free(space: Space) -> bool:
 
 
 def _latency_ratios(space: Space, table: pandas.DataFrame, axis: str) -> pandas.Series:
-    """Ratios of latencies along an axis: the latency of a design over that of the design with the next smaller value of
-    the axis. Both designs have the same network and the same values of all other axes.
+    """Ratios of latencies along an axis: latency of a design / latency of the design with the next smaller value of the
+    axis. Both designs have the same network and the same values of all other axes.
 
-    The result has one ratio for each row of `table` for which such a design exists. Rows without results are ignored.
+    The result has a ratio for each row of `table` that has a next smaller design. Rows without results are ignored.
     """
     rows = table[table["status"] == OK]
     rows = rows.assign(size_of_axis=rows[axis].map(_size).astype(float)).dropna(subset=["size_of_axis"])

@@ -23,12 +23,12 @@ from tilewright.workload.graph import Workload
 def searched_turns(
     turns: Sequence[OrderTurn], runs: tuple[ExplainedRun, ExplainedRun], jobs: int = 1
 ) -> tuple[SearchedTurn, ...]:
-    """Results of new searches for the changes in `turns`: the factor on a number at which the order of two runs
-    reverses, if the mappings of both runs are searched again for each tried factor.
+    """Results of new searches for the changes in `turns`: the factor on a number of the hardware that reverses the
+    order of two runs.
 
-    Each search has the options of its run. The number of `jobs` does not change the result. Raises MappingError if a
-    search finds no mapping. Raises InputError if a changed clock makes a bandwidth per second smaller than a bit per
-    cycle.
+    For each tried factor, the mappings of both runs are searched again, with the options of the run. `jobs` is a number
+    of processes and does not change the result. Raises MappingError if a search finds no mapping. Raises InputError if
+    a changed clock makes a bandwidth per second smaller than a bit per cycle.
     """
     searches = _Searches(runs, jobs)
     found = []

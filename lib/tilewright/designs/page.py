@@ -176,8 +176,8 @@ def _effect(effect: Effect, front: Front) -> dict[str, Any]:
 
 
 def _words(answer: Answer) -> Iterator[str]:
-    """HTML texts of the page: notes on access times, axes and mappings, assumptions of the comparison, numbers of
-    designs, reasons why designs are not compared, and unused parts of the input.
+    """HTML texts of the page. They are notes on access times, axes and mappings, the assumptions of the comparison, the
+    numbers of designs, the reasons why designs are not compared, and the unused parts of the input.
     """
     exploration = answer.exploration
     if notes := answer.notes:

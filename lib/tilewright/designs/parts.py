@@ -73,8 +73,10 @@ def parts_of(space: Space) -> tuple[SpacePart, ...]:
 
 
 def check_space(space: Space) -> None:
-    """Raise InputError if the costs of the space cannot be computed by families: if the designs have several cores, if
-    a constraint limits access times of memories, or if the search engine does not evaluate all loop orders.
+    """Raise InputError if the costs of the space cannot be computed by families.
+
+    This is the case if designs have several cores, if a constraint limits access times of memories, or if the search
+    engine does not evaluate all loop orders.
     """
     if space.is_of_systems:
         message = "complete fronts are not available for designs with several cores; use `tilewright explore`"

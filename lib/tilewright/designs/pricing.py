@@ -101,8 +101,8 @@ def number_at(core: Core, figure: Figure) -> float | None:
 
 
 def _least(core: Core, figure: Figure) -> float | None:
-    """Smallest allowed value of a figure in a core: for the width of a port, the smallest access of this port. None for
-    all other figures, which have no such limit.
+    """Smallest allowed value of a figure in a core. For the width of a port, it is the smallest access of this port.
+    Other figures have no limit, and the result is None.
     """
     return None if figure.port is None else number_at(core, replace(figure, field="bandwidth_min_bits"))
 
@@ -134,12 +134,12 @@ def _widened(port: Port, wide: dict[str, float]) -> Port:
 MOST_WIDTHS = 16
 """Largest number of combinations of port widths that are costed together."""
 MOST_PARTS = 2**20
-"""Factor by which the number of a family is multiplied to get the number of its first part. It exceeds the number of
-parts of any family.
+"""Factor that makes room for the parts of each family: the first part of family n has the number n x MOST_PARTS. It
+exceeds the number of parts of any family.
 """
 ORDERS_OF_SPATIAL_MAPPING = 2**44
-"""Factor by which the number of a spatial mapping is multiplied to get the number of its first loop order. It exceeds
-the number of loop orders of any spatial mapping.
+"""Factor that makes room for the loop orders of each spatial mapping: the first order of spatial mapping n has the
+number n x ORDERS_OF_SPATIAL_MAPPING. It exceeds the number of loop orders of any spatial mapping.
 """
 
 
@@ -311,9 +311,9 @@ class FamilyPricer:
     def _planned(self, number: int, members: FamilyMembers, kinds: dict[_Kind, _Layers]) -> "_Plan":
         """Parts of a family, as a `_Plan`. `number` is the index of the family in the call of `prices`.
 
-        The layers of the networks are also added to `kinds`, so that they are costed later. A network is left out in
-        two cases: the first member of the family is not a valid accelerator for this network, or this member lacks a
-        memory that a layer of the network needs.
+        The layers of the networks are also added to `kinds`, so that they are costed later. A network is left out if
+        the first member of the family is not a valid accelerator for it, or lacks a memory that one of its layers
+        needs.
         """
         assert members.variants is not None
         assert members.accelerator is not None

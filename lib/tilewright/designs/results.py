@@ -143,8 +143,8 @@ def numbers_or_words(given: Sequence[Any], kinds: Sequence[Any]) -> pandas.Serie
     """Column with the values `given`. If all values in `kinds` are numbers, the column has numbers. Otherwise, it has
     texts. True and false count as texts. Missing values (None or NaN) in `kinds` are ignored.
 
-    Missing values in `given`, which invalid designs have, become NaN in a column of numbers, and '' in a column of
-    texts. If a value in `kinds` is too large for an integer column, the numbers are floating-point numbers.
+    Invalid designs have missing values in `given`. In a column of numbers, they become NaN; in a column of texts, they
+    become ''. If a value in `kinds` is too large for an integer column, the numbers are floating-point numbers.
     """
     known = [value for value in kinds if not _is_nothing(value)]
     if any(isinstance(value, str | bool | np.bool_) for value in known):

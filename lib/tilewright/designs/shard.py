@@ -137,8 +137,8 @@ class ShardMaker:
 
 
 def make_rows(space: Space) -> Callable[[Sequence[int]], list[tuple[list[Row], str]]]:
-    """Function that computes the rows of designs, which are given by their indexes. Its results are those of
-    `ShardMaker.rows`. Each process makes this function once.
+    """Function that computes the rows of the designs with the given indexes. Its results are those of
+    `ShardMaker.rows`. Each process calls `make_rows` once.
     """
     maker = ShardMaker(space)
     return lambda indexes: list(maker.rows(indexes))

@@ -41,12 +41,12 @@ def size_orders(
     is_searched: bool,
     jobs: int = 1,
 ) -> tuple[SizeOrder, ...]:
-    """Order of two runs in each measure of `turns`, with the smallest change of the size of one memory that reverses
-    this order. () if there is no memory to change.
+    """Order of two runs in each measure of `turns`, with the smallest change of one memory size that reverses this
+    order. () if there is no memory to change.
 
     If `is_searched` is true, mappings are searched for each tried size, with the options of the run. Otherwise, the
-    runs keep their mappings, and only memories with costs from the library are changed. The number of `jobs` does not
-    change the result.
+    runs keep their mappings, and only memories with costs from the library are changed. `jobs` is a number of processes
+    and does not change the result.
     """
     changeable = [memory for memory in memories if is_searched or memory.has_library_costs]
     trials = _Trials(runs, is_searched, jobs)

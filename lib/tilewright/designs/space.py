@@ -64,8 +64,8 @@ class FusedSystemOptions(PlanSchedule, PlanEffort, CnSearchOptions):
     """
     search_block: PositiveCount = 8
     """Number of consecutive designs in a block. The designs of a block are searched one after another. A search can
-    start from the plan of another design of the same block. The lower bounds of a design are compared only with results
-    of the same block; if such a result dominates them, the design is dropped.
+    start from the plan of another design of the same block. A design is dropped if a result of its block dominates its
+    lower bounds.
     """
 
     def without_effect(self) -> dict[str, str]:
@@ -74,8 +74,8 @@ class FusedSystemOptions(PlanSchedule, PlanEffort, CnSearchOptions):
 
     @property
     def of_search(self) -> FusionOptions:
-        """Options of the search for a plan of one design. The search is limited only by a count of plans and a count of
-        schedules, so its result does not depend on the speed of the machine.
+        """Options of the search for a plan of one design. Only counts of plans and schedules limit the search, so that
+        its result does not depend on the speed of the machine.
         """
         return self.part(FusionOptions, fusion_time_budget_s=None, fusion_cpu_budget_s=None, jobs=1)
 
@@ -351,8 +351,8 @@ class Space:
         return ""
 
     def count_allowed(self) -> int:
-        """Number of designs that meet all constraints that are checked before evaluation, and whose laws can be
-        computed.
+        """Number of allowed designs. An allowed design meets all constraints that are checked before evaluation, and
+        all its laws can be computed.
         """
         if self.rows is not None:
             return sum(map(self._is_allowed, self.rows))
@@ -366,10 +366,10 @@ class Space:
         return f"{count_of(len(self), 'design')}{left}, on {networks}"
 
     def first_allowed(self) -> int | None:
-        """Index of the first design that meets all constraints that are checked before evaluation, and whose laws can
-        be computed.
+        """Index of the first allowed design. An allowed design meets all constraints that are checked before
+        evaluation, and all its laws can be computed.
 
-        None if there is no such design.
+        None if no design is allowed.
         """
         tried = len(self) if self.rows is not None else min(len(self), _TRIED)
         found = next((index for index in range(tried) if self._is_allowed(self.positions(index))), None)
@@ -484,8 +484,8 @@ class Space:
         """Array with one dimension per axis of the space: True for each combination of axis values that meets all
         conditions (`_conditions`).
 
-        If no condition depends on an axis, the array has length 1 in the dimension of this axis, and the single element
-        stands for all values. Each condition is computed only over the axes on which it depends.
+        If no condition depends on an axis, the array has length 1 along this axis. The single element then stands for
+        all values of the axis. Each condition is computed only over the axes on which it depends.
         """
         import numpy as np  # the rules of the pipeline read spaces too
 

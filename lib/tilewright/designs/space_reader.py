@@ -434,9 +434,10 @@ class _Reader:
     # the first design -------------------------------------------------------------------------------------------------
 
     def _check_first_design(self, space: Space) -> None:
-        """Report the problems of the first allowed design, and the problems of the mapping file with this design. A
-        design is allowed if it meets all constraints that are checked before evaluation and its laws can be computed.
-        If no design is allowed, report this as a problem."""
+        """Report the problems of the first allowed design, and the problems of the mapping file with this design. If no
+        design is allowed, report this as a problem. A design is allowed if it meets all constraints that are checked
+        before evaluation, and if its laws can be computed.
+        """
         told: list[str] = []
         mapping = self.problems.attempt(read_mapping, space.mapping, told) if space.mapping else None
         if mapping is not None and any(entry.spatial_mapping for entry in mapping.entries):
@@ -481,8 +482,9 @@ class _Reader:
                 self.problems.notices.append(Unused(self._of_base(told)))
 
     def _check_core_names(self, mapping: Mapping, accelerator: Accelerator, file: str) -> None:
-        """Report each core id in the mapping file that does not exist in the first allowed design of the space, or that
-        belongs to a core that computes nothing."""
+        """Report core ids in the mapping file that the first allowed design of the space does not have. Also report ids
+        of cores that compute nothing.
+        """
         from tilewright.pipeline.stages.preflight.cores import CoreNames, check_ids
 
         assert isinstance(accelerator, MultiCoreAccelerator)

@@ -33,12 +33,10 @@ _TEXTS = (DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY)
 def space_table(answer: Answer) -> pandas.DataFrame:
     """Table of results with further columns.
 
-    The further columns say whether the design is on the front of the network, which design on this front is the first
-    that dominates it, and which terms of its energy and its latency are the largest. If costs have ranges, the table
-    also has the columns ODDS. If there are several networks, columns with the suffix OF_ALL describe the front of all
-    networks: whether the design is on it, the first design that dominates the design, and the probability that the
-    design is on it (only if costs have ranges). Notices on unused input are in the `attrs` of the table, which Parquet
-    stores.
+    For the front of the network, the columns say whether the design is on it, and name the first design on it that
+    dominates the design. Two columns have the largest terms of energy and latency. If costs have ranges, the table also
+    has the columns ODDS. If there are several networks, columns with the suffix OF_ALL describe the front of all
+    networks in the same way. Notices on unused input are in the `attrs` of the table, which Parquet stores.
     """
     table = answer.exploration.table
     of_networks = pandas.concat([front.rows for front in answer.fronts if front.network != ALL_NETWORKS])
@@ -97,10 +95,10 @@ def write_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
 def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
     """Write `front.csv` and `front.parquet` into a folder. Returns the paths.
 
-    For a paper, the values of the axes and the compared measures are also written as LaTeX and Markdown, with the rows
-    that the terminal shows: at most MOST_ROWS of each front. Notes below the table give the order of the rows and the
-    assumptions. If there are several networks, the front of each network and the front of all networks are also written
-    as tables of their own (`front-<network>`).
+    For a paper, a table is also written as LaTeX and Markdown. It has the values of the axes, the compared measures,
+    and the rows that the terminal shows: at most MOST_ROWS of each front. Notes below the table give the order of the
+    rows and the assumptions. If there are several networks, the front of each network and the front of all networks
+    also get tables of their own (`front-<network>`).
     """
     table, stem = front_table(answer), folder / FRONT_STEM
     columns, told = _columns_in_paper(answer), _front_notes(answer)
@@ -120,7 +118,7 @@ def _columns_in_paper(answer: Answer) -> tuple[str, ...]:
 
 
 def _front_notes(answer: Answer) -> dict[str, str]:
-    """Network of each front with designs -> sentence on these designs and their order."""
+    """Sentences on the designs of each front and their order, by network. Fronts without designs are left out."""
     return {
         front.network: f"{front.network}: {count_of(len(front.members), 'design')} on the front in"
         f" {', '.join(front.objectives)}{_picked(len(front.members))}; the least {front.objectives[0]} comes first."

@@ -110,9 +110,10 @@ def _front(answer: Answer) -> str:
 
 
 def odds_line(front: Front) -> str:
-    """Line on designs that are off the front at nominal costs, but on the front of some samples of the cost ranges. The
-    line has the number of these designs, and the name of the one with the largest probability. If there are no such
-    designs, or if the probabilities are not known, the line says so. The result is '' if no costs have ranges.
+    """Line on designs that are off the front at nominal costs, but on the front in some samples of the cost ranges.
+
+    The line has the number of these designs, and names the design with the largest probability. It also says if there
+    are no such designs, or if the probabilities are not known. The result is '' if no costs have ranges.
     """
     rows = front.rows
     if LEAST_ENERGY not in rows:
@@ -138,8 +139,8 @@ def odds_line(front: Front) -> str:
 
 
 def _range_headings(front: Front) -> Iterator[str]:
-    """Headings of the columns that the table of a front has only if costs have ranges, if some accesses take
-    longer than a cycle, or if fusion is searched.
+    """Headings of additional columns in the table of a front. They are needed if costs have ranges, if some accesses
+    take longer than a cycle, or if fusion is searched.
     """
     if LEAST_ENERGY in front.rows:
         yield f"energy between\n[{ENERGY.unit}]"

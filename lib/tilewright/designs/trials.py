@@ -28,10 +28,10 @@ OTHER_SEARCH = (
     " run"
 )
 Found = tuple[Outcome, Held | None]
-"""Pair (costs after a new search, result of evaluating the found mappings or allocation on the unchanged hardware).
+"""Pair (costs after a new search, evaluation of the found mappings or allocation on the unchanged hardware).
 
-The second element is None if the search finds nothing, if the found mappings cannot improve the run on the unchanged
-hardware, or if the found allocation cannot be evaluated there.
+The second element is None in three cases: the search finds nothing; the found mappings cannot improve the run on the
+unchanged hardware; the found allocation cannot be evaluated there.
 """
 Settings = Sequence[tuple[KeyPath, Any]]
 
@@ -59,8 +59,8 @@ class TrialEngine(Protocol):
 
     @property
     def same_words(self) -> str:
-        """Heading of the column with the costs that need no new search. It has two lines, and names the decisions of
-        the run that are kept, such as `same mappings`.
+        """Heading, in two lines, of the column for costs without a new search. It names what is taken from the run,
+        such as `same mappings`.
         """
 
     @property
@@ -217,8 +217,8 @@ _LIMITS = (BANDWIDTH, SIZE, SIDE, LINK)
 
 
 def _best_pair(made: Advices, pairs: Sequence[tuple[Advice, Advice]], outcomes: Sequence[Outcome]) -> Together | None:
-    """Pair of changes that saves most. Only some pairs are candidates: such a pair saves at least LEAST_GAIN more than
-    both changes save alone, added up. None if there is no such pair.
+    """Pair of changes that saves most, among the pairs that save at least LEAST_GAIN more than the sum of what both
+    changes save alone. None if no pair does.
 
     Of equal pairs, the first is taken.
     """

@@ -23,7 +23,7 @@ from tilewright.workload.relevancy import outputs_have_windows
 ADVANCING_DEPTHS = (5, 10)
 """Numbers of pieces of weights for which a core has room at the same time."""
 PROGRESS = "progress"
-"""Rule of candidate selection of these plans."""
+"""Rule by which cores choose their next node in these plans (option `scheduler_candidate_selection`)."""
 
 
 def advancing_tasks(problem: SystemProblem, space: PlanSpace) -> Iterator[Task]:
@@ -56,8 +56,8 @@ def advancing_plan(problem: SystemProblem, space: PlanSpace, width: int, depth: 
 
 
 def advancing_stacks(problem: SystemProblem, space: PlanSpace) -> tuple[tuple[int, ...], ...]:
-    """Ids of the layers of each stack. The number of a stack is the largest number of layers with weights on a path
-    from the inputs of the network to a layer of the stack.
+    """Ids of the layers of each stack. For each layer, the layers with weights on the longest path from the inputs of
+    the network are counted, itself included. Layers with equal counts form a stack.
     """
     weighted = {one.node.node_id for one in space.layers if one.weight_bits}
     depth: dict[int, int] = {}
@@ -72,9 +72,11 @@ def advancing_stacks(problem: SystemProblem, space: PlanSpace) -> tuple[tuple[in
 
 def stepped(one: LayerSpace, width: int, depth: int) -> LayerTiles | None:
     """Tiles of a layer with weights: one part of the rows (or of the batch) for each core, and pieces of `width`
-    channels. If a core has no room for `depth` pieces of the weights beside the inputs of a part, the pieces are cut
-    into the smallest number of steps along the reduction for which it has. None: no number of steps is large enough, or
-    the mapping file fixes the tiles.
+    channels.
+
+    If a core has no room for the inputs of a part and `depth` pieces of the weights, the pieces are cut into steps
+    along the reduction. The number of steps is the smallest with which they fit. The result is None if no number is
+    large enough, or if the mapping file fixes the tiles.
     """
     across = one.rows or one.third
     if one.between is not None or one.within is not None or not across or not one.channels:
@@ -110,8 +112,9 @@ def stepped_dimensions(space: PlanSpace) -> list[frozenset[str]]:
 
 
 def _widths(space: PlanSpace) -> list[int]:
-    """Numbers of channels of a piece that are tried: half of the channels that fill an array, as many as fill it, and
-    LEAST_PASSING. The first number is a compromise: wide pieces use the array better, but few of them have room.
+    """Numbers of channels that are tried for a piece: half of the number that fills an array, the number that fills it,
+    and LEAST_PASSING. The first number is a compromise: wide pieces use the array better, but a core has room for fewer
+    of them.
     """
     unit = max((unit for one in space.layers if one.weight_bits for unit in one.units), default=1)
     return list(dict.fromkeys(max(LEAST_PASSING, width) for width in (unit // 2, unit, LEAST_PASSING)))

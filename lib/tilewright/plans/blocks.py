@@ -3,11 +3,11 @@
 A block is a part of a layer along up to three dimensions at the same time: the rows, the channels, and the heads or the
 batch.
 
-If a layer is cut into `a x b` blocks, each on a core of its own, the input is read `b` times and the weights `a` times.
-With fewer cores, less data are read, but the computation takes longer. Data that do not fit a core are read again. The
-estimate includes these effects.
+If a layer is cut into `a x b` blocks, each on a core of its own, the input is read `b` times and the weights are read
+`a` times. With fewer cores, less data are read, but the computation takes longer. Data that do not fit a core are read
+again. The estimate includes these effects.
 
-The estimate only decides which cuts are scheduled first; the schedules decide which cut is the best.
+The estimate only decides which cuts are scheduled first. The schedules decide which cut is the best.
 """
 
 import itertools
@@ -205,8 +205,8 @@ def core_counts(parts: int, cores: int) -> tuple[int, ...]:
 
 
 def part_bits(layer: Layer, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Bits of the data of a part of a layer, by operand. `sizes` has the size of the part along each dimension that is
-    cut. Outputs have the width of partial sums or of final outputs, whichever is larger.
+    """Number of bits of each operand that a part of a layer needs. `sizes` has the size of the part along each
+    dimension that is cut. Outputs have the width of partial sums or of final outputs, whichever is larger.
     """
     loops = tuple((name, sizes.get(name, size)) for name, size in layer.loop_sizes)
     part, width = replace(layer, loop_sizes=loops), layer.bits_of
@@ -224,8 +224,8 @@ class _Estimate:
         self.sizes = tuple(layer.size_of[name] for name in dimensions)
         whole = self.bits(self.sizes)
         self.depends = {name: tuple(self._depends(name, place) for place in range(len(self.sizes))) for name in whole}
-        """Operand -> one flag for each dimension in `dimensions`. A flag is True if two blocks at different positions
-        along the dimension need different data of the operand.
+        """Flags of each operand, one for each dimension in `dimensions`. A flag is True if two blocks at different
+        positions along the dimension need different data of the operand.
         """
         self.written_bits = operand_elements(layer, OUTPUT, CORRECTED) * layer.bits_of[FINAL_OUTPUT]
 

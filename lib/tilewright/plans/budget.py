@@ -18,14 +18,14 @@ COUNT, SCHEDULES, CPU_BUDGET = "count", "schedules", "cpu_budget"
 SCHEDULES: it made the planned number of schedules. CPU_BUDGET: it used its CPU seconds.
 """
 FINISHES, FINISHES_WITH_FILES, FILES_S = 1.0, 3.0, 1.0
-"""Numbers that determine the time reserved for the end of a call: FINISHES x (time that the bounds and the check of a
-plan take) + FILES_S. FINISHES_WITH_FILES replaces FINISHES if the call also runs the commands that make the files of
-the schedule. For a plan with 1,928 nodes, these commands took 2.4 times as long as bounds and check. FILES_S is the
+"""Numbers that determine the time reserved for the end of a call: FINISHES x (time of computing the bounds and of
+checking a plan) + FILES_S. FINISHES_WITH_FILES replaces FINISHES if the call also runs the commands that make the files
+of the schedule. For a plan with 1,928 nodes, these commands took 2.4 times as long as bounds and check. FILES_S is the
 time for other files, in seconds.
 """
 LARGER = 1.5
-"""Ratio of numbers of nodes. If the best plan has so many times the nodes of the plan with which the reserve was
-measured, the reserve is measured again with the best plan.
+"""Ratio of node counts from which the reserved time is measured again: nodes of the best plan / nodes of the plan of
+the last measurement.
 """
 CUTS_TIME_SHARE = 0.1
 """Share of a time limit that is reserved for measuring the benefits of cuts between stacks."""
@@ -42,7 +42,7 @@ class TaskLimits:
     cpu_seconds: float | None = None
     """Limit of the CPU seconds of the process that evaluates the plan."""
     schedules: int | None = None
-    """Limit of the number of schedules of the plan."""
+    """Largest number of schedules of the plan."""
 
 
 NO_LIMITS: TaskLimits = TaskLimits()

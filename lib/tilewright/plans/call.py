@@ -107,9 +107,10 @@ class FusionCall:
         return self._with_cuts(self._search.from_islands(opening, islands))
 
     def so_far(self, state: IslandState) -> Fusion:
-        """Result of the search as if the search ended with `state`. The numbers of plans and schedules do not count the
-        whole search. They count only the opening if `state` is the state of the opening, and only the rounds of one
-        island so far if `state` is the state of this island.
+        """Result of the search as if it ended with `state`.
+
+        The numbers of plans and schedules do not count the whole search. If `state` is the state of the opening, they
+        count only the opening. If `state` is the state of an island, they count only the rounds of this island so far.
         """
         return self._fusion(result_so_far(state))
 
@@ -188,7 +189,9 @@ class FusionCall:
 
     @cached_property
     def _kept(self) -> list[Fusion]:
-        """List with the last result with which the time for the end of the call was measured; [] before."""
+        """List with the result with which the time for the end of the call was last measured; [] before the first
+        measurement.
+        """
         return []
 
     def _with_cuts(self, found: FusionResult) -> Fusion:

@@ -27,13 +27,13 @@ LayerCores = tuple[tuple[int, ...], ...]
 for each part).
 """
 PartCores = tuple[int, ...]
-"""Core of the part (one entry for each part). Parts are numbered as in the allocation space."""
+"""Core of each part, one entry per part. Parts are numbered as in the allocation space."""
 ALIKE_PROBABILITY = 0.4
 """Probability that a step which spreads the parts of a layer over cores treats several similar layers in the same way.
 Similar layers have the same number of parts and the same allowed cores.
 """
 DETOUR_PROBABILITY = 0.5
-"""Probability that a step changes the detours in place of the cores, if the search may change both."""
+"""Probability that a step changes the detours instead of the cores, if the search may change both."""
 RECUT_PROBABILITY = 0.6
 """Probability that a step changes the cores of one of those layers that the earlier plan cuts into another number of
 parts. In all other steps, any layer with a choice of cores can change. The earlier plan is the one whose cores are the

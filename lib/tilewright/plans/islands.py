@@ -1,10 +1,9 @@
 """Islands of a search for plans: searches with seeds of their own, between which the best plans travel.
 
 The opening of a search is the same for every seed, so it is made once. Each island then continues from the opening, in
-rounds. After each round, the best plan of an island travels to the next island of a ring; the last island sends to the
-first. The receiving island keeps the plan if it is among the best plans of this island. The plan becomes the best plan
-of the receiving island only if its rank (the objective, then the tie rule of the objective) is better than that of the
-best plan there.
+rounds. The islands form a ring. After each round, the best plan of an island travels to the next island of the ring.
+The receiving island keeps the plan if it is among the best plans of this island. It becomes the best plan there only if
+its rank is better than that of the present best plan. (The rank is the objective, then the rule for ties.)
 
 A round of an island depends only on the states of two islands after the round before. Therefore the rounds can be made
 in any order and anywhere, with the same result.
@@ -32,12 +31,12 @@ class IslandState:
     start: PlanOutcome | None
     """Result of the start plan. None if the search has no start plan; also None in the state of an island."""
     gains: dict[str, float]
-    """Kind of random step -> weighted sum of the relative improvements of the objective by steps of this kind so far.
-    Later steps have more weight.
+    """Weighted sum of the relative improvements of the objective so far, by kind of random step. Later steps have more
+    weight.
     """
     costs: dict[str, float]
-    """Kind of random step -> sum of the effort of these steps so far; later steps have more weight. The unit is the
-    effort for one new plan with FEW_TRIES schedules.
+    """Weighted sum of the effort so far, by kind of random step. Later steps have more weight. The unit is the effort
+    for one new plan with FEW_TRIES schedules.
     """
     rounds: tuple[tuple[Tried, ...], ...]
     """Plans that the opening or the island evaluated, one tuple for each round. The opening counts as one round."""

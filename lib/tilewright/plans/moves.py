@@ -148,10 +148,11 @@ class PlanMoves:
 
     def _other_parts(self, parent: PlanOutcome) -> Plan | None:
         """Plan in which one layer is cut into another number of parts for different cores, along channels, rows or
-        columns. In some steps, drawn at random, all layers equal to this layer are cut in the same way.
+        columns. The result is None if no layer can get parts.
 
-        In other steps, also drawn at random, several consecutive layers are cut into parts by one of the PART_RULES. In
-        all steps without such a rule, the result is None if no layer can get parts.
+        Random draws choose between three kinds of steps. The first changes only this layer. The second also changes all
+        equal layers in the same way. The third cuts several consecutive layers by one of the PART_RULES; its result is
+        never None.
         """
         plan = parent.plan
         if self.draw.random() < 0.3:
@@ -187,9 +188,11 @@ class PlanMoves:
         return one.parts_along(one.image_dimension(parts, written_tiles(one, plan.tiles[place])), parts)
 
     def _other_blocks(self, parent: PlanOutcome) -> Plan | None:
-        """Plan in which one layer, or all equal layers, are cut into other blocks. The new cut is one of those with the
-        best estimates, or the present cut with the next larger or smaller number of parts along one dimension. None if
-        the new cut has too many blocks.
+        """Plan in which one layer, or all equal layers, are cut into other blocks. None if the new cut has too many
+        blocks.
+
+        The new cut is one of those with the best estimates. Or it is the present cut with one change: along one
+        dimension, the next larger or the next smaller number of parts.
         """
         place = self.draw.choice(self._cuttable)
         one, now = self.space.layers[place], parent.plan.tiles[place]

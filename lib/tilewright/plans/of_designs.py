@@ -12,7 +12,7 @@ from tilewright.plans.call import FusionCall
 from tilewright.plans.evaluate import Task
 
 NO_CORE = -1
-"""Number that stands for the position of a core if the earlier system has this core, but the new system does not."""
+"""Number in place of a core's position, for a core that the earlier system has and the new system lacks."""
 
 
 @dataclass

@@ -28,9 +28,9 @@ SEGMENT_SHARE, SEGMENT_COUNT_SHARE = 0.3, 0.4
 and schedules that are left; SEGMENT_COUNT_SHARE: share of the number of plans that is left.
 """
 UNIFORM_SHARE = 0.15
-"""Largest share of the seconds and schedules that are left, for plans in which one part rule cuts all layers. Each part
-rule is tried with the fewest and with the most tiles, unless a limit ends the whole search. The number of plans does
-not limit these plans.
+"""Largest share of the remaining seconds and schedules for plans in which one part rule cuts all layers. Each part rule
+is tried with the fewest and with the most tiles, except if a limit ends the whole search. The number of plans does not
+limit these plans.
 """
 SEGMENT_RULES = 3
 """Largest number of part rules that are tried for segments. The search takes these rules from the best plans in which
@@ -66,9 +66,11 @@ than LEAST_REFINED, the LEAST_REFINED best cuts are selected.
 LAYER_BY_LAYER_RULES = (PartRule(1.0, True), *PART_RULES)
 START, LAYER_BY_LAYER, BLOCKS, UNIFORM = "start", "layer by layer", "blocks", "uniform"
 COMPOSITION, PASSING, ADVANCING = "composition", "passing weights", "advancing together"
-"""Origins (steps of the search that propose a plan) of plans that are composed of segments, of plans whose weights pass
-through all cores in pieces, and of such plans in which the layers of a stack advance together. The constants START,
-LAYER_BY_LAYER, BLOCKS and UNIFORM are the origins of the other plans of the opening.
+"""Origins of plans (steps of the search that propose them).
+
+COMPOSITION: the plan is composed of segments. PASSING: weights pass through all cores in pieces. ADVANCING: weights
+pass in this way, and the layers of a stack advance together. The constants START, LAYER_BY_LAYER, BLOCKS and UNIFORM
+are the origins of the other plans of the opening.
 """
 
 
@@ -244,9 +246,9 @@ class Opening:
         return SELECTIONS if self.space.fixed.selection is None else (self.space.fixed.selection,)
 
     def _segment_costs(self, rules: Sequence[PartRule]) -> dict[str, dict[Segment, PlanFigures]]:
-        """Costs of the segments: rule of candidate selection -> segment -> latency and energy. Each segment is
-        scheduled as a separate network, and equal segments are scheduled only once. Segments without a schedule, and
-        segments that the budget does not allow, are left out.
+        """Latency and energy of each segment, for each rule of candidate selection. Each segment is scheduled as a
+        separate network, and equal segments are scheduled only once. Segments without a schedule are left out. So are
+        segments that the budget does not allow.
         """
         costs: dict[str, dict[Segment, PlanFigures]] = {selection: {} for selection in self._selections}
         known: dict[object, list[Segment]] = {}

@@ -1,7 +1,7 @@
 """Plans in which weights pass through all cores in pieces.
 
 Each core runs a part of the rows of every layer. A bus or a link with multicast brings each piece of the weights to all
-cores at once, so that weights which do not fit the chip are read only once.
+cores at once. Weights are therefore read only once, even if they do not fit the chip.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,8 +45,10 @@ def are_weights_passed(space: PlanSpace) -> bool:
 
 def passing_plan(space: PlanSpace, depth: int) -> Plan:
     """Plan in which every layer is a stack of its own, and a core has room for `depth` pieces of the weights
-    (`LayerSpace.passing`). A layer without weights has as many pieces as the last layer with weights that has the same
-    number of channels, so that its parts read whole parts.
+    (`LayerSpace.passing`).
+
+    A layer without weights has as many pieces as an earlier layer: the last layer with weights and the same number of
+    channels. The parts of the layer then read whole parts of that layer.
     """
     tiles: list[LayerTiles] = []
     pieces: dict[int, int] = {}
@@ -61,8 +63,8 @@ def passing_plan(space: PlanSpace, depth: int) -> Plan:
 
 
 def allocations(problem: SystemProblem, space: PlanSpace, plan: Plan) -> Iterator[LayerCores]:
-    """Cores of the parts: parts along rows go to the cores in turn. In the first allocation, layers without weights
-    run on the cores that can run no layer with weights, if such cores can run them.
+    """Cores of the parts, for up to two allocations. Parts along rows go to the cores in turn. In the first allocation,
+    layers without weights run on cores that can run no layer with weights, where this is possible.
     """
     accelerator = problem.accelerator
     allowed = []

@@ -24,8 +24,8 @@ class LayerTiles:
     between: Loops = ()
     """Loops over parts, which can run on different cores."""
     within: Loops = ()
-    """Loops that cut each part into tiles. The tiles of a part run one after another. These loops are used only if the
-    layer is fused with other layers, or if the tiles are steps along a reduction.
+    """Loops that cut each part into tiles, which run one after another. These loops have an effect only for a layer
+    that is fused with other layers, and for steps along a reduction.
     """
 
 

@@ -112,9 +112,11 @@ def _partial_bits(layer: Layer, cores: int) -> int:
 
 
 def _repeated_bits(layer: Layer, cores: int) -> float:
-    """Number of input bits that are read in addition to the first read of each input, if the outputs are cut into as
-    many blocks as there are cores. The cut with the fewest such bits is assumed. Two blocks read the same data of an
-    operand if they differ only along dimensions that the operand does not have.
+    """Number of bits by which repeated reads of the input exceed one read of each input, if the outputs are cut into
+    one block for each core.
+
+    The cut with the fewest repeated bits is assumed. Two blocks read the same data of an operand if they differ only
+    along dimensions that the operand does not have.
     """
     operands = dict(layer.operand_dimensions)
     related = {relation.data_dimension: [name for name, _ in relation.terms] for relation in layer.relations}

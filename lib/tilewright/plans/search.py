@@ -39,9 +39,10 @@ class FusionSearch:
     given: Task | None = None
     """Start plan from an earlier search, which is evaluated first."""
     finish: Callable[[FusionResult], object] = lambda found: None
-    """Function that does the work at the end of a call: it computes the bounds and checks the best schedule. If the
-    search has time limits, the function is also called after the first plan with a schedule, to measure the time that
-    this work needs, and for a later best plan with many more nodes.
+    """Function that does the work at the end of a call: it computes the bounds and checks the best schedule.
+
+    If the search has time limits, the function is also called earlier, to measure how long this work takes. These calls
+    come after the first plan with a schedule, and after a later best plan with many more nodes.
     """
     trials: Trials = field(init=False)
 

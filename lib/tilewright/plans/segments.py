@@ -31,7 +31,8 @@ PART_RULES = (
     PartRule(0.5, True, along_rows=True),
 )
 """Part rules that are tried. Many parts balance the work of the cores. Few parts move less data, because each part
-needs the complete input. One part for each core does both; weights that do not fit a core then stream.
+needs the complete input. One part for each core balances the work and moves little data, but weights that do not fit a
+core are then streamed.
 """
 MOST_BLOCKS = 24
 """Largest number of sections into which the network is divided. A section has consecutive layers, and a segment

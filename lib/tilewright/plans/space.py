@@ -33,9 +33,9 @@ HEADS = ("G", "H")
 """Names of the channel dimensions along which parts of a layer read different inputs, and not only different weights.
 """
 MANY_CORES = 8
-"""Least number of cores with which the search also cuts the layers of a network of several layers into blocks. At least
-one layer must be able to run on so many cores. If there are fewer cores, computing the costs of more parts takes more
-time than blocks save.
+"""Least number of cores with which layers are also cut into blocks, for networks of several layers. At least one layer
+must be able to run on this number of cores. With fewer cores, blocks save less time than it takes to compute the costs
+of more parts.
 """
 SELECTIONS = ("latency", "memory")
 ALL_ROWS = 1 << 30
@@ -50,13 +50,13 @@ are allowed for the layer.
 """
 LEAST_PASSING, FEWEST_PASSING = 8, 3
 """Numbers for weights that pass through a core in pieces. LEAST_PASSING: least number of channels of a piece, if the
-room of a core allows it; with fewer channels, an array mostly waits for its inputs. FEWEST_PASSING: number of pieces in
-a core with which one piece is used, and two pieces can arrive at the same time.
+memory of a core allows it; with fewer channels, an array mostly waits for its inputs. FEWEST_PASSING: number of pieces
+for which a core needs room, so that one piece is used while two pieces arrive.
 """
 SPREAD = 4
 """Factor in the largest number of parts, for rules that spread work. The limit is SPREAD times the larger of two
-numbers: the number of allowed cores, and the smallest tried number of parts with which the weights of a part fit. More
-parts can fill arrays better.
+numbers: the number of allowed cores, and the smallest tried number of parts with which the weights of a part fit into a
+core. More parts can fill arrays better.
 """
 
 
@@ -75,8 +75,8 @@ class PartRule:
     layer is cut along channels.
     """
     fills_cores: bool = False
-    """True if a layer is cut along channels into as many parts as fill the cores (`LayerSpace.filling`), or more if the
-    weights of a part do not fit.
+    """True if a layer is cut along channels into the number of parts that fills the cores (`LayerSpace.filling`). The
+    number is larger if the weights of a part would not fit.
     """
 
 
@@ -141,7 +141,7 @@ class LayerSpace:
 
         * one and two
         * the number of cores times powers of two
-        * each number of parts with which every part except the last uses all units of an array
+        * each number with which all parts fill an array; the last part may be smaller
         """
         if self.between is not None or not self.channels:
             return (1,)
@@ -218,14 +218,14 @@ class LayerSpace:
         return LayerTiles(loops if self.between is None else self.between, self.rows_within(tiles))
 
     def passing(self, depth: int, pieces: int = 0) -> LayerTiles:
-        """Tiles of the layer in one part of the rows (or of the batch) for each core. Each of these parts is cut into
-        pieces along channels, which pass through the core one after another. A bus or a link with multicast then brings
-        each piece of the weights to all cores at once.
+        """Tiles of the layer in one part of the rows (or of the batch) for each core. Each part is cut into pieces
+        along channels, which pass through the core one after another. A bus or a link with multicast brings each piece
+        of the weights to all cores at once.
 
-        `pieces` is the number of pieces. 0 stands for the smallest number with which a core has room for the inputs and
-        outputs of a part, and for `depth` pieces of the weights. If a piece then has fewer than LEAST_PASSING channels,
-        FEWEST_PASSING pieces of the weights need room. If no number is large enough, the layer is cut along channels
-        only (`filling`).
+        `pieces` is the number of pieces; 0 stands for the smallest number with which all data fit a core. These data
+        are the inputs and outputs of a part, and `depth` pieces of the weights. If a piece then has fewer than
+        LEAST_PASSING channels, only FEWEST_PASSING pieces (or `depth`, if that is smaller) need room. If no number is
+        large enough, the layer is cut along channels only (`filling`).
         """
         across = self.rows or self.third
         if self.between is not None or not across or not self.channels:
@@ -256,10 +256,10 @@ class LayerSpace:
 
     def tiles(self, parts: int, tiles: int, along_rows: bool = False) -> LayerTiles:
         """Tiles of the layer: `parts` parts, which can run on different cores, and in each part `tiles` tiles of rows.
-        The parts are cut along channels. If `along_rows` is true, or if the layer has no channels to cut, they are cut
-        along rows, or along columns if there are too few rows.
 
-        Loops that the mapping file fixes take precedence.
+        The parts are cut along channels. They are cut along rows if `along_rows` is true, or if the layer has no
+        channels to cut; if there are too few rows, they are cut along columns. Loops that the mapping file fixes take
+        precedence.
         """
         dimension = self.image_dimension(parts, tiles) if along_rows or not self.channels else self.channels[0]
         return LayerTiles(self.parts_along(dimension, parts), self.rows_within(tiles))
@@ -300,13 +300,13 @@ class LayerSpace:
     def parts_for(self, rule: PartRule) -> int:
         """Number of parts that a rule gives.
 
-        A number is large enough if the weights of a part then fit into the share of a weight memory that the rule
-        allows. If the rule fills the cores, the result is the smallest such number, and at least `filling`. The other
-        rules take a number from `part_counts`; if no number there is large enough, they take the largest.
+        A number is large enough if the weights of a part fit into the share of a weight memory that the rule allows. If
+        the rule fills the cores, the result is the smallest number that is large enough, and at least `filling`. The
+        other rules take a number from `part_counts`; if no number there is large enough, they take the largest.
 
         If a rule does not spread work, the result is the smallest number that is large enough. If a rule spreads work,
-        the result can be larger, up to a limit: it is the number with which the parts occupy the fewest array units,
-        where idle units and idle cores also count (`_taken_units`).
+        the result can be larger, up to a limit. It is then the number with which the parts occupy the fewest array
+        units; idle units and idle cores count as occupied (`_taken_units`).
         """
         fewest = self.filling if rule.fills_cores else 1
         if self.weight_bits and self.weight_room_bits:
@@ -430,8 +430,8 @@ def _filled(layers: Sequence[LayerSpace]) -> tuple[LayerSpace, ...]:
 
 
 def parts_left_out(problem: SystemProblem) -> list[str]:
-    """Messages on loops over cores that the search leaves out, one for each layer and loop. A loop is left out for a
-    layer if it comes from a mapping entry that does not name the layer and if it would split a reduction of the layer.
+    """Messages on loops over cores that the search leaves out, one for each layer and loop. Two conditions hold for
+    such a loop: its mapping entry does not name the layer, and it would split a reduction of the layer.
     """
     layers = [node.layer for node in layers_of(problem.workload) if node.layer is not None]
     return [one for layer in layers for one in loops_over_cores(layer, problem.mapping.constraints_for(layer))[1]]
@@ -492,11 +492,11 @@ def _machine(
 
 
 def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -> int:
-    """Number of indices of a dimension that a core processes in parallel: the unrolling in the first spatial mapping
-    that unrolls the dimension, or 1 if there is none.
+    """Number of indices of a dimension that a core processes in parallel. It is the unrolling in the first spatial
+    mapping that unrolls the dimension, or 1 if there is none.
 
-    There is one exception. If no spatial mapping unrolls any dimension of the layer, and the core can also run
-    dataflows that its file does not list, the number is the size of the largest array dimension.
+    There is one exception: no spatial mapping unrolls any dimension of the layer, and the core can also run dataflows
+    that its file does not list. The number is then the size of the largest array dimension.
     """
     tried = [one.spatial_mapping for one in constraints_on_core(entry, layer, core)]
     for unrolling in tried:
@@ -546,8 +546,8 @@ def crossing_tensors(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> l
 
 
 def _readers(problem: SystemProblem, place_of: Mapping[int, int]) -> dict[int, int]:
-    """Position of a layer -> position of the last layer that reads its result. The result can reach a reader through
-    operators that only move data. A layer without a reader is left out.
+    """Position of the last layer that reads the result of a layer, by position of the layer. The result can reach the
+    reader through operators that only move data. A layer without a reader is left out.
     """
     made_by: dict[int, set[int]] = {}
     last: dict[int, int] = {}

@@ -56,8 +56,8 @@ class FusionResult:
 
 
 Progress = Callable[[int, int, PlanOutcome | None, float], None]
-"""Callback after each evaluated plan. Its arguments are the number of plans evaluated so far, the largest number of
-plans that the search may evaluate, the best outcome so far (None if there is none), and the elapsed seconds.
+"""Callback after each evaluated plan. It has four arguments: the number of plans evaluated so far, the largest number
+of plans that the search may evaluate, the best outcome so far (None if there is none), and the elapsed seconds.
 """
 
 
@@ -91,9 +91,10 @@ class Trials:
     elapsed: Callable[[], float] = lambda: 0.0
     """Function that returns the seconds since the call began."""
     finish: Callable[[FusionResult], object] = lambda found: None
-    """Function that does the work at the end of a call: it computes the bounds and the check of a result. If the search
-    has time limits, the function is called after the first plan with a schedule, to measure the time that this work
-    needs, and again for a best plan with many more nodes.
+    """Function that does the work at the end of a call: it computes the bounds and checks a result.
+
+    If the search has time limits, the function is also called earlier, to measure how long this work takes. These calls
+    come after the first plan with a schedule, and after a later best plan with many more nodes.
     """
     best: PlanOutcome | None = None
     lbl: PlanOutcome | None = None
@@ -104,8 +105,8 @@ class Trials:
     """
     tried: list[Tried] = field(default_factory=list)
     elite: dict[Plan, PlanOutcome] = field(default_factory=dict)
-    """Best plans so far, at most ELITE, the best first: plan without its detours through the off-chip memory -> result
-    of the plan. Of several plans that differ only in detours, only the best is kept.
+    """Best plans so far, at most ELITE, the best first. The key is the plan without its detours through the off-chip
+    memory; the value is the result of the plan. Of several plans that differ only in detours, only the best is kept.
     """
     segments: int = 0
     evaluations: int = 0
@@ -123,8 +124,8 @@ class Trials:
             yield
 
     def another(self, budget: SearchBudget, before: int) -> "Trials":
-        """New trials without plans, with a budget of their own. They use the same processes as this object. They report
-        progress as if `before` plans of this search had been evaluated before them.
+        """New trials without plans, with a budget of their own. They use the same processes as this object. In reports
+        of progress, `before` is added to their number of plans.
         """
 
         def show(done: int, planned: int, best: PlanOutcome | None, elapsed_s: float) -> None:
@@ -148,9 +149,11 @@ class Trials:
         return bool(self.stopped_by)
 
     def after(self, share: float) -> IsPast:
-        """Function that tells a step of the search when to end. It returns True if the search is over, or if the step
-        has used `share` of the seconds or of the schedules that are left now. If no plan has a schedule yet at the call
-        of `after`, the function returns True only if the search is over.
+        """Function that tells a step of the search when to end.
+
+        It returns True if the search is over, or if the step has used its share (`share`) of the seconds or schedules
+        that are left at this call of `after`. If no plan has a schedule at this call, it returns True only if the
+        search is over.
         """
         if self.best is None:
             return self.is_over

@@ -55,7 +55,7 @@ class SegmentOutcome:
     """Costs of a segment."""
 
     figures: Mapping[str, PlanFigures]
-    """Rule of candidate selection -> latency and energy of the segment. A rule that finds no schedule is left out."""
+    """Latency and energy of the segment, by rule of candidate selection. A rule that finds no schedule is left out."""
     evaluations: int
 
 

@@ -47,7 +47,7 @@ class TilingBounds:
 
     @property
     def latency_terms(self) -> dict[str, int]:
-        """Name of the proof (as in `summary.json`) -> lower bound of the latency in cycles."""
+        """Lower bounds of the latency in cycles, by name of the proof (as in `summary.json`)."""
         return {
             "core_work": self.core_work_cycles,
             "off_chip_traffic": self.off_chip_traffic_cycles,
@@ -112,10 +112,12 @@ def summed_dimensions(problem: SystemProblem) -> list[frozenset[str]]:
 
 
 def _at_additions(problem: SystemProblem, moves: LayerMoves, summed: Sequence[frozenset[str]]) -> Booleans:
-    """True if the cores that add partial sums can send or receive the data in place of the cores of the layer, if its
-    reduction is cut (one entry for each reason to move a piece). The output of such a layer leaves the core of the last
-    addition, and inputs that are not operands, such as a bias, go to this core. `summed` is the result of
-    `summed_dimensions`.
+    """Array with one entry for each reason to move a piece of data. An entry is true if the data can move to or from
+    the cores that add partial sums, instead of the cores of the layer.
+
+    This is possible only if a plan can cut the reduction of the layer (`summed`, the result of `summed_dimensions`).
+    The output of the layer then leaves the core of the last addition. Inputs that are not operands, such as a bias, go
+    to this core.
     """
     is_summed = np.array([bool(names) for names in summed], np.bool_)
     added = [
@@ -130,8 +132,8 @@ def _at_additions(problem: SystemProblem, moves: LayerMoves, summed: Sequence[fr
 
 
 def _reduced(problem: SystemProblem, summed: Sequence[frozenset[str]]) -> tuple[frozenset[str], ...]:
-    """Reduction dimensions along which each layer can be cut (one set for each layer): those in `summed`, which a plan
-    can cut between cores or into steps, and those that the mapping file cuts.
+    """Sets of reduction dimensions along which layers can be cut, one set for each layer. A set has the dimensions in
+    `summed`, which a plan can cut between cores or into steps, and the dimensions that the mapping file cuts.
     """
     found = []
     for node, names in zip(layers_of(problem.workload), summed, strict=True):
@@ -191,9 +193,11 @@ def layer_works(
 
 
 def cut_dimensions(layer: Layer, given: Sequence[str]) -> frozenset[str]:
-    """Dimensions along which a plan can cut a layer: the dimensions of the output, and those in `given`, which are the
-    dimensions of the loops in the mapping file. If the output has a sliding window, or if `given` has a name that the
-    layer does not have, all dimensions of the layer are returned.
+    """Dimensions along which a plan can cut a layer: the dimensions of the output, and those in `given` (the dimensions
+    of the loops in the mapping file).
+
+    All dimensions of the layer are returned in two cases: the output has a sliding window, or `given` has a name that
+    the layer does not have.
     """
     if outputs_have_windows(layer) or any(name not in layer.size_of for name in given):
         return frozenset(layer.size_of)  # other names for the dimensions in the mapping file, or loops that overlap
@@ -244,9 +248,11 @@ def _energy_pj(
 
 
 def _moving_pj(moves: LayerMoves, fetched_bits: int, written_bits: int) -> float:
-    """Least energy in pJ of the moves that every plan makes: links, the off-chip memory, and the memories at both ends
-    of each move. `fetched_bits` leave the off-chip memory, and `written_bits` enter it. A fraction of a word counts as
-    the same fraction of the energy of a word, because a plan can divide data among words in any way.
+    """Least energy in pJ of the moves that every plan makes. It includes the links, the off-chip memory, and the
+    memories at both ends of each move.
+
+    `fetched_bits` leave the off-chip memory, and `written_bits` enter it. A plan can divide data among words in any
+    way, so a fraction of a word counts as the same fraction of its energy.
     """
     system, found, limits = moves.problem.system, moves.moves, system_limits(moves.problem.system)
     off = system.off_chip_memory

@@ -49,8 +49,8 @@ class LayerWork:
     """
     energy_pj: float
     lanes: tuple[ArrayLanes, ...]
-    """Possible spatial mappings of the layer. A mapping is left out if another one has at least as many lanes along
-    each dimension and at least as many open units.
+    """Possible spatial mappings of the layer, without those that another one covers. A mapping covers another mapping
+    if it has no fewer lanes along any dimension and no fewer open units.
     """
 
 
@@ -122,7 +122,7 @@ def _lanes(layer: Layer, entry: MappingConstraints, core: Core) -> Iterator[Arra
 
 def _undominated(found: list[ArrayLanes]) -> Iterator[ArrayLanes]:
     """Spatial mappings without dominated ones and without duplicates. A spatial mapping is dominated if another one has
-    at least as many lanes along every dimension, and at least as many open units.
+    no fewer lanes along any dimension, and no fewer open units.
     """
     distinct = list(dict.fromkeys(found))
     for one in distinct:
@@ -259,7 +259,7 @@ class _Pass:
         return layer.mac_count / shared * link.element_bits
 
     def _counted(self, link: _Link, inner: str) -> float:
-        """Smallest share of the passes (cycles of the array) in which a link must move data, if `inner` is the
+        """Smallest share of passes in which a link must move data. A pass is one cycle of the array. `inner` is the
         dimension of the innermost temporal loop.
         """
         kind = self.kinds[link.operand]

@@ -100,7 +100,7 @@ def _any_cores(mapping: Mapping) -> Mapping:
 
 
 def _allowed(problem: SystemProblem, nodes: tuple[WorkloadNode, ...], scheduling: SchedulingProblem) -> Booleans:
-    """True if the input files allow the core to run the layer (one entry for each layer and core)"""
+    """Array of shape (layers, cores): True if the input files allow the core to run the layer."""
     ids = problem.accelerator.core_ids
     allowed = np.zeros((len(nodes), scheduling.system.core_count), np.bool_)
     for place, node in enumerate(nodes):
@@ -111,10 +111,9 @@ def _allowed(problem: SystemProblem, nodes: tuple[WorkloadNode, ...], scheduling
 
 
 def _is_direct(nodes: tuple[WorkloadNode, ...], pieces: DataPieces, moves: PossibleMoves) -> Booleans:
-    """Array with one entry for each reason to move a piece of data. An entry is false if two conditions are met: the
-    data come from outside the network, and they reach their reader only through operators that move data. All other
-    entries are true. After such operators, it is not always known which elements of the data a part of the reader
-    needs.
+    """Array with one entry for each reason to move a piece of data. An entry is false if the data come from outside the
+    network, and if all their paths to the reader go through operators that move data. After such operators, it is not
+    always known which elements a part of the reader needs. All other entries are true.
     """
     tensor = pieces.tensor[moves.piece]
     inputs = [set(node.inputs) for node in nodes]

@@ -42,8 +42,8 @@ class LayerLoads:
     """Reduction loops along which the layer can be cut into parts or tiles (one set for each layer)."""
 
     def boxes(self, pivot: int) -> dict[str, Sides]:
-        """Tensor -> size, along each axis, of a block of its elements. Every tile of the layer `pivot` depends on at
-        least a block of this size. A tensor is left out if a tile may depend on none of its elements.
+        """Size of a block of elements along each axis, by tensor. Every tile of the layer `pivot` depends on at least a
+        block of this size. A tensor is left out if a tile may depend on none of its elements.
         """
         if pivot not in self._boxes:
             self._boxes[pivot] = needed_boxes(self.workload, self.nodes[pivot].node_id, self.reduced[pivot])
@@ -51,7 +51,7 @@ class LayerLoads:
 
     @cached_property
     def _boxes(self) -> dict[int, dict[str, Sides]]:
-        """Cache: position of a layer -> result of `boxes` for this layer."""
+        """Cached results of `boxes`, by position of the layer."""
         return {}
 
     def box_of(self, boxes: dict[str, Sides], layer: int) -> Sides | None:
@@ -278,7 +278,7 @@ def _add_moves(program: CoveringProgram, loads: LayerLoads, events: Sequence[_Ev
 
 
 def _bulks(loads: LayerLoads, events: Sequence[_Event]) -> dict[_Bulk, int]:
-    """Group of bits with equal properties -> number of its bits, for all bits that every plan moves."""
+    """Number of bits that every plan moves, by group of bits with equal properties."""
     moves, kept = loads.moves.moves, loads.moves.kept
     found: dict[_Bulk, int] = {}
     for number in moves.once(kept).tolist():
@@ -309,9 +309,11 @@ def _distinct_ways(ways: Floats) -> list[Floats]:
 
 
 def _replaces(one: Floats, other: Floats) -> bool:
-    """True if the path `one` takes at most as many cycles on every link in every phase as the path `other`, whatever
-    the phases of the two legs of `other`. If `one` has a single leg, this leg can take place in the phase of either leg
-    of `other`, or half in each. Both paths are arrays of shape (legs, links), as in `_distinct_ways`.
+    """True if the path `one` can replace the path `other` in any phases. On every link and in every phase, `one` then
+    takes no more cycles than `other`, whatever the phases of the two legs of `other` are.
+
+    If `one` has a single leg, this leg can take place in the phase of either leg of `other`, or half in each. Both
+    paths are arrays of shape (legs, links), as in `_distinct_ways`.
     """
     if one[1:].any():
         return bool(np.all(one <= other))

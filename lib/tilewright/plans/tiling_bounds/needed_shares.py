@@ -17,13 +17,12 @@ Sides = tuple[int, ...]
 
 
 def needed_boxes(workload: Workload, node_id: int, cut: Collection[str] = ()) -> dict[str, Sides]:
-    """Tensor -> size of a box (a block of elements of the tensor). Each element of the outputs of the node depends on
-    at least one box of this size. A tensor is left out if some output element may depend on none of the elements of the
-    tensor.
+    """Size of a box (a block of elements of a tensor), by tensor. Each element of the outputs of the node depends on at
+    least one box of this size. A tensor is left out if an output element may depend on none of its elements.
 
     `cut` has the reduction loops along which tiles of this node can be cut. An output element of a tile can then be a
-    partial sum, which uses at least one value of each of these loops, and no input that is not an operand, such as a
-    bias. Outputs of all other nodes count as complete sums.
+    partial sum. A partial sum uses at least one value of each of these loops. It uses no inputs other than operands,
+    such as a bias. Outputs of all other nodes count as complete sums.
     """
     boxes: dict[str, Sides] = {}
     for node in reversed(workload.nodes):
@@ -86,8 +85,8 @@ def box_of_input(
 
 
 def reach_of_box(index_map: IndexMap, box: Sides, output: Sequence[int]) -> dict[str, int] | None:
-    """Loop -> least number of its consecutive values that a box of the output needs. None if the box may need no
-    values, or if the function knows no lower bound for the form of the indices.
+    """Least number of consecutive values of each loop that a box of the output needs. None if the box may need no
+    values, or if no lower bound is known for this form of indices.
     """
     full = index_map.size_of
     reach = dict(full)
@@ -140,8 +139,8 @@ def _reach_of_split(terms: Sequence[tuple[str, int]], full: Mapping[str, int], l
 
 
 def _side(axis: AxisIndex, full: Mapping[str, int], reach: Mapping[str, int], size: int) -> int:
-    """Least number of indices along an axis that lie inside the tensor, if each loop takes the number of consecutive
-    values that `reach` has for it.
+    """Least number of indices along an axis that lie inside the tensor. `reach` has the number of consecutive values
+    that each loop takes.
     """
     low, high = index_range(axis, full)
     outside = max(0, -low) + max(0, high - size + 1)
