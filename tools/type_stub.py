@@ -1,9 +1,9 @@
 """Writes the type stub of the Python interface, `tilewright/__init__.pyi`: `python -m tools.type_stub`.
 
-Names of `tilewright` are imported at first use, and the options of functions are declared only by classes of
-parameters. Type checkers and editors therefore see neither the names nor the options; the stub has both. Functions
-without such options are re-exported. Functions with such options are written out. Each option then has its declared
-type, or `Literal` if its values are listed.
+Names of `tilewright` are imported at first use, and classes of parameters declare the options of functions. Type
+checkers and editors therefore see neither the names nor the options. The stub has both. Functions without declared
+options are re-exported. Functions with declared options are written out; each option then has its declared type, or
+`Literal` if its values are listed.
 """
 
 import ast

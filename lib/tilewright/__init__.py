@@ -90,8 +90,8 @@ __all__ = ["__version__", *_HOME_OF]
 
 
 class _Verbs(ModuleType):
-    """Module type that protects functions such as `tilewright.cost`: they stay available when a subpackage of the same
-    name is imported.
+    """Module type that protects functions with the name of a subpackage, such as `tilewright.cost`. The function stays
+    available when the subpackage is imported.
     """
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -40,8 +40,8 @@ def load(path: FilePath) -> Any:
     * CSV or Parquet file: a table, in which every number is exactly the double that was written. Text file: its text.
     * Hardware, workload, mapping or space file: the object that is parsed from the file.
 
-    Raises ArtifactError for a file that is damaged or that another version wrote, and InputError for a path of none of
-    these kinds.
+    Raises ArtifactError for a file that is damaged, and for a file of another version of tilewright. Raises InputError
+    for any other path.
     """
     place = Path(path)
     if place.is_dir():
@@ -101,8 +101,8 @@ def _artifact(path: Path) -> Any:
 
 
 def _plain_json(path: Path) -> Any:
-    """Value in a `.json` file. For any other file, the list of the values that its lines contain: a line that
-    `tilewright evaluate` wrote becomes a LayerRecord.
+    """Content of a file with plain JSON. For a `.json` file, it is the value in the file. For any other file, it is the
+    list of the values on its lines; lines that `tilewright evaluate` wrote become objects of LayerRecord.
     """
     with _told_of(path):
         text = read_sealed(path, is_required=False).decode()
@@ -173,8 +173,8 @@ _BY_SCHEMA: dict[str, Callable[[Path, Artifact], Any]] = {
     "core-costs": _costs,
     "cn-graph": _graph,
 }
-"""Schema -> function that reads the content of an artifact as an object of this package. For a schema that is not in
-this table, the payload is returned as parsed JSON.
+"""Functions that read the content of an artifact as an object of this package, by schema. For other schemas, the
+payload is returned as parsed JSON.
 """
 
 

@@ -1,9 +1,9 @@
 """Comparison of our results with results of the reference tool zigzag-dse, which are stored in points files and flow
 files.
 
-A points file has fixed mappings, one JSON object per line: a layer, a core, a spatial mapping, a loop order, and either
-the result of zigzag-dse 3.9.1 or the error with which it refuses the mapping (tests/conformance/data/README.md). A flow
-file has the best mappings that the search of zigzag-dse found.
+A points file has fixed mappings, one JSON object per line. The object has a layer, a core, a spatial mapping and a loop
+order. It also has either the result of zigzag-dse 3.9.1, or the error with which it refuses the mapping
+(tests/conformance/data/README.md). A flow file has the best mappings that the search of zigzag-dse found.
 """
 
 import gzip
@@ -61,9 +61,8 @@ class ConformanceReport:
     name: str
     points: int = 0
     equal: int = 0
-    """Number of points with equal results. The results of a point are equal if all values are equal bit for bit, or if
-    both tools refuse the point at the same stage. For sums, a relative difference of at most SUM_TOLERANCE counts as
-    equal.
+    """Number of points with equal results: all values are equal bit for bit, or both tools refuse the point at the same
+    stage. For sums, a relative difference of at most SUM_TOLERANCE counts as equal.
     """
     close: int = 0
     """Number of points that are not `equal`, but close: the relative difference between our value and the reference's
@@ -170,10 +169,10 @@ def _fits_repaired(point: JsonObject, core: Core, order: LoopOrder) -> bool:
     """True if the tiles of a loop order fit into the memories. The function is called for a point on an in-memory array
     for which our model of the reference has no energy.
 
-    The reference checks the memories before it computes the energy. It therefore refuses the point at the stage
-    COST_MODEL if the tiles fit, and at the stage ALLOCATION if they do not fit. The check uses our model of the
-    reference with switch B14, which repairs the energy. The result is also true if this model refuses the spatial
-    mapping on the array.
+    The reference checks the memories before it computes the energy. If the tiles fit, it refuses the point at the stage
+    COST_MODEL; otherwise, it refuses the point at the stage ALLOCATION. The check uses our model of the reference with
+    switch B14, which repairs the energy. The result is also true if this model refuses the spatial mapping on the
+    array.
     """
     try:
         evaluate_prepared(_prepare_point(point, core, f"{REFERENCE.name}+complete_in_memory_model"), order)
@@ -251,11 +250,11 @@ def _value_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tupl
 
 
 def _energy_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Triples (name of the value, our value, value of the reference) for the energies, and for the values that the
-    reference gives only for in-memory arrays.
+    """Triples (name of the value, our value, value of the reference) for the energies, and for the values that exist
+    only for in-memory arrays.
 
-    If the layer runs on an in-memory array, the names of the energies begin with `in-memory sum` (see SUM_TOLERANCE),
-    because the reference adds the energies of components with Python's `sum`.
+    For an in-memory array, the names of the energies begin with `in-memory sum` (see SUM_TOLERANCE). The reason is that
+    the reference adds the energies of components with Python's `sum`.
     """
     sums = "in-memory sum " if "imc" in expected else ""
     terms = record.energy_terms_pj

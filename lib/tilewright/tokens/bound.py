@@ -1,9 +1,9 @@
 """Bound of a step of a language model: what limits the time of the step.
 
-The bound is the part of the accelerator (such as a port, a memory or the links) that saves most time with twice its
-width, if it saves at least the share NOTABLE_GAIN of the time. Otherwise, the bound is the smallest set of parts that
-save this share if all of them have twice their width. If no set saves this share, the bound is the kind of cycles, such
-as computing, that takes most of the time.
+Each part of the accelerator, such as a port, a memory or the links, is tried with twice its width. The bound is the
+part that saves most time, if it saves at least the share NOTABLE_GAIN of the time. Otherwise, the bound is the smallest
+set of parts that save this share if all of them have twice their width. If no set saves this share, the bound is the
+kind of cycles that takes most of the time, such as computing.
 """
 
 from collections.abc import Callable, Mapping
@@ -85,9 +85,9 @@ def step_limit(
 ) -> StepLimit:
     """Bound of a step that takes `latency_cycles`: the parts, or the kind of cycles, that limit its time.
 
-    `widths` has, for each part, the share of the time that the part alone would save with twice its width. `saved_by`
-    returns the share that a set of parts would save if all of them had twice their width. `kinds` has the number of
-    cycles of each kind, such as ARRAY for the cycles in which the array works; {} if the kinds are not known.
+    `widths` has the share of the time that each part saves if only this part has twice its width. `saved_by` returns
+    the share that a set of parts saves if all of them have twice their width. `kinds` has the number of cycles of each
+    kind, such as ARRAY for the cycles in which the array works; {} if the kinds are not known.
     """
     question, unit = "share of the time that twice the width saves", "of the time"
     found = Verdict.of(question, unit, 1.0, widths, "-")

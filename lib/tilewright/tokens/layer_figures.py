@@ -52,9 +52,9 @@ An array of figures has these groups of entries, in this order:
 Counts are exact up to 2^53.
 """
 Kind = tuple[Layer, MappingConstraints, str, str, str]
-"""Key under which the figures of a layer are stored. Its five parts are the layer without its name, the constraints on
-the mapping, the unit that the layer needs (MAC array or vector unit), the operator type of the layer, and the type of
-the network operator to which the layer belongs (such as Softmax).
+"""Key under which the figures of a layer are stored. It has five parts: the layer without its name; the constraints on
+the mapping; the unit that the layer needs (MAC array or vector unit); the operator type of the layer; and the type of
+the network operator to which the layer belongs, such as Softmax.
 """
 
 
@@ -68,8 +68,9 @@ class LayerFigures:
     options: SearchOptions
     control: Control
     with_limits: bool = True
-    """True if latencies with larger parts are also computed: for each port, the latency if only this port is twice as
-    wide, and for each memory, the latency if only this memory is twice as large."""
+    """True if latencies with larger parts are also computed. Each of them has one change: a port is twice as wide, or a
+    memory is twice as large.
+    """
     uncosted: dict[str, UncostedWork] = field(default_factory=dict)
     """Work that the core cannot run, by operator type."""
     _figures: dict[Kind, Sums | None] = field(default_factory=dict)

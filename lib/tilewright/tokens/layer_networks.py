@@ -34,8 +34,8 @@ _ADD = "Add"
 def layer_network(workload: Workload, node: WorkloadNode) -> Workload:
     """Network that contains only the layer of `node`, once, even if the workload repeats the node.
 
-    Each operand reads a tensor of its own. This is needed for a node that stands for several nodes, such as the sums
-    over blocks of keys, because two operands of such a node can name the same tensor.
+    Each operand reads a tensor of its own. Without this, two operands could name the same tensor if the node stands for
+    several nodes, such as the sums over blocks of keys.
     """
     assert node.layer is not None
     places = [_Place(OUTPUT, node.index_maps[0].output.tensor)]
@@ -315,8 +315,8 @@ def _by_inputs(network: Workload, plain: MappingConstraints, cores: int) -> Iter
 def tiles_of(node: WorkloadNode, strategy: str, cores: int, finer: Finer = PLAIN) -> tuple[TilingEntry, ...]:
     """Loops that cut a layer into one part per core, and each part into finer pieces.
 
-    A small layer gives fewer parts than there are cores. Loops that divide the layer between cores come first and
-    change fastest from part to part, so that consecutive parts can be assigned to the cores in turn.
+    A small layer gives fewer parts than there are cores. Loops that divide the layer between cores come first. From
+    part to part, their indexes change fastest. Consecutive parts can therefore be assigned to the cores in turn.
     """
     assert node.layer is not None
     written = {name for axis in node.index_maps[0].output.axes for name, _ in axis.terms}
@@ -336,10 +336,10 @@ def tiles_of(node: WorkloadNode, strategy: str, cores: int, finer: Finer = PLAIN
 
 
 def _spread(names: Sequence[str], sizes: TableOf[str, int], parts: int) -> tuple[tuple[TilingEntry, ...], int]:
-    """Pair (loops, factor). The loops make as many parts as possible, up to `parts`.
+    """Pair (loops, factor). The loops make as many parts as possible, but at most `parts`. Dimensions that come first
+    in `names` are cut first.
 
-    Loops that come first in `names` are cut first. The factor is `parts` divided by the number of parts that the loops
-    make, rounded up: 1 if the loops make all parts.
+    The factor is `parts` / number of parts that the loops make, rounded up. It is 1 if the loops make all parts.
     """
     found, left = [], parts
     for place, name in enumerate(names):

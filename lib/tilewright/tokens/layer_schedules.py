@@ -2,8 +2,8 @@
 
 Costs and schedules are computed as in a run of a network on several cores. Inputs and outputs of a layer are in the
 off-chip memory, and the next layer begins after the layer has ended. The costs of a step are therefore sums over its
-layers. Each schedule is feasible. A schedule of the step in which layers overlap can be shorter, so the sum of the
-latencies is an upper bound of the shortest latency.
+layers. Each schedule is feasible. If layers overlapped, a schedule of the step could be shorter. The sum of the
+latencies is therefore an upper bound of the shortest latency.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -98,7 +98,7 @@ class LayerSchedules:
     """Changed accelerators. The latency of every layer is computed on each of them."""
     _known: KnownRows = field(default_factory=dict)
     _known_of: dict[int, KnownRows] = field(default_factory=dict)
-    """Index of a changed accelerator in `doubled` -> rows of the cost table that were computed for this accelerator."""
+    """Rows of the cost table for each changed accelerator, by its index in `doubled`, as far as they were computed."""
     _found: dict[LayerKey, SystemLayerCost] = field(default_factory=dict)
     _chosen: dict[LayerKey, "_Found"] = field(default_factory=dict)
     """Best schedule of each layer. If a changed accelerator is added to `doubled` later, the latency on it is computed

@@ -65,8 +65,9 @@ _OF_EXPERT |= {"down_proj": names.DOWN, "weighted": names.DOWN, "sum": names.DOW
 _AT_ONCE = 5
 """Number of steps whose layers are searched together.
 
-A larger number would not use more threads and would take longer. The reason is that `map` compares all pairs of layers
-of a network to find data that stay on chip between layers. Layers of different steps share no such data.
+A larger number would take longer, and would not use more threads. In a network, `map` compares all pairs of layers to
+find data that stay on chip between them. Layers of different steps have no common data, so these comparisons would be
+useless.
 """
 
 
@@ -180,8 +181,8 @@ class OperatorCosts:
 
 
 def _part_of(name: str) -> str:
-    """Name of the projection in the name of a layer, such as `gate_proj` in
-    layers/feedforward/experts.0/gate_proj.scale.
+    """Name of the projection in the name of a layer. For layers/feedforward/experts.0/gate_proj.scale, it is
+    `gate_proj`.
     """
     return name.rpartition("/")[2].partition(".")[0]
 

@@ -1,17 +1,19 @@
 """Costs of the steps of a language model on several cores: tensor, data and pipeline parallel.
 
-The costs of a step are an array [way, section, figure]. There are two kinds of ways to run layers: all cores share each
-layer (one way for tensor parallel, one for data parallel), or one core runs all layers (one way for each core that can
+The costs of a step are an array [way, section, figure]. A way is a way to run layers. Either all cores share each layer
+(one way for tensor parallel, and one for data parallel), or one core runs all layers (one way for each core that can
 run a stage of a pipeline). The sections of the model are the layers before the blocks, all blocks of each kind, and the
 layers after the blocks. A figure is one number, such as the energy. The figures of a pipeline are put together from
 sections that run on one core.
 
-The last axis has three groups of figures. The first group has the figures that all steps have (energy, latency,
-counts). The second group has one number for each core: the cycles of the layers that run only on this core, if the
-width of each link is divided by the number of cores that use the link. The third group has one latency in cycles for
-each changed accelerator in `doubled`.
+The last axis has three groups of figures:
 
-A pipeline assigns consecutive blocks to stages such that the slowest stage takes the least possible time.
+* the figures that all steps have: energy, latency, counts
+* one number for each core: the cycles of the layers that run only on this core. Each link is then divided evenly among
+  the cores that use it
+* one latency in cycles for each changed accelerator in `doubled`
+
+A pipeline assigns consecutive blocks to stages, so that the slowest stage takes the least possible time.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,10 +1,12 @@
 """Table of the costs of a language model, with a row for each batch and context.
 
 Attention processes keys in blocks, and prompts are processed in chunks. All contexts therefore have the same layers
-with different numbers of repetitions, and each distinct layer is searched only once. The cost of one more token is
-linear in the number of key blocks. From a certain chunk on (`affine_from`), all attention windows are full. For a later
-chunk, the cost is then an affine function of the number of earlier chunks. The cost of a prompt is therefore a
+with different numbers of repetitions, and each distinct layer is searched only once.
+
+The cost of one more token is linear in the number of key blocks. From a certain chunk on (`affine_from`), all attention
+windows are full, and the cost of a chunk is an affine function of its index. The cost of a prompt is therefore a
 polynomial of degree two. If a context is not a multiple of a block or chunk, the remainder has extra layers.
+
 `TokenCurves` sums the costs of layers, and the columns of the table are computed from these sums.
 """
 
@@ -58,8 +60,8 @@ class TokenCurves:
     _steps: dict[tuple[int, int], Workload] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise InputError if the step states how many tokens each expert gets, because such numbers hold for only one
-        step, or if `chunk` is not a multiple of `key_block`.
+        """Raise InputError in two cases. The step states how many tokens each expert gets, although these numbers hold
+        for only one step. Or `chunk` is not a multiple of `key_block`.
         """
         problems = Problems()
         if not isinstance(self.described.step.experts, str):
@@ -128,8 +130,8 @@ class TokenCurves:
 
     @property
     def affine_from(self) -> int:
-        """Index, counted from 0, of the chunk after which each chunk costs a constant amount more than the chunk before
-        it.
+        """Index, counted from 0, of a chunk of the prompt. After this chunk, each chunk costs more than the chunk
+        before it, always by the same amount.
         """
         windows = [
             block.mixer.window

@@ -84,9 +84,10 @@ def find_cases(folder: Path, names: tuple[str, ...] = ()) -> dict[str, CaseFiles
 
     If `folder` is itself a case, it is the only case, and its name is the name of the folder. Otherwise, all folders
     below `folder` are searched. A folder with any file of a case counts as a case, so that a case with a missing file
-    is not ignored. Each case is followed by its variants. If `names` is not empty, three kinds of cases are returned:
-    cases with a name in `names`, cases in folders with such names, and their variants. Raises InputError if there are
-    no cases, or if a name does not exist.
+    is not ignored. Each case is followed by its variants.
+
+    If `names` is not empty, only some cases are returned: those with a name in `names`, those in folders with a name in
+    `names`, and their variants. Raises InputError if there are no cases, or if a name does not exist.
     """
     if not folder.is_dir():
         raise InputError([Problem(f"no such folder; {WHERE_FROM}", value=str(folder), allowed="a folder of cases")])
@@ -185,8 +186,9 @@ def read_expected(path: Path | None, notices: list[str]) -> Expected:
 
 def _positive(problems: Problems, data: dict[Any, Any], part: str, key: str) -> float | None:
     """Number at the key `key` of the table `part`. None if there is no value, or if the value is not a number above 0.
-    If there is such a wrong value, a notice is added. The number can also be text, because YAML reads some forms, such
-    as 6.18e6, as text.
+    In the second case, a notice is added.
+
+    The number can also be text, because YAML reads some forms as text, for example 6.18e6.
     """
     value = table(data.get(part)).get(key)
     number = _number(value)

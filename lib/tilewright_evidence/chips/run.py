@@ -38,12 +38,11 @@ from tilewright_evidence.chips.case import SiliconCase
 
 @dataclass(frozen=True)
 class UnlimitedDataflow(SpatialMappingGenerator):
-    """Stage that passes on the spatial mapping of the mapping file. Only the sizes of array and layer limit this
-    mapping.
+    """Stage that passes on the spatial mapping of the mapping file.
 
-    Capacity and bandwidth of the innermost memories do not limit the mapping. If the mapping file leaves out a side of
-    the array, this side is not used. If the mapping file has no spatial mapping, the stage does the same as
-    `SpatialMappingGenerator`.
+    Only the sizes of array and layer limit this mapping; capacity and bandwidth of the innermost memories do not. If
+    the mapping file leaves out a side of the array, this side is not used. If the mapping file has no spatial mapping,
+    the stage acts like `SpatialMappingGenerator`.
     """
 
     stands_for = ""
@@ -166,8 +165,9 @@ class CaseRun:
 
     @cached_property
     def lower_bound_cycles(self) -> int:
-        """Lower bound of the latency in cycles, over all schedules that use the allocation of this run and copy data
-        into a core before use if the data fit the core. The causal model makes only such schedules.
+        """Lower bound of the latency in cycles, over all schedules with two properties. They use the allocation of this
+        run, and they copy data that fit a core into this core before use. The causal model makes only schedules with
+        these properties.
         """
         allowed = np.zeros((self.graph.cn_count, self.assembled.problem.system.core_count), np.bool_)
         allowed[np.arange(self.graph.cn_count), self.schedule.allocation] = True

@@ -42,10 +42,10 @@ class Case:
     """
     measured: float
     bound: float
-    """Lower bound of the time: no run of this work on the machine can be faster."""
+    """Lower bound of the time. No run of this work on the machine can take less time."""
     estimate: float
     roofline: float
-    """Roofline: max(operations / peak, bytes / bandwidth), if each byte is moved once."""
+    """Roofline: max(operations / peak, bytes / bandwidth). Each byte counts once."""
     limited_by: str
     """Name of the part of the machine that takes most of the time in the estimate."""
     fitted: bool
@@ -55,8 +55,8 @@ class Case:
     second: float | None = None
     """Further prediction for comparison, such as the sum of two bounds; None if there is none."""
     alone: float | None = None
-    """Prediction of the cost model if the hardware file has no keys of calls, commands, requests and zeros; None if the
-    set of measurements has no such prediction.
+    """Prediction of the cost model without the keys of calls, commands, requests and zeros in the hardware file. None
+    if the set of measurements has no such prediction.
     """
     roofline_terms: tuple[float, ...] = ()
     """Triple (time to compute at the peak, time to move the data at full bandwidth, number of calls), from which a
@@ -80,8 +80,8 @@ class Case:
 
     @property
     def breaks_bound(self) -> bool:
-        """True if the shortest measurement is below the bound by more than a millionth of the bound (a margin for
-        rounding), or if the bound is not above 0.
+        """True if the shortest measurement is below the bound by more than a millionth of the bound, which allows for
+        rounding. Also true if the bound is not above 0.
         """
         fastest = self.measured if self.fastest is None else self.fastest
         return not fastest >= self.bound * (1.0 - 1e-6) > 0.0
@@ -104,8 +104,8 @@ class Prepared(Protocol):
 
     @property
     def drawn_by(self) -> str | None:
-        """Text by which the rule of the set (`CourtSet.rule`) decides whether constants are fitted to this row. Rows
-        with the same text are either all fitted or all not fitted. None if constants are never fitted to this row.
+        """Text from which the rule of the set (`CourtSet.rule`) decides whether constants are fitted to this row. The
+        decision is the same for all rows with the same text. None if constants are never fitted to this row.
         """
 
     @property
@@ -120,12 +120,12 @@ class Prepared(Protocol):
 
 @dataclass(frozen=True)
 class Published:
-    """Error that other authors published for their tool. They computed it on other rows than ours."""
+    """Error that the authors of another tool published for it. It was computed on other rows than ours."""
 
     tool: str
     error: str
     of: str
-    """Measurements on which the published error was computed."""
+    """Description of the measurements on which the published error was computed."""
     source: str
 
 

@@ -115,9 +115,9 @@ def _cause_rows(parts: Sequence[VerdictPart]) -> list[str]:
 
 
 def with_blocks(page: str, kind: str, texts: dict[str, str]) -> str:
-    """Page in which each text in `texts` replaces the text between the two marks of its block (`mark`). `texts` has the
-    text of each block by name of the block, such as the name of a set. `kind` is SAMPLE or FULL. Raises ValueError if
-    the page lacks a mark.
+    """Page with new blocks: each text in `texts` replaces the text between the two marks of its block (`mark`). `texts`
+    has the texts by name of the block, such as the name of a set. `kind` is SAMPLE or FULL. Raises ValueError if the
+    page lacks a mark.
     """
     for name, text in texts.items():
         page = with_part(page, *mark(kind, name), f"\n{text}")

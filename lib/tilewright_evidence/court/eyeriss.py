@@ -46,8 +46,9 @@ QUANTITIES = {
     DRAM: "dram_accesses_mb",
     POWER: "power_mw",
 }
-"""Column of the set with the measurement of each quantity, in ms, MB and mW. Processing is the latency without the
-times in which the array waits for the DRAM."""
+"""Column of the set with the measurement of each quantity: latencies in ms, traffic in MB, and power in mW. Processing
+is the latency without the times in which the array waits for the DRAM.
+"""
 _FOLLOWERS = (
     ("alexnet", ("CONV3", "CONV4", "CONV5")),
     ("vgg16", ("CONV1-1", "CONV1-2")),
@@ -57,10 +58,13 @@ _FOLLOWERS = (
     ("vgg16", ("CONV5-1", "CONV5-2", "CONV5-3")),
 )
 DIRECT = {(network, one): other for network, names in _FOLLOWERS for one, other in pairwise(names)}
-"""Layer that reads the outputs of a layer as they are, without pooling between them."""
+"""Layer that reads the outputs of another layer directly, without pooling between them. The key is (network, name of
+the other layer).
+"""
 FIRST = {("alexnet", "CONV1"): "CONV3", ("vgg16", "CONV1-1"): "CONV1-2"}
-"""First layer of each network -> a later layer. The inputs of the first layer are not compressed. If no measured layer
-reads the outputs of the first layer directly, their share of zeros is assumed to be that of the later layer's inputs.
+"""Layer from which the first layer of a network takes a share of zeros, by (network, first layer). It is needed if no
+measured layer reads the outputs of the first layer directly. The outputs are then assumed to have the share of zeros of
+the inputs of this later layer. The inputs of a first layer are not compressed.
 """
 SAMPLE = ("CONV1", "CONV3", "CONV4", "CONV5", "CONV1-1", "CONV1-2", "CONV4-2", "CONV4-3")
 """Layers of the sample in the package."""
@@ -73,12 +77,12 @@ SMALLEST_SIZE = 1 / 24
 
 
 def zeros_of(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[tuple[str, float], ...]]:
-    """Shares of zeros of the inputs and final outputs of each layer, by (network, layer).
+    """Shares of zeros in the inputs and final outputs of each layer, by (network, layer).
 
-    The set has the zeros of inputs. If a layer reads the outputs of another layer directly, both data are the same, and
-    so is their share of zeros. If pooling lies between, or if the set lacks the reading layer, the share of the outputs
-    is not published. The outputs then get the share of the inputs of their own layer. For the first layer of a network,
-    they get the share of a later layer's inputs (`FIRST`).
+    The set has the shares for inputs. If another layer reads the outputs of a layer directly, the share of these
+    outputs is that of the other layer's inputs. In all other cases, the share of the outputs is not published: pooling
+    follows the layer, or the set lacks the layer that reads the outputs. The share is then assumed to be that of the
+    inputs of the same layer. For the first layer of a network, the share of a later layer's inputs is taken (`FIRST`).
     """
     share = {(row["network"], row["layer"]): row["zeros_in_ifmaps_pct"] / 100 for row in rows}
     found = {}
@@ -100,12 +104,12 @@ class _Layer:
 
     @cached_property
     def estimates(self) -> dict[str, tuple[float, str]]:
-        """Estimate and largest part of the estimate, by quantity."""
+        """Pair (estimate, name of the largest part of the estimate) of each quantity."""
         return self._predicted(with_keys=True)
 
     @cached_property
     def alone(self) -> dict[str, tuple[float, str]]:
-        """The same without the keys for zeros."""
+        """Pairs as in `estimates`, for a hardware file without the keys for zeros (gating and compression)."""
         return self._predicted(with_keys=False)
 
     def _predicted(self, *, with_keys: bool) -> dict[str, tuple[float, str]]:
@@ -130,9 +134,11 @@ class _Layer:
 
     @cached_property
     def rooflines(self) -> dict[str, float]:
-        """Roofline of each quantity: each tensor moves once and is not compressed, and all units are busy.
+        """Roofline of each quantity, if no tensor is compressed and all units are always busy.
 
-        The power is that of the operations at the energy of the hardware file.
+        Each tensor moves once to or from the DRAM. In the buffer, each input counts once, and each output counts twice:
+        when it enters the buffer, and when it leaves. The power is that of the operations alone, with the energy of an
+        operation from the hardware file.
         """
         shape, images = self.work.shape, self.work.images
         size = {name: count * BITS / 8 for name, count in shape.elements(images).items()}
@@ -149,9 +155,12 @@ class _Layer:
 
     @cached_property
     def bounds(self) -> dict[str, float]:
-        """Lower bound of each quantity. The buffer hands over each input and takes each output at least once. The DRAM
-        moves each weight, and all other data at the smallest size of the code. The power is that of the operations
-        without a zero, at the energy of the hardware file.
+        """Lower bound of each quantity.
+
+        Latencies: all units are always busy. Buffer: each input leaves the buffer at least once, and each output enters
+        it at least once. DRAM: each weight moves once, and inputs and outputs move once with the smallest size that the
+        compression allows. Power: only operations without a zero take energy, and they take the energy of the hardware
+        file.
         """
         shape, images = self.work.shape, self.work.images
         size = {name: count * BITS / 8 for name, count in shape.elements(images).items()}
@@ -176,8 +185,7 @@ class _Prepared:
     layer: _Layer
     quantity: str
     others: tuple[_Layer, ...] = ()
-    """Other layers of the same network in the set of measurements. The factor of the fitted roofline is fitted to them.
-    """
+    """Other layers of the same network in the set. The factor of the fitted roofline is fitted to them."""
     device: str = ""
     is_fitted: bool = False
     drawn_by: str | None = field(default=None)
@@ -204,7 +212,7 @@ class _Prepared:
 
 
 def chip_energy_pj(record: LayerRecord) -> float:
-    """Energy of a layer without that of the DRAM, in pJ. The measured power is that of the chip alone."""
+    """Energy of a layer in pJ, without the energy of the DRAM. The power was measured for the chip without the DRAM."""
     return record.energy_pj - sum(
         sum(directions.values())
         for operand, levels in record.energy_breakdown_pj.items()
@@ -218,7 +226,9 @@ def _largest(parts: Mapping[str, float]) -> str:
 
 
 def prepare(files: Sequence[Path]) -> list[_Prepared]:
-    """Layers of `files`, once for each quantity, ready for predictions. Raises InputError with all mistakes."""
+    """Layers of `files`, prepared for predictions, with one entry for each quantity. Raises InputError with all
+    mistakes.
+    """
     rows = read_rows(files, COLUMNS)
     unknown = [row for row in rows if (row["network"], row["layer"]) not in layers()]
     if unknown:

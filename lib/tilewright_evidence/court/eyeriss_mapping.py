@@ -1,12 +1,13 @@
-"""Layers of Eyeriss v1 as layers, mappings and hardware files of tilewright.
+"""Conversion of the layers of Eyeriss v1 into layers, mappings and hardware files of tilewright.
 
 The file `eyeriss_v1_mappings.csv` has the shape and the mapping of each layer. The mappings of AlexNet are those of
 table III of the paper (Chen et al., IEEE JSSC 52(1), 2017). The mappings of VGG-16 are not published. They are chosen
 by `chosen_mapping`, and can differ from those of the chip.
 
-A unit computes one row of outputs from one row of a kernel and one row of inputs (row stationary). A pass over the
-array has `n` images, `q` channels and `p` kernels in each unit, and `e` rows of outputs. `r` sets of units share the
-channels and `t` sets the kernels. The buffer keeps the sums of `m` kernels until all channels are added.
+A unit computes one row of outputs from one row of a kernel and one row of inputs (row stationary). In a pass over the
+array, each unit processes `n` images, `q` channels and `p` kernels, and the array computes `e` rows of outputs. The
+channels are divided among `r` sets of units, and the kernels among `t` sets. The buffer keeps the sums of `m` kernels
+until all channels are added.
 """
 
 import csv
@@ -38,12 +39,14 @@ BUFFER_BITS = 25 * 512 * 64
 """Capacity of the global buffer, which inputs and partial sums share."""
 ROWS, COLUMNS = 12, 14
 FILTER_SPAD, SUM_SPAD, INPUT_SPAD = 224, 24, 12
-"""Elements that one unit has room for: weights, partial sums and inputs."""
+"""Numbers of elements for which one unit has room: weights, partial sums, and inputs."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Shape of a convolution. Sizes are those of one group, and inputs are square, with their padding."""
+    """Shape of a convolution with square inputs. Channels and filters are those of one group, and the size of the input
+    includes its padding.
+    """
 
     groups: int
     stride: int
@@ -55,7 +58,7 @@ class Shape:
 
     @property
     def macs_of_image(self) -> int:
-        """Multiply-accumulates of one image."""
+        """Number of multiply-accumulates for one image."""
         return self.groups * self.filters * self.channels * self.output**2 * self.kernel**2
 
     def elements(self, images: int) -> dict[str, int]:
@@ -67,7 +70,9 @@ class Shape:
 
 @dataclass(frozen=True)
 class RowStationary:
-    """Mapping of a layer, with the letters of table III."""
+    """Row-stationary mapping of a layer. The letters are those of table III in the paper, explained at the top of this
+    module.
+    """
 
     m: int
     n: int
@@ -94,8 +99,8 @@ def layers() -> Mapping[tuple[str, str], tuple[Shape, RowStationary]]:
 
 @cache
 def eyeriss_core(*, with_keys: bool = True, is_first: bool = False) -> Core:
-    """Core of Eyeriss. Without keys, the file has neither gating nor compression. The first layer of a network reads
-    inputs that are not compressed.
+    """Core of Eyeriss v1. If `with_keys` is false, the keys of gating and compression are removed from its hardware
+    file. If `is_first` is true, inputs are not compressed, as for the first layer of a network.
     """
     document: YamlTable = yaml.safe_load(HARDWARE.read_text())
     if not with_keys:
@@ -117,11 +122,12 @@ class EyerissWork:
 
     @property
     def loops(self) -> tuple[tuple[str, int], ...]:
-        """Temporal loops, inner to outer, with those of size 1.
+        """Temporal loops, inner to outer, including loops of size 1.
 
-        Row by row slides through a unit: a unit has no room for the row. The model has no sliding buffers, so the
-        hardware file gives the row room, and the row could stay for the next kernels. If there is only one image, and
-        thus no loop between the row and the next kernels, the outermost part of the row is therefore a loop of its own.
+        On the chip, a row of inputs slides through a unit, which has no room for the whole row. The cost model has no
+        sliding buffers, so the hardware file gives a unit room for the whole row. If no loop over images lies between
+        the row and the next kernels, the model would keep the row in the unit for these kernels. To prevent this, the
+        outermost part of the loop over the row is then a loop of its own, outside the memory of the unit.
         """
         shape, own = self.shape, self.mapping
         columns = shape.output
@@ -143,9 +149,11 @@ class EyerissWork:
 
     @property
     def unrolling(self) -> tuple[tuple[str, tuple[tuple[str, int], ...]], ...]:
-        """Loops side by side. A set has a row for each row of the kernel and a column for each row of outputs. A set
-        that is wider than the array is cut into pieces below each other. Further sets lie below each other, or side by
-        side if the array is not high enough.
+        """Spatial mapping: the unrolled loops on each side of the array.
+
+        A set of units has one row for each row of the kernel, and one column for each row of outputs. A set that is
+        wider than the array is cut into pieces, which lie below each other. Several sets lie below each other, or side
+        by side if the array is not high enough.
         """
         own, kernel = self.mapping, self.shape.kernel
         pieces = -(-own.e // COLUMNS)
@@ -163,7 +171,9 @@ class EyerissWork:
 
     @property
     def boundaries(self) -> dict[str, tuple[int, ...]]:
-        """Number of loops up to and including each memory, by operand."""
+        """Boundaries of each operand: one number for each memory, innermost first. It is the number of loops in this
+        memory and in all memories inside it.
+        """
 
         def count(end: int) -> int:
             return sum(size > 1 for _, size in self.loops[:end])
@@ -176,7 +186,9 @@ class EyerissWork:
         }
 
     def layer(self, *, with_zeros: bool = True) -> Layer:
-        """Layer of the cost model. Channels, kernels and rows of outputs are rounded up to whole passes."""
+        """Layer in the form of the cost model. Its channels and kernels are rounded up to whole passes; its rows of
+        outputs are not.
+        """
         size = {"G": 1, "B": 1, "K": 1, "C": 1, "OY": 1, "OX": 1, "FY": 1, "FX": 1}
         for name, count in (*self.loops, *(loop for _, factors in self.unrolling for loop in factors)):
             size[name] *= count
@@ -184,7 +196,7 @@ class EyerissWork:
         return self._layer_of(size, with_zeros=with_zeros)
 
     def whole_layer(self) -> Layer:
-        """Layer of the cost model, not rounded to passes of the mapping."""
+        """Layer in the form of the cost model, with the exact sizes of `shape`."""
         own = self.shape
         size = {"G": own.groups, "B": self.images, "K": own.filters, "C": own.channels}
         window = {"OY": own.output, "OX": own.output, "FY": own.kernel, "FX": own.kernel}
@@ -205,8 +217,8 @@ class EyerissWork:
         )
 
     def record(self, *, with_keys: bool = True, is_first: bool = False) -> LayerRecord:
-        """Record of the layer, as `evaluate` makes it. Without keys, zeros save nothing. Raises MappingError if the
-        mapping does not fit.
+        """Record of the layer, as the command `evaluate` makes it. If `with_keys` is false, zeros save nothing. If
+        `is_first` is true, inputs are not compressed. Raises MappingError if the mapping does not fit.
         """
         core = eyeriss_core(with_keys=with_keys, is_first=is_first)
         options = SearchOptions(model=CORRECTED.name)
@@ -225,8 +237,11 @@ class EyerissWork:
 
 
 def traffic_bytes(record: LayerRecord, core: Core) -> dict[str, float]:
-    """Bytes that cross the ports of the buffers and of the DRAM, by name of the memory and operand, such as `dram I`.
-    The buffers of inputs and sums count reads and writes of the array, as the measurement does. The DRAM counts all.
+    """Bytes that cross the ports of the buffers and of the DRAM, by memory and operand, such as `dram I`.
+
+    Only the directions that the measurement counts are included. For the buffer of inputs, these are reads by the
+    array. For the buffer of sums, they are reads and writes by the array, and reads towards the DRAM. For the DRAM,
+    they are all reads and writes.
     """
     found: dict[str, float] = {}
     counted = {"buffer O": ("tl", "fl", "th"), "buffer I": ("tl",), "dram": ("tl", "fl")}
@@ -242,10 +257,11 @@ def traffic_bytes(record: LayerRecord, core: Core) -> dict[str, float]:
 
 
 def row_stationary_mappings(shape: Shape, images: int, e: int) -> Iterator[RowStationary]:
-    """Mappings that the published rules allow for a 3 x 3 layer: weights, sums and inputs of a pass fit into a unit,
-    sets fit into the array, and the sums of `m` kernels and the inputs of a pass fit into the buffer together.
+    """Mappings that the published rules allow for a layer with 3 x 3 kernels and `e` rows of outputs in a pass.
 
-    `p` and `m` are powers of two, `r` and `t` use all rows of the array, and `n` is one image or all.
+    There are three rules. The weights, sums and inputs of a pass fit into a unit. The sets fit into the array. The sums
+    of `m` kernels and the inputs of a pass fit into the buffer together. In the mappings, `p` and `m` are powers of
+    two, `r` and `t` use all rows of the array, and `n` is one image or all images.
     """
     powers = [2**power for power in range(10)]
     for p, q, r, n in product([one for one in powers if one <= SUM_SPAD], (1, 2, 3, 4), (1, 2, 4), {1, images}):
@@ -260,8 +276,8 @@ def row_stationary_mappings(shape: Shape, images: int, e: int) -> Iterator[RowSt
 
 
 def chosen_mapping(work: EyerissWork) -> RowStationary:
-    """Mapping with the least energy of chip and DRAM by the cost model, among `row_stationary_mappings` with as many
-    rows of outputs as the mapping of `work` has; the first of equal ones. Zeros do not count.
+    """Mapping with the least energy of chip and DRAM, by the cost model without savings from zeros. The candidates are
+    the `row_stationary_mappings` with the `e` of the mapping in `work`. Of equal mappings, the first is taken.
     """
 
     def energy_pj(mapping: RowStationary) -> float:

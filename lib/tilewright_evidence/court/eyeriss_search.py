@@ -1,9 +1,8 @@
-"""Processing latency of layers on Eyeriss v1 with mappings that the exact search finds under the rules of the hardware
-file.
+"""Processing latency of layers on Eyeriss v1, with mappings from the exact search instead of the published ones.
 
 `python -m tilewright_evidence.court.eyeriss_search [FOLDER]` prints a table for the sample of the package, or for the
 set in FOLDER. The paper (Chen et al., IEEE JSSC 52(1), 2017) gives the mappings of AlexNet, but not those of VGG-16.
-Here both are searched, and nothing is fitted.
+This module searches mappings for both networks, under the rules of the hardware file. It fits no number.
 """
 
 import sys
@@ -33,27 +32,29 @@ from tilewright_evidence.court.eyeriss_mapping import (
 from tilewright_evidence.court.mapped_layer import LINKS
 
 OPTIONS = ExactParameters("energy", "free")
-"""The paper chooses mappings for the least energy. All boundaries between memories are searched."""
+"""Options of the exact search: the least energy, as in the paper, and free boundaries between memories."""
 
 
 @dataclass(frozen=True)
 class Searched:
-    """Mapping with the least energy that the rules allow."""
+    """Mapping with the least energy, among the mappings that the rules of the hardware file allow."""
 
     rows: int
-    """Rows of outputs of a pass, `e` of table III."""
+    """Number of output rows in a pass: `e` in table III of the paper."""
     channel_sets: int
-    """Sets with different channels, `r`."""
+    """Number of sets of units with different channels: `r` in table III."""
     kernel_sets: int
-    """Sets with different kernels, `t`."""
+    """Number of sets of units with different kernels: `t` in table III."""
     result: ExactResult
     record: LayerRecord
 
 
 def sets(shape: Shape) -> Iterator[tuple[tuple[int, int, int], Unrolling]]:
-    """Pairs ((e, r, t), spatial mapping): all numbers of rows of outputs, each with as many sets as the array has room
-    for. A set wider than the array is cut into pieces below each other. Further sets lie below each other, or side by
-    side if the array is not high enough.
+    """Pairs ((e, r, t), spatial mapping), for every possible number `e` of output rows in a pass.
+
+    Each mapping has as many sets of units as the array has room for, divided into `r` sets for channels times `t` sets
+    for kernels. A set that is wider than the array is cut into pieces, which lie below each other. Several sets lie
+    below each other, or side by side if the array is not high enough.
     """
     for e in range(1, min(shape.output, COLUMNS * (ROWS // shape.kernel)) + 1):
         pieces = -(-e // COLUMNS)
@@ -69,8 +70,9 @@ def sets(shape: Shape) -> Iterator[tuple[tuple[int, int, int], Unrolling]]:
 
 
 def searched(work: EyerissWork, *, is_first: bool) -> Searched:
-    """Mapping with the least energy, among the spatial mappings of `sets` and all mappings in time that the rules of
-    the hardware file allow."""
+    """Mapping with the least energy, among the spatial mappings of `sets` and all temporal mappings that the rules of
+    the hardware file allow.
+    """
     core = eyeriss_core(is_first=is_first)
     names, problems = [], []
     for name, unrolling in sets(work.shape):
@@ -85,7 +87,7 @@ def searched(work: EyerissWork, *, is_first: bool) -> Searched:
 
 
 def table(folder: Path | None = None) -> str:
-    """Table with one row for each layer: the sets that were found, and processing latencies in ms."""
+    """Table with one row for each layer: numbers of rows and sets (e, r, t), and processing latencies in ms."""
     files = set_files(DATA / EYERISS.name if folder is None else folder, EYERISS.patterns)
     lines = ["layer             e   r   t   measured   predicted   ratio"]
     for one in layers_of(files):

@@ -74,14 +74,14 @@ the fitted rows. The cost of a layer is a share of the median time of a layer am
 
 
 def with_fitted_roofline(court_set: CourtSet, rows: Sequence[Prepared], cases: Sequence[Case]) -> list[Case]:
-    """Cases with `Case.fitted_roofline`, the prediction of a roofline that has as many fitted constants as the
+    """Copies of cases with `Case.fitted_roofline`: the prediction of a roofline with as many fitted constants as the
     estimate.
 
-    The roofline is max(c / p, d / b) + n k + l. c is the time at peak, and d is the time at full bandwidth. n is the
-    number of calls. The four constants are, in this order, the share p of the peak, the share b of the bandwidth, the
-    cost k of a call, and the cost l of a layer. If the estimate has fewer constants, the roofline has only as many, the
-    first ones, and the other costs are 0. The roofline is fitted to the same rows as the estimate, in the same way.
-    Cases without `Case.roofline_terms`, and cases of a device without fitted rows, are returned unchanged.
+    The prediction is max(c / p, d / b) + n k + l. Here, c is the time at the peak, d is the time at full bandwidth, and
+    n is the number of calls. Up to four constants are fitted, in this order: the share p of the peak, the share b of
+    the bandwidth, the cost k of a call, and the cost l of a layer. If the estimate has fewer constants, the last ones
+    are left out. Costs that are left out are 0. The roofline is fitted to the same rows as the estimate, in the same
+    way. Cases without `Case.roofline_terms`, and cases of a device without fitted rows, are returned unchanged.
     """
     found = list(cases)
     for device, constants in court_set.constants.items():
@@ -160,9 +160,10 @@ class Draws:
 
 
 def redrawn(court_set: CourtSet, rows: Sequence[Prepared], count: int) -> list[Draws]:
-    """Spread of the median error over `count` fits, each to a random draw of rows: one result for each part of a set.
+    """Spread of the median error over `count` fits, each to a random draw of rows. There is one result for each part of
+    a set; [] if nothing is fitted.
 
-    Each draw has as many rows as `CourtSet.rule` chooses, or slightly fewer. [] if nothing is fitted.
+    The size of a draw is the number of rows that `CourtSet.rule` chooses, or slightly less.
     """
     if not any(row.is_fitted for row in rows):
         return []
@@ -178,10 +179,10 @@ def _draws(part: str, medians: Sequence[float], told: float) -> Draws:
 
 
 def draw(court_set: CourtSet, rows: Sequence[Prepared], number: int) -> list[Prepared]:
-    """Random draw of rows: as many rows as `CourtSet.rule` chooses, or slightly fewer.
+    """Random draw of rows. It has the number of rows that `CourtSet.rule` chooses, or slightly fewer.
 
     Rows with the same text `drawn_by` are drawn together or not at all. The texts are tried in the order of their
-    hashes, which depend on `number`. A text is skipped if the draw would have too many rows with it.
+    hashes, which depend on `number`. A text is skipped if its rows would make the draw too large.
     """
     left = sum(row.is_fitted for row in rows)
     origins: dict[str, list[Prepared]] = {}

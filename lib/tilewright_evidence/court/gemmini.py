@@ -72,7 +72,7 @@ CONSTANTS = (
     Constant(DRAM, "cycles", "latency of a request that DRAM serves", _WRITTEN[DRAM], 160, 1600),
     Constant(CALL, "cycles", "time in which the host prepares and issues a call", _WRITTEN[CALL], 50, 1000),
 )
-"""Numbers of the hardware file that are fitted. The values are those of the file."""
+"""Constants that are fitted: numbers of the hardware file, with the values that this file has."""
 
 
 def group_of(layer: Mapping[str, Any]) -> str:
@@ -93,7 +93,7 @@ def _drawn_by(row: Mapping[str, Any]) -> str | None:
 
 
 CAUSES = {CALL_TERM: "calls", COMMAND_TERM: "commands", REQUEST_TERM: "requests"}
-"""Name of a latency term -> part of the machine for which the layer waits in the cycles of this term."""
+"""Part of the machine for which the layer waits, by name of the latency term."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ class _Prepared:
 
     @property
     def drawn_by(self) -> str | None:
-        """Layer as text, by which the rule of the set chooses rows; None if the row is never fitted. A layer in the
-        driver's default tiling is never fitted.
+        """Layer as text, by which the rule of the set (`CourtSet.rule`) chooses rows. None for a layer in the driver's
+        default tiling, to which constants are never fitted.
         """
         return None if self.is_default else _drawn_by(self.row)
 
@@ -169,7 +169,7 @@ class _Prepared:
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """Lower bounds of the cycles of the whole layer, as a pair (cycles of the array, cycles of the bus)."""
+        """Pair of lower bounds for the whole layer, in cycles: (cycles of the array, cycles of the bus)."""
         if self.row["kind"] == "matmul":
             return whole_layer_bounds(self.work)
         array = sum(call.count * call.array_cycles for call in self.calls)

@@ -34,8 +34,8 @@ from tilewright_evidence.court.mapped_layer import MappedLayer, YamlTable, witho
 
 HARDWARE = DATA / "hardware" / "gemmini_16.yaml"
 DRAWN_ARRAY = 16
-"""Number of rows and number of columns of the array in `gemmini_16.yaml`. The hardware files for other arrays are
-derived from this file.
+"""Number of rows, and number of columns, of the array in `gemmini_16.yaml`. The hardware files for other array sizes
+are derived from this file.
 """
 BUS_BYTES = 16
 """Number of bytes of one beat of the DMA."""
@@ -60,8 +60,8 @@ def written_document() -> YamlTable:
 
 
 def accumulator_bits(array: int) -> int:
-    """Capacity in bits of the accumulators of one column, in an array of `array` x `array` multipliers. All columns
-    together have the same capacity for every size of the array.
+    """Capacity in bits of the accumulators of one column, in an array of `array` x `array` multipliers. The capacity of
+    all columns together is the same for every array size.
     """
     return int(written_document()["memories"]["accumulator"]["size"]) * DRAWN_ARRAY // array
 
@@ -124,7 +124,7 @@ class GemminiWork:
     stride: tuple[int, int]
     pad: int
     inputs: tuple[int, int]
-    """Size of the input without padding, as (columns, rows)."""
+    """Size of the input as (columns, rows), without padding."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -156,10 +156,10 @@ def tile_within(tile: Mapping[str, int], size: Mapping[str, int]) -> dict[str, i
 def mapping_of(work: "GemminiWork") -> MappedLayer:
     """Mapping that runs a layer with equal tiles.
 
-    The mapping has as many tiles along each dimension as the measured run. If the tiles of the run are not equal, the
-    mapping makes them equal, and rounds their size up. The channels of a tile are spread evenly over the passes that
-    the array needs, and are rounded up to fill all passes. The driver never moves partial sums to DRAM. The mapping
-    moves them only if the accumulators have no room for them.
+    The mapping has the same number of tiles along each dimension as the measured run. If the tiles of the run are not
+    equal, the mapping makes them equal, and rounds their size up. The channels of a tile are spread evenly over the
+    passes that the array needs, and are rounded up to fill all passes. The driver never moves partial sums to DRAM. The
+    mapping moves them only if the accumulators have no room for them.
     """
     passes, lanes, counts = {}, {}, work.counts
     for name in DIMENSIONS:
@@ -201,7 +201,9 @@ def mapping_of(work: "GemminiWork") -> MappedLayer:
 
 @dataclass(frozen=True)
 class Call:
-    """Number of calls whose tiles have the same sizes, and lower bounds of the cycles of one such call."""
+    """Group of calls whose tiles have equal sizes: the number of these calls, and lower bounds of the cycles of each
+    call.
+    """
 
     count: int
     array_cycles: int
@@ -220,7 +222,7 @@ class _Axis:
 
 
 def calls_of(work: GemminiWork) -> list[Call]:
-    """Calls of a layer, grouped: calls whose tiles have the same sizes are one `Call`, with their number."""
+    """Calls of a layer, as groups of calls whose tiles have equal sizes."""
     columns, rows = _axis(work, 0), _axis(work, 1)
     parts = {name: Counter(_pieces(work.size[name], work.tile[name])) for name in ("K", "C", "B")}
     found = []
@@ -242,7 +244,7 @@ def _call(array: int, count: int, at: tuple[_Axis, _Axis], channels: tuple[int, 
 
 
 def _pieces(size: int, step: int) -> list[int]:
-    """Sizes of the tiles along a dimension. A smaller remainder comes last."""
+    """Sizes of the tiles along a dimension. If the last tile is smaller, its size comes last."""
     return [step] * (size // step) + ([size % step] if size % step else [])
 
 
@@ -279,8 +281,8 @@ def whole_layer_bounds(work: GemminiWork) -> tuple[int, int]:
 
 
 def peak_and_bus_cycles(work: GemminiWork) -> Iterator[float]:
-    """Two terms of the roofline, in cycles: first the cycles of the array if all multipliers are always busy, then the
-    cycles of the bus if it moves each tensor once, with reads and writes at the same time.
+    """Two terms of the roofline, as a pair (cycles of the array, cycles of the bus). In the first, all multipliers are
+    always busy. In the second, the bus moves each tensor once, with reads and writes at the same time.
     """
     size = work.size
     yield prod(size.values()) / work.array**2

@@ -28,7 +28,7 @@ STEP = 64
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Numbers of parts into which the sum over k can be split; 1 means that the sum is not split."""
 LEAST_STEPS = 4
-"""Least number of steps in each part of a split sum over k."""
+"""Least number of steps in each part, if the sum over k is split into parts."""
 SUM_BYTES = 4
 BF16_BYTES = 2
 WEIGHT_BYTES = {"bf16": 2, "fp8": 1}
@@ -98,12 +98,12 @@ class Product:
     """
 
     def seconds(self, constants: Values) -> tuple[float, str]:
-        """Pair (time of the product in seconds, name of the part of the machine that limits the product). The time is
-        that of the fastest choice of tile size and split.
+        """Pair (time of the product in seconds, name of the part of the machine that limits it). The time is that of
+        the fastest combination of tile size and number of parts.
 
         The name is `launch` if the launches of kernels and the quantisation of the inputs together take more than the
-        share LARGEST_PART of the time. Otherwise, the name is that of the part that takes longest: `tensor cores`,
-        `steps`, `L2` or `DRAM`.
+        share LARGEST_PART of the time. Otherwise, it is the part that takes longest: `tensor cores`, `steps`, `L2` or
+        `DRAM`.
         """
         gpu, efficiency = self.gpu, constants["memory_efficiency"]
         tensor = self.tile_flops / (self.peak / gpu.multiprocessors * constants["tensor_efficiency"])

@@ -50,7 +50,7 @@ def write_samples(folder: Path) -> None:
 
 
 def _numbers_of(row: JsonObject) -> JsonObject:
-    """Columns of a row of XDNA that the comparison reads. Whole numbers have no decimal point."""
+    """Columns of a row of XDNA that the comparison reads. In them, whole numbers have no decimal point."""
     values = {name: row[name] for name in xdna.COLUMNS}
     return {name: int(one) if isinstance(one, float) and one.is_integer() else one for name, one in values.items()}
 
@@ -60,8 +60,8 @@ def _rows(folder: Path, name: str, patterns: Any, columns: Any) -> list[JsonObje
 
 
 def _chosen(rows: list[dict[str, Any]], is_fitted: Any, part_of: Any, each: int = OF_EACH_PART) -> list[dict[str, Any]]:
-    """Rows of a sample, in the order of `rows`: all rows to which constants are fitted, and up to `each` other rows
-    from each part of the set, namely those with the smallest hashes. `is_fitted` and `part_of` are functions of a row;
+    """Rows of a sample, in the order of `rows`. They are all rows to which constants are fitted, and up to `each` other
+    rows from each part of the set: the rows with the smallest hashes. `is_fitted` and `part_of` are functions of a row;
     `part_of` returns the part that contains the row.
     """
     others = defaultdict(list)

@@ -28,8 +28,8 @@ PRODUCT_EQUATION = "O[b][k]+=W[c][k]*I[b][c]"
 
 
 def product_layer(sizes: Mapping[str, int], precision_bits: tuple[tuple[str, int], ...]) -> Layer:
-    """Layer of a matrix product with constant weights. `sizes` has the loop sizes of B, K and C, in the sequence of the
-    layer.
+    """Layer of a matrix product with constant weights. `sizes` has the sizes of the loops B, K and C, in the order in
+    which the layer lists its loops.
     """
     return Layer(
         name="layer",
@@ -69,7 +69,7 @@ class MappedLayer:
     number of loops in this memory and in all memories inside it.
     """
     bare: Core
-    """Core from a hardware file without the keys of calls, commands and requests (`without_keys`)."""
+    """Core without the times of calls, commands and requests: its hardware file lacks their keys (`without_keys`)."""
 
     @cached_property
     def problem(self) -> PreparedProblem:

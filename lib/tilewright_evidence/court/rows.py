@@ -18,7 +18,7 @@ MOST_PROBLEMS = 20
 
 
 MAPPING = "mapping"
-"""Key of a row, whose value is a mapping. A mapping is a list of memories, innermost first. Each memory has a list of
+"""Key of a row whose value is a mapping. A mapping is a list of memories, innermost first. Each memory has a list of
 temporal loops and a list of spatial loops, inner to outer.
 """
 

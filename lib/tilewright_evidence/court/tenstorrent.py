@@ -1,7 +1,8 @@
 """Set of measurements `tenstorrent_gemm`: matrix products on all cores of Tenstorrent Wormhole n150 and Blackhole p150.
 
-The estimate is what the command `evaluate` gives for the mapping of a product (`tenstorrent_mapping`) and the hardware
-file of the chip. The mapping follows from the program of the measurements, or from the rules of its library.
+The estimate is the result of the command `evaluate` for the mapping of a product (`tenstorrent_mapping`) and the
+hardware file of the chip. The mapping follows from the program that made the measurements, or from the rules of the
+library that this program calls.
 """
 
 from collections.abc import Mapping, Sequence
@@ -71,11 +72,11 @@ ALLOWED = {
     "dtype": tuple(FORMATS),
     "fidelity": tuple(PASSES),
 }
-"""Allowed values of columns with names."""
+"""Allowed values of the columns that contain names."""
 
 
 def _constants(device: str) -> tuple[Constant, ...]:
-    """Numbers of the hardware file that are fitted. The values are those of the file."""
+    """Constants of a device that are fitted: numbers of its hardware file, with the values that this file has."""
     written = written_values(device)
     # Latencies with which the requests in flight reach the full bandwidth of the DRAM, and a tenth of it.
     full = {"n150": 228, "p150": 173}[device]
@@ -108,8 +109,8 @@ def _drawn_by(row: Mapping[str, Any]) -> str | None:
 
 
 def _group(row: Mapping[str, Any]) -> str:
-    """Origin of a row: the product on one core, its format and fidelity, and who chose the tiles. Rows of both chips,
-    of all grids and of both reports can have the same origin.
+    """Origin of a row: sizes of the product per core, format, fidelity, and who chose the tiles. Rows of different
+    chips, grids and reports can have the same origin.
     """
     base = row["m"] // row["grid_y"], row["k"] // row["grid_x"], row["n"] // row["grid_x"]
     return f"{row['config']} {base[0]}x{base[1]}x{base[2]} {row['dtype']} {row['fidelity']}"
@@ -173,8 +174,8 @@ class _Product:
 
     @cached_property
     def least_times(self) -> tuple[float, float]:
-        """Pair (time to compute at the peak of the cores that the program uses, time to move the data that lie in the
-        DRAM once at its full bandwidth), in ns.
+        """Pair (computing time, DRAM time), in ns. The computing time holds for the peak of the cores that the program
+        uses. The DRAM time is the time to move each operand in the DRAM once, at the full bandwidth.
         """
         row, document = self.row, written_document(self.device)
         m, k, n = row["m"], row["k"], row["n"]
@@ -217,7 +218,9 @@ def _cause(parts: Mapping[str, float]) -> str:
 
 
 def prepare(files: Sequence[Path]) -> list[_Product]:
-    """Rows without flags, ready for predictions. Raises InputError if there are mistakes in the files."""
+    """Rows with an empty column `flags`, ready for predictions. Raises InputError if there are mistakes in the
+    files.
+    """
     rows = read_rows(files, COLUMNS)
     problems = [
         Problem("is unknown", path=key, value=repr(value), allowed=", ".join(allowed))

@@ -1,11 +1,12 @@
-"""Matrix products of Tenstorrent chips as layers, mappings and hardware files of tilewright.
+"""Conversion of matrix products on Tenstorrent chips into layers, mappings and hardware files of tilewright.
 
-A chip is one array: its first two sides are the rows and columns of cores, the other sides the multipliers of a core. A
-memory that serves the first two sides sends the same data to many cores in one transfer (multicast).
+A chip is described as one array. Its first two sides are the rows and columns of cores; its other sides are the
+multipliers of a core. A memory that serves the first two sides sends the same data to many cores in one transfer
+(multicast).
 
 The program of the measurements fixes the mapping of a product:
 
-* Rows of cores divide the rows of the output, columns of cores divide its columns.
+* The rows of the output are divided among rows of cores, and its columns among columns of cores.
 * A core computes its part of the output in blocks, and each block in steps along the reduction. For each step, one core
   of each row sends inputs to the row, and one core of each column reads weights and sends them to the column.
 * Within a step, a core computes subblocks of at most eight tiles of 32 x 32 outputs, whose sums stay in registers.
@@ -30,12 +31,12 @@ DIMENSIONS = ("B", "K", "C")
 """Loop dimensions of a product: rows of the output, columns of the output, reduction."""
 TILE = 32
 FORMATS = {"BFLOAT16": (16, 16), "BFLOAT8_B": (9, 8.5), "BFLOAT4_B": (5, 4.5)}
-"""Bits of an element of each format, as (bits in the layer, bits with its share of the common exponent). A layer has
-whole bits only, so its bits are rounded up.
+"""Pair (bits of an element in the layer, exact bits of an element), by format. The exact number includes the element's
+share of a common exponent. A layer allows only whole bits, so its number is rounded up.
 """
 PASSES = {"LoFi": 1, "HiFi2": 2, "HiFi3": 3, "HiFi4": 4}
-"""Passes over the multipliers for one product of two tiles, by fidelity. A pass multiplies some bits of the elements.
-In the mapping, a product with p passes uses 1 / p of the multipliers along the reduction.
+"""Number of passes over the multipliers for one product of two tiles, by fidelity. A pass multiplies only some bits of
+the elements. In the mapping, a product with p passes uses 1 / p of the multipliers along the reduction.
 """
 SUM_BITS = 16
 CALL, COMMAND, REQUEST, UNPACK = (
@@ -49,34 +50,38 @@ SUBBLOCKS = (
     *((4, 2), (2, 4), (8, 1), (1, 8), (7, 1), (1, 7), (3, 2), (2, 3), (6, 1), (1, 6), (5, 1), (1, 5)),
     *((2, 2), (4, 1), (1, 4), (3, 1), (1, 3), (2, 1), (1, 2), (1, 1)),
 )
-"""Subblocks in tiles (rows, columns), in the order in which the program tries them."""
+"""Sizes of subblocks in tiles, as pairs (rows, columns), in the order in which the program tries them."""
 DEFAULT_BLOCK = 16
-"""Rows and columns of a block in tiles, from which the library concludes whether one row of blocks is enough."""
+"""Limit in tiles by which the library chooses how to divide an output. The library divides it only by columns if it has
+at most this number of rows of tiles, and more than this number of columns of tiles.
+"""
 
 
 class Place(NamedTuple):
-    """Format and memories of a product: True if the inputs, and the outputs, lie in the L1 memories instead of the
-    DRAM.
+    """Format of a product, and memories of its inputs and outputs: the L1 memories of the cores (True), or the DRAM
+    (False).
     """
 
     dtype: str
     inputs_in_l1: bool
     outputs_in_l1: bool
     one_row: bool = False
-    """True if the output is divided only by columns: one core then sends the inputs to all cores."""
+    """True if the output is divided only by columns. One core then sends the inputs to all cores."""
 
 
 @dataclass(frozen=True)
 class GridPlan:
-    """Division of a product among cores and in time. Sizes are in tiles of 32 x 32 elements."""
+    """Division of a product among cores, and into blocks in time. Sizes are in tiles of 32 x 32 elements."""
 
     rows: int
-    """Number of parts of the output along its rows; each row of cores computes one."""
+    """Number of parts into which the rows of the output are divided. Each row of cores computes one part."""
     columns: int
     block: tuple[int, int, int]
-    """Block of a core: rows and columns of the output, steps of the reduction."""
+    """Size of a block on a core: rows of the output, columns of the output, and length of a step along the
+    reduction.
+    """
     blocks: tuple[int, int, int]
-    """Number of blocks of a core along rows, columns and reduction."""
+    """Numbers of blocks on a core along rows and columns, and number of steps along the reduction."""
     subblock: tuple[int, int]
 
 
@@ -89,7 +94,7 @@ def written_document(device: str) -> YamlTable:
 
 @cache
 def _written_shards() -> YamlTable:
-    """Memory with the data that lie in the L1 memories of all cores, by device."""
+    """Description of the memory that stands for the L1 memories of all cores together, by device."""
     document: YamlTable = yaml.safe_load((DATA / "hardware" / "tenstorrent_shards.yaml").read_text())
     return document
 
@@ -140,7 +145,7 @@ def tenstorrent_document(device: str, place: Place, values: Mapping[str, float] 
 
 
 def _without(memory: YamlTable, operand: str) -> None:
-    """Take an operand out of a memory."""
+    """Remove an operand from the description of a memory, and from the ports of this memory."""
     memory["operands"] = [one for one in memory["operands"] if one != operand]
     for port in memory["ports"]:
         port["allocation"] = [link for link in port["allocation"] if not link.startswith(f"{operand},")]
@@ -160,8 +165,9 @@ def tenstorrent_core(
 
 @cache
 def _written_blocks() -> dict[tuple[str, int, int, int], tuple[int, int, int]]:
-    """Numbers of blocks that the program of the measurements gives, by (format, sizes of the product divided by the
-    sides of the grid). A product that is not listed has one block for each column of cores along the reduction.
+    """Numbers of blocks in the program of the measurements, by (format, m, k, n). The sizes m, k and n are those of the
+    part of a product on one core. For other sizes, a core has one block, and the reduction has one step for each column
+    of cores.
     """
     with (DATA / "hardware" / "tenstorrent_plans.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -184,7 +190,9 @@ def manual_plan(sizes: tuple[int, int, int], grid: tuple[int, int], dtype: str, 
 
 
 def _subblock(rows: int, columns: int, *, one_row: bool) -> tuple[int, int]:
-    """Largest subblock that divides a block. If `one_row` is true, it has one row of tiles."""
+    """Largest subblock that divides a block of `rows` x `columns` tiles. If `one_row` is true, the subblock has one row
+    of tiles.
+    """
     return next(
         (high, wide)
         for high, wide in SUBBLOCKS
@@ -193,8 +201,8 @@ def _subblock(rows: int, columns: int, *, one_row: bool) -> tuple[int, int]:
 
 
 def default_plan(device: str, sizes: tuple[int, int, int], grid: tuple[int, int], dtype: str) -> tuple[GridPlan, Place]:
-    """Plan that the library chooses for a product of sizes (m, k, n) on a grid (columns, rows), and its place. All
-    operands lie in the DRAM.
+    """Plan that the library chooses for a product of sizes (m, k, n) on a grid (columns, rows), and the place of the
+    data: all operands lie in the DRAM.
     """
     (m, k, n), (columns, rows) = (tuple(size // TILE for size in sizes)), grid
     if m <= DEFAULT_BLOCK < n:
@@ -218,7 +226,9 @@ def default_plan(device: str, sizes: tuple[int, int, int], grid: tuple[int, int]
 
 
 def _blocks_by_size(rows: int, columns: int) -> list[tuple[int, int]]:
-    """Blocks that divide a part of `rows` x `columns` tiles, large ones first, of equal sizes the squarest first."""
+    """Blocks that divide a part of `rows` x `columns` tiles, the largest first. Of blocks with equal sizes, the
+    squarest comes first.
+    """
     found = [
         (high, wide)
         for high in range(1, rows + 1)
@@ -230,8 +240,8 @@ def _blocks_by_size(rows: int, columns: int) -> list[tuple[int, int]]:
 
 
 def _fits(device: str, rows: int, columns: int, depth: int, dtype: str) -> bool:
-    """True if the L1 memory of a core has room for two blocks of inputs and of weights, for the outputs and the sums of
-    a block.
+    """True if the L1 memory of a core has room for all data of a block: inputs and weights of two steps, the outputs,
+    and their sums.
     """
     bits = FORMATS[dtype][1]
     tiles = 2 * (rows + columns) * depth + rows * columns
@@ -241,8 +251,8 @@ def _fits(device: str, rows: int, columns: int, depth: int, dtype: str) -> bool:
 
 @cache
 def mapping_of(device: str, plan: GridPlan, place: Place, fidelity: str, width: float) -> MappedLayer:
-    """Mapping of a product by its plan, on the hardware file of `device` for the memories of `place`. `width` is the
-    width of the port from L1 to the registers, in bits a cycle.
+    """Mapping of a product with the blocks of `plan`. The hardware file is that of `device` for the memories of
+    `place`. `width` is the width of the port from L1 to the registers, in bits per cycle.
     """
     _, _, depth, high, wide = written_document(device)["operational_array"]["sizes"]
     lanes = depth // PASSES[fidelity]

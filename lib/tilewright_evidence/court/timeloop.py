@@ -119,7 +119,8 @@ def _product(loops: Loops, relevant: frozenset[str]) -> int:
 
 
 def _moves(temporal: Sequence[Loops], memory: int, relevant: frozenset[str]) -> int:
-    """Number of tiles that a memory holds one after the other. `relevant` are the loop dimensions that change the tile.
+    """Number of times that a memory gets a new tile of an operand. `relevant` are the loop dimensions that change the
+    tile.
 
     The number is a product of sizes of loops above the memory: the size of the innermost loop that changes the tile,
     times the sizes of all loops outside this loop. If no loop changes the tile, the number is 1.
@@ -183,9 +184,9 @@ class _InputFills:
 
 def _steps(sizes: dict[str, int], loops: Loops, x: int, y: int) -> Iterator[tuple[Point, int]]:
     """Pairs (step, size of the loop), one for each loop in `loops`, inner to outer. The step is the distance by which
-    one iteration of the loop moves the tile of inputs, as one number for each axis of the input (see Point).
+    one iteration of the loop moves the tile of inputs: one number for each axis of the input (see Point).
 
-    `sizes` are the sizes of the loop dimensions within the tile. The function changes them: each loop multiplies the
+    `sizes` has the sizes of the loop dimensions within the tile. The function changes them: each loop multiplies the
     size of its dimension. `x` and `y` are the strides of the layer along columns and rows.
     """
     for name, size in loops:
@@ -331,8 +332,8 @@ class _Prepared:
         )
 
     def _least_words(self) -> int:
-        """Lower bound of the number of words that any mapping moves to or from DRAM: each weight and each output once.
-        Inputs are not counted.
+        """Lower bound of the number of words that any mapping moves to or from DRAM. Each weight and each output counts
+        once; inputs do not count.
         """
         layer = self.row["layer"]
         weights = 1
@@ -342,8 +343,8 @@ class _Prepared:
 
 
 def last_digit(value: float) -> float:
-    """Value in pJ of one step in the last nonzero digit of `value`, an energy in pJ: for 123,400 pJ, it is 100 pJ. It
-    is at least 1 pJ, and is increased by a millionth as a margin for rounding.
+    """Step of the last nonzero digit of `value`, an energy in pJ. For 123,400 pJ, it is 100 pJ. It is at least 1 pJ,
+    and is increased by a millionth as a margin for rounding.
 
     The source prints energies in uJ with six digits. If such an energy is given in pJ, the digits that were not printed
     are zeros at its end.

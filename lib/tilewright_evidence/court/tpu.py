@@ -36,9 +36,8 @@ NAME = "tpu-v6e"
 DEVICE = "tpu_v6e"
 SALT, SHARE = f"court|{NAME}", 6
 BLOCK = 64
-"""Number of consecutive values of m (the number of tokens) in a block. Rows of one operator whose values of m lie in
-the same block form a group. A rule chooses the rows for the fit (`CourtSet.rule`). It chooses either all rows of a
-group that can be fitted, or none.
+"""Number of consecutive token counts (m) in a block. Rows of one operator form a group if their token counts lie in the
+same block. The rule for the fit (`CourtSet.rule`) chooses all rows of a group that can be fitted, or none.
 """
 BF16_BYTES = 2
 OWN, UP_DOWN, GATE_UP, Q, ON_CHIP, IMPLAUSIBLE = (
@@ -52,7 +51,7 @@ OWN, UP_DOWN, GATE_UP, Q, ON_CHIP, IMPLAUSIBLE = (
 PARTS = {OWN: "products", UP_DOWN: "products", GATE_UP: "products", Q: "q or q+k+v", ON_CHIP: "weights on chip"}
 HEADS, KEY_VALUE_HEADS = 32, 8
 SCORE_BYTES = 12
-"""Bytes that are moved for one attention score. The score is written and read in 32 bits. The probability that is
+"""Number of bytes that are moved for one attention score. The score is written and read in 32 bits. The probability
 computed from it is written and read in 16 bits.
 """
 MATMUL_COLUMNS: dict[str, type | tuple[type, ...]] = {
@@ -86,7 +85,7 @@ CONSTANTS = (
         2242,
     ),
 )
-"""Numbers of the hardware file that are fitted. The values are those of the file."""
+"""Constants that are fitted: numbers of the hardware file, with the values that this file has."""
 
 
 @dataclass(frozen=True)
@@ -155,8 +154,8 @@ class _Product:
 
     @property
     def drawn_by(self) -> str | None:
-        """Group of the row, as text: the operator and the number of the block of m (see BLOCK). m is the number of
-        tokens. None if constants are never fitted to this row.
+        """Group of the row, as text: the operator, and the index of the block of token counts (see BLOCK). None if
+        constants are never fitted to this row.
         """
         return _drawn_by(self.row)
 

@@ -1,10 +1,11 @@
-"""Matrix products of a TPU as layers, mappings and hardware files of tilewright.
+"""Conversion of matrix products on a TPU into layers, mappings and hardware files of tilewright.
 
-The set of measurements has no mappings. This module maps every product by one rule:
+The set of measurements has no mappings. This module maps every product by the same rules:
 
-* The inputs of all tokens stay in the vector memory. The array starts when all inputs are there.
-* The array keeps a tile of weights while all tokens pass. The next tile is fetched meanwhile.
-* Sums of all tokens stay in the vector memory until the last step of the reduction. Then they leave in 16 bits.
+* The inputs of all tokens stay in the vector memory. The array starts when all inputs have arrived.
+* The array keeps a tile of weights until all tokens have passed. The next tile is fetched at the same time.
+* The sums of all tokens stay in the vector memory until the last step of the reduction. The outputs then leave the
+  memory in 16 bits.
 
 The cost model evaluates the mapping on the hardware file `tpu_v6e.yaml`, which has the times of commands and requests.
 """
@@ -25,7 +26,7 @@ HARDWARE = DATA / "hardware" / "tpu_v6e.yaml"
 DIMENSIONS = ("B", "K", "C")
 """Loop dimensions of a product: tokens, outputs and inputs."""
 PRECISION = (("W", 16), ("I", 16), ("O", 32), ("O_final", 16))
-"""Pairs (operand, bits of an element). Inputs, weights and final outputs are bf16, sums have 32 bits."""
+"""Pairs (operand, bits of an element). Inputs, weights and final outputs are bf16; sums have 32 bits."""
 COMMAND_LATENCY, REQUEST_LATENCY = "command_latency_cycles", "request_latency_cycles"
 """Keys of the hardware file whose numbers are fitted to measurements."""
 
@@ -106,8 +107,8 @@ def mapping_of(tokens: int, outputs: int, inputs: int, *, weights_on_chip: bool 
 
 
 def _shared(size: int, lanes: int, units: int) -> tuple[int, int, int]:
-    """Triple (passes, used lanes in each used unit, used units) for a loop of `size` iterations, which is shared evenly
-    by at most `units` units of `lanes` lanes. The product of the three numbers is at least `size`.
+    """Triple (passes, used lanes in each used unit, used units) for a loop of `size` iterations. At most `units` units
+    of `lanes` lanes share the iterations evenly. The product of the three numbers is at least `size`.
     """
     passes = -(-size // (lanes * units))
     used = min(units, -(-size // lanes))

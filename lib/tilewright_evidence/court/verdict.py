@@ -112,8 +112,8 @@ def table(cases: Sequence[Case]) -> pandas.DataFrame:
     """Table with a row for each case.
 
     The first columns are the fields of `Case`, without `roofline_terms`. Three columns follow: `error` (error of the
-    estimate), `breaks_bound` (see `Case.breaks_bound`) and `unseen` (true if constants were fitted to no row with the
-    same origin).
+    estimate), `breaks_bound` (see `Case.breaks_bound`) and `unseen`. `unseen` is true if constants were fitted to no
+    row with the same origin (`Case.group`).
     """
     seen = seen_groups(cases)
     names = [field.name for field in fields(Case) if field.name != "roofline_terms"]

@@ -1,8 +1,8 @@
 """Set of measurements `amd_xdna_gemm`: matrix products on all cores of AMD XDNA and XDNA2.
 
-The estimate is what the command `evaluate` gives for the mapping with the tiles of the measurement (`xdna_mapping`) and
-the hardware file of the chip. No number is fitted. The set also has kernels of one core and the best rates of sweeps;
-they have no sizes of a product on all cores, and are left out.
+The estimate is the result of the command `evaluate` for the hardware file of the chip and a mapping with the measured
+tiles (`xdna_mapping`). No number is fitted. Other rows of the set are left out, because they give no sizes of a product
+on all cores: kernels of one core, and the best rates of sweeps.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,9 +43,11 @@ COLUMNS: dict[str, type | tuple[type, ...]] = {
     "measured_time_us_derived": (float, type(None)),
 }
 DDR5_BYTES_PER_US = 89.6e3
-"""Bytes that two channels of DDR5-5600 move in a microsecond, at most."""
+"""Largest number of bytes that two channels of DDR5-5600 move in a microsecond."""
 NEAR = 0.95
-"""Share of the estimate above which the time of reading from the DRAM counts as the cause."""
+"""Threshold for the DRAM as the cause of a time. The DRAM is the cause if its reads take at least this share of the
+estimate.
+"""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class _Product:
 
     @cached_property
     def cycles(self) -> float:
-        """Latency of the mapping."""
+        """Latency of the mapping, in cycles."""
         return sum(self.mapping.parts(xdna_core(self.row["device"], self.row["precision_in_out"])).values())
 
     def case(self, constants: Mapping[str, Values]) -> Case:

@@ -1,12 +1,14 @@
-"""Matrix products of AMD XDNA and XDNA2 as layers, mappings and hardware files of tilewright.
+"""Conversion of matrix products on AMD XDNA and XDNA2 into layers, mappings and hardware files of tilewright.
 
-A chip is one array: its first two sides are the rows and columns of cores, the other sides the multipliers of a core.
-The mapping has the tiles of the measurement (Taka et al., section 4):
+A chip is described as one array. Its first two sides are the rows and columns of cores; its other sides are the
+multipliers of a core. The mapping has the tiles of the measurement (Taka et al., section 4):
 
-* Rows of cores divide the rows of the output, columns of cores its columns. The reduction runs in time.
-* A core keeps a tile of outputs in its memory. In each step, its kernel adds the products of a tile of inputs and a
-  tile of weights, block by block. The sums of a block are loaded and stored in each step.
-* The memory tiles hold inputs and weights for some steps.
+* The rows of the output are divided among rows of cores, and its columns among columns of cores. The reduction is a
+  temporal loop.
+* A core keeps a tile of outputs in its memory. In each step, its kernel multiplies a tile of inputs by a tile of
+  weights, and adds the products to these outputs, block by block. The sums of a block are loaded and stored in each
+  step.
+* The memory tiles hold the inputs and weights of some steps.
 """
 
 from copy import deepcopy
@@ -24,14 +26,16 @@ from tilewright_evidence.court.mapped_layer import MappedLayer, YamlTable, produ
 DIMENSIONS = ("B", "K", "C")
 """Loop dimensions of a product: rows of the output, columns of the output, reduction."""
 FORMATS = {"int8-int8": (8, 8), "int8-int16": (8, 16), "int8-int32": (8, 32), "bf16-bf16": (16, 16)}
-"""Bits of an element of inputs and weights, and of an output, by name of the precision."""
+"""Pair (bits of an element of inputs and weights, bits of an element of outputs), by name of the precision."""
 BF16 = "bf16-bf16"
 SUM_BITS_OF_FILE = 16
-"""Bits of an output for which the hardware files are written."""
+"""Number of bits of an output that the hardware files assume."""
 
 
 class Tiles(NamedTuple):
-    """Tiles of a product: rows and columns of the output in a core, its reduction in a core and in the memory tiles."""
+    """Tile sizes of a product, in elements: rows and columns of the output in a core, length of the reduction in a
+    core, and length of the reduction in the memory tiles.
+    """
 
     rows: int
     depth: int
@@ -39,8 +43,8 @@ class Tiles(NamedTuple):
     depth_in_l2: int
 
     def steps_in_l2(self, depth: int) -> int:
-        """Steps of a core for which the memory tiles hold data: the largest number whose depth is at most
-        `depth_in_l2` and divides the reduction, `depth`.
+        """Number of steps of a core whose data the memory tiles hold. It is the largest number for which the length of
+        these steps along the reduction is at most `depth_in_l2` and divides `depth`, the length of the whole reduction.
         """
         most = max(1, self.depth_in_l2 // self.depth)
         return next(steps for steps in range(most, 0, -1) if depth % (steps * self.depth) == 0)
@@ -59,8 +63,8 @@ def clock_mhz(device: str) -> float:
 
 
 def xdna_document(device: str, precision: str) -> YamlTable:
-    """Hardware file of a device for products of a precision: the accumulators have room for as many outputs as in the
-    written file.
+    """Hardware file of a device, with accumulators for products of a precision. They have room for as many outputs as
+    in the file of the device, whatever the number of bits of an output is.
     """
     document = deepcopy(written_document(device))
     document["memories"]["accumulators"]["size"] = _outputs(device) * FORMATS[precision][1]
@@ -68,7 +72,7 @@ def xdna_document(device: str, precision: str) -> YamlTable:
 
 
 def _outputs(device: str) -> int:
-    """Number of outputs whose sums the accumulators hold."""
+    """Number of outputs for which the accumulators have room."""
     size: int = written_document(device)["memories"]["accumulators"]["size"]
     return size // SUM_BITS_OF_FILE
 
@@ -80,13 +84,17 @@ def xdna_core(device: str, precision: str) -> Core:
 
 
 def lanes_of(device: str, precision: str) -> tuple[int, int, int]:
-    """Multipliers of a core that a product uses along the reduction, the rows and the columns of the output."""
+    """Numbers of multipliers of a core that a product uses: along the reduction, the rows and the columns of the
+    output.
+    """
     depth, high, wide = written_document(device)["operational_array"]["sizes"][2:]
     return depth, high, wide // 2 if (device, precision) == ("XDNA", BF16) else wide
 
 
 def misfits(device: str, sizes: tuple[int, int, int], tiles: Tiles, precision: str) -> list[str]:
-    """Reasons why sizes (m, k, n) of a product are no multiples of its tiles, or tiles are none of the multipliers."""
+    """Reasons why a product does not fit its tiles. Its sizes (m, k, n) must be multiples of the tiles on all cores,
+    and the tiles must be multiples of the numbers of multipliers.
+    """
     rows, columns = written_document(device)["operational_array"]["sizes"][:2]
     depth, high, wide = lanes_of(device, precision)
     pairs = {
@@ -108,8 +116,8 @@ def misfits(device: str, sizes: tuple[int, int, int], tiles: Tiles, precision: s
 
 
 def _blocks(device: str, tiles: Tiles, precision: str) -> list[tuple[int, int]]:
-    """Blocks (rows, columns) of outputs that divide a tile and whose sums fill the accumulators, best first: those with
-    two blocks of multipliers side by side, then squarer ones.
+    """Blocks (rows, columns) of outputs that divide a tile and fill the accumulators, the best first. Blocks with twice
+    the columns of the multipliers (`lanes_of`) come first. Of all others, and of equal ones, squarer blocks come first.
     """
     _, high, wide = lanes_of(device, precision)
     outputs = _outputs(device)

@@ -97,9 +97,10 @@ def read_certified(file: Path) -> CertifiedFile:
 
 
 def check_certificates(told: CertifiedFile, name: str, problems: Sequence[AttentionCosts]) -> list[Check]:
-    """Checks of the certificates of all attentions of a workload. `name` is the name of the workload, and `problems`
-    has its attentions in the order of the file `told`. If the core, the workload or the number of attentions is not
-    that of the file, the result has only the check of these three.
+    """Checks of the certificates of a workload, with one certificate for each attention. `name` is the name of the
+    workload, and `problems` has its attentions in the order of the file `told`.
+
+    If the file is for another core, another workload or another number of attentions, only this is reported.
     """
     core = problems[0].core.name if problems else told.core
     about = ("core", core, told.core), ("workload", name, told.workload)

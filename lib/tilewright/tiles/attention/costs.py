@@ -41,7 +41,7 @@ from tilewright.workload.layer import OUTPUT, Layer
 
 @dataclass
 class AttentionCosts:
-    """Costs of the parts of the plans of one attention.
+    """Costs of the parts of which plans consist, for one attention.
 
     The cost of each part is computed once and kept. An object must not be used by several threads.
     """
@@ -65,10 +65,10 @@ class AttentionCosts:
 
     @cached_property
     def alike(self) -> tuple[Any, ...]:
-        """Key of the costs of an attention: attentions with equal keys have equal costs.
+        """Key for sharing costs between attentions: attentions with equal keys have equal costs.
 
-        The key may be used only under two conditions. The options must be the same. The cores of the attentions must be
-        the same, except for the sizes of their memories.
+        The key is valid only for attentions with the same options. Their cores must also be the same, except for the
+        sizes of memories.
         """
         nodes = [(node.layer, node.repeats) for node in layer_nodes(self.attention.unfused)]
         layers = [(replace(layer, name=""), self.mapping.constraints_for(layer), n) for layer, n in nodes if layer]
@@ -109,7 +109,7 @@ class AttentionCosts:
         self.memories.check()
 
     def program(self, plan: AttentionPlan) -> PlanProgram:
-        """Program of a plan: the parts of the plan, with the number of runs of each part."""
+        """Parts of a plan, with the number of times that each part runs."""
         return program(self.attention.shape, self.memories, plan)
 
     def layer(self, problem: TileLayerProblem) -> tuple[Layer, Core, MappingConstraints]:

@@ -66,8 +66,8 @@ def _elements(layer: Layer, operand: str) -> int:
 
 
 def _least_bits(layer: Layer, operand: str) -> int:
-    """Least number of bits of an element of an operand. An element of the output is a partial sum or a final result;
-    the number of bits is then that of the narrower one.
+    """Least number of bits of one element of an operand. An element of the output can be a partial sum or a final
+    result; the smaller number of bits is taken.
     """
     return min(layer.bits_of[operand], layer.bits_of[FINAL_OUTPUT]) if operand == OUTPUT else layer.bits_of[operand]
 
@@ -87,7 +87,7 @@ def _crossings(core: Core, operand: str, outermost: int, is_output: bool) -> tup
 def _passes(layer: Layer, core: Core, given: MappingConstraints) -> int:
     """Lower bound of the number of cycles in which the array computes the layer.
 
-    If the mapping file gives the unrolled loops for all dimensions of the array, the bound follows from these loops.
+    If the mapping file fixes the unrolled loops on all sides of the array, the bound follows from these loops.
     Otherwise, it is the number of multiply-accumulates divided by the number of units of the array, rounded up.
     """
     sides = {name for name, _ in core.operational_array.dimensions}
@@ -212,7 +212,7 @@ def _is_open(part: PlanPart, bounds: Bounds) -> bool:
 
 
 def _weight(part: PlanPart, bounds: Bounds) -> float:
-    """Lower bound of the cycles that all repetitions of a plan part take together. Of the parts that are not searched
-    yet, the one with the largest bound is searched next.
+    """Lower bound of the cycles of a part of a plan, over all its runs together. The search refines the part with the
+    largest bound next.
     """
     return bounds.of_part(part.problem)[1] * part.times

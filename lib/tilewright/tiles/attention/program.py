@@ -1,6 +1,6 @@
 """Program of a plan: layers of tiles with the memories of their tensors, and copies between memories.
 
-Each layer and each copy has the number of times that it runs.
+The program says how often each layer and each copy runs.
 
 A tile has some queries and some keys of some heads. The tiles with the same queries and heads are a row of tiles. Along
 each axis, the first tile begins at the first query or key. The last tile of an axis is the remainder; all other tiles
@@ -107,10 +107,10 @@ def _visits(shape: AttentionShape, heads: int, queries: int, keys: int, order: s
 
 
 def _of_heads(counts: "Counter[Any]", head_tiles: Counts) -> "Counter[Any]":
-    """Counts for all tiles of heads, computed from `counts`, the counts for one tile of heads. Each key of the result
-    is a key of `counts` whose first number is replaced by the number of heads of a tile.
+    """Counts for all heads, computed from `counts`, the counts for one tile of heads. Each key of `counts` begins with
+    a number of heads; the keys of the result begin with the number of heads of a tile.
 
-    `head_tiles` has pairs (number of heads, number of tiles with so many heads).
+    `head_tiles` has pairs (number of heads of a tile, number of tiles with this number of heads).
     """
     return Counter({(height, *key[1:]): n * count for key, n in counts.items() for height, count in head_tiles})
 
@@ -120,8 +120,8 @@ def _some(counts: Counter[Key]) -> dict[Key, int]:
 
 
 def _key_ranges(shape: AttentionShape, queries: int, keys: int) -> list[tuple[int, int]]:
-    """Pairs (first, last), one for each tile of queries. They have the indexes of the first and the last key tile that
-    the queries see.
+    """Pairs (first, last), one for each tile of queries: indexes of the first and the last tile of keys that the
+    queries see.
     """
     found = []
     for start in range(0, shape.queries, queries):
@@ -134,8 +134,8 @@ def _key_loads(ranges: list[tuple[int, int]], head_tiles: int, keys: int, rest: 
     """Number of times that a tile of keys is loaded, by the number of keys of the tile. The loop over queries is
     outside the loop over keys.
 
-    A tile of queries can begin with the tile of keys at which the tile of queries before it ended. This tile of keys is
-    then not loaded again.
+    Two consecutive tiles of queries can share a tile of keys: the one with which the earlier ends and the later begins.
+    This tile of keys is then not loaded again.
     """
     loads: Counter[int] = Counter()
     before = -1
@@ -150,11 +150,10 @@ def _key_loads(ranges: list[tuple[int, int]], head_tiles: int, keys: int, rest: 
 
 
 def _stays_of_rows(ranges: list[tuple[int, int]], sizes: list[int], last_key: int) -> Counter[int]:
-    """Number of times that a query tile stays loaded from one key tile to the next, keyed by the number of queries in
-    the tile. The loop over keys is outermost.
+    """Number of times that a tile of queries stays loaded from one tile of keys to the next, by the number of queries
+    in the tile. The loop over keys is outermost.
 
-    A query tile stays loaded if it is the last one that runs with a key tile, and the first one that runs with the next
-    key tile.
+    A tile of queries stays loaded if it runs last with one tile of keys and first with the next tile of keys.
     """
     stays: Counter[int] = Counter()
     last = first = 0
@@ -192,8 +191,8 @@ def kind_of(tensor: str) -> str:
 def steps(stages: tuple[str, ...], is_first: bool) -> tuple[TileStep, ...]:
     """Layers of a tile in the order in which they run. `stages` are the layers between the scores and the softmax.
 
-    If `is_first` is true, the tile is the first of its row of tiles, and the layers that merge results with those of
-    earlier tiles are left out.
+    If `is_first` is true, the tile is the first of its row of tiles. It then has no earlier results, and the layers
+    that merge results are left out.
     """
     names = [f"{SCORE}.{place}" for place in range(len(stages) + 1)]
     most, total, output = f"{STATISTICS}.most", f"{STATISTICS}.sum", f"{RESULT}.so_far"
@@ -445,7 +444,7 @@ _OVER_KEYS = (SCORES, MOST, POWERS, SUM, VALUES)
 
 
 def _places(plan: AttentionPlan) -> dict[str, int]:
-    """Index of the memory of each kind of tensor."""
+    """Indexes of memories, by kind of tensor."""
     output = plan.output.memory
     return {
         QUERIES: plan.queries.memory,
@@ -458,17 +457,15 @@ def _places(plan: AttentionPlan) -> dict[str, int]:
 
 
 def _with_room(memories: Memories, bits: int) -> int:
-    """Index of the innermost memory for second operands (`Memories.seconds`) that is at least `bits` bits large; index
-    of the outermost memory if there is no such memory.
+    """Index of the innermost memory for second operands (`Memories.seconds`) with at least `bits` bits. If there is
+    none, index of the outermost memory.
     """
     sizes = memories.core.memories
     return next((k for k in memories.seconds if sizes[k].size_bits >= bits), memories.top)
 
 
 def _read_from_before(sequence: tuple[TileStep, ...]) -> list[str]:
-    """Names of the tensors that a tile reads and that an earlier tile has made. Queries, keys and values are left
-    out.
-    """
+    """Names of the tensors that a tile reads from an earlier tile. Queries, keys and values are left out."""
     made: set[str] = {QUERIES, KEYS, VALUES_IN, ""}
     found = []
     for step in sequence:
@@ -493,8 +490,8 @@ def _last_uses(sequence: tuple[TileStep, ...]) -> dict[tuple[str, bool], int]:
 
 
 def _whole_rest(shape: AttentionShape, plan: AttentionPlan, tile: Tile) -> dict[int, int]:
-    """Number of additional bits in each memory that holds a whole tensor: the bits of the tensor outside the part for
-    the current tile; {} if no memory holds a whole tensor.
+    """Number of additional bits in each memory that holds a whole tensor. They are the part of the tensor that the
+    current tile does not use. {} if no memory holds a whole tensor.
     """
     if not (plan.queries.is_whole or plan.keys.is_whole or plan.values.is_whole or plan.output.is_whole):
         return {}

@@ -1,5 +1,7 @@
-"""Results of attentions as tables, texts and JSON values: the best plan, its costs and the costs without fusion (energy
-for each tensor in each memory, cycles for each part of the latency), and the certificate.
+"""Results of attentions as tables, texts and JSON values.
+
+A result has the best plan, its costs, the costs without fusion, and the certificate. The costs are the energy for each
+tensor in each memory, and the cycles for each part of the latency.
 """
 
 from collections.abc import Sequence

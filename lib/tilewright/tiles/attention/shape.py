@@ -130,8 +130,8 @@ def _attention(builder: Builder, site: AttentionSite) -> NetworkAttention:
 def _templates(name: str, shape: AttentionShape) -> dict[str, Layer]:
     """Templates of the layers of a tile, by name, with loops over all queries and keys.
 
-    Some layers of a tile are also layers of the network. The code that makes these layers for the network also makes
-    their templates. The templates of the other layers are variants of layers that this code makes.
+    Some layers of a tile are also layers of the network. Their templates are made by the same code as the network's
+    layers. The templates of the other layers are variants of these layers.
     """
     nodes = {node.name: node.layer for node in _rectangle(shape).nodes}
     found = {one: nodes[one] for one in (SCORES, *shape.stages, MOST, POWERS, SUM, VALUES)}

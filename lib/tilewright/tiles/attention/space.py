@@ -84,9 +84,9 @@ def sizes_of(given: tuple[int, ...], most: int) -> tuple[int, ...]:
 class Memories:
     """Indexes of the memories of a core in which tensors of an attention can lie, innermost first.
 
-    `chain` has all memories of an operand. The other lists have only memories with a single instance, and the outermost
-    memory. Memories with several instances are left out, because several parts of the array can read or write the same
-    data.
+    `chain` has all memories of an operand. The other lists have only the outermost memory and memories with a single
+    instance. Memories with several instances are left out, because several parts of the array can read or write the
+    same data.
     """
 
     core: Core
@@ -157,11 +157,11 @@ class AttentionSpace:
         return tuple([Tile(*sizes) for sizes in product(*axes)])
 
     def plans(self) -> Iterator[AttentionPlan]:
-        """Plans of the space. If several plans are equivalent, only one of them is included.
+        """Plans of the space. Of equivalent plans, only one is included.
 
         There are two loops: one over query heads and queries, and one over keys. If one of these loops has only one
         tile, both orders of the loops are equivalent. A plan can hold a whole tensor only if both loops have several
-        tiles and the inner loop runs over the parts of this tensor.
+        tiles, and if the inner loop runs over the parts of this tensor.
         """
         memories, shape = self.memories, self.shape
         held = [k for k in memories.made if k != memories.top]

@@ -31,11 +31,13 @@ class AxisTile:
     """Tile along one axis, described by numbers of positions."""
 
     made: tuple[int, ...]
-    """Number of positions that this tile makes, for each tensor. For tensor 0, it is the number of positions that the
-    tile fetches. The number is 0 if previous tiles have kept all positions that this tile needs.
+    """Number of positions that this tile makes, for each tensor. For tensor 0, the input of the stack, it is the number
+    of positions that the tile fetches. It is 0 if previous tiles have kept all positions that this tile needs.
     """
     read: tuple[int, ...]
-    """Number of input positions that each layer reads. This tile made or fetched them, or the tile before kept them."""
+    """Number of input positions that each layer reads. They were made or fetched by this tile, or kept by the tile
+    before.
+    """
     reused: tuple[int, ...]
     """Number of input positions of each layer that were kept from the previous tile."""
     kept: tuple[int, ...]

@@ -58,9 +58,9 @@ class AxisKinds:
 
 
 def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tiles: list[int]) -> AxisKinds:
-    """Kinds of tiles along an axis, for the layers `first` to `last` and each tile size in `tiles`.
+    """Kinds of tiles along an axis, for the layers `first` to `last` and for each tile size in `tiles`.
 
-    If `keeps` is true, positions that the next tile also needs are kept.
+    If `keeps` is true, a tile keeps the positions that the next tile needs, too.
     """
     windows = chain.windows(first, last, axis)
     made: list[tuple[int, ...]] = []
@@ -80,9 +80,10 @@ def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tile
 
 
 PARTS_AT_ONCE = 16384
-"""Largest number of parts that are computed together; only a single tile size can have more parts. A part has all tiles
-of a stack that are of the same kind along x and of the same kind along y. The data of this number of parts fit into the
-cache of a processor."""
+"""Largest number of parts that are computed together. It can be exceeded only by the parts of a single tile size. A
+part has all tiles of a stack with the same kind along x and the same kind along y. The data of this number of parts fit
+into the cache of a processor.
+"""
 Excluded = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Function that excludes tile sizes of a stack.
 
@@ -148,13 +149,15 @@ class _Parts:
 
     def total(self, values: np.ndarray, count: int) -> np.ndarray:
         """Sum of `values` over all tiles, as an array with one number for each of the `count` tile sizes. A part
-        consists of equal tiles. `values` has one number for each part: the value of one of its tiles."""
+        consists of equal tiles, and `values` has the value of one tile for each part.
+        """
         return np.bincount(self.owner, self.times * values, count)
 
 
 def _parts(chain: Chain, first: int, last: int, mode: str, tiles: np.ndarray) -> Iterator[tuple[slice, _Parts]]:
-    """Pairs (slice, parts). The slice selects a batch of tile sizes from `tiles`. The parts have the tiles of the stack
-    in these tile sizes: each part is a group of equal tiles."""
+    """Pairs (slice, parts). The slice selects a batch of tile sizes from `tiles`. The parts are the groups of equal
+    tiles into which the stack is cut with these tile sizes.
+    """
     kinds, places = [], []
     for axis, keeps in enumerate(MODES[mode]):
         sizes, which = np.unique(tiles[:, axis], return_inverse=True)
@@ -248,10 +251,10 @@ def _fetched(places: MemoryPlaces, first: int, positions: Grid) -> tuple[Grid, G
 def stack_floor(chain: Chain, first: int, last: int) -> tuple[float, float]:
     """Lower bounds (energy in pJ, latency in cycles) of a stack over all tile sizes and modes.
 
-    The bounds are computed for tiles of one position that keep all data. Such tiles make the fewest positions in total,
-    because larger tiles also make positions that lie in gaps between windows. The input of the stack must be read once
-    from the outermost memory. The energy includes a lower bound for this, unless the reads of the array already include
-    it.
+    The bounds are computed for tiles of one position that keep all data. They make the fewest positions in total,
+    because larger tiles also make positions in the gaps between windows. The input of the stack must be read once from
+    the outermost memory. The energy of this read is bounded, too; it is not added if the reads of the array already
+    include it.
     """
     places = MemoryPlaces(chain)
     made = [_least_made(chain, first, last, axis) for axis in (0, 1)]

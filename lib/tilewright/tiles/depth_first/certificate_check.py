@@ -192,9 +192,11 @@ class _Checker:
                 continue
 
     def value(self) -> Iterator[str]:
-        """Messages on wrong numbers of the certificate, and on a schedule that does not run exactly the layers of the
-        chain. A number is wrong if it contradicts another number of the certificate, the costs of the schedule, the
-        costs of the costed stacks, or the number of schedules in the space."""
+        """Messages on wrong numbers in the certificate, and on a schedule with other layers than the chain.
+
+        A number is wrong if it contradicts another number of the certificate, the costs of the schedule or of the
+        costed stacks, or the number of schedules in the space.
+        """
         claim, powers = self.claim, self.powers
         assert powers is not None
         rows = {tuple(row[:5]): row[5:] for row in claim.stacks_costed}
@@ -243,8 +245,9 @@ class _Checker:
     # Stacks that were not costed.
 
     def bound(self) -> Iterator[str]:
-        """Messages on stacks whose cost was not computed, although a schedule with such a stack could have a value
-        below the lower bound of the certificate."""
+        """Messages on stacks that the search may not leave out. Their costs were not computed, although a schedule with
+        such a stack could have a value below the lower bound of the certificate.
+        """
         count = len(self.layers)
         floors = {(i, j): stack_floor(self.model.chain, i, j) for i in range(count) for j in range(i, count)}
         left: dict[tuple[Layers, str], tuple[np.ndarray, StackBounds]] = {}
@@ -315,8 +318,9 @@ class _Checker:
         return result
 
     def _outside(self, layers: Layers, floors: dict[Layers, tuple[float, float]], which: int) -> float:
-        """Lower bound of the energy in pJ (`which` is 0) or of the latency in cycles (`which` is 1) of all layers
-        before and after a stack together. `floors` has these two bounds for every stack."""
+        """Lower bound for all layers outside a stack together. It bounds the energy in pJ if `which` is 0, and the
+        latency in cycles if `which` is 1. `floors` has these two bounds for every stack.
+        """
         least = 0.0
         for start, end in ((0, layers[0]), (layers[1] + 1, len(self.layers))):
             best = {start: 0.0}

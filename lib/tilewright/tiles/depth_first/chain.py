@@ -167,8 +167,8 @@ def _producer(nodes: dict[int, WorkloadNode], source: int) -> tuple[int | None, 
     """Pair (id of the layer that makes the data of node `source`, ''). The search for this layer goes back over
     operators that do not move elements.
 
-    If no layer makes the data, the result is (None, ''). If the search comes to another operator without a layer, or to
-    an operator with several inputs from nodes, the result is (None, description of this operator).
+    If no layer makes the data, the result is (None, ''). The search stops at any other operator without a layer, and at
+    an operator with several inputs from nodes. The result is then (None, description of this operator).
     """
     node = nodes[source]
     while node.layer is None:
@@ -243,8 +243,10 @@ def _misfits(producer: ChainLayer, reader: ChainLayer) -> Iterator[str]:
 
 
 def _link_faults(workload: Workload, core: Core, layers: list[ChainLayer]) -> Iterator[Problem]:
-    """Problems with the memories of the layers of a chain. Layers must not give `memory_reach`. They need the same
-    memory operands, and one outermost memory for inputs and outputs, through which stacks pass tensors.
+    """Problems with the memories of the layers of a chain.
+
+    Layers must not give `memory_reach`, and they need the same memory operands. Their inputs and outputs need the same
+    outermost memory, through which one stack passes tensors to the next.
     """
     roles = {"inputs": set[str](), "outputs": set[str](), "weights": set[str]()}
     for entry in layers:

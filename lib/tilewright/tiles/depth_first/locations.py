@@ -123,7 +123,7 @@ class Stack:
 
 @dataclass(frozen=True)
 class KeptPlaces:
-    """Memories in which a tile of one kind would keep its data, if neighbouring tiles did not influence the choice."""
+    """Memories that a tile of one kind would choose for the data it keeps, without regard to neighbouring tiles."""
 
     columns: int | None
     rows: int | None
@@ -156,13 +156,13 @@ def kept_places(
     keeps: tuple[bool, bool],
 ) -> KeptPlaces:
     """Memories in which a tile keeps columns, rows and weights. Each memory has room for its kept data, and also for
-    the largest live tensors of the tile if these can lie in this memory. If no memory has room, the outermost memory is
+    the largest live tensors of the tile that can lie in this memory. If no memory has room, the outermost memory is
     taken.
 
     The tile is `x` along the first axis and `y` along the second axis. `column_y` gives the height of kept columns.
-    `kept` is a pair of tuples with one count for each layer: columns of the layer's input that the tile reads again,
-    and rows of this input that it reads again. The first tile reads nothing again; its counts are those of the next
-    tile. `keeps` has two truth values: True if columns are kept, and True if rows are kept.
+    `kept` has two tuples with one count for each layer: the columns, and the rows, of the layer's input that the tile
+    reads again. The first tile reads nothing again; its counts are those of the next tile. `keeps` has two truth
+    values: whether columns are kept, and whether rows are kept.
     """
     places, layers = stack.places, range(len(stack.input_bits))
     live = live_bits(stack, x, y)
@@ -212,8 +212,8 @@ MODES: dict[str, tuple[bool, bool]] = {
     "h-cached-v-recompute": (True, False),
     "fully-cached": (True, True),
 }
-"""Two truth values for each mode. The first is True if columns that a neighbouring tile needs are kept; the second is
-True if such rows are kept.
+"""Two truth values for each mode: whether columns that a neighbouring tile needs are kept, and whether rows that a
+neighbouring tile needs are kept.
 
 Columns and rows that are not kept are computed again.
 """
@@ -282,9 +282,10 @@ def _kept(tiles: Sequence[AxisTile], place: int) -> tuple[int, ...]:
 
 
 def _places_of_row(stack: Stack, columns: Sequence[AxisTile], row: _Row, keeps: tuple[bool, bool]) -> list[KeptPlaces]:
-    """Memories in which the tiles of one row would keep their data if neighbouring tiles did not influence the choice.
-    The list has one result for each tile, in the order of `columns`. Equal tiles are computed only once. `keeps` has
-    two truth values: True if columns are kept, and True if rows are kept.
+    """Memories that the tiles of one row would choose for the data they keep, without regard to neighbouring tiles. The
+    list has one result for each tile, in the order of `columns`. Equal tiles are computed only once.
+
+    `keeps` has two truth values: whether columns are kept, and whether rows are kept.
     """
     known: dict[tuple[AxisTile, tuple[int, ...]], KeptPlaces] = {}
     found = []

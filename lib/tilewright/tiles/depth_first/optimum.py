@@ -34,17 +34,17 @@ TILES_COSTED_AHEAD = 12
 
 @dataclass(frozen=True)
 class _Stream:
-    """Tile sizes of a stack in one mode that could be part of a schedule better than the best known one, the most
-    promising size first.
+    """Tile sizes of a stack in one mode, the most promising size first. Only sizes are included that could be part of a
+    schedule better than the best known one.
 
     The attributes are arrays with one entry for each tile size. The index of an entry is called `place`.
     """
 
     bound: np.ndarray
-    """Lower bound of the objective over all schedules that contain the stack with a tile size, as an array with one
-    bound for each tile size.
+    """Lower bounds of the objective, one for each tile size. The bound of a tile size holds for all schedules that
+    contain the stack in tiles of this size.
 
-    The bound uses the bounds of other stacks that were known when the stream was made.
+    It uses the bounds of other stacks that were known when the stream was made.
     """
     energy_pj: np.ndarray
     """Lower bound of the energy of the stack in pJ, for each tile size."""
@@ -55,7 +55,7 @@ class _Stream:
 
 
 def _merged(streams: list[_Stream], value: float) -> _Stream:
-    """Stream of all tile sizes in `streams` that have a bound below `value`, the least bound first."""
+    """Stream of the tile sizes in `streams` whose bound is below `value`, the least bound first."""
     empty = _Stream(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros((0, 2), int))
     all_of = [empty, *streams]
     bound = np.concatenate([one.bound for one in all_of])
@@ -118,9 +118,11 @@ class _Search:
         return min(self.value, self._heap[0][0]) if self._heap else self.value
 
     def _look(self, advance: Callable[[int], None]) -> None:
-        """Refine the entry of the heap with the least bound. If the bounds of other stacks have improved, raise the
-        bound of the entry. Otherwise, compute the bounds for all tile sizes of the stack if the entry has no tile size,
-        or the cost of the stack if the entry has one. The entry leaves the heap only after it is refined."""
+        """Refine the entry of the heap with the least bound. The entry leaves the heap only after it is refined.
+
+        If the bounds of other stacks have improved, the bound of the entry is raised. Otherwise, an entry without a
+        tile size gets bounds for all tile sizes of its stack, and the cost of an entry with a tile size is computed.
+        """
         known, first, last, mode, place = self._heap[0]
         bound = self._bound((first, last), mode, place)
         if bound > known:  # the bounds of other stacks have improved since the entry was added
@@ -333,8 +335,8 @@ def find_optimum(
 def _schedules(model: StackModel, space: DepthFirstSpace) -> int:
     """Number of schedules in the space.
 
-    Each schedule of the first n layers consists of a schedule of fewer layers and one more stack, which has any mode
-    and any tile size.
+    A schedule of the first n layers has a last stack, with any mode and any tile size. The layers before this stack
+    have a schedule of their own.
     """
     layers = model.chain.layers
     counts: Sequence[int] = [1]

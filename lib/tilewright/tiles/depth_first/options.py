@@ -26,13 +26,12 @@ class Reading:
     counts_offloading: bool
     """True if it takes extra time to move the last outputs of a tile out of the array and the inner memories."""
     time_passes_on_used_ports: bool
-    """True if each hop of a copy starts after the end of the hop before it. If False, a hop starts together with the
-    hop before it if that hop writes through a port that the copy has already used.
+    """True if each hop of a copy starts after the end of the hop before it. If false, there is an exception for a hop
+    that writes through a port which the copy has already used: the next hop starts together with it.
     """
     kept_columns_have_all_rows: bool
-    """True if kept columns need room for the full height of their tile. The full height includes rows that other tiles
-    compute again. If False, kept columns need room only for the height that the tile would have if rows were kept as
-    well.
+    """True if kept columns need room for the full height of their tile. This height includes rows that other tiles
+    compute again. If false, they need room only for the height that the tile would have if rows were kept, too.
     """
     last_tile_decides: bool
     """True if the last of several tiles that share kept data chooses the memory of these data. Otherwise, each of these

@@ -109,7 +109,7 @@ class Hop:
     write: HopSide
 
     def cycles(self, bits: int) -> int:
-        """Number of cycles of a hop of `bits` bits. The slower side determines it."""
+        """Number of cycles in which a hop moves `bits` bits. The slower of its two sides determines it."""
         return max(math.ceil(bits / self.read.wide_bits), math.ceil(bits / self.write.wide_bits))
 
 
@@ -173,8 +173,8 @@ def _straight(core: Core, operand: str, chain: tuple[int, ...], source: int, tar
 def _link(core: Core, operand: str, memory: int, direction: int) -> HopSide:
     """Side of a hop: the port through which data leave or enter a memory.
 
-    If the memory has no port for this operand and direction, another port of the operand for the same kind of access
-    (read or write) is taken. If the operand has no such port, a port of another operand for this kind of access is
+    The port for this operand and direction is taken. If there is none, another port of the operand for the same kind of
+    access (read or write) is taken. If there is none either, a port of another operand for this kind of access is
     taken. Raises MappingError if the memory has no port for this kind of access.
     """
     held = core.memories[memory]
@@ -357,9 +357,9 @@ class StackModel:
 
 
 def _raises(most: int) -> Iterator[tuple[int, int]]:
-    """Pairs (number of levels by which the memory of the output moves outwards, number of levels by which the memory of
-    the input moves outwards). The pairs are in the order in which they are tried, until a mapping fits the layer of a
-    tile. Both numbers are at most `most`.
+    """Pairs of numbers of levels: by how many levels the memory of the output moves outwards, and by how many the
+    memory of the input does. Both numbers are at most `most`. The pairs are in the order in which they are tried, until
+    a mapping fits the layer of a tile.
     """
     for level in range(most):
         yield level, level

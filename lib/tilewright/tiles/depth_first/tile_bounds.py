@@ -13,11 +13,11 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
 
 
 def least_energy_pj(loops: TileLoops, with_weights: bool = True) -> Grid:
-    """Lower bound of the energy of a layer of a tile, in pJ.
+    """Lower bound of the energy, in pJ, for one layer of a tile.
 
     The bound is the energy that every loop order needs, plus the least extra energy over the choices of the innermost
-    loop. If `with_weights` is false, the energy of moving weights is left out. Without this energy, the bound for a sum
-    over tiles is proportional to the number of output positions.
+    loop. If `with_weights` is false, the energy of moving weights is left out. The bound for a sum over tiles is then
+    proportional to the number of output positions.
     """
     array = loops.places.chain.core.operational_array
     macs = loops.all_passes() * loops.product(loops.lanes, list(loops.lanes))
@@ -48,8 +48,8 @@ def least_energy_pj(loops: TileLoops, with_weights: bool = True) -> Grid:
 
 
 def _bit_pj(loops: TileLoops, operand: str, memory: int, direction: int) -> float:
-    """Least energy in pJ to move one bit of an operand into or out of a memory, which is the energy per bit of a full
-    word; 0 if the memory has no port for this operand and direction.
+    """Least energy in pJ to move one bit of an operand into or out of a memory: the energy of a full word divided by
+    its bits. 0 if the memory has no port for this operand and direction.
     """
     held, place = loops.places.chain.core.memories[memory], loops.port(operand, memory, direction)
     if place is None:
@@ -328,8 +328,8 @@ def loading_cycles(loops: TileLoops) -> Grid:
 
 
 def _first(loops: TileLoops, operand: str, memory: int, direction: int, exact: bool = False) -> Grid:
-    """Least number of cycles in which a port transfers one element for each lane: the first elements of an input, or
-    the last elements of the output. The number is 0 if the memory has no such port.
+    """Least number of cycles of one transfer through a port, with one element for each lane. These are the first
+    elements of an input, or the last elements of the output. 0 if the memory has no port for them.
 
     If `exact` is true, the number of lanes is a lower bound for the largest transfer. Otherwise, it is a lower bound
     for every transfer.

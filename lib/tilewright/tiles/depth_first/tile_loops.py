@@ -13,9 +13,8 @@ from tilewright.tiles.depth_first.locations import MemoryPlaces
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
 
 Grid = np.ndarray
-"""Array with one number for each tile, or with a single number that is valid for all tiles. If `TileLoops.is_sum` is
-true, the array has one number for each possible pair (lanes along x, lanes along y), instead of one number for each
-tile.
+"""Array with one number for each tile, or with a single number for all tiles. If `TileLoops.is_sum` is true, it has one
+number for each possible pair (lanes along x, lanes along y) instead.
 """
 EXACT = 1e-9
 """Relative tolerance within which a computed number of lanes counts as an integer."""
@@ -41,9 +40,9 @@ class TileLoops:
     size of the dimension divided by the number of its passes. The product of lanes and passes is therefore the size of
     the dimension.
 
-    If `is_sum` is true, tiles can have any size, so the number of lanes along x and the number of lanes along y are not
-    known. Arrays then have one value for each possible pair (lanes along x, lanes along y), in the order of
-    `any_lanes`. A bound is the minimum over the pairs.
+    If `is_sum` is true, tiles can have any size, and the numbers of lanes along x and y are not known. Arrays then have
+    one value for each possible pair (lanes along x, lanes along y), in the order of `any_lanes`. A bound is the minimum
+    over the pairs.
     """
 
     places: MemoryPlaces
@@ -121,10 +120,10 @@ class TileLoops:
     def innermost(self) -> Iterator[tuple[frozenset[str], Grid]]:
         """Pairs (operands, truth values), one for each set of operands that can stay the same along the innermost loop.
 
-        The truth values, one for each tile, are True if the tile has a loop with more than one pass along which exactly
-        these operands do not change. For tiles with only one pass in total, there is a pair with all operands. If
-        `is_sum` is true, a tile can have any loop along x and y. In this case, there is no pair for tiles with only one
-        pass.
+        A tile has the truth value True if it has a suitable innermost loop: a loop with more than one pass, along which
+        exactly these operands do not change. For tiles with only one pass in total, there is a pair with all operands.
+        If `is_sum` is true, a tile can have any loop along x and y. In this case, there is no pair for tiles with only
+        one pass.
         """
         kinds: dict[frozenset[str], Grid] = {}
         for name, passes in self.passes.items():
@@ -139,8 +138,8 @@ class TileLoops:
         """Average number of lanes that use different data of an operand, among the lanes of one instance of a memory.
 
         If the lanes read the operand through a sliding window, the result is a lower bound of this number
-        (`_window_lanes`). If the tiles have given sizes, the lanes along an axis of the window count as at most the
-        number of input positions that the tile reads along this axis.
+        (`_window_lanes`). If the tile sizes are known, the number along an axis of the window is limited to the number
+        of input positions that the tile reads along this axis.
         """
         own = dict(self.entry.layer.operand_dimensions)[operand]
         unrolled = self._unrolled(operand, memory, True)
@@ -154,8 +153,8 @@ class TileLoops:
         return result
 
     def _window_lanes(self, axis: int, lanes: list[Grid]) -> Grid:
-        """Lower bound of the number of different input positions that the lanes of a window read along an axis. `lanes`
-        has the number of lanes of each loop of the window.
+        """Lower bound of the number of different input positions that the lanes read along one axis of a window.
+        `lanes` has the number of lanes of each loop of the window.
 
         Positions in the padding do not count.
         """
@@ -168,8 +167,8 @@ class TileLoops:
         return most if window.before == 0 and missing <= 0 else np.ones(1)
 
     def least_lanes(self, operand: str, memory: int, in_each: bool) -> Grid:
-        """Lower bound of the number of elements of an operand that one transfer moves between one instance of a memory
-        and the lanes that this instance serves.
+        """Lower bound of the number of elements in one transfer of an operand. The transfer is between one instance of
+        a memory and the lanes that this instance serves.
 
         If `in_each` is true, the bound holds for every transfer. Otherwise, it holds only for the largest transfer.
         Lanes of dimensions that index the operand through a sliding window are not counted.
