@@ -69,7 +69,7 @@ def _folder(folder: Path) -> Any:
     if table is not None:
         return _parquet(table)
     below = sorted(path.parent.name for path in folder.glob(f"*/{SUMMARY}"))
-    message = f"is no folder of a run: {said_of_folder(folder)}"
+    message = f"is not the folder of a run: {said_of_folder(folder)}"
     raise InputError([Problem(message, str(folder), allowed=", ".join(below) or _ALLOWED)])
 
 

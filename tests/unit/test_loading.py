@@ -180,7 +180,7 @@ def test_what_is_no_artifact_is_told(single: tuple[Path, Any], tmp_path: Path) -
     folder, _ = single
     with pytest.raises(tilewright.InputError, match=r"no such file or folder.*summary\.json"):
         tilewright.load(folder / "sumary.json")
-    with pytest.raises(tilewright.InputError, match=f"is no folder of a run.*{folder.name}"):
+    with pytest.raises(tilewright.InputError, match=f"is not the folder of a run.*{folder.name}"):
         tilewright.load(folder.parent)
     (tmp_path / "cut.json").write_text((folder / "summary.json").read_text()[:-100])
     with pytest.raises(tilewright.ArtifactError, match="damaged"):

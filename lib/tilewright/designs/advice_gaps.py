@@ -84,8 +84,8 @@ def gap_notes(run: BoundedRun, advices: Advices) -> list[str]:
         if sure:
             saves = "the change" if advices.is_named else f"change no. {' or '.join(map(str, sure))}"
             told += (
-                f"; with {saves}, the {goal} is below the lower bound of the run, so no mapping on the unchanged"
-                " hardware reaches it"
+                f"; with {saves}, the {goal} is below the lower bound of the run: no mapping on the unchanged"
+                f" hardware can reach this {goal}"
             )
     engine = run.options.temporal_mapping_search_engine
     return [f"{told} (over the spatial mappings that {engine} tries)"]

@@ -146,9 +146,9 @@ def _missing_static_power(compared: pandas.DataFrame, table: pandas.DataFrame) -
         return ""
     share = (static_pj / rows[ENERGY_PJ])[is_known]
     return (
-        f"The static power of {without:,} of {rows['index'].nunique():,} designs is not known, and their energy does"
-        f" not include it; in the other designs it is {share.min():.1%} to {share.max():.1%} of the energy. Therefore"
-        " the energies of designs with and without static power are not comparable."
+        f"The energy of {without:,} of {rows['index'].nunique():,} designs lacks static power, which is not known for"
+        f" them. In the other designs, static power is {share.min():.1%} to {share.max():.1%} of the energy. The"
+        " energies of designs with and without static power are therefore not comparable."
     )
 
 

@@ -263,7 +263,7 @@ def _check_designs(
     index = index[order]
     if dict(certificate.excluded) != excluded:
         claim = dict(certificate.excluded)
-        faults.add(f"the certificate counts {claim} designs that constraints exclude, the check counts {excluded}")
+        faults.add(f"numbers of designs that constraints exclude: {claim} in the certificate, {excluded} in this check")
     if len(index) != len(rows.index) or (index != rows.index).any():
         faults.add(
             "designs of the space have no row in the certificate",

@@ -310,7 +310,7 @@ def _odds(decision: Decision, commands: Commands) -> Iterator[Statement]:
         yield Statement(CERTAINTY, text)
     elif odds is None:
         text = (
-            "How much uncertain costs affect the choice is not known, because no cost of this space has a range"
+            "It is not known how much uncertain costs affect the choice, because no cost of this space has a range"
             " (docs/costs.md, Ranges)."
         )
         yield Statement(CERTAINTY, text)

@@ -256,7 +256,10 @@ def _gap_words(decision: Decision, space: Space) -> str:
     assert decision.runner_up is not None
     first, second, words = decision.choice.name, decision.runner_up.design.name, decision.measure.words
     excess, needed = share(decision.runner_up.excess), needed_gap(decision)
-    margin = f"{second} has {excess} more {words} than {first}, so {share(needed)} less would reverse the order."
+    margin = (
+        f"{second} has {excess} more {words} than {first}; the order reverses only if the {words} of {second} falls by"
+        f" more than {share(needed)}."
+    )
     if not decision.runner_up.excess:
         margin = f"{second} has as little {words} as {first}."
     gap = known_gap(decision, space.options.objective)
@@ -273,12 +276,12 @@ def _gap_words(decision: Decision, space: Space) -> str:
         count = within_gap(decision, gap.share)
         others = count_of(decision.front.compared_count - 1, "other design")
         return (
-            f"{margin} {known} This gap is not below {share(needed)}, so the order is not proven: with such a gap,"
+            f"{margin} {known} This gap is not below {share(needed)}, so the order is not proven: with this gap,"
             f" {count:,} of {others} could have less {words} than {first}."
         )
     if gap.is_of_runner_up:
         return f"{margin} {known} Therefore no better plan of {second} reverses the order."
-    return f"{margin} {known} A gap of {second} that is not larger would not reverse the order."
+    return f"{margin} {known} If the gap of {second} is not larger than this, better mappings do not reverse the order."
 
 
 def unbounded_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:

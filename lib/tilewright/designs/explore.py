@@ -92,9 +92,8 @@ def _of_systems(options: SystemOptions) -> tuple[str, str]:
     )
     return (
         f"Layers are cut into computation nodes {cut}; the mode of stacks is {options.mode}.",
-        f"Of {options.planned_evaluations:,} allocations to cores that a genetic algorithm tries (or of all, if there"
-        f" are few), the one with the least {options.objective} under the schedule model {options.schedule_model} is"
-        " used.",
+        f"A genetic algorithm tries {options.planned_evaluations:,} allocations to cores (or all, if there are few)."
+        f" The one with the least {options.objective} under the schedule model {options.schedule_model} is used.",
     )
 
 
@@ -317,7 +316,7 @@ def _constraints_in_cycles(space: Space, clocks: Clocks) -> Iterator[str]:
     texts = [one.expression.text for one in space.constraints_after if {*IN_TIME} & {*one.expression.names}]
     if texts and clocks is Clocks.DIFFER:
         told = "; ".join(texts)
-        yield f"Constraints on cycles limit cycles, not time, although the clocks of designs differ: {told}."
+        yield f"The clocks of designs differ, but these constraints limit cycles, not time: {told}."
 
 
 def _unmet(space: Space, table: pandas.DataFrame) -> Iterator[str]:

@@ -27,9 +27,7 @@ def fixed_unit_lines(space: Space) -> tuple[str, ...]:
         return ()
     used = ", ".join(f"{count_of(units, 'unit')} along {side}" for side, units in sorted(most.items()))
     registers = (
-        ", although the registers of these units count when the memory for data between layers is chosen"
-        if _keeps_data(space)
-        else ""
+        ", but their registers count when the memory for data between layers is chosen" if _keeps_data(space) else ""
     )
     return (
         f"The array varies, but the mapping file fixes loops along its sides: in every design, layers with these loops"

@@ -51,8 +51,8 @@ def free_sentence(axis: FreeAxis, design: str) -> str:
     return (
         f"Axis {axis.name} costs nothing in this space: {design} and the designs that differ from it only in this axis"
         f" (values {others}) have the same area and static power, and the same energy per operation and per word or bit"
-        f" of each memory. The value {value_word(axis.value)} of {design} is therefore chosen without a price; if it"
-        " has one in hardware, add it to the space, for example with a law."
+        f" of each memory. The value {value_word(axis.value)} of {design} is therefore chosen without a price. If the"
+        " axis costs something in hardware, add this cost to the space, for example with a law."
     )
 
 

@@ -42,10 +42,10 @@ def slower_with_more_memory(space: Space, table: pandas.DataFrame) -> Iterator[s
         worse = ratios[ratios > 1]
         if len(worse):
             yield (
-                f"Axis {axis} sets sizes of memories. Of {count_of(len(ratios), 'pair')} of designs with neighbouring"
-                f" values of {axis} and equal values of all other axes, the design with the larger value takes more"
-                f" cycles in {count_of(len(worse), 'pair')}, by up to {worse.max() - 1:.2%}. This increase does not"
-                f" show that the larger memory is worse: {_reason(space)}."
+                f"Axis {axis} sets sizes of memories. Designs with neighbouring values of {axis} and equal values of all"
+                f" other axes were compared in pairs. In {len(worse):,} of {count_of(len(ratios), 'pair')}, the design"
+                f" with the larger value takes more cycles, by up to {worse.max() - 1:.2%}. This increase does not show"
+                f" that the larger memory is worse: {_reason(space)}."
             )
 
 

@@ -362,7 +362,7 @@ class FamilyPricer:
         assert members.accelerator is not None
         cost = self.evaluators[name].cost(members.accelerator)
         assert cost.status in (INVALID, INFEASIBLE), (
-            "the first design of a family has costs alone, but not as a member of its family"
+            "the first design of a family has costs if it is costed alone, but not as a member of its family"
         )
         return Prices.unknown(len(members.indexes), cost.status, cost.reason)
 

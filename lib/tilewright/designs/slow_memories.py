@@ -14,7 +14,7 @@ from tilewright.hardware.access_times import access_note
 EXCLUDING = f"{ACCESS_CYCLES} <= 1"
 """Constraint of a space that excludes designs with a memory whose access takes longer than a clock cycle."""
 PIPELINED = (
-    "Latencies hold only if such memories are pipelined, so that a new access begins in every cycle; the further cycles"
+    "Latencies are valid only if these memories are pipelined: a new access begins in every cycle. The further cycles"
     " of an access are not counted"
 )
 

@@ -498,8 +498,8 @@ class _Reader:
         if setter is not None:
             where = self.document.dotted(setter.place)
             message = (
-                f"fixes the factors of spatial mappings, but {where} can set larger arrays, of which the mappings then"
-                " leave units unused; without spatial_mapping in the mapping file, the search fills each array"
+                f"fixes the factors of spatial mappings, but {where} can set larger arrays, whose further units then"
+                " stay unused; without spatial_mapping in the mapping file, the search fills each array"
             )
             self.problems.notice(("mapping",), message)
 

@@ -233,7 +233,7 @@ class SystemFigures:
                 f"tensor parallel cuts these layers along their inputs and sums partial results: {', '.join(names)}"
             )
         notes.append(
-            "mappings and schedules: those that the search finds; their distance from the best ones is not computed for"
+            "mappings and schedules: found by the search; how far they are from the best ones is not computed for"
             " several cores"
         )
         return tuple(notes)

@@ -71,7 +71,7 @@ class CaseFiles:
         """
         folders = [self.folder] if self.variant is None else [self.variant, self.folder]
         return [
-            f"{folder / name}: has no effect beside {_find(folder, kind)}"
+            f"{folder / name}: has no effect, because {_find(folder, kind)} is used"
             for folder in folders
             for kind, names in _NAMES.items()
             for name in names

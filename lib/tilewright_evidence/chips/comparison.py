@@ -213,7 +213,7 @@ def _counts(case: CaseComparison) -> list[str]:
         )
     if case.stream_2023 is not None:
         energy = _percent(_deviation(case.stream_2023.energy_pj, case.reference_energy_pj), 3)
-        parts.append(f"energy by {STREAM_2023}: {energy} from the reference")
+        parts.append(f"energy by {STREAM_2023}: deviates by {energy} from the reference")
     if case.causal_lower_bound_cycles is not None:
         parts.append(f"lower bound of {CAUSAL} {case.causal_lower_bound_cycles:,} cycles")
     return [f"{case.case}: {'; '.join(parts)}"]

@@ -80,7 +80,7 @@ def _constants(device: str) -> tuple[Constant, ...]:
     written = written_values(device)
     # Latencies with which the requests in flight reach the full bandwidth of the DRAM, and a tenth of it.
     full = {"n150": 228, "p150": 173}[device]
-    step = "cycles of a step along the reduction beside the transfers and the arithmetic"
+    step = "cycles that a step along the reduction takes in addition to transfers and arithmetic"
     # The order is that of the fit. With the requests first, the fitted rows have the least loss of all orders.
     return (
         Constant(
@@ -228,7 +228,7 @@ def prepare(files: Sequence[Path]) -> list[_Product]:
         for value in sorted({row[key] for row in rows} - set(allowed))
     ]
     problems += [
-        Problem(f"is no multiple of {TILE} for each core", path=key, value=f"{row[key]} on {row[side]} cores")
+        Problem(f"must be a multiple of {TILE} on each core", path=key, value=f"{row[key]} on {row[side]} cores")
         for row in rows
         for key, side in (("m", "grid_y"), ("k", "grid_x"), ("n", "grid_x"))
         if row[key] <= 0 or row[side] <= 0 or row[key] % (row[side] * TILE)

@@ -80,9 +80,9 @@ def test_static_power_that_is_known_of_some_designs_alone_is_told(
         for total in (0.0, 2.0, 5.0)
     ]
     told = (
-        "The static power of 1 of 3 designs is not known, and their energy does not include it; in the other designs"
-        " it is 25.0% to 100.0% of the energy. Therefore the energies of designs with and without static power are not"
-        " comparable."
+        "The energy of 1 of 3 designs lacks static power, which is not known for them. In the other designs, static"
+        " power is 25.0% to 100.0% of the energy. The energies of designs with and without static power are therefore"
+        " not comparable."
     )
     assert answer_of(exploration(rows)).assumptions[-1] == told
     for alike in (rows[1:], [costs(1.0, 1.0, 1.0), costs(2.0, 0.5, 1.0)]):

@@ -206,7 +206,7 @@ def test_constraints_on_cycles_are_told() -> None:
         space = read_space(clock_space(1) | {"constraints": constraints})
         table = table.assign(**{axis.name: axis.values[0] for axis in space.axes})
         found = exploration_of(space, ShardContent(table, {}))
-        assert sum("Constraints on cycles limit cycles, not time" in one for one in found.assumptions) == count
+        assert sum("but these constraints limit cycles, not time" in one for one in found.assumptions) == count
         assert found.table["unmet"].tolist() == ["", "", constraints[0] if count else ""]
 
 

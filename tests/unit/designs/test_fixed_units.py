@@ -28,9 +28,7 @@ def test_the_most_units_of_any_entry_are_told(tmp_path: Path) -> None:
     answer."""
     (line,) = lines_of(tmp_path, ENTRIES)
     assert "layers with these loops use at most 12 units along D1, 5 units along D2." in line
-    assert line.endswith(
-        ", although the registers of these units count when the memory for data between layers is chosen."
-    )
+    assert line.endswith(", but their registers count when the memory for data between layers is chosen.")
     (line,) = lines_of(tmp_path, ENTRIES, options={"exploit_data_locality": False})
     assert line.endswith("never compute for these layers.")
     assert line in assumptions(

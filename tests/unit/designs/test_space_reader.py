@@ -283,8 +283,8 @@ def test_a_fixed_mapping_of_arrays_that_vary(tmp_path: Path) -> None:
     path = file_of(tmp_path, text_with(mapping="map.yaml"))
     read_space(path, notices)
     assert notices == [
-        f"{path}:4 mapping: fixes the factors of spatial mappings, but axes.rows.path can set larger arrays, of which "
-        "the mappings then leave units unused; without spatial_mapping in the mapping file, the search fills each array"
+        f"{path}:4 mapping: fixes the factors of spatial mappings, but axes.rows.path can set larger arrays, whose "
+        "further units then stay unused; without spatial_mapping in the mapping file, the search fills each array"
     ]
     (tmp_path / "map.yaml").write_text("- {name: default}\n")
     notices.clear()

@@ -75,7 +75,7 @@ def test_files_may_have_other_names(tmp_path: Path) -> None:
     assert read_case("tiny", tmp_path).run.hint_loops == [["OY", "all"]]
     (tmp_path / "network.onnx").write_bytes(b"")
     files = CaseFiles(tmp_path)
-    assert files.notices() == [f"{tmp_path}/network.onnx: has no effect beside {tmp_path}/workload.yaml"]
+    assert files.notices() == [f"{tmp_path}/network.onnx: has no effect, because {tmp_path}/workload.yaml is used"]
     (tmp_path / "workload.yaml").unlink()
     assert files.find("workload") == tmp_path / "network.onnx"
     (tmp_path / "network.onnx").rename(tmp_path / "resnet18_head.onnx")
