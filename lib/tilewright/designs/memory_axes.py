@@ -42,10 +42,10 @@ def slower_with_more_memory(space: Space, table: pandas.DataFrame) -> Iterator[s
         worse = ratios[ratios > 1]
         if len(worse):
             yield (
-                f"Axis {axis} sets sizes of memories. Designs with neighbouring values of {axis} and equal values of all"
-                f" other axes were compared in pairs. In {len(worse):,} of {count_of(len(ratios), 'pair')}, the design"
-                f" with the larger value takes more cycles, by up to {worse.max() - 1:.2%}. This increase does not show"
-                f" that the larger memory is worse: {_reason(space)}."
+                f"Axis {axis} sets sizes of memories. Designs with neighbouring values of {axis} and equal values of"
+                f" all other axes were compared in pairs. In {len(worse):,} of {count_of(len(ratios), 'pair')}, the"
+                f" design with the larger value takes more cycles, by up to {worse.max() - 1:.2%}. This increase does"
+                f" not show that the larger memory is worse: {_reason(space)}."
             )
 
 
