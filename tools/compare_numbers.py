@@ -1,4 +1,4 @@
-"""Compares the results of a set of verbs with those at another commit: `make numbers`.
+"""Compares the results of a set of verbs with the results at another commit: `make numbers`.
 
     .venv/bin/python tools/compare_numbers.py [--against COMMIT] [--write FILE]
 

@@ -266,11 +266,11 @@ def _energy_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tup
 
 def _in_memory_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """Triples (name of the value, our value, value of the reference) for the values that the reference gives only for
-    in-memory arrays. These values are the clock period, the areas, and the cycles of an operation. Terms are also
-    compared: those of the energy, those of the clock period, and those of the areas.
+    in-memory arrays.
 
-    `expected` has the values of the reference. It is empty for arrays that are not in-memory arrays; the function then
-    yields nothing.
+    These values are the clock period, the areas, and the cycles of an operation. The terms of the energy, of the clock
+    period and of the areas are also compared. `expected` has the values of the reference. For other arrays, it is
+    empty, and the function yields nothing.
     """
     areas = {where: total(parts.values()) for where, parts in record.area_breakdown_mm2.items()}
     ours = {

@@ -25,8 +25,8 @@ def _all_compared(
     verbose: bool = False,
     tell: Tell = silent,
 ) -> "tuple[list[CaseComparison], list[Problem]]":
-    """Pair (comparisons of the valid cases, problems). The problems are those of invalid cases, and reasons why a model
-    has no schedule.
+    """Pair (comparisons of the valid cases, problems). A problem is a mistake in an invalid case, or the reason why a
+    model has no schedule.
 
     If `verbose` is true, the notices of a case are passed to `tell` when its comparison is complete.
     """

@@ -175,8 +175,8 @@ class Advices:
 
     @property
     def search_gain(self) -> float:
-        """Share of the objective that the best mappings of all searches save on the unchanged hardware; 0 if no better
-        mappings are known than those of the run.
+        """Share of the objective that the search saves on the unchanged hardware, if each layer gets its best mapping
+        from all searches; 0 if the mappings of the run are already the best known ones.
         """
         return self.gain(self.known) or 0.0
 

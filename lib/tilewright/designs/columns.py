@@ -63,8 +63,8 @@ _FIXED = {
     *(*PLAN_BOUNDS, *PLAN_GAPS, SCHEDULES, START_DESIGN, DROPPED_BY),
 }
 _MADE = re.compile(rf"energy_.+_pj|latency_.+_cycles|range of .+|.+{OF_ALL}", re.DOTALL)
-"""Pattern of column names that contain another name: that of a term, a memory, a part of the latency, a cost law or a
-column.
+"""Pattern of column names that contain another name: the name of a term, a memory, a part of the latency, a cost law or
+a column.
 """
 
 

@@ -142,8 +142,8 @@ class ExplainedRun:
         return advices
 
     def best_known(self, held: Sequence[Held]) -> Outcome:
-        """Costs on the hardware of the run, with the best known mapping of each layer: that of the run, or one from a
-        search.
+        """Costs on the hardware of the run, with the best known mapping of each layer. It is the mapping of the run, or
+        a mapping from a search.
         """
         return best_known(self.placed, held, self.objective)
 

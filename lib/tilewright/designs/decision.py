@@ -100,7 +100,8 @@ class Price:
     loss: float
     """Relative excess of the objective of `nearest` over the objective of the chosen design; 0 if `nearest` is None."""
     count: int
-    """Number of designs whose value of the measure is below that of the chosen design by at least the share LEAST_GAIN.
+    """Number of designs that are clearly better in the measure: their value is lower by at least the share
+    LEAST_GAIN.
     """
 
 
@@ -110,11 +111,11 @@ class RunnerUp:
 
     design: RatedDesign
     excess: float
-    """Relative excess of the second best design's objective over that of the chosen design."""
+    """Relative excess of the second best design over the chosen design, in the objective."""
     equal: int
     """Number of other designs with the same objective as the chosen design."""
     close: int
-    """Number of other designs whose objective exceeds that of the chosen design by at most the share CLOSE."""
+    """Number of other designs that exceed the chosen design by at most the share CLOSE, in the objective."""
 
 
 @dataclass(frozen=True)

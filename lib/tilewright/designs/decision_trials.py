@@ -181,8 +181,8 @@ def _assumed(advices: Advices, one: TriedChange) -> str:
 
 @dataclass(frozen=True)
 class MappingBounds:
-    """Values of the objective after a search with bounds: that of the chosen design, that of the runner-up, and a lower
-    bound for the runner-up.
+    """Values of the objective after a search with bounds: for the chosen design, for the runner-up, and a lower bound
+    for the runner-up.
     """
 
     choice: float
@@ -237,9 +237,7 @@ def free_statements(decision: Decision, space: Space, commands: Commands) -> Ite
 
 
 def search_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:
-    """Statement that the mappings were searched for another objective than that of the decision; none if the objectives
-    are equal.
-    """
+    """Statement that the search minimised another objective than the decision; none if the objectives are equal."""
     goal = space.options.objective
     if goal != objective and decision.depends_on_mappings and decision.runner_up is not None:
         yield Statement(

@@ -51,8 +51,8 @@ def _measures_of_best(front: Front) -> tuple[str, ...]:
 def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
     """Pairs (measure, row of the design that is best in this measure).
 
-    The measures are those of `_measures_of_best`: for other measures, the best design is not known. Of equally good
-    designs, the first by the rule of `best_first` is taken. () if there are no designs.
+    Only the measures of `_measures_of_best` are included, because the best design in other measures is not known. Of
+    equally good designs, the first by the rule of `best_first` is taken. () if there are no designs.
     """
     if front.compared.empty:
         return ()

@@ -231,7 +231,8 @@ class NetworkEvaluator(DesignEvaluator):
 
     def _search_layer(self, kind: int, core: Core, stages: tuple[Stage, ...] | None = None) -> "_Searched":
         """Best mapping that the search finds for the layers of group number `kind`. Layers of one group differ only in
-        their names. `stages` are other stages than those of the evaluator. Raises MappingError if no mapping fits.
+        their names. If `stages` is given, these stages replace the search stages of the evaluator. Raises MappingError
+        if no mapping fits.
         """
         layer, given = next((layer, given) for number, layer, given in self._kinds.values() if number == kind)
         found = evaluations_of(Rest(stages or self.search, Control()), LayerProblem(layer, core, given))

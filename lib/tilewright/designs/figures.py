@@ -44,7 +44,7 @@ _ENDS = (".svg", ".png", *(f"-{width}{suffix}" for width in WIDTHS_INCHES for su
 """Endings of the file names of figures, including those of the data files beside figures for a paper."""
 LEFT_INCHES, PLOT_INCHES, BOTTOM_INCHES, GAP_INCHES = 0.85, (4.8, 3.6), 0.6, 0.3
 NUMBER_INCHES, CHARACTER_INCHES = 0.3, 0.062
-"""Widths in inches: that of the number column in the list beside the plot, and that of one character in the other
+"""Widths in inches for the list beside the plot: width of the number column, and width of one character in the other
 columns.
 """
 MEASURE_INCHES, LINE_INCHES = 1.0, 0.17

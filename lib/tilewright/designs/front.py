@@ -189,7 +189,7 @@ def drawn_rows(front: Front, most: int, order: pandas.Series) -> pandas.DataFram
 
     If `front` has more than `most` rows, the result has the designs on the front and a sample of the other designs. If
     more than `most` designs are on the front, the result has only an evenly spread sample of these. `order` has the
-    rank of each design in a random order. The sample of the other designs has those with the least ranks.
+    rank of each design in a random order. The designs with the least ranks form the sample of the other designs.
     """
     rows = front.rows
     if len(rows) <= most:

@@ -57,8 +57,8 @@ def missing_parts(space: Space, digests: PartDigests, folder: Path, only: int | 
 def make_parts(
     source: SpaceSource, space: Space, folder: Path, jobs: int, advance: Advance, only: int | None = None
 ) -> None:
-    """Compute the costs of those parts of the space whose file in `folder` is missing or out of date, and write their
-    files. If `only` is not None, consider only the part with this number.
+    """Compute the costs of parts of the space, and write one file for each part. Parts whose file in `folder` is up to
+    date are left out. If `only` is not None, consider only the part with this number.
 
     Each file is written as soon as its part is done. If `only` is None, files of parts that no longer belong to the
     space are deleted. Each call of `advance` adds to the number of families that are done. Raises InputError if the

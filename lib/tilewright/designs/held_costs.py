@@ -1,4 +1,4 @@
-"""Texts on the costs of designs that have a range, and on those that stay the same in all samples of costs."""
+"""Texts on the costs of designs: costs that have a range, and costs that stay the same in all samples."""
 
 from collections.abc import Mapping
 from typing import Any

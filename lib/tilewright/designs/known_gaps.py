@@ -27,7 +27,7 @@ class KnownGap(NamedTuple):
     designs: int
     """Number of designs whose gaps are known."""
     is_of_runner_up: bool
-    """True if the gap is that of the runner-up. Otherwise, it is the largest gap of a design on one network."""
+    """True if the gap is the gap of the runner-up. If false, it is the largest gap of a design on one network."""
 
 
 def with_known_gaps(exploration: Exploration, folder: Path) -> Exploration:
@@ -74,7 +74,7 @@ def known_gap(decision: Decision, goal: str) -> KnownGap | None:
 
 
 def needed_gap(decision: Decision) -> float:
-    """Share by which the objective of the runner-up would have to fall to equal that of the chosen design."""
+    """Share by which the objective of the runner-up must fall to equal the objective of the chosen design."""
     assert decision.runner_up is not None
     key = decision.objective
     return gap_to(decision.choice.measures[key], decision.runner_up.design.measures[key])

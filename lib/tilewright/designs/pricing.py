@@ -272,8 +272,8 @@ class _Layers:
     search: tuple[Stage, ...]
     problem: LayerProblem
     seen: dict[tuple[int, Core], _Seen] = field(default_factory=dict)
-    """Results for these layers. The key is a pair (number of a part of a family, core). `_Plan` describes the parts of
-    a family. The core is that of the first member of the family, without memories that the layers do not use.
+    """Results for these layers, by (number of a part of a family, core). `_Plan` describes the parts of a family. The
+    core is taken from the first member of the family, without memories that the layers do not use.
     """
 
 

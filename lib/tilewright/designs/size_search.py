@@ -19,8 +19,8 @@ Runs = tuple[ExplainedRun, ExplainedRun]
 
 
 def sized_memories(runs: Runs) -> tuple[SizedMemory, ...]:
-    """On-chip memories of two runs, first those of the first run. Memories without an entry in the hardware file are
-    left out.
+    """On-chip memories of two runs; the memories of the first run come first. Memories without an entry in the hardware
+    file are left out.
     """
     found = []
     for place, run in enumerate(runs):
@@ -95,8 +95,8 @@ class _Trials:
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """Relative difference of two runs as a function of the size of one memory. The difference is that of one measure,
-    such as the latency, which `turn` names.
+    """Relative difference of two runs in one measure, as a function of the size of one memory. `turn` names the
+    measure, such as the latency.
     """
 
     trials: _Trials

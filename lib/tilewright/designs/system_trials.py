@@ -99,7 +99,9 @@ class ExplainedSystemRun:
         return []
 
     def best_known(self, held: Sequence[Held]) -> Outcome:
-        """Costs on the run's accelerator with the best known allocation: that of the run, or one from a search."""
+        """Costs on the run's accelerator with the best known allocation: the allocation of the run, or an allocation
+        from a search.
+        """
         values = {one: one.value(self.objective) for one in (self.now, *(one.outcome for one in held))}
         return min(values, key=lambda one: math.inf if (value := values[one]) is None else value)
 

@@ -93,8 +93,8 @@ class TrialEngine(Protocol):
         """Advice on changes of files other than the hardware file."""
 
     def best_known(self, held: Sequence[Held]) -> Outcome:
-        """Costs on the unchanged hardware with the best known mappings or allocation: those of the run, or those of a
-        search. `held` has the results of the searches on the unchanged hardware.
+        """Costs on the unchanged hardware with the best known mappings or allocation, from the run or from a search.
+        `held` has the results of the searches on the unchanged hardware.
         """
 
     def notes(self, advices: Advices) -> list[str]:

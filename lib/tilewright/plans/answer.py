@@ -59,7 +59,9 @@ class CutWorth:
 
 @dataclass(frozen=True)
 class ReductionTrial:
-    """Result of the search on a network in which some or no reductions are cut between cores."""
+    """Result of one search, for the network as it is or for a network in which some reductions are cut between
+    cores.
+    """
 
     layers: tuple[str, ...]
     """Names of the layers whose reductions are cut."""
@@ -300,7 +302,7 @@ class Fusion:
 
 def _cut_row(cut: CutWorth, latency_cycles: int, energy_pj: float) -> JsonObject:
     """Row of `fusion.json` for one cut between two stacks: its effect on latency and energy. `latency_cycles` and
-    `energy_pj` are those of the plan with this cut.
+    `energy_pj` belong to the plan with this cut.
     """
     without = None if cut.figures is None else _figures(cut.figures)
     row: dict[str, Any] = {"after": cut.after, "before": cut.before, "without": without}

@@ -52,7 +52,7 @@ NO_LIMITS: TaskLimits = TaskLimits()
 class CpuMeter:
     """Meter of the CPU seconds that this process and its worker processes use.
 
-    The operating system adds the time of a worker to that of its parent only when the worker has ended. Therefore each
+    The operating system counts the time of a worker for its parent only after the worker has ended. Therefore each
     running worker reports its time with every result.
     """
 

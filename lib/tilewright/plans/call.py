@@ -168,8 +168,8 @@ class FusionCall:
 
     @property
     def steps(self) -> list[frozenset[str]]:
-        """Reductions that a plan can cut into steps on one core, one set for each layer: those that the search can cut,
-        and those that the start plan cuts.
+        """Reductions that a plan can cut into steps on one core, as one set for each layer. A set has the reductions
+        that the search can cut, and the reductions that the start plan cuts.
         """
         found = stepped_dimensions(self.space)
         if self.start is None:
@@ -309,8 +309,8 @@ def _shared_options(options: FusionOptions, searches: int) -> FusionOptions:
 
 def _cuts(work: PlanWork, space: PlanSpace, best: PlanOutcome, in_time: Callable[[], bool]) -> tuple[CutWorth, ...]:
     """Benefits of the cuts between stacks, one for each measured cut. The measurement ends as soon as `in_time` returns
-    False. If there are more than MOST_CUTS cuts, only MOST_CUTS cuts are measured: those whose two neighbouring stacks
-    together have the most layers.
+    False. At most MOST_CUTS cuts are measured. They are chosen by the number of layers in their two neighbouring
+    stacks, the most layers first.
     """
     evaluator = PlanEvaluator(work.problem, work.search, work.settings, work.objective, work.known)
     ends = space.ends_of(best.plan)

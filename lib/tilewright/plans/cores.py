@@ -35,9 +35,8 @@ Similar layers have the same number of parts and the same allowed cores.
 DETOUR_PROBABILITY = 0.5
 """Probability that a step changes the detours instead of the cores, if the search may change both."""
 RECUT_PROBABILITY = 0.6
-"""Probability that a step changes the cores of one of those layers that the earlier plan cuts into another number of
-parts. In all other steps, any layer with a choice of cores can change. The earlier plan is the one whose cores are the
-start of the search.
+"""Probability that a step changes a recut layer: a layer that the earlier plan cuts into another number of parts. In
+all other steps, any layer with a choice of cores can change. The cores of the earlier plan are the start of the search.
 """
 SPREAD_STARTS = 5
 """Number of warm starts (initial allocations) that spread the work over cores; these come first. In each further warm
@@ -135,8 +134,8 @@ def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None
 
 
 def recut_parts(space: AllocationSpace, known: LayerCores | None) -> tuple[int, ...]:
-    """Positions in `space.parts` of the parts that meet two conditions: the part has several allowed cores, and its
-    layer now has another number of parts than in `known` (the cores of an earlier plan). () if `known` is None.
+    """Positions in `space.parts` of the parts of recut layers, if the part has several allowed cores. A recut layer now
+    has another number of parts than in `known` (the cores of an earlier plan). () if `known` is None.
     """
     if known is None:
         return ()
@@ -162,8 +161,8 @@ class CutParts:
     """Data on one plan for the search for cores. A plan can divide a layer into parts. Each part runs on one core."""
 
     recut: Sequence[int]
-    """Indices of the parts that meet two conditions: the part has several allowed cores, and its layer now has another
-    number of parts than in the earlier plan. The earlier plan is the one whose cores are the start of the search.
+    """Indexes of the parts of recut layers, if the part has several allowed cores. A recut layer now has another number
+    of parts than in the earlier plan, whose cores are the start of the search.
     """
     shapes: Mapping[int, Shape]
     """Number of parts along each loop that is split between cores, for each layer, by position of the layer."""
@@ -198,7 +197,7 @@ class CoreSearch:
 
     def look_at(self, cores: PartCores, by_off_chip: Layers | None = None) -> bool:
         """Schedule an allocation, and keep it if it is the best so far. Returns True if it was kept. `by_off_chip` has
-        the layers with detours through the off-chip memory; None means those of the best allocation.
+        the layers with detours through the off-chip memory; None stands for the detours of the best allocation.
         """
         detours = self.by_off_chip if by_off_chip is None else by_off_chip
         if (cores, detours) in self._known:

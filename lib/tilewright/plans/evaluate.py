@@ -61,8 +61,8 @@ REMEMBERED = 4
 
 @dataclass(frozen=True)
 class PlanToBeat:
-    """Latency that a plan must beat to be scheduled: that of the best plan so far. It is used only for networks of one
-    layer. A plan is scheduled only if its lower bound is below this latency.
+    """Latency of the best plan so far. It is used only for networks of one layer: a plan is scheduled only if its lower
+    bound is below this latency.
     """
 
     latency_cycles: int
@@ -115,7 +115,7 @@ class PlanOutcome:
     """Latency and energy of the best schedule; None if the plan has no schedule."""
     cores: LayerCores = ()
     evaluations: int = 0
-    """Number of schedules that were made for the plan, with those of the allocation engine."""
+    """Number of schedules that were made for the plan, including the schedules of the allocation engine."""
     reason: str = ""
     """Reason why the plan has no schedule; '' if it has one."""
     moved_again: tuple[int, ...] = ()

@@ -95,9 +95,11 @@ class IslandRound:
     number: int
 
     def begin(self, trials: Trials, moves: PlanMoves) -> None:
-        """Fill new `trials` and `moves` with the results from before this round. `trials` gets the best plans of this
-        island, or those of the opening in the first round. It also gets the best plan of the sending island. `moves`
-        gets the gains and the costs of each kind of random step.
+        """Fill new `trials` and `moves` with the results from before this round.
+
+        In the first round, `trials` gets the best plans of the opening. In later rounds, it gets the best plans of this
+        island and the best plan of the sending island. `moves` gets the gains and the costs of each kind of random
+        step.
         """
         base = self.own or self.opening
         trials.lbl = base.layer_by_layer

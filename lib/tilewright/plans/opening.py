@@ -60,8 +60,8 @@ layer has the cut whose estimate has rank `r` (0 is the best).
 """
 REFINED_WITHIN, LEAST_REFINED = 1.15, 3
 """Limits for the selection of block cuts that are evaluated further: on every number of cores, and with both orders of
-the loops. Cuts are selected if their objective is at most REFINED_WITHIN times that of the best cut. If these are fewer
-than LEAST_REFINED, the LEAST_REFINED best cuts are selected.
+the loops. A cut is selected if its objective is at most REFINED_WITHIN times the objective of the best cut. At least
+LEAST_REFINED cuts are selected, the best first.
 """
 LAYER_BY_LAYER_RULES = (PartRule(1.0, True), *PART_RULES)
 START, LAYER_BY_LAYER, BLOCKS, UNIFORM = "start", "layer by layer", "blocks", "uniform"

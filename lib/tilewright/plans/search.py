@@ -96,8 +96,8 @@ class FusionSearch:
             return self._round(made, self._trials_of(made, self.budget.plans))
 
     def from_islands(self, opening: IslandState, islands: Sequence[IslandState]) -> FusionResult:
-        """Result of a search with islands, made from finished states: that of the opening, and those of all islands
-        after their last rounds. The cores of the best plan are searched once more.
+        """Result of a search with islands, made from finished states: the state of the opening, and the last state of
+        each island. The cores of the best plan are searched once more.
         """
         merge(self.trials, opening, islands)
         with self.trials.working(self.work):

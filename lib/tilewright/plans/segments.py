@@ -169,10 +169,9 @@ class _Label:
 def compose(costs: Mapping[Segment, PlanFigures], layers: int, objective: str, count: int) -> list[tuple[Segment, ...]]:
     """Best compositions of the complete network from segments, at most `count`, the best first.
 
-    Latency and energy of a composition are the sums over its segments. The dynamic program keeps up to MOST_LABELS
-    partial compositions at each position of the network: the best of those that no other partial composition dominates
-    in latency and energy. The EDP alone cannot decide which partial compositions to keep, because the EDP of a
-    composition is not the sum of the segments' EDPs.
+    Latency and energy of a composition are the sums over its segments. At each position of the network, the dynamic
+    program keeps up to MOST_LABELS partial compositions that no other one dominates in latency and energy. The EDP
+    alone cannot decide which of them to keep, because the EDP of a composition is not the sum of the segments' EDPs.
     """
     from_place: dict[int, list[tuple[Segment, PlanFigures]]] = {}
     for segment, figures in costs.items():

@@ -408,8 +408,8 @@ class PlanSpace:
 
 
 def plan_space(problem: SystemProblem, fixed: Fixed) -> PlanSpace:
-    """Space of plans for a network on an accelerator. Neither the choices in `fixed` nor those in the mapping file can
-    vary in this space.
+    """Space of plans for a network on an accelerator. Choices in `fixed` and choices in the mapping file do not
+    vary.
     """
     nodes = layers_of(problem.workload)
     layers = _filled(tuple(_layer_space(problem, node) for node in nodes))

@@ -49,10 +49,11 @@ class StepByStep:
         return kind, parent, task
 
     def _joined(self, parent: PlanOutcome, better: Sequence[PlanOutcome]) -> Task | None:
-        """Task for a plan that joins the changes of all plans in `better`. Each of these plans was made by one step
-        from the plan `parent`, and is better than `parent`. The changes of tiles and detours are joined; if they
-        contradict each other, the change of the best plan in `better` is made. All other choices are those of this best
-        plan. None if `better` has fewer than two plans.
+        """Task for a plan that joins the changes of all plans in `better`. Each of them is better than the plan
+        `parent`, from which it was made by one step. None if `better` has fewer than two plans.
+
+        The changes of tiles and detours are joined. If they contradict each other, the change of the best plan is made.
+        All other choices are taken from the best plan.
         """
         if len(better) < 2:
             return None

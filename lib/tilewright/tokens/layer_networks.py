@@ -237,8 +237,8 @@ FINER_VECTORS = (PLAIN, Finer(4))
 FINER_BY_INPUTS = (PLAIN, Finer(4), Finer(16), Finer(64), Finer(16, 4), Finer(16, 16))
 """Finer cuts that are tried for matrix products whose sum is cut: each core adds up a part of the input features."""
 _COLUMNS = ("G", "H", "K")
-"""Loops over heads (G, H) and output columns (K), in the order in which they are cut. Other output loops, except those
-in _ROWS, are cut after them.
+"""Loops over heads (G, H) and output columns (K), in the order in which they are cut. The other output loops are cut
+after them, without the loops in _ROWS.
 """
 _ROWS = ("B", "D")
 """Loops over requests and tokens."""

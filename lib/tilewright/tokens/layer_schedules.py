@@ -246,8 +246,9 @@ class LayerSchedules:
         return min(made.latency_cycles, slower)
 
     def _cost_of(self, key: LayerKey, units: Sequence[int]) -> SystemLayerCost:
-        """Costs of the best schedule of a layer. The latencies on changed accelerators are those with the same cut of
-        the layer on the same cores. `units` are the indexes of the cores that share links in a pipeline."""
+        """Costs of the best schedule of a layer. On changed accelerators, the latencies are for the same cut of the
+        layer on the same cores. `units` are the indexes of the cores that share links in a pipeline.
+        """
         found = self._chosen[key]
         made, slower = found.schedule, 0
         if found.strategy == PIPELINE:

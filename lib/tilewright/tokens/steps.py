@@ -97,4 +97,4 @@ class StepFigures(Protocol):
         """
 
     def notes(self, weight_bits: int) -> tuple[str, ...]:
-        """Notes on the figures. `weight_bits` is the number of bits of all weights of the model."""
+        """Notes on the figures. `weight_bits` is the number of bits of the model's weights."""

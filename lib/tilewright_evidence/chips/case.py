@@ -45,7 +45,7 @@ NEEDED = ("run", "hardware", "workload", "mapping")
 class CaseFiles:
     """Files of a case.
 
-    A variant of a case is a folder whose files replace those of the case.
+    A variant of a case is a folder; its files replace the files of the case.
     """
 
     folder: Path
@@ -147,10 +147,12 @@ class Expected:
     measured_cycles: float | None = None
     """Latency that was measured on the chip, in cycles."""
     reference_cycles: float | None = None
-    """Latency in cycles that the reference tool computes. The next field is the energy in pJ that it computes."""
+    """Latency in cycles by the reference tool. The next field is the energy in pJ by the reference tool."""
     reference_energy_pj: float | None = None
     reference_nodes: int | None = None
-    """Number of computation nodes in the reference tool. The next field is the number of edges."""
+    """Number of computation nodes in the graph of the reference tool. The next field is the number of edges in this
+    graph.
+    """
     reference_edges: int | None = None
     layer_cycles: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Cycles of one computation node in the reference tool, for each layer. The key is the layer id. The value is the

@@ -41,7 +41,7 @@ class ModelResult:
     link_cycles: int
     """Cycles that the traffic of the busiest link takes at the full width of the link."""
     from_measured: float | None
-    """Relative deviation of the latency from the measurement on the chip; None without measurement."""
+    """Relative deviation of the latency from the measurement on the chip; None if there is no measurement."""
     from_reference: float | None
     """Relative deviation of the latency from that of the reference tool; None if the latency of the reference tool is
     not known.

@@ -32,7 +32,8 @@ class Case:
 
     identity: str
     part: str
-    """Name of the part of the set of measurements that contains this measurement, such as a device and a kind of work.
+    """Name of the part of the set to which this measurement belongs. A part is, for example, a device and a kind of
+    work.
     """
     group: str
     """Origin of the row, such as a layer or a shape of weights.

@@ -53,9 +53,9 @@ def mark(kind: str, name: str) -> tuple[str, str]:
 def blocks(kind: str, data: Path | None) -> dict[str, str]:
     """Texts that go between the marks of a page, by name of the set.
 
-    If `kind` is SAMPLE, the texts are those of `sample_text`. If `kind` is FULL, they are those of `full_text`, and the
-    result also has the summary table under the name SUMMARY. The numbers come from the full sets in the folder `data`.
-    If `data` is None, they come from the samples in the package.
+    If `kind` is SAMPLE, `sample_text` makes the texts. If `kind` is FULL, `full_text` makes them, and the result also
+    has the summary table under the name SUMMARY. The numbers come from the full sets in the folder `data`. If `data` is
+    None, they come from the samples in the package.
     """
     heard = accuracy(package_samples=True) if data is None else accuracy(data=data)
     texts = {one.court_set.name: full_text(one) if kind == FULL else sample_text(one) for one in heard}
@@ -63,8 +63,8 @@ def blocks(kind: str, data: Path | None) -> dict[str, str]:
 
 
 def summary_text(heard: Sequence[Heard]) -> str:
-    """Markdown table with one row for each part in `SHOWN`, and one row for the part with the largest median error in
-    all sets except those in `NOT_MEASURED`.
+    """Markdown table with one row for each part in `SHOWN`. A further row has the part with the largest median error;
+    sets in `NOT_MEASURED` do not count for it.
     """
     parts = {
         (one.court_set.name, part.name): part

@@ -163,7 +163,7 @@ class _Prepared:
 
     @property
     def part(self) -> str:
-        """Name of the part of the set of measurements that contains the row."""
+        """Name of the part of the set to which the row belongs."""
         source, kind, array = (self.row[name] for name in ("source", "kind", "array"))
         return f"{source} {kind}" if source == "D3" else f"{source} {kind}, array {array}"
 

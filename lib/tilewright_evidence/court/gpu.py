@@ -93,8 +93,8 @@ class Product:
     blocks share count once.
     """
     sum_bytes: np.ndarray
-    """Bytes of partial sums that are written plus those that are read, as an array of shape (choices,); 0 for a choice
-    that does not split the sum over k.
+    """Bytes of partial sums, written and read together, as an array of shape (choices,); 0 for a choice that does not
+    split the sum over k.
     """
 
     def seconds(self, constants: Values) -> tuple[float, str]:

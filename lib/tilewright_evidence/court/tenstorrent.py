@@ -165,7 +165,7 @@ class _Product:
 
     @cached_property
     def part(self) -> str:
-        """Name of the part of the set that contains the row."""
+        """Name of the part of the set to which the row belongs."""
         if self.row["trace"] != "True":
             return f"{self.device}, not traced"
         if self.planned[1].one_row:

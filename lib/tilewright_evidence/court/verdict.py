@@ -35,8 +35,8 @@ class Errors:
 
 @dataclass(frozen=True)
 class VerdictPart:
-    """Verdict on a part of a set. The errors are those of unseen rows. A row is unseen if constants were fitted to no
-    row with the same origin (`Case.group`).
+    """Verdict on a part of a set. The errors cover only unseen rows. A row is unseen if constants were fitted to no row
+    with the same origin (`Case.group`).
     """
 
     name: str

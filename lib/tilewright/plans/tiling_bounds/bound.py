@@ -166,10 +166,11 @@ def _whole(cycles: float) -> int:
 def layer_works(
     problem: SystemProblem, model: str, settings: ScheduleSettings, summed: Sequence[frozenset[str]] | None = None
 ) -> list[dict[str, LayerWork]]:
-    """Lower bounds of the work of each layer: a list with one dictionary for each layer, core file -> bounds on a core
-    of this file. The dictionaries have all core files except that of the off-chip core. `summed` has, for each layer,
-    the reduction dimensions that a plan can cut between cores. If `summed` is None, a plan can cut no reduction
-    dimension.
+    """Lower bounds of the work of each layer, as one dictionary for each layer. The dictionary has the bounds for a
+    core of each core file, except the file of the off-chip core.
+
+    `summed` has, for each layer, the reduction dimensions that a plan can cut between cores. If `summed` is None, a
+    plan can cut no reduction dimension.
     """
     is_corrected = profile_by_name(model) == CORRECTED
     has_loading = settings.cn_runtime != "total0"
@@ -235,9 +236,9 @@ def _loads(
 def _energy_pj(
     problem: SystemProblem, moves: LayerMoves, works: Sequence[dict[str, LayerWork]], off_chip: tuple[int, int]
 ) -> float:
-    """Lower bound in pJ of the energy of every plan. Each layer runs on its cheapest core, and each move that every
-    plan makes takes its cheapest path. `off_chip` has the bits that every plan reads from the off-chip memory, and
-    those that every plan writes there.
+    """Lower bound in pJ of the energy of every plan. Each layer runs on its cheapest core. Each move that every plan
+    makes takes its cheapest path. `off_chip` has two numbers of bits: what every plan reads from the off-chip memory,
+    and what every plan writes there.
     """
     files = [place.file_name for place in problem.accelerator.places]
     cores = sum(

@@ -1,7 +1,7 @@
 """Lower bound of the latency from the order of layers: cores limit some phases of a plan, links limit others.
 
-A pivot is a layer whose first tile divides the schedule when it starts. Parts of earlier layers, on which every tile of
-the pivot depends, must be complete by then. Layers that need the pivot do all their work later. A chain of pivots
+A pivot is a layer; the start of its first tile divides the schedule. Every tile of the pivot depends on parts of
+earlier layers, which must be complete by then. Layers that need the pivot do all their work later. A chain of pivots
 divides the schedule into phases.
 """
 

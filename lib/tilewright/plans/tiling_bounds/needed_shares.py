@@ -129,9 +129,10 @@ def _is_split(terms: Sequence[tuple[str, int]], full: Mapping[str, int]) -> bool
 
 
 def _reach_of_split(terms: Sequence[tuple[str, int]], full: Mapping[str, int], length: int) -> dict[str, int]:
-    """Least count of different values that each loop takes in `length` consecutive indices of an axis, by loop. The two
-    loops in `terms` count the indices like the two digits of a number. Wherever the `length` indices begin, each loop
-    takes at least its count of values, in all combinations with those of the other loop.
+    """Least number of different values that each loop takes in `length` consecutive indices of an axis, by loop.
+
+    The two loops in `terms` count the indices like the two digits of a number. The numbers hold wherever the `length`
+    indices begin. All combinations of the values of the two loops occur.
     """
     inner, outer = (name for name, _ in sorted(terms, key=lambda term: term[1]))
     rows = (length - full[inner] + 1) // full[inner] if length >= full[inner] else 0

@@ -171,8 +171,8 @@ class _Checker:
             yield f"this plan is not in the space: {self.told.plan}"
 
     def _costs(self) -> Iterator[str]:
-        """Messages on layers of tiles in the certificate: costs that differ from those computed again, and layers that
-        the core or the attention does not have.
+        """Messages on layers of tiles in the certificate: wrong costs, and layers that the core or the attention does
+        not have. Costs are wrong if they differ from the costs that are computed again.
         """
         for row in self.told.certificate.searched:
             problem = problem_of(self.costs, row)

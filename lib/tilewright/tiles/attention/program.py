@@ -281,7 +281,7 @@ class PlanProgram:
 
 
 def tensor_bits(shape: AttentionShape, kind: str, tile: Tile) -> int:
-    """Number of bits of a tensor of one tile, by its kind."""
+    """Number of bits of each kind of tensor, for one tile."""
     bits, rows = shape.bits, tile.units * tile.heads * tile.queries
     return {
         QUERIES: rows * shape.key_width * bits.queries,

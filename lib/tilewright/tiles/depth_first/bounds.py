@@ -296,8 +296,9 @@ def _least_bit_pj(chain: Chain, memory: int, reads: bool) -> float:
 
 @dataclass(frozen=True)
 class QuickBounds:
-    """Lower bounds of the layers of a stack in one mode, as arrays [layer, width of a tile, height of a tile]. These
-    bounds are quick to compute, but weaker than those of `stack_bounds`."""
+    """Lower bounds of the layers of a stack in one mode, as arrays [layer, width of a tile, height of a tile]. They are
+    quick to compute, but weaker than the bounds of `stack_bounds`.
+    """
 
     energy_pj: np.ndarray
     latency_cycles: np.ndarray

@@ -277,9 +277,12 @@ class _Checker:
     def _left(
         self, layers: Layers, mode: str, floors: dict[Layers, tuple[float, float]]
     ) -> tuple[np.ndarray, StackBounds]:
-        """Pair (tile sizes, bounds) for a stack in one mode. It has only those tile sizes for which a schedule with the
-        stack could have a value below the lower bound of the certificate. The tile sizes are an array [place, 2] of
-        widths and heights. `floors` has lower bounds (energy in pJ, latency in cycles) of every stack."""
+        """Pair (tile sizes, bounds) for a stack in one mode. A tile size is included if a schedule with the stack in
+        this size could have a value below the lower bound of the certificate.
+
+        The tile sizes are an array [place, 2] of widths and heights. `floors` has lower bounds (energy in pJ, latency
+        in cycles) of every stack.
+        """
         sizes = (self._sizes(layers[1], 0), self._sizes(layers[1], 1))
         quick = quick_bounds(self.model.chain, *layers, mode, sizes)
         sums = quick.energy_pj.sum(axis=0), quick.latency_cycles.sum(axis=0)

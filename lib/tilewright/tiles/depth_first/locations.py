@@ -102,7 +102,7 @@ class Stack:
 
     @cached_property
     def weight_bits(self) -> int:
-        """Number of bits of the weights of all layers of the stack."""
+        """Number of bits of the weights, summed over the layers of the stack."""
         return sum(entry.weight_bits for entry in self._layers)
 
     @property

@@ -49,7 +49,7 @@ class TileLoops:
     entry: ChainLayer
     tile: TileSizes
     stack_weight_bits: int
-    """Number of bits of the weights of all layers of the stack."""
+    """Number of bits of the weights, summed over the layers of the stack."""
     is_sum: bool = False
     """True if the sizes are sums over all tiles of the layer. The bounds then hold for the sum over all tiles, for any
     tile size.
