@@ -319,10 +319,9 @@ def _odds(decision: Decision, commands: Commands) -> Iterator[Statement]:
         shares = samples_text(odds.choice), samples_text(odds.runner_up or 0.0)
         row = decision.front.rows.set_index("design").loc[name].to_dict()
         text = (
-            f"If only the costs with a range vary ({varied_text(row, decision.objective)} of {name}), no design has"
-            f" less {words} than {name}{_together(decision)} in {shares[0]} of {SAMPLES:,} samples, and none has less"
-            f" than {second} in {shares[1]}. {_constant(decision, row)}The {decision.held} stay the same in all"
-            " samples."
+            f"If only the costs with a range vary ({varied_text(row, decision.objective)} of {name}), {name} has the"
+            f" least {words}{_together(decision)} in {shares[0]} of {SAMPLES:,} samples, and {second} in {shares[1]}."
+            f" {_constant(decision, row)}The {decision.held} stay the same in all samples."
         )
         yield Statement(CERTAINTY, text, (commands.explore(),))
 

@@ -254,10 +254,7 @@ def _gap_words(decision: Decision, space: Space) -> str:
     assert decision.runner_up is not None
     first, second, words = decision.choice.name, decision.runner_up.design.name, decision.measure.words
     excess, needed = share(decision.runner_up.excess), needed_gap(decision)
-    margin = (
-        f"{second} has {excess} more {words} than {first}; the order reverses only if the {words} of {second} falls by"
-        f" more than {share(needed)}."
-    )
+    margin = f"{second} has {excess} more {words} than {first}; {share(needed)} less would make {second} as good."
     if not decision.runner_up.excess:
         margin = f"{second} has as little {words} as {first}."
     gap = known_gap(decision, space.options.objective)

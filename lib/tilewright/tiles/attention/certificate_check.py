@@ -130,7 +130,7 @@ class _Checker:
             return
         yield result(f"{name}: costs", f"{len(claim.searched):,} layers of tiles searched again", list(self._costs()))
         yield result(
-            f"{name}: value", "the value is that of the plan, and not worse than unfused execution", list(self._value())
+            f"{name}: value", "the plan has the value, and is not worse than unfused execution", list(self._value())
         )
         yield result(
             f"{name}: lower bound",

@@ -109,7 +109,7 @@ def check_certificate(told: CertifiedSearch, problem: tuple[Any, Any, Any]) -> l
         result("certificate: costs", f"{costed:,} stacks costed again", list(checker.costs())),
         result(
             "certificate: value",
-            "the value is that of the schedule, and the best that the costed stacks allow",
+            "the schedule has the value, and no schedule of costed stacks has a better one",
             list(checker.value()),
         ),
         result("certificate: lower bound", "lower bounds of all other stacks computed again", list(checker.bound())),
