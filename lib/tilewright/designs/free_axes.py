@@ -49,10 +49,10 @@ def free_sentence(axis: FreeAxis, design: str) -> str:
     """Sentence on an axis that changes no cost for a design."""
     others = ", ".join(value_word(value) for value in axis.others)
     return (
-        f"Axis {axis.name} costs nothing in this space: {design} and the designs that differ from it only in this axis"
-        f" (values {others}) have the same area and static power, and the same energy per operation and per word or bit"
-        f" of each memory. The value {value_word(axis.value)} of {design} is therefore chosen without a price. If the"
-        " axis costs something in hardware, add this cost to the space, for example with a law."
+        f"Axis {axis.name} costs nothing in this space. The other values ({others}) give the same area and static power"
+        f" as {design}, if no other axis changes, and the same energy per operation and per word or bit of each memory."
+        f" The value {value_word(axis.value)} of {design} is therefore chosen without a price. If the axis costs"
+        " something in hardware, add this cost to the space, for example with a law."
     )
 
 

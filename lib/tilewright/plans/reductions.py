@@ -112,8 +112,8 @@ def _partial_bits(layer: Layer, cores: int) -> int:
 
 
 def _repeated_bits(layer: Layer, cores: int) -> float:
-    """Number of bits by which repeated reads of the input exceed one read of each input, if the outputs are cut into
-    one block for each core.
+    """Number of input bits that are read repeatedly, if the outputs are cut into one block for each core. The first
+    read of each bit does not count.
 
     The cut with the fewest repeated bits is assumed. Two blocks read the same data of an operand if they differ only
     along dimensions that the operand does not have.

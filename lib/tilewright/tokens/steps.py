@@ -92,8 +92,8 @@ class StepFigures(Protocol):
         """
 
     def limit(self, step: StepRun, workload: Workload, requests: int) -> JsonObject:
-        """Table columns on what limits a step. They have the bound of the step, the parts with the largest gains, and
-        the share of the time that each part saves with twice its width or size. `workload` has the layers of the step.
+        """Table columns on what limits a step: its bound, and the parts with the largest gains. They also have the
+        share of the time that each part saves with twice its width or size. `workload` has the layers of the step.
         """
 
     def notes(self, weight_bits: int) -> tuple[str, ...]:

@@ -62,9 +62,9 @@ DIRECT = {(network, one): other for network, names in _FOLLOWERS for one, other 
 the other layer).
 """
 FIRST = {("alexnet", "CONV1"): "CONV3", ("vgg16", "CONV1-1"): "CONV1-2"}
-"""Layer from which the first layer of a network takes a share of zeros, by (network, first layer). It is needed if no
-measured layer reads the outputs of the first layer directly. The outputs are then assumed to have the share of zeros of
-the inputs of this later layer. The inputs of a first layer are not compressed.
+"""Later layer from which the first layer of a network takes a share of zeros, by (network, first layer). It is needed
+if no measured layer reads the outputs of the first layer directly. The share of zeros in these outputs is then assumed
+to be the share in the inputs of the later layer. The inputs of a first layer are not compressed.
 """
 SAMPLE = ("CONV1", "CONV3", "CONV4", "CONV5", "CONV1-1", "CONV1-2", "CONV4-2", "CONV4-3")
 """Layers of the sample in the package."""

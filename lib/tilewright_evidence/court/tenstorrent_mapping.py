@@ -52,8 +52,8 @@ SUBBLOCKS = (
 )
 """Sizes of subblocks in tiles, as pairs (rows, columns), in the order in which the program tries them."""
 DEFAULT_BLOCK = 16
-"""Limit in tiles by which the library chooses how to divide an output. The library divides it only by columns if it has
-at most this number of rows of tiles, and more than this number of columns of tiles.
+"""Limit for divisions of the output only by columns, as a number of tiles. The library divides in this way if the
+output has at most this number of rows of tiles, and more than this number of columns of tiles.
 """
 
 

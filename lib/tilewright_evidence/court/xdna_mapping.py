@@ -43,8 +43,9 @@ class Tiles(NamedTuple):
     depth_in_l2: int
 
     def steps_in_l2(self, depth: int) -> int:
-        """Number of steps of a core whose data the memory tiles hold. It is the largest number for which the length of
-        these steps along the reduction is at most `depth_in_l2` and divides `depth`, the length of the whole reduction.
+        """Number of steps of a core whose data the memory tiles hold together. Along the reduction, these steps are at
+        most `depth_in_l2` long, and their length divides the whole reduction, `depth`. The largest possible number is
+        taken.
         """
         most = max(1, self.depth_in_l2 // self.depth)
         return next(steps for steps in range(most, 0, -1) if depth % (steps * self.depth) == 0)

@@ -112,8 +112,8 @@ def _allowed(problem: SystemProblem, nodes: tuple[WorkloadNode, ...], scheduling
 
 def _is_direct(nodes: tuple[WorkloadNode, ...], pieces: DataPieces, moves: PossibleMoves) -> Booleans:
     """Array with one entry for each reason to move a piece of data. An entry is false if the data come from outside the
-    network, and if all their paths to the reader go through operators that move data. After such operators, it is not
-    always known which elements a part of the reader needs. All other entries are true.
+    network, and reach their reader only through operators that move data. After these operators, it is not always known
+    which elements a part of the reader needs. All other entries are true.
     """
     tensor = pieces.tensor[moves.piece]
     inputs = [set(node.inputs) for node in nodes]

@@ -194,8 +194,8 @@ class _Checker:
     def value(self) -> Iterator[str]:
         """Messages on wrong numbers in the certificate, and on a schedule with other layers than the chain.
 
-        A number is wrong if it contradicts another number of the certificate, the costs of the schedule or of the
-        costed stacks, or the number of schedules in the space.
+        A number is wrong if it contradicts another number of the certificate, or the number of schedules in the space.
+        It is also wrong if it contradicts the costs of the schedule or of the costed stacks.
         """
         claim, powers = self.claim, self.powers
         assert powers is not None
