@@ -31,6 +31,6 @@ FACE = (
     "scheduling.simulate",
     "scheduling.system_assembly",
 )
-"""Modules of this package that wings (optional parts of tilewright) may import. All other modules can change without
-notice to the wings.
+"""Modules of this package that wings (optional parts of tilewright) may import. All other modules are internal and can
+change.
 """

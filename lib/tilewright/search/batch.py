@@ -39,10 +39,10 @@ class OrderBatch:
     orders."""
     boundaries: np.ndarray | None = None
     """Level boundaries of each order: int64 array [order, operand, level], with the operands in the order of the layer.
-    A boundary is the number of loops up to and including a memory level. If `boundaries` is None, loops are allocated
-    to memories greedily, as in zigzag-dse."""
+    A boundary is the number of loops in a memory level and in all levels below it. If `boundaries` is None, loops are
+    allocated to memories greedily, as in zigzag-dse."""
     visited: int = 0
-    """Number of orders that the search visited to make this batch, including orders that violate the constraints."""
+    """Number of orders that the search visited to make this batch. Orders that violate the constraints count, too."""
     search: tuple[tuple[str, object], ...] = ()
     """Statistics of the search (certificate, seed, ...) as JSON values."""
 
@@ -67,8 +67,8 @@ class OrderBatch:
         return tuple(self.loops[int(index)] for index in self.orders[row])
 
     def level_boundaries(self, row: int) -> Boundaries | None:
-        """Level boundaries of a row: for each level of each operand, the number of loops up to and including this
-        level. None if the batch has no boundaries.
+        """Level boundaries of the order in row `row`, one tuple per operand with one number per memory level. The
+        number counts the loops in this level and in all levels below it. None if the batch has no boundaries.
         """
         if self.boundaries is None:
             return None
@@ -131,8 +131,8 @@ class CostedBatch:
     is empty, the text is NOTHING_MATCHES.
     """
     closest_ratio: float = np.inf
-    """Required bits divided by available bits, for the order that came closest to fitting. The ratio is inf if some
-    order fits or the batch is empty. Callers compare batches by this ratio.
+    """Required bits divided by available bits, for the order that came closest to fitting. The ratio is infinite if
+    some order fits or the batch is empty. Callers compare batches by this ratio.
     """
 
 

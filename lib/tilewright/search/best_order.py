@@ -51,9 +51,9 @@ class BestFound:
 class OrderSet:
     """Orders of a layer, one batch per spatial mapping.
 
-    For each core, callers overwrite the problems in `arrays` and then call `best`. The result is the same as if the
-    cost of every order were computed: the first of the best orders under the objective. An object of this class is not
-    thread-safe.
+    For each core, callers overwrite the problems in `arrays` and then call `best`. The result of `best` is exact: it is
+    the order that a search finds if it computes the cost of every order. Of equally good orders, the first one wins. An
+    object of this class is not thread-safe.
     """
 
     batches: tuple[OrderBatch, ...]
@@ -116,7 +116,7 @@ class OrderSet:
 
     def _lend_buffers(self) -> None:
         """Write the addresses of the cached tables into the records of the search. The search reads earlier results
-        from these tables and adds new ones."""
+        from these tables and adds new results to them."""
         candidates, first = self._candidates, self.arrays[0]
         rows = (self._number, *[first[name].tobytes() for name in _CAPACITIES])
         found, known = _kept_buffers().take(rows, self._new_rows)
@@ -152,8 +152,8 @@ class _Buffers:
         self._bytes = 0
 
     def take(self, key: tuple[object, ...], make: Callable[[], list[np.ndarray]]) -> tuple[list[int], bool]:
-        """Pair (addresses of the buffers with the key `key`, True if these buffers were in the cache before this call).
-        If they were not in the cache, `make` makes them.
+        """Pair (addresses of the buffers with the key `key`, whether these buffers were in the cache before this call).
+        If they were not, `make` makes them.
         """
         found = self._kept.pop(key, None)
         known = found is not None
@@ -177,11 +177,12 @@ below a boundary)."""
 
 
 def can_be_tabulated(batch: OrderBatch) -> bool:
-    """True if the batch is small and has no level boundaries, and if the costs of its orders depend only on states: on
-    the set of loops below each boundary, not on the order of these loops.
+    """True if tables can replace the evaluation of every order in the batch. The batch must be small and have no level
+    boundaries. The costs of its orders must depend only on states: a state is the set of loops below a boundary, in any
+    order.
 
-    The costs depend on more than states in three cases: windows slide over the output, rounding of fractional tile
-    sizes depends on the sequence of the loops, or the core has rules of its control, which forbid some sequences.
+    The costs depend on the order of the loops in three cases: windows slide over the output, the rounding of fractional
+    tile sizes depends on the order, or the rules of the core's control forbid some orders.
     """
     problem = batch.problem.arrays
     few = 0 < len(batch.orders) <= MOST_ORDERS and batch.orders.shape[1] <= MOST_LOOPS and batch.boundaries is None

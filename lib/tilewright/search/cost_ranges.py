@@ -1,8 +1,8 @@
 """Ranges of the energy and the area of a run, computed from the ranges of the costs of memories.
 
 A mapping fixes how often each memory is read and written. Energy and area are therefore linear in the costs of the
-memories. A memory contributes its energy and its area, each multiplied by a factor. The factor lies in the range of the
-costs of this memory.
+memories. Each memory has a range of factors, which describes how uncertain its costs are. The energy and the area of
+the memory are multiplied by a factor in this range.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,7 +50,7 @@ def cost_ranges(
 
 
 def ranges_of(parts: Sequence[CostPart], energy_pj: float, area_mm2: float | None) -> JsonObject:
-    """Ranges of energy and area in the form that `cost_ranges` returns. `parts` has the contributions of the memories
+    """Ranges of energy and area, in the form that `cost_ranges` returns. `parts` has the contributions of the memories
     whose costs have a range.
     """
     return {
@@ -81,8 +81,8 @@ def range_parts(core: Core, memory_energies_pj: Mapping[str, float], profile: Mo
 
 
 def _memory_areas_mm2(core: Core, profile: ModelProfile) -> dict[str, float]:
-    """Area in mm2 of each on-chip memory, by memory name: the sum over those instances of the memory that the area of
-    the core includes.
+    """Area in mm2 of each on-chip memory, by memory name. The area of the core counts only some instances of a memory;
+    the areas of these instances are summed.
     """
     if found := area_breakdown_mm2(core, profile):
         return found["memories"]

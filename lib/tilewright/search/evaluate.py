@@ -40,7 +40,9 @@ from tilewright.workload.layer import Layer
 
 Links = tuple[tuple[str, str], ...]
 Boundaries = Sequence[Sequence[int]]
-"""Number of loops up to and including each memory level, for each operand in the order of the layer."""
+"""Level boundaries of a loop order: for each operand in the order of the layer, one number per memory level. The number
+counts the loops in this level and in all levels below it.
+"""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def prepare(
 ) -> PreparedProblem:
     """Layer on a core with the spatial mapping `unrolling`, converted into the arrays that the kernel reads.
 
-    If `same_data_is_no_access` is true, an input that the array uses again in the next cycle is not read again; this is
+    If `same_data_is_no_access` is true, an input that the array uses again in the next cycle is not read again. This is
     the default of zigzag-dse. Raises MappingError if the spatial mapping is impossible, or if compressed data do not
     fit through a port.
     """
@@ -104,10 +106,10 @@ def evaluate(
     """Record of a layer with the full breakdown of energy and latency, for a given spatial mapping and loop order
     (innermost loop first).
 
-    `boundaries` has, for each operand, one number per memory level: the number of loops up to and including this level.
-    Without `boundaries`, loops are allocated to memories greedily, as in zigzag-dse. Raises MappingError if the order
-    does not cover exactly the iterations that remain after the spatial mapping, or if the mapping does not fit the
-    core.
+    `boundaries` has one number for each operand and memory level: the number of loops in this level and in all levels
+    below it. Without `boundaries`, loops are allocated to memories greedily, as in zigzag-dse. Raises MappingError if
+    the mapping does not fit the core. Raises MappingError also if the order does not cover exactly the iterations that
+    remain after the spatial mapping.
     """
     mapping = _checked(layer, core, links, unrolling, loop_order, options, boundaries, same_data_is_no_access)
     return full_record(*mapping, options.objective, options.model)
@@ -124,7 +126,7 @@ def _checked(
     same_data_is_no_access: bool,
 ) -> tuple[PreparedProblem, LoopOrder, Boundaries | None]:
     """Mapping in the form that the kernel reads, as a triple (problem, loop order, level boundaries). Raises
-    MappingError for wrong inputs, as `evaluate` does, but not for a mapping that does not fit the core.
+    MappingError for the wrong inputs that `evaluate` refuses. Whether the mapping fits the core is not checked.
     """
     _check_unrolling(unrolling, layer, core)
     _check_links(links, layer)
@@ -155,8 +157,8 @@ def evaluate_given(
 def latency_given(layer: Layer, core: Core, given: MappingConstraints, options: SearchOptions) -> float:
     """Latency in cycles of the mapping that a complete entry of a mapping file describes.
 
-    The result is the latency of the record that `evaluate_given` returns, but it is computed faster. Raises
-    MappingError in the same cases.
+    The record of `evaluate_given` has the same latency, but takes longer to compute. Raises MappingError in the same
+    cases as `evaluate_given`.
     """
     return float(workspace_of(*_given(layer, core, given, options)).totals[LATENCY])
 
@@ -167,8 +169,8 @@ def _given(
     """Mapping that a complete entry of a mapping file describes, as a triple (problem, loop order, level boundaries).
     The core of the problem has only the memories that the entry lets the layer use.
 
-    The boundaries are None if the entry has none. Raises MappingError as `evaluate_given` does, but not for a mapping
-    that does not fit the core.
+    The boundaries are None if the entry has none. Raises MappingError for the wrong entries that `evaluate_given`
+    refuses. Whether the mapping fits the core is not checked.
     """
     even = given.temporal_mapping_type or options.temporal_mapping_type
     same_data = given.access_same_data_considered_as_no_access
@@ -211,11 +213,12 @@ def full_record(
 
 
 def with_reach(record: LayerRecord, core: Core, own: Core, layer: Layer, links: Links) -> LayerRecord:
-    """Record of a layer, completed with the difference between two cores: the whole core `core`, and the version `own`
-    of it on which the layer was mapped.
+    """Record of a layer that also says how the core `own`, on which the layer was mapped, differs from the whole core
+    `core`.
 
-    The field `memory_reach` describes two differences: limits on the topmost memory of each operand, and room in
-    memories that data of other layers take. If the cores differ in anything else, `core_is_changed` is true instead.
+    The field `memory_reach` has two kinds of differences. First, an operand may have to end at a memory below its
+    topmost one. Second, data of other layers may take room in a memory. If the cores differ in anything else,
+    `core_is_changed` is true, and `memory_reach` is not set.
     """
     reach = reach_of_core(core, own, layer, links)
     if reach is None:
@@ -258,7 +261,7 @@ def _check_unrolling(unrolling: Unrolling, layer: Layer, core: Core) -> None:
 
 
 def _check_links(links: Links, layer: Layer) -> None:
-    """Raise MappingError unless each operand of the layer is linked to a different memory operand."""
+    """Raise MappingError if an operand of the layer has no memory operand, or if two operands have the same one."""
     link = dict(links)
     missing = [operand for operand in layer.operands if operand not in link]
     if missing:
@@ -268,9 +271,10 @@ def _check_links(links: Links, layer: Layer) -> None:
 
 
 def check_order(prepared: PreparedProblem, loop_order: LoopOrder) -> None:
-    """Raise MappingError unless the order has only dimensions of the layer and covers exactly the remaining iterations.
+    """Raise MappingError if the order has an unknown dimension, or if it does not cover exactly the remaining
+    iterations.
 
-    The remaining iterations are those that the spatial mapping does not unroll.
+    The remaining iterations are the iterations that the spatial mapping does not unroll.
     """
     unknown = sorted({d for d, _ in loop_order if d not in prepared.dimensions})
     if unknown:
@@ -291,8 +295,8 @@ def check_order(prepared: PreparedProblem, loop_order: LoopOrder) -> None:
 def evaluate_prepared(
     prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None = None
 ) -> LayerRecord:
-    """Breakdown of one order with the given level boundaries. Without boundaries, loops are allocated to memories
-    greedily.
+    """Breakdown of the cost of one order with the level boundaries `boundaries`. Without boundaries, loops are
+    allocated to memories greedily.
 
     Raises MappingError if the order does not fit.
     """
@@ -358,7 +362,7 @@ def corrected_figures(
 def boundary_array(prepared: PreparedProblem, boundaries: Boundaries) -> np.ndarray:
     """Boundaries of one order as an array [operand, level], padded with 0.
 
-    Raises MappingError unless each operand has one integer for each of its memory levels.
+    Raises MappingError if some operand does not have exactly one integer for each of its memory levels.
     """
     operands = prepared.layer.operands
     counts = prepared.arrays.level_count[: len(operands)].tolist()
@@ -397,9 +401,10 @@ def _run(
 
 def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bits: np.ndarray) -> str:
     """Message that says why an order does not fit: for example, that a memory has fewer bits than its tiles need.
-    `place` has the indexes of the memory, the operand and the level. `bits` has the required and the available bits; if
-    `outcome` is NO_PORT, its first number is the direction of the link instead, and if a rule of the control is broken,
-    the loop dimension.
+
+    `place` has the indexes of the memory, the operand and the level. `bits` has two numbers: the required and the
+    available bits. For two kinds of outcomes, the first number has another meaning. If `outcome` is NO_PORT, it is the
+    direction of the link. If `outcome` is TILE_RULE or ORDER_RULE, it is the index of the loop dimension.
     """
     k, o = int(place[0]), int(place[1])
     memory = prepared.core.memories[k].name
@@ -423,8 +428,8 @@ def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bit
         )
     if outcome == NOT_NESTED:
         return (
-            f"the level boundary of operand {operand} at memory '{memory}' is below that of an inner level, "
-            f"above the number of loops, or leaves loops out"
+            f"the level boundary of operand {operand} at memory '{memory}' must be at least that of the "
+            "next inner level and at most the number of loops; at the topmost memory, it must be the number of loops"
         )
     if outcome == TILE_RULE:
         can = ", ".join(prepared.core.memories[k].tile_dimensions or ()) or "none"

@@ -24,7 +24,7 @@ Values = npt.NDArray[np.float64]
 MOST_POINTS = 200
 """Largest number of points of the front of a network that are kept."""
 THINNED = 0.001
-"""Largest fraction of energy or latency that is lost when points of a front are dropped: a kept point costs at most
+"""Largest fraction of energy or latency that may be lost when points of a front are dropped: a kept point costs at most
 this fraction more than a dropped point. The loss can be larger if more than MOST_POINTS points would remain.
 """
 COMPLETE = 2e-9
@@ -32,7 +32,7 @@ COMPLETE = 2e-9
 Rounding errors alone can cause such a distance.
 """
 _HALVINGS = 5
-"""Number of times that the step is halved in the search for the smallest loss with which few points remain."""
+"""Number of bisection steps in the search for the smallest loss at which few enough points remain."""
 _MOST_SUMS = 16_000
 """Largest number of points that are kept while the fronts of the layers are added."""
 _MOST_WEIGHTS = 128
@@ -47,8 +47,8 @@ class PointMapping:
     loop_order: tuple[tuple[str, int], ...]
     """Loops, innermost first."""
     level_boundaries: tuple[tuple[int, ...], ...] | None = field(default=None, metadata=LEFT_OUT)
-    """Number of loops up to and including each memory level, one tuple per operand; None if loops are allocated
-    greedily."""
+    """Level boundaries, one tuple per operand with one number per memory level: the number of loops in this level and
+    in all levels below it. None if loops are allocated greedily."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class FrontPoint:
     mapping: PointMapping | None = field(default=None, metadata=LEFT_OUT)
     """Mapping of the layer; None for a point of a network."""
     of_layers: tuple[int, ...] = field(default=(), metadata=LEFT_OUT)
-    """Index of the point of each layer in the front of this layer, in the order of `layer_index`; () for a point of
-    a layer."""
+    """Index of the point of each layer in the front of this layer, in the order of `layer_index`. The tuple is empty
+    for a point of a layer."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class BoundedFront:
     """Lower bound of the latency in cycles."""
     swept_miss: float | None = field(default=None, metadata=LEFT_OUT)
     """Proven upper limit of the distance (miss) of the points from the complete front, as a fraction; None without a
-    proof. Sweeps over partial loop orders prove the limit of a layer. The limit of a network takes into account the
+    proof. For a layer, sweeps over partial loop orders prove the limit. For a network, the limit follows from the
     misses of its layers and the loss by dropping points.
     """
 
@@ -129,7 +129,7 @@ class BoundedFront:
         )
 
     def point_at(self, energy_pj: float, latency_cycles: float) -> int | None:
-        """Index of the point with this energy and latency, up to rounding; None if there is none."""
+        """Index of the point with this energy and latency, up to rounding; None if no point has them."""
         for place, one in enumerate(self.points):
             if math.isclose(one.energy_pj, energy_pj, rel_tol=CLOSE) and math.isclose(
                 one.latency_cycles, latency_cycles, rel_tol=CLOSE
@@ -158,8 +158,8 @@ class BoundedFront:
 
 
 def front_of(stated: JsonObject) -> BoundedFront:
-    """Front of a layer or of a network, read from the JSON object `stated`. Such an object is in the record of a layer
-    and in the summary of a network. Values in the object that can be computed from the front are ignored.
+    """Front of a layer or of a network, read from the JSON object `stated`. The record of a layer and the summary of a
+    network have such objects. Values that can be computed from the front are not read from the object.
     """
     names = ("points", "lines", "least_latency_cycles", "swept_miss")
     return decode(BoundedFront, {name: stated[name] for name in names if name in stated})
@@ -174,7 +174,7 @@ def misses(points: Sequence[FrontPoint], lines: Sequence[SupportingLine], least_
     """Largest distance (miss) of a mapping from the points, as a fraction, in each interval of the front: before the
     first point, between neighbours, after the last point.
 
-    A mapping that is matched by neither of two neighbours has less energy than the first and less latency than the
+    If neither of two neighbours matches a mapping, the mapping has less energy than the first and less latency than the
     second. The proven lines limit how much less both can be at the same time. A miss is infinite if no bound is proven.
     """
     energy, latency = columns(points)
@@ -236,12 +236,11 @@ def network_front(layers: Sequence[tuple[BoundedFront, int]]) -> BoundedFront:
 
 def _choice(steps: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]], place: int) -> tuple[int, ...]:
     """Indexes of the points of the layers whose sum is one point of the network. Each index is a position in the front
-    of a layer. `place` is the position of the point of the network in the last list of sums (see below).
+    of a layer. `place` is the position of the point of the network in the last list of sums.
 
-    The fronts of the layers are added one after another. After each layer, there is a list of sums. `steps` has two
-    arrays for each layer, with one entry for each sum in the list after this layer. An entry of the first array is the
-    position of the previous sum, to which the layer was added. An entry of the second array is the index of the added
-    point of the layer.
+    The fronts of the layers are added one after another, which gives a list of sums after each layer. `steps` has a
+    pair of arrays for each layer, with one entry for each sum. The first array has the position of the sum before this
+    layer was added. The second array has the index of the added point of the layer.
     """
     found = []
     for before, own in reversed(steps):
@@ -263,12 +262,12 @@ def _weights(fronts: Sequence[BoundedFront]) -> Values:
 
 def _thinned(energy: Values, latency: Values, share: float, most: int) -> tuple[list[int], float]:
     """Pair (indexes of the kept points, largest miss). The miss of a dropped point is its distance from the kept points
-    (`unmatched`). At most `most` points are kept, including both ends of the front, the point of least EDP and the
-    knee.
+    (`unmatched`). At most `most` points are kept. Both ends of the front, the point of least EDP and the knee are
+    always kept.
 
     For each dropped point, some kept point is better in one of energy and latency, and at most the fraction `share`
-    worse in the other. If more than `most` points would remain, a larger share is used: the smallest that suffices, up
-    to a factor of 1 + 2^-_HALVINGS.
+    worse in the other. If more than `most` points would remain, a larger fraction is used. Bisection finds it; it
+    exceeds the smallest sufficient fraction by at most a factor of 1 + 2^-_HALVINGS.
     """
     always = {0, int(np.argmin(energy_delay_product(energy, latency))), _knee(energy, latency), len(energy) - 1}
     most = max(most, len(always))
@@ -287,12 +286,12 @@ def _thinned(energy: Values, latency: Values, share: float, most: int) -> tuple[
 
 
 def _covering(energy: Values, latency: Values, share: float, always: set[int]) -> list[int]:
-    """Indexes of few points that match all points of a staircase within the fraction `share`, including the points in
-    `always`, which has both ends.
+    """Indexes of few points that match all points of a staircase within the fraction `share`. The points in `always`
+    are always included; they must contain both ends.
 
     From the first point that is not matched yet, the function goes to the last point whose latency is at most `share`
-    larger. This point matches all points between, which have more energy. It also matches the following points whose
-    energy is at most `share` smaller.
+    larger. This point matches all points between the two, which have more energy. It also matches the following points
+    whose energy is at most `share` smaller.
     """
     last_before = np.searchsorted(latency, latency * (1 + share), side="right") - 1
     last_after = np.searchsorted(-energy, -energy / (1 + share), side="right") - 1

@@ -26,12 +26,12 @@ from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.loma_kernel import BATCH_ORDERS, BLOCK_DTYPE, STREAM_DTYPE, fill_block
 
 RECORDS = (STREAM_DTYPE, BLOCK_DTYPE)
-"""Types of the records that the compiled generator of orders takes as arguments."""
+"""Types of the records that the compiled generator of loop orders takes as arguments."""
 FEW_ORDERS = 1000
 """Largest number of orders that are cached as a list for all layers with the same loops."""
 VISITS_PER_ROW = 64
-"""Largest number of visited orders for each row of a batch. A batch has BATCH_ORDERS rows, one for each order that it
-can take. After VISITS_PER_ROW * BATCH_ORDERS visited orders, a batch is returned even if it is not full."""
+"""Largest number of visited orders for each row of a batch. A batch has BATCH_ORDERS rows, one for each order. After
+VISITS_PER_ROW * BATCH_ORDERS visited orders, a batch is returned even if it is not full."""
 
 
 def loma_batches(
@@ -134,7 +134,7 @@ def write_loops(
 
 
 def write_pattern(record: np.record, pattern: OrderPattern) -> None:
-    """Write `pattern`, which loop orders must match, into the record of a search. Raises MappingError if the pattern is
+    """Write the pattern that loop orders must match into the record of a search. Raises MappingError if `pattern` is
     too long.
     """
     length = len(pattern.dimension)
@@ -148,9 +148,9 @@ def layer_ordering(
 ) -> tuple[TemporalOrderingEntry, ...]:
     """Entries of an ordering that apply to the layer.
 
-    One case is special. If no iterations remain after the spatial mapping, the reference still has one loop of size 1,
-    over the first dimension. If the only entry of the ordering is this dimension without a size, the entry matches this
-    loop, and the result is ().
+    One case is special: no iterations remain after the spatial mapping. The reference then still has one loop of size
+    1, over the first dimension. If the only entry of the ordering is this dimension without a size, the entry matches
+    this loop, and the result is ().
     """
     entries = applicable_ordering(ordering, prepared.layer)
     nothing_left = not prepared.spatial.temporal_sizes

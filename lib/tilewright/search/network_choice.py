@@ -2,9 +2,10 @@
 
 The EDP of a network is the product of two sums over its layers, the energy and the latency. The mapping with the least
 EDP for each layer therefore need not give the least EDP of the network. Let lambda be the energy of the network divided
-by its latency. If every layer gets a mapping with less or equal energy + lambda * latency, the EDP of the network does
-not grow: on a line energy + lambda * latency = constant, the product is largest where both terms are equal, and that is
-the point of the network (docs/proofs.md#mappings-for-the-edp-of-the-network).
+by its latency. Suppose that every layer gets a mapping with the same or a smaller energy + lambda * latency. Then the
+EDP of the network does not grow. The reason: among all points with the same energy + lambda * latency, the product is
+largest where both terms are equal, and the two terms are equal at the present point of the network
+(docs/proofs.md#mappings-for-the-edp-of-the-network).
 """
 
 from collections.abc import Callable, Sequence
@@ -20,28 +21,30 @@ from tilewright.search.run_bound import CLOSE_SLOPES, LayerBounds, Line, least_w
 Result = TypeVar("Result")
 
 GAPS_OF_A_LAYER = 2
-"""Accepted gap of the EDP of the network, as a multiple of the accepted gap of a layer. Bounds of energy and of latency
-both have gaps, and both count in the EDP.
+"""Accepted gap of the EDP of the network, as a multiple of the accepted gap of a layer. The bounds of energy and of
+latency both have gaps, and both gaps add to the gap of the EDP.
 """
 MOST_ROUNDS = 3
-"""Largest number of rounds. Each round searches some layers again, with the lambda of the mappings chosen so far."""
+"""Largest number of rounds. Each round searches some layers again, with the lambda that the mappings chosen so far
+give.
+"""
 MOST_SEARCHES = 6
 """Largest number of searches of layers in all rounds together."""
 EFFORT_SHARE = 8
-"""Divisor of a layer's effort in each of these searches."""
+"""Divisor of the effort: a search in a round gets the effort of its layer divided by this number."""
 UNSEARCHED_SHARE = 0.5
-"""Share of the accepted gap of the network that layers without another search may use. The gaps of the layers that are
-searched may use the rest.
+"""Share of the accepted gap of the network that is left to the layers that are not searched again. The other layers get
+the rest.
 """
 
 
 class NetworkWeight(NamedTuple):
-    """Measure and limits of the searches of one round."""
+    """Weighted sum that the searches of one round minimise, and the gap at which they may end."""
 
     pj_a_cycle: float
     """Weight of the latency in pJ per cycle: the searches minimise energy + `pj_a_cycle` * latency."""
     largest_gap: float
-    """Gap at which a search may end, as a share of this sum."""
+    """Gap at which a search may end, as a share of the weighted sum."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Found(Generic[Result]):
     result: Result
     """Result of the search, such as the record of the layer."""
     line: Line | None = None
-    """Lower bound that the search proves; None for the search of the layer's own objective."""
+    """Lower bound that the search proves; None for the search with the objective of the layer itself."""
 
     def sum_pj(self, pj_a_cycle: float) -> float:
         """Energy + `pj_a_cycle` * latency of the mapping, in pJ."""
@@ -67,7 +70,9 @@ class NetworkLayer(Generic[Result]):
     bounds: LayerBounds
     """Lower bounds of energy, latency and EDP, and the number of times that the layer runs."""
     found: list[Found[Result]]
-    """Mappings, in the sequence in which they were found. The first is the mapping of the layer's own objective."""
+    """Mappings, in the order in which they were found. The first mapping is the best one for the objective of the layer
+    itself.
+    """
     place: int = 0
     """Index of the chosen mapping."""
 
@@ -83,7 +88,9 @@ class NetworkLayer(Generic[Result]):
             self.bounds = replace(self.bounds, lines=(*self.bounds.lines, found.line))
 
     def gain_pj(self, pj_a_cycle: float) -> float:
-        """Largest possible fall of energy + `pj_a_cycle` * latency over all runs of the layer, in pJ."""
+        """Largest possible reduction of energy + `pj_a_cycle` * latency by other mappings, over all runs of the layer,
+        in pJ.
+        """
         least = float(least_weighted_sums(self.bounds, np.array([pj_a_cycle]))[0])
         return self.bounds.count * max(0.0, self.chosen.sum_pj(pj_a_cycle) - least)
 
@@ -93,7 +100,9 @@ class NetworkLayer(Generic[Result]):
 
 
 Search = Callable[[Sequence[int], NetworkWeight], Sequence[Found[Result] | None]]
-"""Function that searches layers, given by index, for the least weighted sum. None: the search finds no mapping."""
+"""Function that searches layers for mappings with the least weighted sum. Its arguments are the indexes of the layers
+and the weight. It returns one mapping per layer, or None for a layer without a mapping.
+"""
 
 
 @dataclass
@@ -134,10 +143,10 @@ class NetworkChoice(Generic[Result]):
             self._choose()
 
     def _wanted(self, energy_pj: float, pj_a_cycle: float) -> tuple[list[int], NetworkWeight]:
-        """Indices of the layers to search, and the measure and the limits of their searches.
+        """Pair (indexes of the layers to search again, weight and gap of their searches).
 
         The gap of the EDP is about the sum of the possible gains divided by the energy. The layers with the largest
-        gains are taken, until the gains of the others are at most UNSEARCHED_SHARE of the accepted gap.
+        gains are searched. The gains of all other layers are then at most UNSEARCHED_SHARE of the accepted gap.
         """
         gains = [layer.gain_pj(pj_a_cycle) for layer in self.layers]
         accepted = self.largest_gap * energy_pj
@@ -153,7 +162,9 @@ class NetworkChoice(Generic[Result]):
         return wanted, NetworkWeight(pj_a_cycle, min(share, self.largest_gap))
 
     def _choose(self) -> None:
-        """Choose for each layer the mapping with the least weighted sum, as long as the EDP of the network falls."""
+        """Choose for each layer the mapping with the least weighted sum. Repeat this as long as the EDP of the network
+        falls.
+        """
         while True:
             before, places = self.totals, [layer.place for layer in self.layers]
             weight = before[0] / before[1]

@@ -55,7 +55,9 @@ class SpatialParameters(ModelChoice):
     """True if spatial mappings that unroll several loop dimensions over one array dimension are generated, too."""
 
     def spatial_count(self, bounds: bool) -> int:
-        """Number of generated spatial mappings to try; 0: all. `bounds` is true if the search gives a lower bound."""
+        """Number of generated spatial mappings to try; 0: all of them. `bounds` is true if the search gives a lower
+        bound.
+        """
         if self.nb_spatial_mappings_generated is not None:
             return self.nb_spatial_mappings_generated
         return 0 if bounds else DEFAULT_SPATIAL_MAPPINGS
@@ -77,8 +79,8 @@ class LomaParameters(Parameters):
     lpf_limit: PositiveCount | None = 6
     """Largest number of loop prime factors to permute; null: no limit.
 
-    If a layer has more factors, factors of the same dimension are merged until the limit is met or each dimension has
-    one loop.
+    If a layer has more factors, factors of the same dimension are merged until this number is reached or each dimension
+    has one loop.
     """
 
 
@@ -172,13 +174,13 @@ class BestParameters(ExactParameters):
     front: bool = False
     """True if the engine `best` also searches the Pareto front of energy and latency of each layer, with proven bounds.
 
-    The summary of a run then has the front of the network.
+    The summary of a run then also has the Pareto front of the network.
     """
 
     near_optimum: Annotated[float, Limits(least=0, most=0.1)] = 0.0
-    """Largest loss of the objective (energy or latency) that the engine `best` accepts for a layer to lower the other
-    measure, as a share of the least value found; 0: no loss. Among the mappings that the search met within this loss,
-    the engine takes the mapping with the least latency (or energy)."""
+    """Loss of the objective (energy or latency) that the engine `best` accepts for each layer, as a share of the least
+    value found; 0: no loss. With objective energy, the engine takes the mapping with the least latency among the
+    mappings found within this loss. With objective latency, it takes the mapping with the least energy."""
 
     @property
     def engine(self) -> SearchEngine:
@@ -214,9 +216,10 @@ class CoreSearchOptions(SalsaParameters, BestParameters, LomaParameters, Boundar
     """Options of the search for the mapping of a layer, or of a computation node, on one core."""
 
     temporal_mapping_search_engine: SearchEngine = "loma"
-    """Search engine. loma: tries all orders of the loops, after merging to `lpf_limit` loops. salsa: anneals over the
-    orders of all prime factors. exact: finds the optimum over the orders of all prime factors, with a certificate.
-    best: runs loma, then salsa, then exact until `largest_gap` or `effort` is reached."""
+    """Search engine. loma: tries all orders of the loops, after factors are merged until `lpf_limit` loops are left.
+    salsa: searches the orders of all prime factors by simulated annealing. exact: finds the optimum over the orders of
+    all prime factors, with a certificate. best: runs loma, then salsa, then exact until `largest_gap` or `effort` is
+    reached."""
 
     @property
     def of_bounds(self) -> ExactParameters | None:
@@ -341,8 +344,8 @@ class MapOptions(SearchOptions):
 
     @classmethod
     def implied(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Values that further options get from the options in `given`: from the preset, from the engine, and from an
-        option that chooses a point of the Pareto front.
+        """Values that follow for other options from the options in `given`. They follow from the preset, from the
+        engine, or from an option that chooses a point of the Pareto front.
         """
         chosen: dict[str, Any] = {"front": True} if any(given.get(name) is not None for name in CHOICES) else {}
         if given.get("temporal_mapping_search_engine", "best") != "best":

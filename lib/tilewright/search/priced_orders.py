@@ -1,7 +1,7 @@
 """Costs of the loop orders of a layer on cores that differ only in memory sizes, word widths and unit energies.
 
-Each allocation of an order is evaluated once for all cores. The result is the same as with one evaluation per core
-(proof: docs/proofs.md#fronts).
+Each allocation of an order is evaluated once for all cores. One evaluation per core would give the same result (proof:
+docs/proofs.md#fronts).
 """
 
 import threading
@@ -56,9 +56,9 @@ class OrderPricer:
     """Object that computes the costs of loop orders for one layer with one spatial mapping, on several cores.
 
     Each call of `price` takes one core. The cores differ from the core of `prepared` only in memory sizes and unit
-    energies. Each port in `prepared` has the widest word that any core variant has at this port. `variants.widths`
-    contains the word widths of all cores. A pricer is not thread-safe. Calls of two pricers must not alternate, because
-    all pricers of a thread share one block of orders and one set of records.
+    energies. Each port in `prepared` has the widest word of this port in any core variant. `variants.widths` has the
+    word widths of all cores. A pricer is not thread-safe. Calls of two pricers must not alternate, because all pricers
+    of a thread share one block of orders and one set of records.
     """
 
     prepared: PreparedProblem
@@ -88,8 +88,8 @@ class OrderPricer:
     def _write_links(self, columns: np.ndarray) -> None:
         """Write the links of the memories to the record of moved data (MOVED_DATA_DTYPE): all pairs (operand, memory
         level), and the word widths of the ports of each pair. The pairs have the order in which the cost model adds
-        their energies. `columns` has one number for each port of the core: the column of `variants.widths` with the
-        word widths of this port.
+        their energies. `columns` has one number for each port of the core: the index of the column of `variants.widths`
+        for this port.
         """
         moved, problem, variants = _records()[0], self.prepared.arrays, self.variants
         count, widths = len(self._operands), len(variants.widths)
@@ -102,8 +102,8 @@ class OrderPricer:
         moved.bandwidth_max_bits[:count] = problem.bandwidth_max_bits[self._operands, self._levels]
 
     def begin(self, batch: OrderBatch) -> None:
-        """Make `batch` the batch whose orders `price` compares. Everything that is stored about the orders of earlier
-        batches is deleted.
+        """Make `batch` the batch whose orders `price` compares. All data about the orders of earlier batches are
+        deleted.
         """
         dimensions = [self.prepared.dimensions.index(dimension) for dimension, _ in batch.loops]
         sizes = [size for _, size in batch.loops]

@@ -61,14 +61,14 @@ def search_progress(
     least: int = LEAST_ORDERS,
     after_s: float = 0.0,
 ) -> Iterator[Advance]:
-    """Show the progress of a search over `total_orders` (None if unknown). Yields a function that adds to the number of
-    visited orders.
+    """Context that shows the progress of a search over `total_orders` orders (None if unknown). It yields a function
+    that adds to the number of visited orders.
 
     No progress is shown if `shown` is false or if the total is less than `least`. A terminal shows nothing in the first
     `after_s` seconds, or in the first QUIET_S seconds if the total is not known. Any thread can call the yielded
     function.
 
-    If `shown` is true and kernels must be compiled first, a line says so, because compiling takes longer than most
+    If `shown` is true and kernels must be compiled first, a line says this, because compiling takes longer than most
     searches.
     """
     if shown and (told := compilation_text(cache_directory())):
@@ -83,12 +83,12 @@ def search_progress(
 
 
 def compilation_text(kernels: Path | None) -> str:
-    """Text that says that the search first compiles its kernels; '' if the folder `kernels` already has compiled
+    """Text that announces that the search first compiles its kernels; '' if the folder `kernels` already has compiled
     kernels. `kernels` is None if there is no folder in which compiled kernels can be kept.
     """
     what = "compiling the numeric functions of this version: a minute of processor time or more"
     if kernels is None:
-        return f"{what}; every run compiles them again, because no folder for compiled functions can be written"
+        return f"{what}; every run compiles them again, because there is no writable folder for compiled functions"
     return "" if any(kernels.glob("*.o")) else f"{what}, only in the first run of each command"
 
 

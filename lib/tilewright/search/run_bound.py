@@ -7,8 +7,8 @@ these three minima form a convex set. The sum of the sets of all layers is conve
 convex polygon. A product of powers is quasi-concave, so its least value over the polygon lies at a corner
 (docs/proofs.md#bound-of-a-network).
 
-A search for the least energy + slope x latency of a layer proves a *line*: no mapping of the layer is below it. Lines
-cut off further points of the convex set of the layer.
+A search for the least energy + slope x latency of a layer proves a *line*: no mapping of the layer lies below the line.
+Each line makes the convex set of the layer smaller.
 """
 
 import math
@@ -26,7 +26,7 @@ LINES = 400
 More slopes make the bound tighter. The bound is valid with any number of slopes.
 """
 CLOSE_SLOPES = 1e-3
-"""Least relative difference between a line's slope and another slope."""
+"""Smallest relative difference between the slope of a line and any other slope that is used."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class FrontEnds:
 
     def plus(self, other: "FrontEnds", count: int) -> "FrontEnds":
         """Ends of the Pareto front of a network after one more layer is added. The layer runs `count` times, and
-        `other` has the ends of its front. The energies, latencies and bounds of the layer are added `count` times to
-        those of the network.
+        `other` has the ends of its front. The energies, latencies and bounds of the layer are multiplied by `count` and
+        added to those of the network.
         """
         return FrontEnds(
             self.energy.plus(other.energy, count),
@@ -144,8 +144,8 @@ def run_bound(layers: Sequence[LayerBounds], powers: Powers) -> float:
     """Lower bound of the objective of a network whose energy and latency are sums over `layers`; 0 if there is no
     layer.
 
-    For EDP, the bound also uses the bounds of energy and of latency of the layers, but only if both are above 0 for
-    every layer. Otherwise the bound follows only from the bounds of the objective (`LayerBounds.value`).
+    For EDP, the bound uses the bounds of energy and of latency of the layers if both are above 0 for every layer. If
+    they are not, the bound follows only from the bounds of the objective (`LayerBounds.value`).
     """
     if powers == EDP and layers and all(layer.energy_pj > 0 and layer.latency_cycles > 0 for layer in layers):
         return _bound_of_edp(layers) * (1 - ROUNDING)
@@ -179,8 +179,9 @@ def _bound_of_edp(layers: Sequence[LayerBounds]) -> float:
 
 
 def _with_slopes_of_lines(slopes: np.ndarray, layers: Sequence[LayerBounds]) -> np.ndarray:
-    """Ascending slopes in pJ per cycle: those of the layers' lines, and those of `slopes`. Slopes that are closer than
-    CLOSE_SLOPES to a kept slope are left out, because rounding errors would move the corner between the two lines.
+    """Ascending slopes in pJ per cycle: the slopes of the layers' lines, and the slopes in `slopes`. A slope that is
+    closer than CLOSE_SLOPES to the slope of a line is left out, because rounding errors would move the corner between
+    the two lines.
     """
     kept: list[float] = []
     own = sorted({line.pj_a_cycle for layer in layers for line in layer.lines})

@@ -52,8 +52,8 @@ class OrderSpace:
     loops: tuple[tuple[str, int], ...]
     """Distinct loops. A loop that the ordering gives with a size is not split into prime factors."""
     multiset: tuple[int, ...]
-    """Loops of which every order of the space consists, as indexes of `loops`. A loop that an order contains several
-    times is listed several times.
+    """Indexes in `loops` of the loops that every order of the space has. A loop that occurs several times in an order
+    is listed several times.
     """
     pattern: OrderPattern
 
@@ -66,8 +66,8 @@ class OrderSpace:
         return cls(prepared, entries, loops, indexes, order_pattern(entries, prepared.dimensions))
 
     def batch(self, orders: list[list[int]], **other: object) -> OrderBatch:
-        """Batch of `orders`, in which each order is a list of indexes of `loops`. `other` has further fields of the
-        batch.
+        """Batch of `orders`, in which each order is a list of indexes of `loops`. `other` has values for further fields
+        of the batch.
         """
         rows = np.array(orders, np.int64).reshape(len(orders), len(self.multiset))
         return OrderBatch(self.prepared, self.loops, rows, **other)  # type: ignore[arg-type]
@@ -106,8 +106,8 @@ def draw_order(space: OrderSpace, random: Random) -> list[int] | None:
 
 
 def random_start(space: OrderSpace, random: Random) -> tuple[Start | None, OrderBatch]:
-    """First random order that fits (None if none fits), and the last batch of random orders. `visited` of this batch
-    counts the random orders of all batches."""
+    """Pair (first random order that fits, last batch of random orders). The order is None if no random order fits.
+    `visited` of the batch counts the random orders of all batches."""
     visited = 0
     batch = space.batch([])
     for draws in START_DRAWS:
@@ -175,8 +175,8 @@ def salsa_batches(
 
     A chain starts at a random order that fits. If none of its random orders fits (START_DRAWS), the chain starts at the
     best order that loma finds with `lpf_limit` FEW_LOOPS. The merged loops of this order are first split into prime
-    factors. If the split order does not fit or does not match `ordering`, the order before the split is yielded in a
-    batch of its own.
+    factors. If the split order does not fit or does not match `ordering`, the unsplit order is yielded in a batch of
+    its own.
 
     `progress` is called with the number of iterations since the last call. Raises MappingError for impossible
     constraints, and SearchStoppedError if `stop` is set.

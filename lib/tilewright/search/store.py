@@ -30,7 +30,8 @@ SCHEMA = "tilewright/mapped-layer/2"
 
 
 def problem_key(layer: Layer, core: Core, constraints: MappingConstraints, search: JsonValue) -> str:
-    """Digest of a mapping problem. `search` states how the problem is searched, and with which code.
+    """Digest of a mapping problem. `search` has the stages of the search with their parameters, and the digest of their
+    code.
 
     The names of the layer, of the core and of the mapping entry do not change the digest.
     """
@@ -38,10 +39,10 @@ def problem_key(layer: Layer, core: Core, constraints: MappingConstraints, searc
 
 
 def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> list[JsonObject]:
-    """Encoded layer, core and constraints, without names: the content that decides the result of a search.
+    """Encoded layer, core and constraints without names. This content decides the result of a search.
 
-    The constant operands do not affect the mapping or the costs of a layer, unless a term of a plug-in reads them. They
-    are therefore left out if no plug-in has such a term.
+    The values of constant operands do not affect the mapping or the costs of a layer, unless a term of a plug-in reads
+    them. They are therefore left out if no plug-in has such a term.
     """
     encoded = {**encode(layer), "name": ""}
     if not (ENERGY_TERMS.names or LATENCY_TERMS_OF_PLUGINS.names):

@@ -101,8 +101,8 @@ def summarize(
 
 
 def one_a_layer(records: Iterable[LayerRecord]) -> tuple[LayerRecord, ...]:
-    """First record of each layer, because a network runs each layer once. The field `alternatives` of a record is
-    the number of further records of the same layer."""
+    """First record of each layer; a network runs each layer once. The field `alternatives` of a record is the number of
+    further records of the same layer."""
     kept: dict[int, LayerRecord] = {}
     place_of: dict[str, int] = {}
     for record in records:
@@ -133,9 +133,10 @@ def _certificate(
     """Certificate of a network: number of layer records whose mapping is proven to be optimal, largest gap, and lower
     bound of the network.
 
-    The gap of a layer is the gap of one measure. If its mapping was chosen for the EDP of the network, the measure is a
-    weighted sum of energy and latency. Otherwise, it is the objective of the layer. The certificate also states which
-    space the proofs cover. The bound of the network is left out if the search of some layer gives no certificate.
+    The gap of a layer refers to one measure. The measure is the objective of the layer, or a weighted sum of energy and
+    latency if the mapping was chosen for the EDP of the network. The certificate also states which space the proofs
+    cover. The bound of the network is left out if the search of some layer gives no certificate.
+
     `placed` has pairs (record of a layer, number of repeats) in execution order. `energy_pj` and `latency_cycles` are
     totals of the network. Returns {} if no search gives a certificate.
     """
@@ -160,7 +161,7 @@ def _certificate(
 
 
 def bound_of_run(placed: Sequence[tuple[LayerRecord, int]], powers: Powers, value: float) -> Bounded:
-    """Objective `value` of a network with its lower bound. `placed` has pairs (layer with a lower bound, number of
+    """Value of the objective of a network with its lower bound. `placed` has pairs (layer with a lower bound, number of
     repeats)."""
     layers = [layer_bounds(record.search, count) for record, count in placed]
     return Bounded(value, min(value, run_bound(layers, powers)))
@@ -186,11 +187,11 @@ def _ends_of_run(placed: Sequence[tuple[LayerRecord, int]]) -> JsonObject:
 
 
 def _least_value_of_run(placed: Sequence[tuple[LayerRecord, int]]) -> JsonObject:
-    """Sums of the energy and the latency of the mappings with the least objective value; {} if no layer states such a
+    """Sums of the energy and the latency of the mappings with the least objective value; {} if no layer names such a
     mapping.
 
-    With the option `near_optimum`, the search of a layer states the mapping with the least value, because it may choose
-    another mapping of nearly the same value. A layer that states no such mapping counts with the mapping of its record.
+    With the option `near_optimum`, the search of a layer can choose another mapping of nearly the same value, and then
+    also records the mapping with the least value. A layer that records no such mapping counts with its chosen mapping.
     """
     total, is_near = FrontEnd(0.0, 0.0), False
     for record, count in placed:
@@ -217,8 +218,8 @@ def _bounds_of_both(search: Mapping[str, Any]) -> tuple[float, float]:
 
 def _front(placed: Sequence[tuple[LayerRecord, int]], energy_pj: float, latency_cycles: float) -> JsonObject:
     """Pareto front of the network as a JSON object with the key `front`; {} if no layer has a front. The front has its
-    knee, its largest distance (miss) from the complete front, and the index of the point with the energy and latency of
-    this run.
+    knee and its largest distance (miss) from the complete front. It also has the index of the point with the energy and
+    latency of this run.
 
     If only some layers have a front, the object names the layers without a front instead.
     """
@@ -268,8 +269,8 @@ def _total_if_known(values: Iterable[float | None]) -> float | None:
 
 
 def differs_notably(record: LayerRecord) -> bool:
-    """True if the energy or latency under the profile `corrected` differs by more than 5 % from that of the record, or
-    if the mapping does not fit under `corrected`.
+    """True if the energy or latency under the profile `corrected` differs from that of the record by more than
+    NOTABLE_DIFFERENCE (5 %), or if the mapping does not fit under `corrected`.
     """
     pairs = (
         (record.corrected.energy_pj, record.energy_pj),

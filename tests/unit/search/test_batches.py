@@ -248,9 +248,9 @@ def test_corrected_figures_keep_the_boundaries() -> None:
 @pytest.mark.parametrize(
     ("boundaries", "reason"),
     [
-        ([[0, 3], [0, 3], [0, 2]], "leaves loops out"),
-        ([[4, 3], [0, 3], [0, 3]], "above the number of loops"),
-        ([[-1, 3], [0, 3], [0, 3]], "below that of an inner level"),
+        ([[0, 3], [0, 3], [0, 2]], "at the topmost memory, it must be the number of loops"),
+        ([[4, 3], [0, 3], [0, 3]], "at most the number of loops"),
+        ([[-1, 3], [0, 3], [0, 3]], "must be at least that of the next inner level"),
         ([[0, 3], [0, 3]], "level boundaries are needed for operands O, I, W, but 2 lists given"),
         ([[0, 3], [3], [0, 3]], r"operand I has 2 memory levels, but its level boundaries are \[3\]"),
         ([[0, 3], [0.5, 3], [0, 3]], "operand I has 2 memory levels"),

@@ -16,8 +16,9 @@ from tilewright.multicore.allocation.space import AllocationSpace, Genome
 from tilewright.multicore.scheduling.problem import Integers
 
 Judge = Callable[[Integers], tuple[int, float]]
-"""Function from an allocation (array with the core of each CN) to latency in cycles and energy in pJ. It raises
-MappingError if the allocation has no schedule. Several threads call the function at the same time.
+"""Function that evaluates an allocation, which is an array with the core of each CN. It returns the pair (latency in
+cycles, energy in pJ), and raises MappingError if the allocation has no schedule. Several threads call the function at
+the same time.
 """
 GENERATIONS, EVERYTHING, TIME_BUDGET, INTERRUPTED = "generations", "everything", "time_budget", "interrupted"
 """Reasons why a search ends.
@@ -79,10 +80,10 @@ class Evaluator:
         return genome in self.points or genome in self.infeasible
 
     def evaluate(self, genomes: Sequence[Genome]) -> None:
-        """Evaluate all allocations in the list that were not evaluated before.
+        """Evaluate those allocations in the list that were not evaluated before.
 
-        Some results can be missing if `stopped_by` is set afterwards. The time budget can end the evaluation only after
-        some allocation has a schedule. After the first Ctrl-C, the evaluation waits for the running schedules and
+        If `stopped_by` is set afterwards, some results can be missing. The time budget can end the evaluation only
+        after some allocation has a schedule. After the first Ctrl-C, the evaluation waits for the running schedules and
         stops. A second Ctrl-C raises KeyboardInterrupt.
         """
         wanted = [genome for genome in dict.fromkeys(genomes) if not self.is_known(genome)]
@@ -92,8 +93,8 @@ class Evaluator:
             self._evaluate_in_threads(self._pool, wanted)
 
     def require_points(self) -> None:
-        """Raise an error if no allocation has a schedule so far. The error is KeyboardInterrupt after Ctrl-C, else
-        MappingError.
+        """Raise an error if no evaluated allocation has a schedule. After Ctrl-C, the error is KeyboardInterrupt;
+        otherwise, it is MappingError.
         """
         if self.points:
             return

@@ -1,10 +1,10 @@
 """Neighbours of a genome: the genomes that differ from it in one gene.
 
 With n genes and c cores for each gene, a genome has n * (c - 1) neighbours, and each neighbour has n genes. The time to
-make all neighbours and to compare them with the known genomes would grow with the square of n. Therefore each pair
-(gene, core) has a random key, and the code of a genome is the sum of its keys. The codes of all neighbours are computed
-from the code of the genome. A neighbour is made and compared only if its code is equal to the code of a known genome.
-Any other neighbour is certainly new.
+make all neighbours and to compare them with the known genomes would grow with the square of n. Codes avoid this: each
+pair (gene, core) has a random key, and the code of a genome is the sum of its keys. The codes of all neighbours are
+computed from the code of the genome. A neighbour is made and compared only if its code is equal to the code of a known
+genome. Any other neighbour is certainly new.
 """
 
 import random
@@ -37,7 +37,7 @@ class Neighbourhood:
 
     def new_steps(self, genome: Genome, is_known: Callable[[Genome], bool]) -> list[int]:
         """Steps from a genome to all neighbours that are not known, in the order of genes and cores. A step is the
-        number of a pair (gene, core). `is_known` must be True only for genomes that were given to `note`.
+        number of a pair (gene, core). `is_known` may be True only for genomes that were passed to `note`.
         """
         places = self._places(genome)
         keys = self._keys[places]
@@ -53,8 +53,8 @@ class Neighbourhood:
         return (*genome[:gene], int(self._cores[step]), *genome[gene + 1 :])
 
     def _places(self, genome: Genome) -> Integers:
-        """Numbers of pairs (gene, core), one for each gene of a genome. The core in a pair is the core that the genome
-        gives to the gene.
+        """Numbers of the pairs (gene, core) of a genome, one pair for each gene with the core that the genome gives to
+        it.
         """
         places: Integers = self._position[np.arange(len(genome)), np.array(genome, np.int64)]
         return places

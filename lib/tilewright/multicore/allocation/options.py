@@ -26,8 +26,8 @@ class AllocationParameters(Chance, Goal, Parameters):
     """Number of seconds after which no further evaluation begins; null: no limit."""
     exhaustive_nodes: Count = 200_000
     """Limit for an exhaustive search: (number of allocations) x (number of CNs). Up to this limit, all allocations are
-    evaluated. This takes a few seconds at most and proves that the best allocation is optimal. With 0, this option
-    never causes an exhaustive search.
+    evaluated. This takes a few seconds at most and proves that the best allocation is optimal. 0: this option causes no
+    exhaustive search.
     """
 
     allocation_engine: AllocationEngine = "genetic"

@@ -23,12 +23,14 @@ from tilewright.workload.layer import Layer
 def layer_requests(
     graph: CnGraph, workload: Workload, mapping: Mapping, accelerator: MultiCoreAccelerator
 ) -> tuple[LayerRequest, ...]:
-    """Request for each layer of a CN graph. A request names cores by their positions in `accelerator.core_ids`.
+    """Request for each layer of a CN graph. A request names cores by their positions in `accelerator.core_ids`. There
+    are three cases:
 
-    If the mapping entry fixes the cores and the layer is cut into groups, the request has the core of each group; if
-    the entry names only one core, all groups have this core. If the entry fixes the cores of a layer that is not cut
-    into groups, the layer can run on any of the named cores. If the entry does not fix cores, the request has all cores
-    that the entry, the operator types and the roles of cores allow (`mapping.core_choice`).
+    * The mapping entry fixes the cores, and the layer is cut into groups. The request has the core of each group. If
+      the entry names only one core, all groups have this core.
+    * The entry fixes the cores, and the layer is not cut into groups. The layer can run on any of the named cores.
+    * The entry does not fix cores. The request has all cores that the entry, the operator types and the roles of cores
+      allow (`mapping.core_choice`).
 
     An unknown core id becomes a position that no core has; `allocation_space` reports it as an error. Raises InputError
     that lists the layers that no allowed core can run.
@@ -64,12 +66,12 @@ def layer_requests(
 def fixed_entries(
     cores_of: dict[int, list[int]], graph: CnGraph, workload: Workload, mapping: Mapping
 ) -> list[JsonObject]:
-    """Mapping entries that fix the cores of every layer, followed by those entries of `mapping` that no new entry
-    replaces. `cores_of` has the core ids of each layer's groups, by the number of the layer.
+    """Mapping entries that fix the cores of every layer. The entries of `mapping` that are not replaced follow.
+    `cores_of` has the core ids of each layer's groups, by the number of the layer.
 
-    A new entry copies the entry of `mapping` that applies to its layer. The name of the new entry is the exact name of
-    the layer, which takes precedence over all other selectors. The tilings of the new entry describe the actual cut of
-    the layer, because an entry for a single layer must not ask for more tiles than the layer has.
+    A new entry copies the entry of `mapping` that applies to its layer. Its name is the exact name of the layer,
+    because an exact name takes precedence over all other selectors. Its tilings describe how the layer was actually
+    cut, because an entry for a single layer must not ask for more tiles than the layer has.
 
     Raises InputError if layers of the same name run on different cores, because a mapping file cannot distinguish them.
     """
@@ -91,8 +93,8 @@ def fixed_entries(
 
 
 def _tiled_as_it_is(layer: Layer, entry: MappingConstraints) -> MappingConstraints:
-    """Entry with the loops that actually cut the layer. No loop has more tiles than its dimension has indices, and
-    numbers replace `*`.
+    """Entry with the loops that actually cut the layer. The number of tiles of a loop is at most the size of its
+    dimension, and a number replaces `*`.
     """
     names = dimension_names(layer, entry)
 

@@ -57,15 +57,15 @@ def ranked(points: Iterable[Evaluation], objective: str) -> list[Evaluation]:
 
 
 def choose(points: Iterable[Evaluation], objective: str) -> Evaluation:
-    """Best point by `objective`. Ties are broken by the least latency, then by the least energy, then by the smallest
-    genome (compared part by part). The choice therefore does not depend on the order in which points were evaluated.
+    """Best point by `objective`. Ties go to the point with the least latency, then with the least energy, then with the
+    smallest genome (compared part by part). The choice therefore does not depend on the order of the evaluations.
     """
     return min(points, key=lambda point: _rank(point, objective))
 
 
 def pareto_front(points: Iterable[Evaluation]) -> tuple[Evaluation, ...]:
-    """Points that no other point dominates in latency and energy, by rising latency. If several points have equal
-    latency and energy, only the one with the smallest genome is kept.
+    """Points that no other point dominates in latency and energy, by ascending latency. Of several points with equal
+    latency and energy, the point with the smallest genome is kept.
     """
     front: list[Evaluation] = []
     for point in ranked(points, "latency"):
@@ -130,13 +130,14 @@ class GenerationRow:
     """Number of evaluations in this generation."""
     evaluations_so_far: int
     best_latency_cycles: int
-    """Smallest latency in cycles of all evaluations so far. The next two fields are the smallest energy in pJ and the
+    """Smallest latency in cycles of all evaluations so far. The two fields below have the smallest energy in pJ and the
     smallest EDP in pJ · cycles.
     """
     best_energy_pj: float
     best_edp: float
     mean_latency_cycles: float
-    """Mean latency in cycles of the allocations that survive the generation. The next field is their mean energy in pJ.
+    """Mean latency in cycles of the allocations that survive the generation. The field below has their mean energy in
+    pJ.
     """
     mean_energy_pj: float
 
@@ -383,8 +384,8 @@ def _layer_name(names: SystemNames, layer: int) -> str:
 
 
 def layer_cores(space: AllocationSpace, genome: Genome, names: SystemNames) -> dict[int, list[int]]:
-    """Layer number -> core ids, one for each group of the layer. If a group has no CNs, it gets the core of the group
-    before it. If there is no group before it, it gets the core of the first group with CNs.
+    """Layer number -> core ids, one for each group of the layer. A group without CNs gets the core of the previous
+    group, or, if there is no previous group with CNs, the core of the next one.
     """
     cores_of: dict[int, list[int]] = {}
     for (layer, group), core in zip(space.parts, space.part_cores(genome), strict=True):

@@ -45,10 +45,9 @@ def warm_starts(space: AllocationSpace) -> tuple[Genome, ...]:
     * Each part runs on the core with the least energy.
     * Each part runs on the core on which it would end first.
     * Parts with the same set of fastest cores are assigned to these cores round-robin.
-    * Parts with the same set of fastest cores are assigned to these cores round-robin, but layer by layer: among them,
-      all parts of one layer get the same core.
-    * For each core, there is one start: every part that the core can run gets this core, and every other part gets its
-      fastest core.
+    * The same with whole layers: the parts of one layer that have the same set of fastest cores all get the same core.
+    * One start for each core: every part that the core can run gets this core, and every other part gets its fastest
+      core.
     """
     cores = sorted({core for choice in space.choices for core in choice})
     starts = [
@@ -76,8 +75,8 @@ def on_one_core(space: AllocationSpace, core: int) -> list[int]:
 
 
 def _balanced(space: AllocationSpace) -> list[int]:
-    """List with the core of each part of the network. Parts get their cores one by one, layer by layer: each part gets
-    the core on which it would end first, if each core ran its parts one after another without waiting.
+    """List with the core of each part of the network. Parts get their cores one by one, layer by layer. Each part gets
+    the core on which it would end first. Here, each core is assumed to run its parts one after another without waiting.
     """
     load = dict.fromkeys(range(space.runtime_cycles.shape[1]), 0)
     cores = []
@@ -89,7 +88,7 @@ def _balanced(space: AllocationSpace) -> list[int]:
 
 
 def _in_turn(space: AllocationSpace, unit: Callable[[int], int]) -> list[int]:
-    """List with the core of each part of the network. `unit` gives the unit to which a part belongs, such as its layer.
+    """List with the core of each part of the network. `unit` maps a part to its unit, such as its layer.
 
     Parts with the same set of fastest cores are assigned to these cores round-robin, unit by unit. Among these parts,
     all parts of one unit get the same core.
@@ -174,13 +173,13 @@ LOCAL_SHARE = 0.75
 """Share of a generation's children that are neighbours of the allocation with the best objective value. Genetic
 operators make the other children.
 
-NSGA-II spreads its population over the whole Pareto front. The neighbours make the search end in a local optimum of the
-objective.
+NSGA-II spreads its population over the whole Pareto front. With the neighbours, the search also reaches a local optimum
+of the objective.
 """
 TRIES_A_STRENGTH = 4
-"""Number of attempts per step of the mutation strength. After this many failed attempts to make a new child, mutation
-changes one more gene on average. An attempt fails if the child was evaluated before, or if the generation already has
-it.
+"""Number of failed attempts after which mutation becomes stronger. After each series of this many failed attempts to
+make a new child, mutation changes one more gene on average. An attempt fails if the child was evaluated before, or if
+the generation already has it.
 """
 TRIES = 200
 """Largest number of attempts to make one new child. An attempt fails if the child was evaluated before, or if the

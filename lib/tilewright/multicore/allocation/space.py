@@ -27,8 +27,8 @@ NO_COST = "no cost in the cost table"
 
 @dataclass(frozen=True)
 class Unfit:
-    """CNs that a core cannot run, with a reason for each CN. All reasons in one object are of one kind: no cost, no
-    path, or no memory.
+    """CNs that a core cannot run, with a reason for each CN. All reasons of one object belong to one of three kinds: no
+    cost, no path, or no memory.
     """
 
     cns: Integers
@@ -229,11 +229,12 @@ def allocation_space(
 ) -> AllocationSpace:
     """Space of allocations: the parts of `problem`, with the allowed cores of each part.
 
-    A core is allowed for a part if it can run all CNs of the part, and if the request for the layer allows it. The
-    result lists in `exclusions` the cores that a request allows but that cannot run the part. Raises InputError with
-    every request for unknown layers or cores, every fixed core that cannot run its part, and every part without a core.
-    `names` has the names that messages use. `reasons` explains missing entries of the cost table, by (row of the cost
-    table, core).
+    A core is allowed for a part if it can run all CNs of the part, and if the request for the layer allows it.
+    `exclusions` of the result lists the cores that a request allows but that cannot run the part. `names` has the names
+    that messages use. `reasons` explains missing entries of the cost table, by (row of the cost table, core).
+
+    Raises InputError that lists every request for an unknown layer or core, every fixed core that cannot run its part,
+    and every part without a core.
     """
     graph = problem.graph
     key, part_of_cn = np.unique(np.stack((graph.layer, graph.group)), axis=1, return_inverse=True)
@@ -271,8 +272,9 @@ def allocation_space(
 
 
 def _no_core(stranded: Sequence[_Stranded], names: SystemNames | None) -> list[Problem]:
-    """Problems of parts that no core can run. Parts for which the same cores fail for the same causes (`cause_of`,
-    which ignores numbers) share one problem. This problem quotes the reasons for the first of these parts.
+    """Problems of parts that no core can run. Parts share one problem if the same cores fail for the same causes.
+    `cause_of` gives the cause, which is a reason without its numbers. The problem quotes the reasons for the first of
+    these parts.
     """
     alike: dict[object, list[_Stranded]] = {}
     for one in stranded:
@@ -321,9 +323,14 @@ def _wanted_cores(problem: SchedulingProblem, request: LayerRequest | None, grou
 def _request_problems(
     problem: SchedulingProblem, parts: Sequence[tuple[int, int]], requests: Sequence[LayerRequest]
 ) -> list[Problem]:
-    """Problems of requests: a layer without CNs, a core that does not exist or is the off-chip core, two requests for
-    one layer, a request without cores, or a fixed request in which the number of cores is not the number of groups of
-    the layer.
+    """Problems of requests. There are six kinds:
+
+    * The layer has no CNs.
+    * A core does not exist.
+    * A core is the off-chip core.
+    * There are two requests for one layer.
+    * The request has no cores.
+    * The request is fixed, and its number of cores is not the number of groups of the layer.
     """
     groups = {layer: group + 1 for layer, group in parts}  # parts are in rising order, so the highest group is kept
     count, off_chip = problem.system.core_count, problem.system.off_chip_core
@@ -354,11 +361,11 @@ def _request_problems(
 def _reasons(
     problem: SchedulingProblem, part_of_cn: Integers, parts: int, of_costs: Mapping[tuple[int, int], str] | None
 ) -> dict[tuple[int, int], str]:
-    """Reason why a core cannot run a part, by (part, core). If several reasons apply, the simplest one is given, with
-    its text for the first CN that it concerns. A pair has no entry if the core can run the part.
+    """Reason why a core cannot run a part, by (part, core). If several reasons apply, the simplest one is taken, with
+    the text for the first CN to which it applies. If the core can run the part, there is no entry.
 
-    A core is not examined if an earlier core with equal properties can run all CNs, because both cores can then run all
-    CNs. All other cores are examined one by one, because the texts name memories of the examined core.
+    If two cores have equal properties and the first can run all CNs, the second is not examined, because it can run all
+    CNs, too. All other cores are examined one by one, because the texts name memories of the examined core.
     """
     reasons: dict[tuple[int, int], str] = {}
     able: set[object] = set()

@@ -24,9 +24,9 @@ NOBODY = -1
 
 @dataclass(frozen=True, eq=False)
 class AxisOwners:
-    """Owners of the indices of an axis. The owner of an index is the tile that makes it, stored as a number: the
-    contribution of the tile to the number of its CN. The number of a CN is the sum of the contributions along all
-    axes.
+    """Owners of the indices of an axis. The owner of an index is the tile that makes it. The tile is stored as a
+    number: its contribution to the number of the CN. The number of a CN is the sum of the contributions of its tiles
+    along all axes.
 
     Consecutive indices with the same owner are stored as one run.
     """
@@ -195,10 +195,12 @@ def product_of_joins(
     """Pairs of a need and an owner that makes some of the needed elements, as three arrays with one value for each
     pair: (index of the need, owner, number of elements).
 
-    An array in `rows` belongs to one axis. It has, for each need, the index of a row of `join`. A pair combines one
-    entry of this row from each axis. The owner of the pair is the sum of the owners of its entries, and its number of
-    elements is the product of their counts. The arguments `owner` and `elements` have, for each need, the values with
-    which the sum and the product begin. They stand for the axes that are not in `rows`.
+    Each array in `rows` belongs to one axis. It has, for each need, the index of a row of `join`. A pair combines one
+    entry of this row from each axis. The owner of the pair is the sum of the owners of its entries. Its number of
+    elements is the product of their counts.
+
+    The arguments `owner` and `elements` have one value for each need. The sum starts from the value in `owner`, and the
+    product from the value in `elements`. These values stand for the axes that are not in `rows`.
     """
     need = np.arange(need_count, dtype=np.int64)
     for row_of_need in rows:
@@ -352,7 +354,7 @@ def whole_owners(first: int, end: int, size: int) -> AxisOwners:
 
 def shares_loops(access: TensorAccess, index_map: IndexMap) -> bool:
     """True if one loop moves along several axes of a tensor. The number of accessed elements is then smaller than the
-    product of the index counts along the axes.
+    product of the numbers of indices along the axes.
     """
     size_of = index_map.size_of
     moving = [name for axis in access.axes for name, factor in axis.terms if factor and size_of[name] > 1]
@@ -380,9 +382,9 @@ def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integer
 
 
 def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]:
-    """Pair (distinct combinations of tile lengths, position of each row's combination among them). A row is a
-    combination with one tile of each element of `tiles`. Rows are numbered so that the tile of the first element
-    changes slowest.
+    """Pair (distinct combinations of tile lengths, position among them for each row). A row has one tile of each
+    element of `tiles`; the lengths of these tiles are the combination of the row. Rows are numbered so that the tile of
+    the first element changes slowest.
     """
     lengths: list[Integers] = []
     for of_term in tiles:
@@ -393,8 +395,8 @@ def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]
 
 
 def _has_no_gaps(terms: Sequence[_Term]) -> bool:
-    """Quick test, with the smallest tiles: true if the indices of every row are consecutive. If the smallest tiles
-    leave no gaps, larger tiles leave none either. If the result is False, it is still possible that no row has gaps.
+    """Quick test with the smallest tiles: True if the indices of every row are certainly consecutive. If the smallest
+    tiles leave no gaps, larger tiles leave no gaps either. If the result is False, the rows can still be without gaps.
     """
     reach = 1
     for _, tiles, factor in sorted(terms, key=lambda term: abs(term[2])):
@@ -416,9 +418,9 @@ def _offsets(lengths: list[int], coefficients: list[int]) -> Integers:
 
 
 def row_of_contents(own: tuple[str, ...], dimensions: tuple[str, ...], counts: tuple[int, ...]) -> Integers:
-    """Array with the row along one axis for each content. A content is the set of elements that one combination of
-    tiles of `dimensions` needs; `counts` has the number of tiles of each dimension. Only the dimensions `own` cut the
-    axis, so contents with the same tiles of `own` have the same row.
+    """Row along one axis for each content, as an array. A content is the set of elements that one combination of tiles
+    of `dimensions` needs. `counts` has the number of tiles of each of these dimensions. Only the dimensions `own` cut
+    the axis, so contents with the same tiles of `own` have the same row.
 
     Contents are numbered so that the tile of the first dimension changes slowest.
     """

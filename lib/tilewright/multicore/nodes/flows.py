@@ -45,8 +45,8 @@ def _refined(demand: Demand, dimensions: tuple[str, ...], grid: LayerGrid) -> De
 
 
 def disjoint_demands(demands: Sequence[Demand], dimensions: tuple[str, ...], grid: LayerGrid) -> list[Demand]:
-    """Demands that together need the same elements as `demands`, but each element only once: within one content, no two
-    of their boxes overlap.
+    """Demands for the same elements as `demands`, but each element only once: within one content, no two boxes of the
+    results overlap.
     """
     demands = [_refined(demand, dimensions, grid) for demand in demands]
     parts: list[Demand] = []
@@ -102,8 +102,8 @@ class NeedLink(NamedTuple):
         return tuple(dimension for dimension in self.grid.tiled_dimensions if dimension in used)
 
     def is_exact(self) -> bool:
-        """True if each flow is exactly the number of needed elements. If not, flows are numbers of elements in bounding
-        boxes, which can also contain elements that are not needed.
+        """True if each flow is exactly the number of needed elements. Otherwise, a flow is the number of elements of
+        bounding boxes, which can also contain elements that are not needed.
         """
         if len(self.demands) == 1:
             return self.demands[0].is_exact and self.producer.is_exact
@@ -164,9 +164,9 @@ class _PartColumns:
     elements that one combination of tiles needs
     """
     axes: list[list[tuple[int, Integers]]] = field(default_factory=list)
-    """Lists of axes, one list for each part. A list has the axes that the producer or the consumer cuts. If the demand
-    is given as boxes, the list has all axes. An axis is a pair (position in `needs`, array with the row of each entry
-    of the demand)
+    """Axes of each part, as one list for each part. A list has the axes that the producer or the consumer cuts, or all
+    axes if the demand is given as boxes. An axis is a pair: (position in `needs`, array with the row of each entry of
+    the demand).
     """
     constants: list[tuple[int, int, int]] = field(default_factory=list)
     """Triple (first content, owner, elements) for each part:
@@ -234,9 +234,9 @@ class _PartColumns:
         return content, source, elements
 
     def _rows(self, turn: int, first_rows: list[int], lengths: list[int]) -> Integers:
-        """Row of each entry along one axis of its part, for the entries of all parts one after another. The axis of a
-        part is at position `turn` in the list of the part in `axes`. Entries of parts with fewer axes get row 0, which
-        is neutral.
+        """Row of each entry along one axis of its part, for the entries of all parts one after another. `turn` selects
+        the axis: it is a position in the part's list in `axes`. If a part has no such axis, its entries get row 0,
+        which is neutral.
 
         Rows are numbered in the join of all axes (`join_axes`). `first_rows` has, for each element of `needs`, the
         number of its first row in the join. `lengths` has the number of entries of each part.
@@ -255,9 +255,9 @@ class _PartColumns:
 
 
 def _cns(link: Integers, number: Integers, links: Sequence[NeedLink]) -> Integers:
-    """CN that makes the elements of each flow, numbered among the CNs of its layer. `number` has the number of the same
-    CN in the full grid of the layer, in which some cells can have no CN. `link` has the position of each flow's link in
-    `links`, in rising order.
+    """CN that makes the elements of each flow, numbered among the CNs of its layer. `number` numbers the same CNs in
+    the full grid of the layer, in which some cells can have no CN. `link` has the position in `links` of the link of
+    each flow, in ascending order.
     """
     bounds = link.searchsorted(np.arange(len(links) + 1))
     parts = [links[place].producer.grid.cn_of(number[bounds[place] : bounds[place + 1]]) for place in range(len(links))]
@@ -265,8 +265,8 @@ def _cns(link: Integers, number: Integers, links: Sequence[NeedLink]) -> Integer
 
 
 _MOST_CNS = 2**14
-"""Largest number of CNs in one batch of links; a single link can exceed it. A link counts as many CNs as the larger of
-its two layers has. A larger batch would take more memory and save no time.
+"""Largest number of CNs in one batch of links; only a batch with a single link can exceed it. Of the two layers of a
+link, the layer with more CNs counts. A larger batch would take more memory and save no time.
 """
 
 

@@ -139,8 +139,8 @@ def _element_counts(bounds: Integers, start: Integers) -> Integers:
 
 
 def _distinct_contents(demands: Sequence[Demand]) -> tuple[Boxes, list[Integers]]:
-    """Pair (distinct boxes in lexicographic order, an array for each demand). The array has the position of each
-    entry's box among the distinct boxes.
+    """Pair (distinct boxes in lexicographic order, positions). `positions` has an array for each demand: the position
+    of the box of each entry among the distinct boxes.
     """
     boxes = [demand.boxes for demand in demands]
     distinct, number = _distinct(np.concatenate(boxes))
@@ -219,14 +219,14 @@ class _Classes:
     of_cn: Integers
     count: int
     tile: dict[_Sizes, list[int]]
-    """Sizes of a dimension -> list with one index for each class. The index selects, among these sizes, the size of the
-    first CN in the class. Dimensions whose sizes do not vary have no entry.
+    """Sizes of a dimension -> list with one index for each class. The index selects one of these sizes: the size that
+    the first CN of the class has. Dimensions with only one size have no entry.
     """
 
 
 def _classes(grid: LayerGrid, varying: tuple[_Sizes, ...]) -> _Classes:
-    """Classes of the CNs of a grid, numbered in the order of their first CN. CNs are in one class if all sizes in
-    `varying` are equal for them.
+    """Classes of the CNs of a grid, numbered in the order of their first CN. Two CNs are in one class if they have the
+    same size in each element of `varying`.
     """
     if not varying:
         return _Classes(np.zeros(grid.cn_count, np.int64), 1, {})
@@ -284,8 +284,8 @@ def _windows(terms: list[tuple[DimensionTiles, int]], low: int, high: int, whole
     """Sizes of the index ranges (windows) that CNs read along a data dimension. There is one size for each combination
     of tiles of the cut loops. The tile of the first loop changes slowest. Indices in the padding are not counted.
 
-    `terms` has a pair (tiles, coefficient) for each cut loop. `low` and `high` are the first and the last index of a
-    window in which every cut loop has the value 0. `whole` is the size of the data dimension without padding.
+    `terms` has a pair (tiles, coefficient) for each cut loop. `low` and `high` are the first and the last index of the
+    window if all cut loops are at 0. `whole` is the size of the data dimension without padding.
     """
     first, last = np.array([low]), np.array([high])
     for tiles, coefficient in terms:

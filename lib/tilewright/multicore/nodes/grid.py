@@ -56,9 +56,7 @@ def whole_tile(size: int) -> DimensionTiles:
 
 
 def sums(outer: Integers, inner: Integers) -> Integers:
-    """Sums of every element of `outer` and every element of `inner`. The element of `inner` changes fastest in the
-    result.
-    """
+    """Sum of each element of `outer` and each element of `inner`. The element of `inner` changes fastest."""
     return (outer[:, None] + inner).ravel()
 
 
@@ -69,11 +67,11 @@ the amount by which one step of the loop increases the number of a CN in the ful
 
 
 def cut_dimension(size: int, cuts: Cuts) -> tuple[DimensionTiles, Integers | None]:
-    """Pair (tiles that are not empty, rank for each combination). A combination is one value of each outer loop over
-    the dimension, and it gives one tile, which can be empty.
+    """Pair (tiles that are not empty, ranks). A combination is one value of each outer loop over the dimension. It
+    gives one tile, which can be empty.
 
-    The rank is the position of the combination's tile among the tiles that are not empty. If no tile is empty, the
-    ranks are None: each rank is then the number of the combination.
+    `ranks` has, for each combination, the position of its tile among the tiles that are not empty. If no tile is empty,
+    `ranks` is None: the position is then the number of the combination.
     """
     *inner, (count, tile_size, stride) = cuts
     values = np.arange(count, dtype=np.int64)

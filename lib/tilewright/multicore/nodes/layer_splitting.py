@@ -133,8 +133,8 @@ def split_layers(
     options: SplitOptions,
     network_options: NetworkOptions | None = None,
 ) -> SplitNetwork:
-    """Network with a copy of `model` in which layers with too large weights are split. `workload` is the network of
-    `model`.
+    """Network in which layers with too large weights are split, with a changed copy of `model`. `workload` is the
+    network of `model`.
 
     The weights of a part can take at most a share of a memory; `options` gives the share. The memory is the smallest
     top memory for weights among the cores that the layer is allowed to use. A layer gets the smallest number of parts

@@ -119,8 +119,9 @@ def network_tensors(workload: Workload) -> NetworkTensors:
 
 
 def unknown_dependencies(network: NetworkTensors) -> list[str]:
-    """Messages on tensors with unknown dependences, for tensors that a node reads and for outputs of the network. The
-    graph has no edges for these dependences. Further messages name the outputs of the network whose size is unknown.
+    """Messages on tensors whose dependences are not known, and on outputs of the network whose size is not known. The
+    first kind is for tensors that a node reads and for outputs of the network. The graph has no edges for unknown
+    dependences.
     """
     tensors = network.workload.tensor_of
     told = []
@@ -143,10 +144,9 @@ def unknown_dependencies(network: NetworkTensors) -> list[str]:
 def needs_of_layer(
     node: WorkloadNode, demands: Sequence[Demand], network: NetworkTensors
 ) -> dict[tuple[str, str], list[Demand]]:
-    """Demands of the CNs of a layer, by (operand of the layer, source tensor). `demands` has, for each index map of the
-    layer, the demand for the tensor that the map reads. If a node that only moves data makes this tensor, the demand is
-    converted to demands for source tensors. The operand is '' for an input that is not an operand of the layer, such as
-    a bias.
+    """Demands of the CNs of a layer, by (operand of the layer, source tensor). `demands` has the demand for the tensor
+    that each index map of the layer reads. If a node that only moves data makes this tensor, the demand is converted to
+    demands for source tensors. The operand is '' for an input that is not an operand of the layer, such as a bias.
     """
     found: dict[tuple[str, str], list[Demand]] = {}
     for index_map, demand in zip(node.index_maps, demands, strict=True):
@@ -233,8 +233,8 @@ def _contents_of(
     grid: LayerGrid, cut_by: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[str, ...], Integers, list[Integers]]:
     """Triple (dimensions along which tiles have different contents, numbers of all contents, rows). A content is the
-    set of elements that one combination of tiles needs. The rows are a list of arrays, one for each axis of the tensor.
-    Each array gives, for each content, the row of the axis that has the indices of this content.
+    set of elements that one combination of tiles needs. `rows` has one array for each axis of the tensor. It gives the
+    row of the axis in which the indices of each content are.
 
     `cut_by` has, for each axis, the dimensions that cut the axis.
     """
@@ -248,12 +248,12 @@ def _contents_of(
 def _keeps_boxes(
     index_map: IndexMap, outputs: Boxes, inputs: Boxes, shape: Shape, possible: npt.NDArray[np.bool_]
 ) -> bool:
-    """True if an exact demand stays exact when boxes of outputs are converted to boxes of inputs: every element of an
-    input box is needed for the output box from which it was computed.
+    """True if an exact demand stays exact when boxes of outputs are converted to boxes of inputs. Every element of an
+    input box must then be needed for the output box from which the input box was computed.
 
     The function recognizes two cases. In the first case, every axis follows at most one loop, with step 1 or -1. In the
     second case, each output element depends on an input element of its own, and both boxes have the same number of
-    elements, as in a reshape. `possible` is true for the boxes that have dependences; only these boxes are compared.
+    elements, as in a reshape. Only boxes with dependences are compared; `possible` marks them.
     """
     if not index_map.is_exact or shares_loops(index_map.input, index_map):
         return False
@@ -310,8 +310,8 @@ class Producer:
     have final values.
     """
     is_exact: bool = True
-    """True if no two tiles of dimensions that index the output contribute to the same element. In a transposed
-    convolution, such tiles can overlap. Tiles along reduction dimensions are not considered.
+    """True if no two tiles of output dimensions contribute to the same element. In a transposed convolution, such tiles
+    can overlap. Tiles along reduction dimensions are not considered.
     """
     unsplittable: tuple[str, ...] = ()
     """Dimensions whose tiles contribute to the same elements. These tiles must be in one group."""
@@ -347,10 +347,10 @@ SPLIT_REDUCTION = "a reduction cannot be split over cores without the key `reduc
 
 
 def split_reductions(name: str, index_map: IndexMap, producer: Producer) -> list[Problem]:
-    """Problems, one for each loop over cores that would split a reduction of the layer called `name`.
+    """Problems of the layer called `name`, one for each loop over cores that would split a reduction.
 
-    All steps of a reduction must run on one core. So the steps, and all tiles that contribute to the same elements,
-    must be in one group.
+    All steps of a reduction must run on one core. Therefore the steps, and all tiles that contribute to the same
+    elements, must be in one group.
     """
     if not producer.unsplittable:
         return []

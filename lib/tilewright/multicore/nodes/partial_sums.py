@@ -30,9 +30,12 @@ class Addition:
     first: int
     second: int
     home: int
-    """Number of the part whose core runs the addition, if all of these conditions are met. The cores of the parts are
-    fixed, and the core of this part can run additions. The shape of the additions is a tree or a ring, not `one_core`.
-    The mapping file names no core for the additions.
+    """Number of a part. The addition runs on the core of this part if all of these conditions are met:
+
+    * The cores of the parts are fixed.
+    * The core of this part can run additions.
+    * The shape of the additions is a tree or a ring, not `one_core`.
+    * The mapping file names no core for the additions.
     """
     share: int = 0
     """Number of the share of the outputs that this addition computes; always 0 unless the partial sums are added in a
@@ -42,11 +45,13 @@ class Addition:
 
 def additions_of(parts: int, shape: str) -> tuple[Addition, ...]:
     """Additions of the partial sums of `parts` parts. An addition comes after the additions whose results it reads.
+    There are three shapes:
 
-    one_core: the other parts are added to part 0, one after the other. tree: neighbours are added in pairs, level by
-    level; if a level has an odd number of partial sums, the last one goes to the next level unchanged. ring: the
-    outputs are divided into one share for each part. The sum of share s begins with part s + 1, goes through the parts
-    cyclically, and ends with part s.
+    * one_core: The other parts are added to part 0, one after the other.
+    * tree: Neighbours are added in pairs, level by level. If a level has an odd number of partial sums, the last one
+      goes to the next level unchanged.
+    * ring: The outputs are divided into one share for each part. The sum of share s begins with part s + 1, goes
+      through the parts cyclically, and ends with part s.
     """
     found: list[Addition] = []
     if shape == RING:
@@ -100,7 +105,7 @@ def reductions_of(layer: Layer) -> tuple[str, ...]:
 
 
 def why_not_summed(node: WorkloadNode) -> str:
-    """Reason why the partial sums of a layer cannot be added between cores; '' if they can."""
+    """Reason why the partial sums of a layer cannot be added between cores; '' if they can be added."""
     layer = node.layer
     assert layer is not None
     kind = bare_type(node.origin_type or node.operator_type)
@@ -128,9 +133,10 @@ def _terms(access: TensorAccess) -> list[tuple[str, int]]:
 
 
 def share_axis(node: WorkloadNode, workload: Workload, shares: int) -> tuple[int, str, int] | None:
-    """Axis of the output that is divided into shares if partial sums are added in a ring: triple (axis, loop dimension
-    of this axis, size). A suitable axis has at least `shares` indices, and a single loop runs over all of them in steps
-    of 1. The longest suitable axis is chosen; of equally long axes, the first one. None if no axis is suitable.
+    """Axis of the output that is divided into shares if partial sums are added in a ring, as a triple (axis, loop
+    dimension of this axis, size); None if no axis is suitable. A suitable axis has at least `shares` indices, and a
+    single loop runs over all of them in steps of 1. The longest suitable axis is chosen; of equally long axes, the
+    first one.
     """
     assert node.layer is not None
     sizes = node.layer.size_of
@@ -151,9 +157,9 @@ def summed_layer(
     node: WorkloadNode, workload: Workload, ranges: Sequence[Ranges], shape: str, first_id: int
 ) -> SummedLayer:
     """Nodes that replace a layer whose reduction is cut into parts. `ranges` has one entry for each part: the indices
-    of each cut loop dimension that the part computes. `shape` is the order of the additions. New nodes get the ids from
-    `first_id` on. Only the node that makes the output of the layer keeps the layer's id. `why_not_summed` must have
-    found no reason.
+    of each cut loop dimension that the part computes. `shape` is the shape of the additions (`additions_of`). New nodes
+    get the ids from `first_id` on. Only the node that makes the output of the layer keeps the id of the layer.
+    `why_not_summed` must return '' for the layer.
     """
     return _Summing(node, workload, tuple(ranges), shape, first_id).made()
 
@@ -268,11 +274,10 @@ class _Summing:
         share: Range | None,
         is_last: bool,
     ) -> WorkloadNode:
-        """Node that makes one addition of the layer's partial sums. `number` is the position of the addition among the
-        `count` additions of the layer. `made` has the nodes of all parts and all earlier additions. In a ring, the
-        addition makes only the range `share` of the output along the axis `place`; otherwise, `share` is None. If
-        `is_last` is true, the addition gives final outputs, and takes the inputs that are not operands, such as the
-        bias.
+        """Node that makes one addition of the layer's partial sums. `number` is the index of the addition; the layer
+        has `count` additions. `made` has the nodes of all parts and all earlier additions. In a ring, the addition
+        makes only the range `share` of the output along axis `place`; otherwise, `share` is None. If `is_last` is true,
+        the addition gives final outputs. It then also takes the inputs that are not operands, such as the bias.
         """
         names = dict(self.layer.operand_dimensions)[OUTPUT]
         sizes = {name: self.layer.size_of[name] for name in names}

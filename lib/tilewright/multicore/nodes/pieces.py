@@ -7,10 +7,10 @@ A piece moves as a whole, even if some of its elements are not needed. For examp
 element of a line (a stride larger than the window), the CN gets the whole line. Lines without needed elements do not
 move.
 
-A tensor can have several grids of pieces. The reason: readers can need disjoint parts of one axis, such as queries,
-keys and values in one tensor. In a common grid, the cuts that one reader needs along the remaining axes would also cut
-the parts of the other readers. Therefore each part gets a grid of its own if all these grids together have at most half
-as many pieces as one common grid.
+A tensor can have several grids of pieces, because readers can need disjoint parts of one axis. An example is a tensor
+with queries, keys and values. In a common grid, the cuts that one reader needs along the other axes would also cut the
+parts of the other readers. Therefore each part gets a grid of its own if all these grids together have at most half as
+many pieces as one common grid.
 """
 
 import math
@@ -140,8 +140,8 @@ def _in_order(parts: list[tuple[Integers, Integers]]) -> tuple[Integers, Integer
 
 
 def _blocks(shape: Shape, demands: list[Demand], made_by: Producer | None) -> list[_Block]:
-    """Blocks of a tensor: either one grid of the whole tensor, or one grid for each part of an axis. The parts are used
-    if their grids have at most half as many pieces as the single grid.
+    """Blocks of a tensor: one grid of the whole tensor, or one grid for each part of an axis. The parts are used if all
+    their grids together have at most half as many pieces as the single grid.
     """
     starts = tuple(_segments(axis, size, demands, made_by) for axis, size in enumerate(shape))
     best = [_Block(starts, shape, made_by)]
@@ -180,8 +180,8 @@ def _cell_count(blocks: list[_Block]) -> int:
 def _blocks_along(
     axis: int, starts: tuple[Integers, ...], shape: Shape, demands: list[Demand], made_by: Producer | None
 ) -> list[_Block]:
-    """Blocks of a tensor that result if `axis` is divided into parts so that no demand needs indices of two parts.
-    Parts with the same segments along the other axes share a block.
+    """Blocks of a tensor if `axis` is divided into parts. The parts are chosen so that no demand needs indices of two
+    parts. Parts with the same segments along the other axes share a block.
     """
     hulls = sorted(
         (int(first.min()), int(end.max()), place)

@@ -1,4 +1,4 @@
-"""Cuts of reductions between cores: in the network, parts and additions replace each layer that is cut so.
+"""Cuts of reductions between cores: the network gets parts and additions in place of each layer whose reduction is cut.
 
 An entry of the mapping file cuts a reduction with a loop of `inter_core_tiling`, such as `C, 4`, and the key
 `reduction`. The layer is then replaced by parts and additions (`partial_sums`), and the mapping gets an entry for each
@@ -61,8 +61,8 @@ def cut_reductions(
 
 def _too_many_parts(workload: Workload, mapping: Mapping, problems: Problems) -> set[str]:
     """Report a problem for each loop that cuts a reduction into more parts than the reduction has indices. If the
-    mapping entry with this loop selects several layers, a problem is reported only if the loop has too many parts for
-    all of them. Returns the names of the mapping entries with a problem."""
+    mapping entry of the loop selects several layers, the loop is reported only if it has too many parts for each of
+    them. Returns the names of the mapping entries with a problem."""
     sizes: dict[tuple[int, int], list[int]] = {}
     for node in workload.nodes:
         entry = None if node.layer is None else mapping.constraints_for(node.layer)
@@ -128,8 +128,8 @@ class _LayerCut:
         return count
 
     def parts(self) -> list[tuple[Ranges, tuple[int, ...]]]:
-        """Pair (ranges of the cut reductions, numbers of the layer's groups in the part) for each part. Parts are
-        ordered so that the first cut loop changes fastest. A part with an empty range is left out."""
+        """Pair (ranges of the cut reductions, numbers of the layer's groups in the part) for each part. In the order of
+        the parts, the first cut loop changes fastest. A part with an empty range is left out."""
         found: list[tuple[Ranges, tuple[int, ...]]] = []
         cut = self.cut_loops
         count = 1
@@ -185,8 +185,8 @@ class _Cutting:
     failed: set[str] = field(default_factory=set)
     """Names of the mapping entries for which a problem was reported."""
     _idle: dict[int, MappingConstraints] = field(default_factory=dict)
-    """Position in the mapping -> entry, for entries that have the key `reduction` and select a layer.
-    `tell_without_effect` reports those whose loops cut no reduction."""
+    """Entries that have the key `reduction` and select a layer, by their position in the mapping. `tell_without_effect`
+    reports the entries whose loops cut no reduction."""
 
     def __post_init__(self) -> None:
         self._next_id = max((node.node_id for node in self.workload.nodes), default=0) + 1
@@ -222,12 +222,13 @@ class _Cutting:
         return summed
 
     def _cut(self, node: WorkloadNode, index: int, entry: MappingConstraints) -> _LayerCut | None:
-        """Cut of a layer by the loops over cores of its mapping entry. The entry is at position `index` of the mapping.
+        """Cut of a layer by the loops over cores of its mapping entry, which is at position `index` of the mapping.
         None if these loops cut no reduction, or if the partial sums of the layer cannot be added (see
         `why_not_summed`).
 
-        Partial sums that cannot be added are reported as a problem only if the entry selects the layer by its name. For
-        any other entry, `loops_over_cores` later leaves out the loops that would cut a reduction of this layer.
+        If the entry selects the layer by its name, partial sums that cannot be added are a problem. For any other
+        entry, no problem is reported: `loops_over_cores` later leaves out the loops that would cut a reduction of this
+        layer.
         """
         layer = node.layer
         assert layer is not None
@@ -284,10 +285,10 @@ class _Cutting:
     def _part_entries(
         self, cut: _LayerCut, summed: SummedLayer, parts: Sequence[tuple[Ranges, tuple[int, ...]]]
     ) -> list[MappingConstraints]:
-        """Mapping entries of the parts into which the cut of its reductions divides a layer, one for each part. The
-        entry of a part is the mapping entry of the layer, without the loops over cores that cut reductions. If the
-        mapping entry of the layer fixes one core for each group, each part gets only the cores of its groups. A problem
-        is reported if the network already has a layer with the name of a part."""
+        """Mapping entries of the parts of a layer, one for each part. The entry of a part is the entry of the layer,
+        without the loops over cores that cut reductions. If the entry of the layer fixes one core for each group, each
+        part gets only the cores of its groups. A problem is reported if the network already has a layer with the name
+        of a part."""
         entry = cut.entry
         between = tuple(loop for loop, dimension in cut.between if dimension not in cut.reduced)
         found = []
@@ -303,10 +304,15 @@ class _Cutting:
         """Mapping entry for each addition. The options for the mapping on a single core come from the entry that the
         mapping file has for additions. The tilings are those loops of the layer's entry that cut outputs.
 
-        An addition runs on the cores of the part `Addition.home` if four conditions hold: the layer has fixed cores,
-        the cores of the part can run additions, the key `reduction` names no core, and the key's shape is not
-        `one_core`. If the addition and the part do not have equally many groups, only the first core of the part is
-        used. If a condition does not hold, the addition gets the result of `_adding_cores`.
+        An addition runs on the cores of the part `Addition.home` if four conditions are met:
+
+        * The layer has fixed cores.
+        * The cores of the part can run additions.
+        * The key `reduction` names no core.
+        * The shape in the key `reduction` is not `one_core`.
+
+        If the addition has another number of groups than the part, only the first core of the part is used. If a
+        condition is not met, the addition runs on the cores that `_adding_cores` returns.
         """
         example = summed.sums[0]
         assert example.layer is not None
@@ -368,8 +374,8 @@ class _Cutting:
         )
 
     def tell_without_effect(self) -> None:
-        """Add a notice for each key `reduction` that has no effect: the mapping entry with this key cuts no reduction
-        of the layers that it selects."""
+        """Add a notice for each key `reduction` without effect: its mapping entry cuts no reduction of the layers that
+        it selects."""
         for index, entry in self._idle.items():
             if entry.name not in self.cut_entries and entry.name not in self.failed:
                 message = "has no effect: the inter_core_tiling of this entry does not cut a reduction of its layers"
@@ -415,12 +421,14 @@ def _cores_of(entry: MappingConstraints, groups: Sequence[int]) -> tuple[int, ..
 def _adding_cores(
     cut: _LayerCut, node: WorkloadNode, base: MappingConstraints, accelerator: MultiCoreAccelerator, problems: Problems
 ) -> tuple[int, ...]:
-    """Ids of the cores that run the additions of a layer. If the mapping file names a core for the additions, the
-    result is this core. Otherwise, the result is those cores of the layer's parts that can run additions, or, if there
-    are none, all cores that can run additions. For the shape `one_core`, only the first of these cores is returned.
+    """Ids of the cores that run the additions of a layer. There are three cases:
 
-    If the named core does not exist or cannot run additions, or if no core can, a problem is reported and the result is
-    ().
+    * The mapping file names a core for the additions: this core.
+    * Some cores of the layer's parts can run additions: these cores.
+    * All other cases: all cores that can run additions.
+
+    For the shape `one_core`, only the first of these cores is returned. The result is (), with a reported problem, if
+    the named core does not exist or cannot run additions, or if no core can run additions.
     """
     given = cut.sums.core
     if given is not None:

@@ -14,7 +14,7 @@ from tilewright.workload.layer import part_name
 from tilewright.workload.onnx.node import STANDARD_DOMAINS
 
 NOT_INCLUDED = "weights-not-included.bin"
-"""Name of a data file that does not exist. A tensor that refers to it has only a shape and a type."""
+"""Name of a data file that does not exist. A tensor that refers to this file has a shape and a type, but no data."""
 _DATA_FIELDS = (
     *("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data"),
     "raw_data",
@@ -189,8 +189,8 @@ channel: bias, scales, zero points.
 """
 _BESIDE_OF_COLUMNS = {"MatMul": (), "MatMulInteger": (3,), "QLinearMatMul": (4, 5)}
 _BESIDE_OF_ROWS = {"MatMul": (), "MatMulInteger": (2,), "QLinearMatMul": (1, 2, 6, 7)}
-"""Positions of the inputs, other than the two matrices, that can have one value for each output channel of a matrix
-product. `_BESIDE_OF_COLUMNS` applies if the weights are the right matrix: output channels are then columns.
+"""Positions of the inputs of a matrix product, other than the two matrices, that can have one value for each output
+channel. `_BESIDE_OF_COLUMNS` applies if the weights are the right matrix: output channels are then columns.
 `_BESIDE_OF_ROWS` applies if the weights are the left matrix: output channels are then rows.
 """
 
@@ -357,9 +357,8 @@ def _weight_place(operator_type: str) -> int:
 
 
 def _with_beside(form: OperatorForm, node: onnx.NodeProto, shapes: Shapes, places: Sequence[int]) -> OperatorForm:
-    """Copy of a form in which the field `beside` lists inputs that have one value for each output channel. Only the
-    inputs at the positions `places` are examined. All parts of the operator share the examined inputs that are not
-    listed.
+    """Copy of a form with a new field `beside`. The field lists those inputs at the positions `places` that have one
+    value for each output channel. The other inputs at these positions are shared by all parts of the operator.
     """
     found = []
     for place in places:
@@ -374,9 +373,9 @@ def _channel_axis(shape: Sequence[int], form: OperatorForm, *, is_gemm: bool) ->
     """Axis of the output channels in a bias, a scale or a zero point with shape `shape`; None if the tensor does not
     have one value for each channel.
 
-    The only axis of a vector is the axis of the channels. The vector bias of a Gemm is an exception: its axis is the
-    axis of the columns, so the result is None if the channels are rows. In tensors with more axes, the columns are the
-    last axis, and the rows are the axis before it.
+    In a vector, it is the only axis. There is one exception: the vector bias of a Gemm belongs to the columns, so the
+    result is None if the channels are rows. In tensors with more axes, the columns are the last axis, and the rows are
+    the axis before it.
     """
     if len(shape) == 1:
         axis = None if is_gemm and form.is_of_rows else 0

@@ -25,14 +25,16 @@ def layer_stacks(
 ) -> Stacks:
     """Stacks of a network in the order in which they run, as node ids of layers.
 
-    In mode `lbl` every layer is a stack. In mode `fused` there are three cases. (1) If `stacks` is given, it lists the
-    stacks. (2) If `stack_cutoffs` (node ids) is given, each stack has the consecutive layers up to and including a
-    cutoff. (3) Otherwise all layers form one stack.
+    In mode `lbl`, every layer is a stack. In mode `fused`, there are three cases:
+
+    1. If `stacks` is given, it lists the stacks.
+    2. If `stack_cutoffs` (node ids) is given, each stack has the consecutive layers up to and including a cutoff.
+    3. Otherwise, all layers form one stack.
 
     In cases 2 and 3, a stack ends early if the weights of its layers would exceed `weight_capacity_bits`, the capacity
-    of all cores together (None: no limit). All later layers are then in no stack. Every layer that is in no stack
-    becomes a separate stack. Ids of nodes without a layer are left out. Raises InputError if the mode or the stacks are
-    wrong.
+    of all cores together (None: no limit). No later layer is then in a stack of several layers. Every layer outside
+    these stacks becomes a separate stack. Ids of nodes without a layer are left out. Raises InputError if the mode or
+    the stacks are wrong.
     """
     if mode not in STACK_MODES:
         raise InputError([Problem("not a mode", path="mode", value=mode, allowed=", ".join(STACK_MODES))])
@@ -79,9 +81,9 @@ def _weight_bits(node: "WorkloadNode", workload: "Workload") -> int:
 
 
 def _given(workload: "Workload", stacks: Sequence[Sequence[int]], layers: "Mapping[int, WorkloadNode]") -> Stacks:
-    """Given stacks, and a stack for every other layer. Parts and additions can replace a layer. A part or an addition
-    is in the stack that lists its own id. If no stack lists its id, it is in the stack that lists the layer. Raises
-    InputError if a listed id belongs to no node, or if an id is listed twice.
+    """Stacks that the user lists, and a separate stack for every other layer. A layer can be replaced by parts and
+    additions. A part or an addition is in the stack that lists its own id. If no stack lists its id, it is in the stack
+    that lists the id of the layer. Raises InputError if a listed id belongs to no node, or if an id is listed twice.
     """
     known = {node.node_id for node in workload.nodes}
     problems, seen = [], set()

@@ -119,9 +119,9 @@ HintLoop = tuple[str, int | str]
 HintLoops = Sequence[HintLoop] | Sequence[Sequence[HintLoop]] | Mapping[tuple[int, ...], Sequence[HintLoop]]
 DefineMode = Literal[1, 2, 3, 4]
 OUTER, INNER, BY_LAYER, SPLIT_WEIGHTS = MODES = get_args(DefineMode)
-"""Values of `cn_define_mode`. OUTER: hint loops are the outer loops, around CNs. INNER: hint loops are inside of CNs.
-BY_LAYER: as OUTER, with different loops for each set of layers. SPLIT_WEIGHTS: as OUTER, and weights that are too
-large are split.
+"""Values of `cn_define_mode`. OUTER: the hint loops are the outer loops, around the CNs. INNER: the hint loops are
+inside the CNs. BY_LAYER: like OUTER, but with different loops for each set of layers. SPLIT_WEIGHTS: like OUTER, and
+weights that are too large are split.
 """
 
 
@@ -302,10 +302,11 @@ def mapped_tiling(
     """Tiling of every layer of a network, as the mapping file requests it. Raises InputError with all problems.
 
     `entry_of` has the mapping entry of each layer, by node id. Loops over cores are the innermost loops. Therefore the
-    CNs of one tile have consecutive numbers, one CN for each group (all CNs of a group run on one core). A layer that
-    is alone in its stack is cut only over cores, not into tiles that run one after the other, unless its entry has
-    `tiles_if_alone`. One layer of the network file can be replaced by its parts and by additions of their partial sums;
-    these count together as one layer.
+    CNs of one tile have consecutive numbers, one CN for each group (all CNs of a group run on one core).
+
+    A layer that is alone in its stack is cut only over cores. It is also cut into tiles that run one after the other if
+    its entry has `tiles_if_alone`. If parts and additions of partial sums replaced a layer, they count together as one
+    layer.
     """
     whole = {node.node_id: node.network_id for node in workload.nodes}
     fused = {one for stack in stacks if len({whole[member] for member in stack}) > 1 for one in stack}
@@ -363,8 +364,8 @@ def loops_over_cores(layer: Layer, entry: MappingConstraints) -> tuple[tuple[Til
     """Pair (loops over cores for a layer, messages on loops that are left out). The loops come from the mapping entry
     of the layer.
 
-    An entry that does not name the layer can be meant for other layers. A loop of such an entry is left out if it would
-    split a reduction of this layer. For example, a maximum over K still runs on one core.
+    If an entry does not name the layer, it can be meant for other layers. Those of its loops that would split a
+    reduction of this layer are then left out. For example, a maximum over K still runs on one core.
     """
     if entry.name == layer.name:
         return entry.inter_core_tiling, []
@@ -410,11 +411,11 @@ def _tiles(
     written: Sequence[TilingEntry],
     problems: list[Problem],
 ) -> tuple[list[tuple[str, int | str]], list[str]]:
-    """Pair (loops, messages). Each entry in `written` whose dimension the layer has becomes a loop: a pair (dimension
+    """Pair (loops, messages). Each entry of `written` whose dimension the layer has becomes a loop: a pair (dimension
     of the layer, number of tiles). `names` is the result of `dimension_names`.
 
-    The number of tiles `*` stands for one tile for each core that the mapping entry lists; a message tells this number.
-    If the mapping entry lists no cores, each `*` adds a problem to `problems`.
+    The number `*` stands for one tile for each core that the mapping entry lists, and a message says how many tiles
+    these are. If the mapping entry lists no cores, each `*` adds a problem to `problems`.
     """
     found: list[tuple[str, int | str]] = []
     remarks = []
@@ -436,8 +437,8 @@ def _tiles(
 
 def _default_tiles(layer: Layer) -> list[tuple[str, int | str]]:
     """List with one loop, which makes two tiles; [] if no dimension is suitable. A suitable dimension has more than one
-    index and belongs to the output. The loop is over the first suitable dimension in this order: image rows, matrix
-    rows, channels, any other dimension except B and G.
+    index and belongs to the output. The first suitable dimension is taken, in this order: image rows, matrix rows,
+    channels, other dimensions. B and G are never taken.
     """
     others = [dimension for dimension in layer.size_of if dimension not in ("B", "G")]
     for dimension in (_IMAGE_ROWS, _MATRIX_ROWS, _CHANNELS, *others):
@@ -447,8 +448,8 @@ def _default_tiles(layer: Layer) -> list[tuple[str, int | str]]:
 
 
 def fixed_cores_mismatch(node: WorkloadNode, entry: MappingConstraints, group_count: int) -> str:
-    """Message if an entry fixes a wrong number of cores for a layer; '' if the entry fixes no cores, one core, or one
-    core for each group.
+    """Message if an entry fixes a wrong number of cores for a layer; '' if the number is right. It is right if the
+    entry fixes no cores, one core, or one core for each group.
     """
     listed = len(entry.core_allocation)
     if not entry.core_allocation_is_fixed or listed in (1, group_count):

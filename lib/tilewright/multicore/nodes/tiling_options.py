@@ -48,7 +48,7 @@ class SplitOptions(WeightShare):
     """Options that limit the size of the weights in each part of a split layer."""
 
     split_W_double_buffered: bool = False  # noqa: N815  the name in Stream
-    """Leave room for the weights of two parts: those of the next part are fetched while a part runs."""
+    """True if the memory must also have room for the weights of the next part, which are fetched while a part runs."""
 
     @property
     def share(self) -> "Fraction":
@@ -92,8 +92,8 @@ def _read_loops(value: Any, name: str) -> HintLoops | None:
 
 
 def _members(key: Any) -> tuple[int, ...]:
-    """Node ids in a key of a table; () for an invalid key. A valid key is a number, several numbers, or text such as
-    `0, 1`, with or without brackets.
+    """Node ids in a key of a table; () for an invalid key. A valid key is one number, several numbers, or a text such
+    as `0, 1` (also in brackets).
     """
     if isinstance(key, str):
         parts = key.strip().strip("()[]").rstrip(",").split(",")
@@ -154,17 +154,16 @@ class Cutting(Parameters):
     mode 3, the value is a list of such lists, or a table: ids of layers -> list of loops.
     """
     layer_cutoffs: NodeIds = ()
-    """Ids of layers, for mode 3 if `hint_loops` is a list of lists. Each of these layers is the first layer that the
-    next list cuts.
+    """Ids of layers, for mode 3 if `hint_loops` is a list of lists. From each of these layers on, the next list of
+    loops cuts the layers.
     """
     mode: Annotated[StackMode, Told("not a mode")] = "fused"
     """Fusion of layers. fused: the layers of a stack are interleaved; lbl: every layer is a separate stack."""
     layer_stacks: Annotated[Stacks | None, Read(read_stacks)] = None
     """Ids of the layers of each stack, as in [[0, 1], [2]]. Every other layer is a separate stack."""
     stack_cutoffs: NodeIds = ()
-    """Ids of the layers after which a stack ends. A stack ends earlier if the weights of the next layer do not fit on
-    chip together with the weights of the stack; each layer after this stack is then a separate stack. Each layer after
-    the last cutoff is also a separate stack.
+    """Ids of the layers after which a stack ends. Each layer after the last of these is a separate stack. A stack ends
+    earlier if the weights of its next layer no longer fit on chip; each later layer is then a separate stack.
     """
 
 
@@ -221,9 +220,9 @@ def network_tiling(
 ) -> "Tiling":
     """Tiling of every layer of a network, and the stacks of the network. Raises InputError with all problems.
 
-    With `cn_define_mode`, all layers are one stack, unless `layer_stacks`, `stack_cutoffs` or mode lbl gives other
-    stacks. Mode lbl with `cn_define_mode` 1 and no loops gives one CN for each layer, without the tilings of the
-    mapping file.
+    With `cn_define_mode`, all layers are one stack; `layer_stacks`, `stack_cutoffs` or mode lbl can give other stacks.
+    Mode lbl with `cn_define_mode` 1 and no loops gives one CN for each layer. The tilings of the mapping file are then
+    not used.
     """
     from tilewright.multicore.nodes.tiling import mapped_tiling
 
@@ -260,8 +259,8 @@ def _weight_capacities(
     """Bits that are available for the weights of a CN in mode 4, by node id; None in any other mode. Layers without a
     limit are left out.
 
-    A layer with fixed cores is split into as many groups as its mapping entry lists cores. So a mapping file with the
-    fixed cores of a search result cuts the layer in the same way as the search did.
+    If the cores of a layer are fixed, the layer is split into one group for each core of its mapping entry. A mapping
+    file with the cores that a search found therefore cuts the layer as the search did.
     """
     from tilewright.multicore.nodes.weights import capacity_for_tiles, network_input_operands, weight_capacity_bits
 

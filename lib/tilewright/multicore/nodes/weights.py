@@ -17,10 +17,11 @@ _SPLIT_FIRST = ("K", "G", "H")
 
 
 def weight_operand(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> str | None:
-    """Operand that holds the weights of a layer: W, or else the last constant operand; None if there is none.
+    """Operand that holds the weights of a layer: W, or else the last constant operand; None if there is no such
+    operand.
 
-    Operands that read inputs of the network (`network_inputs`) do not count as weights, although a workload that is a
-    list of layers marks them as constant, too.
+    Operands that read inputs of the network (`network_inputs`) do not count as weights. A workload that is a list of
+    layers marks them as constant, too.
     """
     constants = [operand for operand in layer.constant_operands if operand not in network_inputs]
     if not constants:
@@ -103,8 +104,9 @@ _WEIGHT_OPERAND = "I2"
 def weight_capacity_bits(
     node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCoreAccelerator, share: float = 1.0
 ) -> int | None:
-    """Bits that weights can take on each core that is allowed for a layer: `share` times the size of the smallest top
-    memory for weights among these cores, rounded down. None if no allowed core has a memory for weights.
+    """Bits that weights can take on each core that is allowed for a layer: `share` times the size of a memory, rounded
+    down. The memory is the smallest top memory for weights among these cores. None if no allowed core has a memory for
+    weights.
     """
     found = smallest_weight_memory(node, entry, accelerator)
     return None if found is None else int(Fraction(repr(share)) * found[1].size_bits)

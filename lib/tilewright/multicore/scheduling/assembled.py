@@ -16,7 +16,7 @@ partial sums of a layer's reduction.
 @dataclass(frozen=True)
 class SystemNames:
     """Names of the cores, memories, links, memory operands, layers and tensors of a scheduling problem, for output to
-    users. The position in a tuple is the number of the core, memory, link, memory operand, layer or tensor.
+    users. The position of a name in its tuple is the number of the thing that it names.
     """
 
     network: str

@@ -103,8 +103,8 @@ def cost_table(
 
 
 def _reads_gaps(workload: Workload, graph: CnGraph, classes: CostClasses) -> Booleans:
-    """True if a CN of the cost class can skip elements inside the range of data that it reads for the memory operand:
-    array of shape (cost classes, memory operands).
+    """True if a CN of the cost class can skip elements inside the range that it reads for a memory operand: array of
+    shape (cost classes, memory operands).
     """
     found = np.zeros((len(classes.classes), len(MEMORY_OPERANDS)), np.bool_)
     node_of = {node.node_id: node for node in workload.nodes}
@@ -283,8 +283,8 @@ def model_problem(
     costs: Table[str, Sequence[CoreCostRow]],
     settings: ScheduleSettings,
 ) -> AssembledProblem:
-    """Scheduling problem for the schedule model that `settings` names. In contrast, `scheduling_problem` always returns
-    the problem for the causal model. All arguments except `settings` are the same as in `scheduling_problem`.
+    """Scheduling problem for the schedule model that `settings` names. The function `scheduling_problem` always returns
+    the problem for the causal model; its arguments are the same, except for `settings`.
     """
     assembled = scheduling_problem(workload, graph, accelerator, mapping, costs, settings.cn_runtime)
     if settings.schedule_model == CAUSAL:
@@ -353,8 +353,8 @@ def _node_graph(
 
 
 def _memory_operands(workload: Workload, graph: CnGraph, mapping: Mapping) -> Integers:
-    """Index in `MEMORY_OPERANDS` of the memory operand that belongs to the operand of the layer: array of shape
-    (layers, operands of the CN graph + 1). The last column is for partial sums.
+    """Memory operand of each operand of a layer, as an index in `MEMORY_OPERANDS`: array of shape (layers, operands of
+    the CN graph + 1). The last column is for partial sums.
     """
     table = np.full((len(graph.layers), len(graph.operands) + 1), MEMORY_OPERANDS.index(OTHER), np.int64)
     table[:, _PARTIAL] = MEMORY_OPERANDS.index(OUTPUT)

@@ -1,4 +1,6 @@
-"""Rows of `cost/{core}.jsonl`: for each cost class, the cost of a CN on one core, or why the core cannot run it."""
+"""Rows of `cost/{core}.jsonl`: the cost of a CN of each cost class on one core, or the reason why the core cannot run
+it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,9 +25,9 @@ class Stream:
     operand: str
     """Memory operand: O, I1 or I2."""
     bits: int
-    """Number of bits that one CN reads from the off-chip memory, in whole words. For operand O, the number of bits that
-    the CN writes there, plus the bits of partial sums that the CN reads from there. The number is at least the size of
-    the operand.
+    """Bits that one CN reads from the off-chip memory, in whole words. For operand O, these are the bits that the CN
+    writes there, plus the bits of partial sums that it reads from there. The number is at least the size of the
+    operand.
     """
     bits_per_cycle: int
     """Smallest bandwidth in bits per cycle at which the stream does not slow down the CN."""
@@ -35,7 +37,7 @@ class Stream:
 class CoreCostRow:
     """Cost of one CN of a class on a core, or the reason why the core cannot run it.
 
-    Cycles are whole numbers. Except for `spatial_stall_cycles`, they are at least 1. If the core cannot run the class,
+    Cycles are whole numbers of at least 1; only `spatial_stall_cycles` can be 0. If the core cannot run the class,
     cycles and energies have their default values.
     """
 
@@ -48,8 +50,8 @@ class CoreCostRow:
     total0_cycles: int = 0
     """Cycles of the CN, including stalls and the effect of idle units."""
     total1_cycles: int = 0
-    """Cycles of the CN before its last outputs leave the array. This is a sum: `total0_cycles`, the cycles to bring the
-    first tiles and continued partial sums to the array, and the cycles of further latency terms.
+    """Cycles of the CN before its last outputs leave the array. This is a sum of three numbers: `total0_cycles`, the
+    cycles to bring the first tiles and continued partial sums to the array, and the cycles of further latency terms.
     """
     total2_cycles: int = 0
     """Sum of `total1_cycles` and the cycles to take the last outputs from the array."""
@@ -101,7 +103,9 @@ def write_core_costs(path: Path | str, rows: Sequence[CoreCostRow], provenance: 
 
 
 def core_costs_digest(rows: Sequence[CoreCostRow]) -> str:
-    """Digest of the rows of a cost table. If `write_core_costs` writes these rows, the artifact has the same digest."""
+    """Digest of the rows of a cost table. It is the digest of the artifact that `write_core_costs` writes for these
+    rows.
+    """
     return rows_digest(encode(row) for row in rows)
 
 

@@ -33,8 +33,7 @@ def _fault(name: str, entry: object) -> str:
 
 
 SCHEDULE_TERMS: Registry[ScheduleTerm] = Registry(__name__, _fault)
-"""Registered terms by name. A sum of energies adds them after all other terms, in the order of `SCHEDULE_TERMS.names`.
-"""
+"""Registered terms by name. They are added after all other terms, in the order of `SCHEDULE_TERMS.names`."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,8 @@ class PowerOfCores:
 
 
 def further_schedule_terms(problem: SchedulingProblem) -> dict[str, ScheduleTerm]:
-    """Energy terms of the schedules of a problem, by name, in addition to computation and data movement. These are the
-    static power of cores, and those registered terms whose `concerns` is true for the problem. Raises InputError if a
+    """Energy terms of the schedules of a problem, by name, in addition to computation and data movement. They are the
+    static power of cores, and the registered terms whose `concerns` is true for the problem. Raises InputError if a
     static power has the name ON_CORE or a name in CAUSES.
     """
     known: dict[str, ScheduleTerm] = {name: PowerOfCores(rate) for name, rate in problem.system.rates_pj_a_cycle}

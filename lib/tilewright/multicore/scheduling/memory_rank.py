@@ -27,7 +27,7 @@ class MemoryRank:
     def of(self, problem: SchedulingProblem, allocation: Integers) -> Integers:
         """Position of the CN in the priority order (one entry for each CN).
 
-        CNs are sorted by stack (earliest first), then by layer (deepest first), then in one of two orders of the
+        CNs are sorted by stack (earliest first), then by layer (last layer first), then in one of two orders of the
         layer's groups. The constants that several CNs of the layer need decide between these two orders.
 
         If the constants of a layer fit the memories of the cores that run it, the groups take turns: all groups run

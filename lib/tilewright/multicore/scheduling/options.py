@@ -54,11 +54,11 @@ class SchedulerParameters(Parameters):
     """Parameters that have the same names in the scheduler and in a configuration."""
 
     scheduler_candidate_selection: CandidateSelection = "latency"
-    """Rule that chooses the node that a core runs next. latency: the node that is ready first; memory: the node that is
-    deepest in the network; progress: the node whose layer has advanced least.
+    """Rule by which a core chooses the node that it runs next. latency: the node that is ready first; memory: the node
+    whose layer comes last in the network; progress: the node whose layer has advanced least.
     """
     stack_order: StackOrder = "priority"
-    """Effect of stacks. priority: with selection `memory`, a core takes a node of the earliest stack; barrier: in
+    """Effect of stacks. priority: with selection `memory`, a core prefers nodes of earlier stacks; barrier: in
     addition, no node of a stack starts before all nodes of the earlier stacks have ended."""
     schedule_model: Annotated[str, OneOf(MODELS)] = CAUSAL
     """Schedule model. causal: simulates event by event; stream-2023: the list scheduler of Stream in its version of
@@ -68,8 +68,8 @@ class SchedulerParameters(Parameters):
     Transfers over a bus are multicast to all later readers.
     """
     share_divisor: PositiveCount = 4
-    """Divisor for the width of transfers. A transfer starts as soon as the full width divided by this number is free.
-    4: a quarter of the full width; 1: a transfer waits until the full width is free.
+    """Divisor for the width of transfers. A transfer starts as soon as its full width divided by this number is free.
+    4: a quarter of the full width; 1: the full width.
     """
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
@@ -117,8 +117,8 @@ class ScheduleOptions(SchedulerParameters):
     record: bool = True
     """True to record transfers and memory use over time. A search evaluates allocations faster without these logs."""
     model_repairs: tuple[str, ...] = ()
-    """Names of corrected rules (`REPAIRS`), which replace rules of the schedule model
-    `stream-2023`. The causal model ignores this field.
+    """Names of corrected rules (`REPAIRS`), which replace rules of the schedule model `stream-2023`. The causal model
+    ignores this field.
     """
 
 
@@ -156,9 +156,8 @@ class ScheduleSettings(SchedulerParameters):
         return ScheduleSettings(**{name: stated[name] for name in names if name in stated})
 
     def unused_properties(self, accelerator: "MultiCoreAccelerator") -> list[Unused]:
-        """Notices on two properties of a hardware file that have no effect: multicast and forwarding. Each property
-        that the file uses has one notice. Only the causal schedule model has multicast and forwarding; for this model,
-        the list is empty.
+        """Notices on multicast and forwarding, two properties of a hardware file that only the causal schedule model
+        uses. There is one notice for each property that the file has. For the causal model, the list is empty.
         """
         if self.schedule_model == CAUSAL:
             return []

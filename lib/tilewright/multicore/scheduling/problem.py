@@ -1,10 +1,11 @@
-"""The input of the scheduler: computation nodes (CNs) with their data, a cost table, and a system of cores.
+"""Input of the scheduler: computation nodes (CNs) with their data, a cost table, and a system of cores.
 
 All data are arrays, whose shapes, ranges and signs are checked. Lists of different lengths are in CSR form: the entries
-of item i are at the positions from `start[i]` up to, but not including, `start[i + 1]`. A *piece* is the unit of data.
-CNs produce pieces and need pieces. A piece moves and is stored as a whole, and two pieces never share content. Data
-that two CNs share (a halo, a weight) is one piece that both CNs need. The data on an edge between two CNs are all
-pieces that the first CN produces and the second CN needs.
+of item i are at the positions `start[i]` to `start[i + 1]` - 1.
+
+A *piece* is the unit of data. CNs produce pieces and need pieces. A piece moves and is stored as a whole, and two
+pieces never share content. Data that two CNs share (a halo, a weight) are one piece that both CNs need. The data on an
+edge between two CNs are all pieces that the first CN produces and the second CN needs.
 
 Operand 0 is the output operand in `need_operand`, in `core_memory` and in the cost table.
 """
@@ -54,8 +55,8 @@ class NodeGraph:
     the end)
     """
     order_predecessor: Integers
-    """CN that must end before another CN starts, although no data flow between the two (one entry for each such pair of
-    CNs, grouped by the CN that waits)
+    """CN that must end before another CN starts, although no data flow between them. There is one entry for each such
+    pair of CNs; the pairs are grouped by the CN that waits.
     """
 
     @property
@@ -139,8 +140,8 @@ class CoreSystem:
     for each link). Such links are also true in `link_is_broadcast`. None: no link has multicast
     """
     forwards_constants: bool = False
-    """True if a core can send a constant from its memory to other cores. The off-chip core then need not send the
-    constant
+    """True if a core can send a constant from its memory to other cores. The constant then need not come from the
+    off-chip core.
     """
 
     @property
@@ -157,8 +158,8 @@ class CoreSystem:
 
     @cached_property
     def stream_width(self) -> int:
-        """Largest number of links that the streams of a CN can use. For one core, these are the links on the path to
-        the off-chip core plus the links on the path back. The result is the largest such number among the cores.
+        """Largest number of links that the streams of a CN can use: the largest number over all cores. The number of a
+        core is the number of links on the path to the off-chip core plus the number of links on the path back.
         """
         links = np.diff(self.path_start).reshape(self.core_count, -1)
         return int((links[:, self.off_chip_core] + links[self.off_chip_core]).max())
@@ -219,7 +220,9 @@ class SchedulingProblem:
 
     @cached_property
     def piece_needs(self) -> tuple[Integers, Integers]:
-        """Needs of CNs that each piece serves, in CSR form (start, need). Needs are numbered in fetch order."""
+        """Needs for each piece, in CSR form (start, need). A need is one CN that reads the piece; needs are numbered in
+        fetch order.
+        """
         return _group(self.fetch_order[0], len(self.graph.piece_bits))
 
     @cached_property
@@ -231,8 +234,8 @@ class SchedulingProblem:
 
     @cached_property
     def edges(self) -> tuple[Integers, Integers]:
-        """Successors in CSR form (start, successor): the distinct CNs that wait for the data of a CN, or for
-        its end.
+        """Successors of each CN, in CSR form (start, successor). The successors are the distinct CNs that wait for the
+        data or for the end of the CN.
         """
         count = self.graph.node_count
         producer = self.graph.piece_producer[self.fetch_order[0]]
@@ -265,9 +268,8 @@ class SchedulingProblem:
 
 
 def _group(owner: Integers, count: int) -> tuple[Integers, Integers]:
-    """Positions of the entries of each owner, in CSR form (start, position). The positions of owner n are
-    `position[start[n] : start[n + 1]]`, in rising order: the entries of the array `owner` at these positions are n.
-    `count` is the number of owners.
+    """Positions of the entries of each owner, in CSR form (start, position). `owner` has the owner of each entry. The
+    positions of owner n are `position[start[n] : start[n + 1]]`, in ascending order. `count` is the number of owners.
     """
     return starts_of(owner, count), np.argsort(owner, kind="stable").astype(np.int64)
 
@@ -295,7 +297,7 @@ def graph_problems(graph: NodeGraph) -> list[Problem]:
         if len(getattr(graph, name)) != pieces
     ]
     if len(graph.need_operand) != len(graph.need_piece):
-        problems.append(Problem("must have as many entries as need_piece", path="need_operand"))
+        problems.append(Problem("must have the same number of entries as need_piece", path="need_operand"))
     problems += _csr_problems("need_start", graph.need_start, nodes, len(graph.need_piece))
     problems += _csr_problems("order_start", graph.order_start, nodes, len(graph.order_predecessor))
     problems += _range_problems("need_piece", graph.need_piece, 0, pieces)
@@ -389,9 +391,7 @@ def _csr_problems(name: str, start: Integers, count: int, total: int) -> list[Pr
 
 
 def _range_problems(name: str, values: Integers, low: int, high: int) -> list[Problem]:
-    """List with one problem if the array `name` has values below `low`, or values that are not below `high`; [] if all
-    its values are in this range.
-    """
+    """List with one problem if the array `name` has values below `low`, or values of `high` or more; [] otherwise."""
     wrong = np.flatnonzero((values < low) | (values >= high))
     if len(wrong) == 0:
         return []

@@ -26,9 +26,9 @@ class ProgressRank:
 def progress_rank(problem: SchedulingProblem) -> ProgressRank:
     """Priority order of the CNs of a problem.
 
-    CNs are sorted by stack (earliest first), then by the share of the CNs of their layer that come before them, then by
-    layer (deepest first), then by CN number. If a reduction is cut into steps, the steps of an output tile follow one
-    another directly: the partial sums of few tiles exist at the same time.
+    CNs are sorted by stack (earliest first), then by progress: the share of the CNs of the layer that come before them.
+    Ties are broken by layer (last layer first), then by CN number. If a reduction is cut into steps, the steps of an
+    output tile follow one another directly, so that the partial sums of only few tiles exist at the same time.
     """
     graph = problem.graph
     count, number = graph.node_count, np.arange(graph.node_count)
@@ -44,8 +44,8 @@ def progress_rank(problem: SchedulingProblem) -> ProgressRank:
 
 
 def _first_step(problem: SchedulingProblem) -> Integers:
-    """First step of the output tile of the CN (one entry for each CN): the CN itself, unless it adds to the partial
-    sums of an earlier step.
+    """First step of the output tile of the CN (one entry for each CN). It is the CN itself if the CN does not add to
+    the partial sums of an earlier step.
     """
     graph = problem.graph
     count = graph.node_count

@@ -28,10 +28,10 @@ class Schedule:
     """Transfers in the order of their start, as records of `state_record.TRANSFER_LOG`. The field `cause` is a position
     in CAUSES.
 
-    The field `broadcast_of` is -1 if the transfer itself uses all links of its path. Otherwise, it is a pair of cores,
-    as the number source * core_count + target. A transfer between these two cores started in the same cycle. That
-    transfer moves the data over all links that both paths share. A link with multicast carries the data once for that
-    transfer and for all transfers that refer to it.
+    The field `broadcast_of` is -1 if the transfer itself uses all links of its path. Otherwise, it names another
+    transfer, which started in the same cycle. It gives the pair of cores of this other transfer, as the number source *
+    core_count + target. The other transfer moves the data over all links that both paths share. A link with multicast
+    carries the data once for the other transfer and for all transfers that refer to it.
     """
     streams: Records
     """Streams of CNs over links, as records of STREAM_LOG. A record has the bandwidth in bits per cycle that the CN
@@ -71,14 +71,14 @@ class Schedule:
 def own_hops(schedule: Schedule, system: CoreSystem) -> tuple[Integers, Integers]:
     """Pairs (transfer, link) in which the transfer counts as traffic on the link, as two arrays (transfers, links).
 
-    Data that a link carries once count once:
+    If a link carries data once for several transfers, or twice for one transfer, the data count once:
 
     * A transfer can belong to the broadcast of another transfer (`broadcast_of`). On the links that both paths share,
       only the other transfer counts.
     * In each group of transfers (`groups_of`), only the first transfer that uses a link with multicast counts on this
       link.
-    * A link that occurs twice in a path counts once. For example, a path through a memory can use the port of the
-      memory twice.
+    * A path can contain a link twice, for example the port of a memory through which it leads. The link then counts
+      once.
     """
     moves, cores = schedule.transfers, system.core_count
     pair = moves["source_core"] * cores + moves["target_core"]

@@ -1,6 +1,6 @@
 """Call of the compiled scheduler.
 
-The problem and the allocation are converted to the records that the scheduler reads, and its result is converted to a
+The module converts the problem and the allocation to the records that the scheduler reads, and converts the result to a
 `Schedule`.
 """
 
@@ -230,8 +230,8 @@ def state_block(
     """State record (`STATE`) of the compiled scheduler at the beginning of a run. `room` has the number of rows of each
     log: transfers, streams, memory changes.
 
-    Arrays that the kernel reads before it writes them are initialised. All other arrays are not, because memory that is
-    never touched costs no time. With barriers, each CN that is not in the first stack has one more predecessor: the
+    Only arrays that the kernel reads before it writes them are initialised. All other arrays are left as they are,
+    because initialising memory costs time. With barriers, each CN outside the first stack has one more predecessor: the
     previous stack.
     """
     nodes, pieces, needs = problem.graph.node_count, len(problem.graph.piece_bits), len(problem.graph.need_piece)
@@ -360,7 +360,7 @@ def simulate(problem: SchedulingProblem, allocation: Integers, options: Schedule
 
 def _check_off_chip(problem: SchedulingProblem, bits: int, what: str) -> None:
     """Raise MappingError if the off-chip memory cannot hold `bits` bits. The off-chip memory keeps all data that are
-    written to it. `what` is the subject and the verb of the message, such as "this allocation needs".
+    written to it. `what` begins the second part of the message, such as "this allocation needs".
     """
     capacity = int(problem.system.memory_capacity_bits[problem.system.off_chip_memory])
     if bits > capacity:

@@ -20,7 +20,8 @@ from tilewright.multicore.scheduling.problem import Booleans, CoreSystem, Intege
 
 OTHER = "other"
 """Memory operand of data that are not an operand of the layer, such as a bias. A core keeps these data in its memory
-for I2 (normally the weights), or else in that for I1, or else in that for O. These data never stream.
+for I2 (normally the weights). If it has no such memory, it uses its memory for I1, or else its memory for O. These data
+never stream.
 """
 MEMORY_OPERANDS = ("O", "I1", "I2", OTHER)
 """Names of the memory operands. The position of a name is the operand number in a scheduling problem."""
@@ -61,10 +62,10 @@ def core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
 def _core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
     """System of an accelerator. Raises InputError if there is no off-chip core.
 
-    A memory reads and writes one word per cycle. A word that is read is as wide as the widest access of the port that
-    sends outputs to other memories. A word that is written is as wide as the widest access of the port that receives
+    A memory reads and writes one word per cycle. The width of a word that is read is the widest access of the port that
+    sends outputs to other memories. The width of a word that is written is the widest access of the port that receives
     inputs. A port that several cores share is also a link of the paths. A core keeps data of the operand OTHER in its
-    memory for I2, or else in that for I1, or else in that for O.
+    memory for I2, or else in its memory for I1, or else in its memory for O.
     """
     off_chip_id = accelerator.offchip_core_id
     if off_chip_id is None:

@@ -90,20 +90,20 @@ class Candidate:
 
     @cached_property
     def relaxed(self) -> MultisetPart | None:
-        """Search with free level boundaries and without the given temporal ordering. The space of this search contains
-        all mappings of the greedy space of this candidate. The result is None in three cases:
+        """Search with free level boundaries and without the given temporal ordering. Its space contains all mappings of
+        the greedy space of this candidate. The result is None in three cases:
 
         * The boundaries of this candidate are free anyway.
         * Mappings must be even.
-        * Tile sizes can be fractional and are not rounded up to whole numbers. The order of multiplication could then
-          decide whether a mapping fits. The space of the search could therefore lack some mappings of the greedy space.
+        * Tile sizes can be fractional and are not rounded up to whole numbers. Whether a mapping fits can then depend
+          on the order of multiplication, so the space could lack some mappings of the greedy space.
         """
         if self.free or self.prepared.arrays.even or not sizes_tiles_in_any_order(self.prepared.arrays):
             return None
         return self._part(loop_multiset(self.prepared.spatial.temporal_sizes, None, ()), (), True)
 
     def sharpen_floor(self) -> None:
-        """Raise the lower bound by counting the least amount of data that must cross each boundary between memory
+        """Raise the lower bound, by counting the least amount of data that must cross each boundary between memory
         levels."""
         self.watch.owner = None
         self.watch.spent += math.prod(size + 1 for _, size in self.whole.loops)
@@ -116,7 +116,7 @@ class Candidate:
     @property
     def lower_bound(self) -> float:
         """Lower bound of the objective over those mappings of this candidate that are better than the best known
-        mapping; infinite if the rounds have proven that there is no such mapping.
+        mapping. The bound is infinite if the rounds have proven that there is no such mapping.
         """
         if "parts" not in self.__dict__:
             return max(self.floor, self._relaxed_bound)
@@ -124,7 +124,7 @@ class Candidate:
 
     def least_found(self, objective: str) -> float:
         """Value of the best mapping with free level boundaries that was found for this candidate; infinite if none was
-        found. Candidates with a small value are promising, even if their lower bounds are weak.
+        found. A small value marks a promising candidate, even if its lower bound is weak.
         """
         return self._relaxed_best.value(objective)
 
@@ -148,7 +148,7 @@ class Candidate:
         return "parts" in self.__dict__ and all(part.settled(best) for part in self.parts)
 
     def is_proven(self, best: Incumbent) -> bool:
-        """True if the lower bound proves that no mapping of this candidate is better than `best`, not even slightly."""
+        """True if the lower bound proves that no mapping of this candidate is better than `best`."""
         return self.watch.proves(self.lower_bound, best)
 
     def relax(self, best: Incumbent, widths: Sequence[int]) -> Incumbent:

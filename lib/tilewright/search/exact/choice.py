@@ -1,4 +1,4 @@
-"""Spatial mapping of a layer before its problem is made, with the lower bounds that are known at this time."""
+"""Spatial mapping of a layer before its mapping problem is made, with the lower bounds that are known at this time."""
 
 import math
 from collections.abc import Callable
@@ -14,15 +14,15 @@ from tilewright.workload.layer import Layer
 
 @dataclass(frozen=True)
 class Choice:
-    """Spatial mapping that the search can try. The problem of the spatial mapping, which is the input of the cost
-    model, is made only when it is needed."""
+    """Spatial mapping that the search can try. Its mapping problem, which is the input of the cost model, is made only
+    when the search needs it."""
 
     index: int
     """Index among the spatial mappings of the layer."""
     passes: float
     """Lower bound of the number of temporal iterations for any loop order of this spatial mapping."""
     rest_passes: float
-    """Lower bound of the number of temporal iterations for this and all later spatial mappings."""
+    """Lower bound of the number of temporal iterations, for any loop order of this or any later spatial mapping."""
     layer: Layer
     core: Core
     floors: TensorFloors
@@ -30,7 +30,7 @@ class Choice:
     make: Callable[[], PreparedProblem | None]
     """Function that makes the problem of this spatial mapping.
 
-    The function returns None if the spatial mapping has no loop orders, and then reports the reason itself.
+    If the spatial mapping has no loop orders, the function reports the reason and returns None.
     """
     pj_a_cycle: float = 0.0
     """Energy in pJ that the problems made by `make` add for each cycle of the latency."""
@@ -39,17 +39,17 @@ class Choice:
     bound that follows from `passes`.
     """
     rest_least: float = 0.0
-    """Lower bound of the searched objective for any loop order of this and all later spatial mappings. It applies in
-    addition to the bound that follows from `rest_passes`.
+    """Lower bound of the searched objective, for any loop order of this spatial mapping or of any later one. It applies
+    in addition to the bound that follows from `rest_passes`.
     """
 
     pairs: tuple[Values, Values] | None = None
-    """Lower bounds as pairs (energy in pJ, latency in cycles), in two arrays [pair]. For each mapping with this spatial
-    mapping, there is a pair whose energy and latency it cannot fall below. None if unknown.
+    """Lower bounds as pairs (energy in pJ, latency in cycles), in two arrays [pair]. Each mapping with this spatial
+    mapping has at least the energy and at least the latency of one of these pairs. None if unknown.
     """
     rest_miss: float = math.inf
-    """Upper limit of the distance (miss) of this and all later spatial mappings from the points of a front that were
-    known when the choices were sorted, as a fraction.
+    """Upper limit, as a fraction, of the distance (miss) of this and all later spatial mappings from the known points
+    of a front. The limit holds for the points that were known when the choices were sorted.
     """
 
     def bound(self, objective: str) -> float:
@@ -57,12 +57,12 @@ class Choice:
         return max(self.least, self.of_passes(self.passes, objective))
 
     def rest_bound(self, objective: str) -> float:
-        """Lower bound of the objective for any loop order of this and all later spatial mappings."""
+        """Lower bound of the objective, for any loop order of this spatial mapping or of any later one."""
         return max(self.rest_least, self.of_passes(self.rest_passes, objective))
 
     def priced(self, pj_a_cycle: float) -> "Choice":
-        """Same spatial mapping with an energy that includes `pj_a_cycle` for each cycle of the latency. Such an energy
-        is a weighted sum of energy and latency, so a lower bound of it gives a supporting line of the Pareto front.
+        """Same spatial mapping, but each cycle of the latency adds `pj_a_cycle` to its energy. This energy is a
+        weighted sum of energy and latency, so a lower bound of it gives a supporting line of the Pareto front.
 
         The bounds `least` and `rest_least` do not change: the caller must have computed them for this weighted sum.
         """

@@ -51,8 +51,8 @@ _MADE_AT_ONCE = 128
 
 
 class FrontPart(MultisetPart):
-    """Part of a sweep: one spatial mapping with one multiset of temporal loops. It has an upper limit of the distance
-    (miss) between the known points and the mappings of the part.
+    """Part of a sweep: one spatial mapping with one multiset of temporal loops. The field `miss` limits the distance
+    between the mappings of the part and the known points.
     """
 
     miss = math.inf
@@ -61,12 +61,12 @@ class FrontPart(MultisetPart):
     spent = 0
     """Effort of the last sweep, in the units of `SearchLimits.effort`."""
     _unmatched: tuple[Values, Values] = (np.zeros(0), np.zeros(0))
-    """Energies in pJ and latencies in cycles of those mappings with free boundaries that a sweep computed, and that no
-    known point matched at that time. Only a sweep that bounds greedily allocated mappings fills them."""
+    """Mappings with free boundaries that no known point matched when a sweep evaluated them, as two arrays: energies in
+    pJ and latencies in cycles. Only a sweep with `bounds_only` fills the arrays."""
 
     def can_match(self, known: Staircase, tolerance: float) -> bool:
-        """False if a known mapping of this part is farther from the known points than `tolerance`. The distance (miss)
-        of this part then exceeds the tolerance, however many labels a sweep expands."""
+        """False if a mapping in `_unmatched` is farther from the known points than `tolerance`. The distance (miss) of
+        this part then exceeds the tolerance, whatever number of labels a sweep expands."""
         return not (known.misses(*self._unmatched) > tolerance).any()
 
     def sweep(self, known: Staircase, width: int, tolerance: float, *, bounds_only: bool = False) -> None:
@@ -107,8 +107,8 @@ class FrontPart(MultisetPart):
             known.add([Incumbent(only.order, None, only.energy_pj, only.latency_cycles, self.candidate)])
 
     def _grow(self, known: Staircase, width: int, tolerance: float) -> bool:
-        """Expand one generation after another until each label lacks only one loop. Return False if the time ends
-        before that."""
+        """Expand one generation after another until only one loop is missing in each label. Return False if the time
+        ends before that."""
         search = self.search
         while search.generation < self.multiset.length - 1 and search.label_count[search.current]:
             while search.cursor < search.label_count[search.current]:
@@ -131,8 +131,8 @@ class FrontPart(MultisetPart):
             self.watch.progress(labels)
 
     def _leave(self, escapes: Values) -> None:
-        """Update the largest distance (miss) of the labels (partial loop orders) that this part does not expand.
-        `escapes` has the distances of further such labels from the known points."""
+        """Raise the largest distance (miss) of labels (partial loop orders) that this part does not expand to the
+        largest value in `escapes`. `escapes` has the distances of labels that are dropped now."""
         self._left = max(self._left, float(escapes.max(initial=0.0)))
 
     def _escapes(self, known: Staircase, g: int, labels: np.ndarray | slice = _ALL) -> Values:
@@ -199,8 +199,8 @@ class FrontPart(MultisetPart):
                 return
 
     def _leave_costs(self, known: Staircase, batch: OrderBatch, tolerance: float) -> None:
-        """Update the largest distance (miss) of this part with the distances of the mappings in `batch` from the known
-        points. The value changes only if one of these mappings is farther from the known points.
+        """Raise the largest distance (miss) of this part to the largest distance of the mappings in `batch` from the
+        known points. If no mapping in `batch` is farther, the value stays the same.
 
         The mappings in `batch` have free level boundaries. A greedily allocated mapping is at most as far from the
         known points as the farthest mapping with the same order and free boundaries.
@@ -231,8 +231,8 @@ class FrontPart(MultisetPart):
         ]
 
     def _batch(self, g: int, labels: np.ndarray) -> OrderBatch:
-        """Batch of the complete orders that result if each of the labels `labels` of generation `g` gets the one loop
-        that it lacks. Orders that do not match the temporal ordering are left out.
+        """Batch of complete orders. Each of the labels `labels` of generation `g` lacks one loop, and this loop is
+        added. Orders that do not match the temporal ordering are left out.
 
         If level boundaries are free, the batch has each order once for every choice of its boundaries (see `_closed`).
         """
@@ -331,7 +331,9 @@ def _is_allowed(search: Any, order: list[int]) -> bool:
 
 
 def _largest_miss(known: Staircase, pairs: tuple[Values, Values]) -> float:
-    """Largest distance (miss) of the pairs (energies in pJ, latencies in cycles) from the known points."""
+    """Largest distance (miss) of mappings from the known points. `pairs` has their energies in pJ and latencies in
+    cycles.
+    """
     return float(known.misses(*pairs).max())
 
 
@@ -379,7 +381,7 @@ class FrontCandidate(Candidate):
 
     def sweep(self, known: Staircase, width: int, tolerance: float) -> None:
         """Sweep the parts of this candidate until its distance (miss) is at most `tolerance`, or the time ends. The
-        larger space with free boundaries (`relaxed`) is swept first if that can be worth its effort, because its result
+        larger space with free boundaries (`relaxed`) is swept first if its sweep can be worth the effort: its result
         bounds the distance of all parts.
 
         If the problem exceeds the tables, the error is stored in `refused`.
@@ -398,10 +400,12 @@ class FrontCandidate(Candidate):
             self.refused = error
 
     def _is_relaxed_worth(self, relaxed: FrontPart, known: Staircase, tolerance: float) -> bool:
-        """True if a sweep over the larger space `relaxed` can be worth its effort. A sweep is left out if a mapping of
-        this space is too far from the known points (`FrontPart.can_match`), or if the last sweep over the space took
-        more effort than the last sweeps over those parts that are not matched yet. After one sweep is left out, all
-        later ones are, too.
+        """True if a sweep over the larger space `relaxed` can be worth its effort. It is not worth its effort in two
+        cases:
+
+        * A mapping of this space is too far from the known points (`FrontPart.can_match`).
+        * The last sweep over the space took more effort than the last sweeps over those parts that are not matched yet.
+          The space is then never swept again.
         """
         waiting = sum(part.spent for part in self.front_parts if part.miss > tolerance)
         if math.isfinite(self._relaxed_miss) and relaxed.spent > waiting:
@@ -441,8 +445,8 @@ class FrontSweep:
         return max([self._settled_miss, *(one.miss(self.known) for one in waiting)])
 
     def _swept(self, candidates: list[FrontCandidate], widths: Sequence[int]) -> list[FrontCandidate]:
-        """Candidates whose distance (miss) from the known points still exceeds the tolerance after sweeps with these
-        widths."""
+        """Candidates whose distance (miss) from the known points still exceeds the tolerance after the sweeps. There is
+        one sweep for each width in `widths`."""
         for width in widths:
             candidates = sorted(candidates, key=lambda one: -one.miss(self.known))
             for candidate in candidates:
@@ -460,8 +464,8 @@ class FrontSweep:
         return True
 
     def _make(self) -> list[FrontCandidate]:
-        """Next candidates whose distance (miss) from the known points can exceed the tolerance: at most _MADE_AT_ONCE
-        candidates, in the order of the choices."""
+        """Next candidates whose distance (miss) from the known points can exceed the tolerance, in the order of the
+        choices. There are at most _MADE_AT_ONCE candidates."""
         made: list[FrontCandidate] = []
         for choice in self._choices:
             rest = min(self._miss(choice, choice.rest_passes), choice.rest_miss)
@@ -486,8 +490,8 @@ class FrontSweep:
         return self.known.miss(choice.of_passes(passes, "energy"), choice.of_passes(passes, "latency"))
 
     def _candidate(self, choice: Choice) -> FrontCandidate | None:
-        """Candidate for a choice. The result is None if the choice is impossible or contradicts the temporal ordering,
-        or if its problem has the same key (`likeness`) as that of an earlier choice."""
+        """Candidate for a choice. The result is None in three cases: the choice is impossible, it contradicts the
+        temporal ordering, or its problem has the same key (`likeness`) as the problem of an earlier choice."""
         self.watch.spent += MAKING
         prepared = choice.make()
         key = None if prepared is None else likeness(prepared)

@@ -1,4 +1,4 @@
-"""Fast lower bounds of a layer, which show how far a mapping of another engine can be from the optimum.
+"""Fast lower bounds of a layer, which limit the distance of another engine's mapping from the optimum.
 
 The bounds come from a round of the exact search that keeps only a few labels (docs/proofs.md#exact-search, 7). They
 hold for every loop order of the given spatial mappings if loops are allocated to memories greedily.
@@ -46,9 +46,9 @@ def layer_bounds(
 ) -> GoalBounds:
     """Lower bounds of a layer for all loop orders of the spatial mappings in `choices`.
 
-    `known` is the best mapping found by another engine; no bound is above its value. If a spatial mapping is too large
-    for the search, or is not reached within the effort, its bound follows only from its temporal iterations and from
-    the data of the layer. Raises SearchStoppedError if `stop` is set.
+    `known` is the best mapping found by another engine; no bound is above its value. Some spatial mappings are too
+    large for the search, or are not reached within the effort. Their bounds follow only from their temporal iterations
+    and from the data of the layer. Raises SearchStoppedError if `stop` is set.
     """
     rounds.compile_kernels()
     problems = [(choice, prepared) for choice in choices if (prepared := choice.make()) is not None]

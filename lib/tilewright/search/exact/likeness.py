@@ -19,7 +19,7 @@ from tilewright.search.exact.mirrors import merges_alike, mirror_of, mirrored_si
 
 Ordering = tuple[TemporalOrderingEntry, ...]
 EXACT_BELOW = 2**53
-"""Integer up to which floating-point numbers represent every integer exactly."""
+"""Number up to which floating-point numbers represent every integer exactly."""
 
 
 def likeness(
@@ -28,14 +28,14 @@ def likeness(
     """Key of a mapping problem. Two spatial mappings have the same key if their temporal sizes and the numbers in their
     problems are the same.
 
-    The order of the spatial loops of one level is left out of the key if it cannot change a result. In this case, two
-    spatial mappings have the same key if they differ only by an exchange of the loops of two equal sides of the array.
+    The order of the spatial loops of one level is left out of the key if it cannot change a result. Then spatial
+    mappings also have the same key if they differ only by an exchange of the loops of two equal sides of the array.
 
-    If `ordering` is (), two spatial mappings also have the same key if the mirror of the layer (`mirror_of`) turns one
-    into the other, and if their loop orders are then mirrored, too. This is so if `free` is true (the search also
-    chooses the level boundaries), or if factors of both are merged alike. Mirrors do not count in three cases: if the
-    mapping file gives an order of loops, if the core has keys of waiting, and if it has rules of its control. An order,
-    `command_dimensions` and rules name loops, and the names stay the same for the mirrored spatial mapping.
+    A spatial mapping and its mirror image (`mirror_of`) have the same key if mirrored loop orders are in the search
+    space, too. They are if `free` is true (the search also chooses the level boundaries), or if the factors of both
+    spatial mappings are merged alike. Mirror images have different keys in three cases: `ordering` is not (), the core
+    has keys of waiting, or the core has rules of its control. Each of these names loop dimensions, and the names do not
+    change in the mirror image.
     """
     record, sizes = prepared.arrays, prepared.spatial.temporal_sizes
     if not _multiplies_exactly(prepared):
@@ -55,7 +55,7 @@ def likeness(
 
 
 def _digest(record: Problem, replaced: Mapping[str, np.ndarray]) -> bytes:
-    """Digest of the fields of a record; `replaced` has other values for some fields."""
+    """Digest of the fields of a record. For the fields in `replaced`, the values in `replaced` are used."""
     digest, data = hashlib.blake2b(digest_size=16), memoryview(record.tobytes())
     for begin, end in _runs(record.dtype, frozenset(replaced)):
         digest.update(data[begin:end])
@@ -66,8 +66,8 @@ def _digest(record: Problem, replaced: Mapping[str, np.ndarray]) -> bytes:
 
 @lru_cache
 def _runs(fields: np.dtype[np.void], left_out: frozenset[str]) -> tuple[tuple[int, int], ...]:
-    """Runs (first byte, byte after the last) of a record that hold fields, without those in `left_out`. The padding
-    between fields is in no run, because its bytes are arbitrary."""
+    """Byte ranges of a record that hold its fields, as pairs (first byte, byte after the last). The fields in
+    `left_out` and the padding between fields are in no range, because the bytes of the padding are arbitrary."""
     found: list[tuple[int, int]] = []
     for name, (kind, begin, *_) in sorted((fields.fields or {}).items(), key=lambda item: item[1][1]):
         if name not in left_out:
@@ -99,7 +99,8 @@ def _multiplies_exactly(prepared: PreparedProblem) -> bool:
 def _loops_by_dimension(problem: Problem, places: np.ndarray | None) -> dict[str, np.ndarray]:
     """Fields of a problem that list dimensions of spatial loops, with the loops of each level sorted by dimension.
 
-    If `places` is given, it has the dimension that takes the place of each dimension in the mirrored problem.
+    If `places` is given, the fields are those of the mirrored problem: `places` has, for each dimension, the dimension
+    that replaces it.
     """
     dimension, factor = problem.spatial_dimension.copy(), problem.spatial_factor.copy()
     ragged = problem.ragged_dimension.copy()

@@ -1,7 +1,8 @@
 """Mirror of a layer: an exchange of loop dimensions after which the layer is the same.
 
-A square convolution is the same layer if its rows and columns are exchanged. Two spatial mappings that this exchange
-turns into each other have the same costs, if their loop orders are exchanged, too (docs/proofs.md#exact-search, 7).
+For example, a square convolution does not change if its rows and columns are exchanged. If the exchange turns one
+spatial mapping into another, then each loop order of the first has the same cost as the exchanged loop order of the
+second (docs/proofs.md#exact-search, 7).
 """
 
 from collections import Counter
@@ -15,14 +16,14 @@ from tilewright.mapping.temporal import LoopMultiset, loop_multisets
 from tilewright.workload.layer import Layer
 
 Exchange = dict[str, str]
-"""Loop or data dimension -> dimension that takes its place. Dimensions that keep their place are left out."""
+"""Loop or data dimension -> dimension that replaces it. Dimensions that stay the same are left out."""
 PLUGIN_TERMS: tuple[Registry[object], ...] = (ENERGY_TERMS, LATENCY_TERMS)  # type: ignore[assignment]
 
 
 @lru_cache(maxsize=64)
 def mirror_of(layer: Layer) -> tuple[tuple[str, str], ...]:
-    """Pairs of an `Exchange` that exchanges the loops of the two sliding windows of a layer; () if the layer has not
-    exactly two windows, or if the exchanged layer differs.
+    """Items of an `Exchange` that exchanges the loops of the two sliding windows of a layer. The result is () if the
+    layer does not have exactly two windows, or if the exchanged layer differs from the layer.
 
     If a plug-in has terms of energy or latency, the result is (), because such a term can treat dimensions differently.
     """
@@ -39,7 +40,9 @@ def mirror_of(layer: Layer) -> tuple[tuple[str, str], ...]:
 
 
 def _described(layer: Layer, exchange: Exchange) -> tuple[object, ...]:
-    """Content of a layer on which costs depend, with exchanged dimensions. The sequence of dimensions is left out."""
+    """Properties of a layer on which costs depend, with exchanged dimensions. The sequence of the dimensions is left
+    out.
+    """
 
     def named(dimension: str) -> str:
         return exchange.get(dimension, dimension)
@@ -60,8 +63,8 @@ def _described(layer: Layer, exchange: Exchange) -> tuple[object, ...]:
 def mirrored_sizes(
     sizes: tuple[tuple[str, int], ...], exchange: Exchange, dimensions: tuple[str, ...]
 ) -> tuple[tuple[str, int], ...]:
-    """Numbers of iterations after an exchange, in the sequence of `dimensions`. `sizes` has all dimensions that have
-    more than one iteration."""
+    """Numbers of iterations after an exchange, in the order of `dimensions`. `sizes` has all dimensions with more than
+    one iteration."""
     size_of = {exchange.get(d, d): size for d, size in sizes}
     return tuple((d, size_of[d]) for d in dimensions if d in size_of)
 
@@ -78,10 +81,10 @@ def merged_multisets(
 def merges_alike(
     sizes: tuple[tuple[str, int], ...], mirror: tuple[tuple[str, str], ...], dimensions: tuple[str, ...]
 ) -> bool:
-    """True if merging factors gives exchanged loops for exchanged numbers of iterations, for every `lpf_limit`.
+    """True if merging factors and exchanging dimensions give the same loops in either order, for every `lpf_limit`.
 
-    Of two dimensions with equally many factors, the first is merged. For some numbers of iterations, the greedy spaces
-    of two mirrored spatial mappings therefore differ.
+    They need not: of two dimensions with equally many factors, the factors of the first are merged. For some numbers of
+    iterations, the greedy spaces of two mirrored spatial mappings therefore differ.
     """
     exchange = dict(mirror)
     own, other = merged_multisets(sizes), merged_multisets(mirrored_sizes(sizes, exchange, dimensions))

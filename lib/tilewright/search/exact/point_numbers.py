@@ -17,14 +17,14 @@ from tilewright.mapping.temporal import LoopMultiset, prime_factors
 from tilewright.search.exact.lattice_record import LATTICE_ROW, MAX_PLACED, NUMBER_FIELDS
 
 MOST_POINTS = 4096
-"""Largest number of points of a lattice. If a lattice has more points, its numbers are not kept."""
+"""Largest number of points of a lattice whose numbers are kept. The numbers of larger lattices are not kept."""
 FEW_POINTS = 96
-"""Largest number of lattice points for which running the cost model at all points takes no longer than copying stored
+"""Largest number of lattice points at which running the cost model at every point takes no longer than copying stored
 numbers.
 """
 _AT_POINTS = tuple(name for name, _, *shape in NUMBER_FIELDS if shape and shape[0][-1] == LATTICE_ROW)
 _ALIKE = ("array_cycles", "output_count", "least_tile_bits")
-"""Fields of a search record that have the same numbers at all lattice points."""
+"""Fields of a search record that have the same value at all lattice points."""
 
 
 def points_of(multiset: LoopMultiset) -> int:
@@ -45,12 +45,12 @@ class PointNumbers:
     lattice point as the last axis. Unused rows and unused points are left out.
     """
     alike: dict[str, np.ndarray]
-    """Fields whose numbers are the same at all points."""
+    """Name of a field -> value of the field, for the fields that have the same value at all lattice points."""
 
     @classmethod
     def of(cls, multiset: LoopMultiset, fields: Mapping[str, np.ndarray], level_count: int) -> "PointNumbers":
-        """Copy of the numbers in `fields`, the fields of a search record with the lattice of `multiset`. `level_count`
-        is the total number of memory levels of all operands.
+        """Copy of the numbers in `fields`. `fields` are the fields of a search record with the lattice of `multiset`.
+        `level_count` is the total number of memory levels of all operands.
         """
         points = points_of(multiset)
         kept = {name: fields[name][..., :points] for name in _AT_POINTS}
@@ -100,9 +100,9 @@ class KeptNumbers:
     """
 
     def serves(self, multiset: LoopMultiset) -> bool:
-        """True if this object keeps numbers and a copy of them takes less time than running the cost model at all
-        points of the lattice of `multiset`. Numbers are kept only if the lattice of all prime factors has at most
-        MOST_POINTS points, and a complete order has at most MAX_PLACED loops.
+        """True if copying the numbers to the lattice of `multiset` takes less time than running the cost model at all
+        its points. False if this object keeps no numbers. Numbers are kept only if the lattice of all prime factors has
+        at most MOST_POINTS points, and a complete order has at most MAX_PLACED loops.
         """
         is_small = points_of(self.multiset) <= MOST_POINTS and self.multiset.length <= MAX_PLACED
         return is_small and points_of(multiset) > FEW_POINTS

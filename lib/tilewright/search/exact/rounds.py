@@ -41,9 +41,9 @@ WIDTHS = (8, 64, 512, 16384, LABELS)
 """Width of each round: the number of labels that a round keeps per generation. Narrow rounds find good mappings in
 little time."""
 EXACT_WIDTH = 512
-"""Largest width of a round that ignores the largest accepted gap. If such a round drops a label because of its lower
-bound, no completion of the label is better than the best known mapping. Wider rounds also drop labels with completions
-that can be better by at most the accepted gap.
+"""Largest width of a round that ignores the largest accepted gap. Such a round drops a label only if no completion of
+the label is better than the best known mapping. Wider rounds also drop labels with slightly better completions: better
+by at most the accepted gap.
 
 Rounds up to this width take little time, and prove most optima.
 """
@@ -52,13 +52,12 @@ ENTRIES = (*TABLE_STEPS, find_floor, begin, expand_labels, next_generation)
 ENTRY_RECORDS = TABLE_RECORDS
 """Types of the records that the functions of `ENTRIES` take as arguments."""
 EARLY_SHARE = 32
-"""Divisor of a limited effort. Before this part of the effort is spent, a search accepts only half of the largest gap.
+"""Divisor of a limited effort. Until effort / EARLY_SHARE is spent, a search accepts only half of the largest gap.
 Small layers are then mapped closer to the optimum, and large layers take no longer.
 """
 FEW_LABELS = 1024
-"""Largest number of labels for which all bounds are sorted to select the smallest bounds. If there are more labels,
-another method is faster: it finds the smallest bound that is not selected, and compares all bounds with this one
-(`least_bounds`)."""
+"""Largest number of labels for which `least_bounds` sorts all bounds to find the smallest ones. For more labels, a
+partition is faster: it finds the smallest bound that is not selected, and compares all bounds with this bound."""
 CHUNK_LABELS = 128
 """Number of labels that are expanded between two checks of the clock and of requests to stop."""
 
@@ -81,8 +80,8 @@ class Incumbent:
 
 @dataclass
 class Watch:
-    """Data that all parts of one search share: the objective, the limits, the clock, callbacks, and the part whose
-    tables are now in the search record of this thread."""
+    """Data that all parts of one search share: the objective, the limits, the clock and the callbacks. `owner` is the
+    part whose tables are now in the search record of this thread."""
 
     objective: str
     limits: SearchLimits
@@ -106,7 +105,7 @@ class Watch:
     def start(
         cls, objective: str, limits: SearchLimits, stop: threading.Event | None, progress: Callable[[int], None] | None
     ) -> "Watch":
-        """Watch of a search whose time begins with this call."""
+        """Watch of a search that begins with this call."""
         seconds = math.inf if limits.time_budget_s is None else limits.time_budget_s
         return cls(objective, limits, time.monotonic() + seconds, stop, progress, most=limits.effort)
 
@@ -122,15 +121,16 @@ class Watch:
         return not (is_late or is_spent)
 
     def settles(self, bound: float, best: Incumbent) -> bool:
-        """True if `bound` proves that no mapping is better than the best known one by more than the accepted gap."""
+        """True if `bound` proves that no mapping beats the best known mapping by more than the accepted gap."""
         return bool(bound >= best.value(self.objective) * self.best_share)
 
     @property
     def best_share(self) -> float:
-        """Share 1 - g, where g is the accepted gap, but at least TOLERANCE. If a lower bound is at least this share of
-        the value of the best known mapping, no mapping is better than the best known mapping by more than g.
+        """Share 1 - g, where g is the accepted gap (at least TOLERANCE). If a lower bound is at least this share of the
+        value of the best known mapping, no mapping is better than the best known mapping by more than g.
 
-        The accepted gap is `largest_gap`, but half of it while little of a limited effort is spent.
+        The accepted gap is `largest_gap`. At the beginning of a search with a limited effort, it is half of
+        `largest_gap` (EARLY_SHARE).
         """
         effort, gap = self.limits.effort, self.limits.largest_gap
         is_early = effort is not None and self.spent * EARLY_SHARE < effort
@@ -170,11 +170,10 @@ def bound_without_search(
 def bound_of_passes(
     layer: Layer, core: Core, passes: float, floors: TensorFloors, objective: str, pj_a_cycle: float = 0.0
 ) -> float:
-    """Lower bound of the objective for a spatial mapping with at least `passes` temporal iterations. The bound is known
-    before the mapping is made.
+    """Lower bound of the objective for a spatial mapping with at least `passes` temporal iterations. The bound can be
+    computed before the mapping is made.
 
-    `floors` are lower bounds that hold for every mapping. The energy contains `pj_a_cycle` for each cycle of the
-    latency.
+    `floors` are lower bounds that hold for every mapping. Each cycle of the latency adds `pj_a_cycle` to the energy.
     """
     array = core.operational_array
     # The energy of other kinds of arrays, and further energy terms, can depend on the spatial mapping.
@@ -268,7 +267,7 @@ class MultisetPart:
         return Incumbent(self._order(), self._boundaries(), energy, latency, self.candidate)
 
     def _can_afford(self, width: int) -> bool:
-        """False if the limit of the effort would probably end a wide round. Such a round proves little, so the effort
+        """False if the limit of the effort would probably end a wide round. An ended round proves little, so the effort
         is left to other spatial mappings.
 
         The effort of a round grows more slowly than its width, because many labels are dropped by their bounds. The
@@ -351,7 +350,7 @@ class MultisetPart:
         return min(BUCKETS, 1 << (2 * most).bit_length())
 
     def _give_up(self) -> None:
-        """Treat each label that is not expanded yet as dropped."""
+        """Treat all labels that are not expanded yet as dropped."""
         search = self.search
         g = int(search.current)
         waiting = search.label_bound[g, search.cursor : search.label_count[g]]
@@ -402,8 +401,8 @@ class MultisetPart:
         return tuple(result)
 
     def _begun_early(self, bound: int) -> int:
-        """Boundary `bound` of the output after it is moved below the irrelevant loops that lie directly below it. Both
-        boundaries are numbers of loops. The search has evaluated the mapping with the moved boundary."""
+        """Boundary `bound` of the output, moved below the irrelevant loops that lie directly below it. Both boundaries
+        are numbers of loops. The search has evaluated the mapping with the moved boundary."""
         dimensions, kinds = self.prepared.dimensions, self.prepared.arrays.kind[OUTPUT_INDEX]
         order = self._order()
         while bound > 0 and kinds[dimensions.index(order[bound - 1][0])] == IRRELEVANT:

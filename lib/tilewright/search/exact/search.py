@@ -33,14 +33,18 @@ NARROW_ROUNDS = 2
 FEW_LOOPS_FIRST = 8
 """Largest number of loops in the multisets that a search with a limited effort searches first."""
 MIDDLE_WIDTH = 2048
-"""Width of a round with free boundaries that a search with a limited effort makes in addition (`rounds.WIDTHS`)."""
+"""Width of an additional round with free boundaries, which only a search with a limited effort makes. The other widths
+are in `rounds.WIDTHS`.
+"""
 LOOK_SHARE = 3
-"""Factor of the effort until every spatial mapping was searched in narrow rounds, because the mapping of a spatial
-mapping that was not searched can be far better."""
+"""Factor by which a limited effort is raised for the first look, the narrow rounds over all spatial mappings. The first
+look should reach every spatial mapping, because the best mapping of an unsearched one can be far better."""
 LEFT_SHARE = 2
-"""Divisor of the effort that is left for wider rounds."""
+"""Divisor of the effort. If the first look took more than the effort, wider rounds get effort / LEFT_SHARE."""
 PROMISING = 4
-"""Number of spatial mappings with the best mappings so far, which are searched further before the others."""
+"""Number of spatial mappings that are searched further before all others. They are those for which the first look found
+the best mappings.
+"""
 ANNEALED = 4
 """Number of spatial mappings that are searched by simulated annealing: those with the smallest lower bounds."""
 SALSA_ITERATIONS = SalsaParameters().salsa_iteration_number
@@ -57,9 +61,10 @@ MAKING = 3000
 """Effort that counts for making one spatial mapping: the number of partial loop orders (labels) that are searched in
 the same time."""
 COUNTED = 50_000
-"""Largest number of spatial mappings that are still counted after a bound excludes all remaining spatial mappings.
+"""Largest number of spatial mappings that are counted after a lower bound excludes all remaining spatial mappings.
 
-A search with a limited effort counts none of them, because counting takes longer than searching the layer."""
+A search with a limited effort counts none of them, because counting takes longer than searching the layer.
+"""
 
 
 @dataclass(frozen=True)
@@ -91,9 +96,9 @@ class ExactResult(BoundedValue):
     allowed: int | None = 1
     """Number of spatial mappings in the space; None if the count is incomplete."""
     improved: tuple[tuple[int, float, float], ...] = ()
-    """Triples (number of a spatial mapping, energy in pJ, latency in cycles). A spatial mapping has a triple if one of
-    its mappings was the best known mapping at some time of the search. The triple has the costs of the last mapping for
-    which this is true. The triples are in the order in which the spatial mappings first gave the best known mapping.
+    """Triples (number of a spatial mapping, energy in pJ, latency in cycles), one for each spatial mapping that gave
+    the best known mapping at some time of the search. The costs are those of the last such mapping. The triples are in
+    the order in which the spatial mappings first gave the best known mapping.
     """
     ended_by_time: bool = False
     """True if the time budget ended the search. The result then depends on the speed of the machine."""
@@ -104,8 +109,8 @@ class ExactResult(BoundedValue):
     latency_cycles: float = 0.0
     """Latency of the best mapping in cycles."""
     met: tuple[Incumbent, ...] = ()
-    """Mappings that were the best at some time of the search, in the sequence in which they were found. A Pareto
-    front takes its points from these mappings.
+    """Mappings that were the best at some time of the search, in the order in which they were found. A Pareto front
+    takes its points from these mappings.
     """
 
     def notes(self, engine: str, allocation: str) -> tuple[tuple[str, object], ...]:
@@ -209,17 +214,17 @@ def search_choices(
     """Optimum over the spatial mappings in `choices`, or the best mapping found before a limit ended the search; None
     if no mapping fits. The spatial mappings are made during the search, and the time budget includes making them.
 
-    Without `known`, the result is at least as good as the results of loma and salsa with default options for the first
-    `starts` spatial mappings, even with a short time budget. With `known`, a mapping of the layer, the result is at
-    least as good as this mapping. In this case, salsa runs only until a limit is reached, and only for spatial mappings
-    whose lower bound admits a mapping that is better by more than the accepted gap.
+    Without `known`, loma and salsa run with default options for the first `starts` spatial mappings, even with a short
+    time budget. The result is at least as good as their results. With `known`, a mapping of the layer, the result is at
+    least as good as this mapping. Salsa then runs only until a limit is reached. It skips each spatial mapping whose
+    lower bound excludes an improvement by more than the accepted gap.
 
-    If `looks_at_all` is true, the narrow rounds of the first look at all spatial mappings may take LOOK_SHARE times the
-    effort. If they take more than the effort, wider rounds then have the effort divided by LEFT_SHARE.
+    If `looks_at_all` is true, the first look (narrow rounds over all spatial mappings) may take LOOK_SHARE times the
+    effort. If the first look takes more than the effort, wider rounds get the effort divided by LEFT_SHARE.
 
-    Raises MappingError if no mapping is found and the constraints are impossible or a spatial mapping is too large to
-    be searched. Raises TimeBudgetError if a limit ends the search before a mapping is found, and SearchStoppedError if
-    `stop` is set.
+    If the search finds no mapping, it raises an error. The error is MappingError if the constraints are impossible or
+    if a spatial mapping is too large to be searched. It is TimeBudgetError if a limit ended the search, and
+    SearchStoppedError if `stop` is set.
     """
     rounds.compile_kernels()
     watch = Watch.start(options.objective, options.limits, stop, progress)
@@ -311,7 +316,7 @@ class _Layer:
         return self.options.limits.effort is not None
 
     def _limit_further(self) -> bool:
-        """Set the limit of the effort for the rounds after the first look. True if the first look at all spatial
+        """Set the limit of the effort for the rounds after the first look. Return True if the first look at all spatial
         mappings took at least the effort.
         """
         effort = self.options.limits.effort
@@ -322,7 +327,7 @@ class _Layer:
         return is_large
 
     def _search_wide(self, greedy: bool) -> None:
-        """Search all spatial mappings that can have better mappings in rounds of growing width."""
+        """Search the spatial mappings that can have better mappings, in rounds of growing width."""
         if greedy:
             self._relax(self.all, rounds.WIDTHS[: NARROW_ROUNDS + 2])
             self._anneal(self._waiting(self.all)[:ANNEALED], ITERATIONS)
@@ -333,9 +338,9 @@ class _Layer:
         """Spend the rest of a limited effort on the spatial mappings that can have better mappings.
 
         One round with free boundaries bounds all multisets of a spatial mapping together, so it comes before the rounds
-        of the single multisets. Multisets of few loops come first, because they take little effort, and most of the
-        best mappings are found in them. All spatial mappings get a round before any gets a wider round. `is_large` is
-        true if the first look at all spatial mappings took at least the effort.
+        of the single multisets. Multisets of few loops come first: they take little effort, and most of the best
+        mappings are found in them. A wider round begins only after every spatial mapping had the narrower round.
+        `is_large` is true if the first look at all spatial mappings took at least the effort.
         """
         narrow, (middle, *wide) = rounds.WIDTHS[:NARROW_ROUNDS], rounds.WIDTHS[NARROW_ROUNDS:]
         if is_large:
@@ -439,7 +444,7 @@ class _Layer:
         return made
 
     def _count_orders(self, candidate: Candidate) -> None:
-        """Add the number of loop orders of a candidate to the total, if there is time to count them."""
+        """Count the loop orders of a candidate and add them to the total, if there is time."""
         sizes = candidate.prepared.spatial.temporal_sizes
         if sizes not in self._orders:
             if self.tally.orders is None or not self.watch.in_time():
@@ -497,8 +502,8 @@ class _Layer:
         """Search multisets of loops in rounds of branch and bound. A multiset is left out if its lower bound proves
         that none of its mappings is better than the best known mapping by more than the accepted gap.
 
-        If `most_loops` is given, multisets of more loops are left out, except for a candidate whose multisets cannot be
-        bounded together (`Candidate.relaxed`).
+        If `most_loops` is given, multisets with more loops are left out. If the multisets of a candidate cannot be
+        bounded together (`Candidate.relaxed` is None), all of them are searched.
 
         `widths` has the widths of the rounds: the number of labels that a round keeps per generation. The candidate
         with the smallest lower bound comes first. The function returns early if the time budget or the effort is used
@@ -528,8 +533,8 @@ class _Layer:
         self.all = [candidate for candidate in self.all if not candidate.settled(self.best)]
 
     def _drop(self, candidate: Candidate) -> None:
-        """Add the counts of a dropped candidate to those of the search. The least lower bound of all dropped candidates
-        (`_settled_bound`) then includes the bound of this candidate.
+        """Add the counts of a dropped candidate to the counts of the search. Update `_settled_bound`, the least lower
+        bound of all dropped candidates.
         """
         self._settled_bound = min(self._settled_bound, candidate.lower_bound)
         self.tally.take(candidate, self.best)
@@ -590,7 +595,7 @@ class _Layer:
         )
 
     def _end_text(self) -> str:
-        """Reason why the search has found no mapping, as the end of a sentence."""
+        """Reason why the search has found no mapping, as a text that ends a sentence."""
         limits = self.options.limits
         if self.watch.was_late:
             return f"has found no mapping within its time budget of {limits.time_budget_s:g} s"

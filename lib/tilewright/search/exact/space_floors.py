@@ -1,8 +1,8 @@
 """Lower bounds of energy and latency for many spatial mappings of a layer at once, before any of them is made.
 
-An operand can stay in the array only if the innermost temporal loop is irrelevant to it. All other operands move in
-each cycle. There is therefore one pair of bounds for each dimension of the innermost loop (docs/proofs.md#exact-search,
-7).
+The data of an operand can stay in the array only if the innermost temporal loop is irrelevant to the operand. The data
+of all other operands move in each cycle. There is therefore one pair of bounds for each dimension of the innermost loop
+(docs/proofs.md#exact-search, 7).
 """
 
 import math
@@ -51,11 +51,11 @@ class SpaceFloors:
     latency_cycles: Values
     """Lower bound of the latency in cycles: array [spatial mapping, dimension of the innermost loop]."""
     can_be_innermost: npt.NDArray[np.bool_]
-    """True if the innermost temporal loop can have this dimension: array [spatial mapping, dimension]. It can if the
-    dimension has temporal loops, or if no dimension has temporal loops."""
+    """True if the innermost temporal loop can have this dimension: array [spatial mapping, dimension]. A dimension with
+    temporal loops can be innermost. If no dimension has temporal loops, the value is true for all dimensions."""
     fits: npt.NDArray[np.bool_]
-    """False if an innermost memory certainly has no room for the data of its lanes: array [spatial mapping]. No
-    mapping has such a spatial mapping."""
+    """False if an innermost memory certainly has no room for the data of its lanes: array [spatial mapping]. Such a
+    spatial mapping has no valid mapping."""
 
     def values(self, objective: str, pj_a_cycle: float = 0.0) -> Values:
         """Lower bound of the objective for each spatial mapping. The energy includes `pj_a_cycle` for each cycle of the
@@ -67,7 +67,7 @@ class SpaceFloors:
 
     def pairs(self, place: int) -> tuple[Values, Values]:
         """Lower bounds of the spatial mapping number `place`, as pairs (energy in pJ, latency in cycles) in two arrays.
-        For each mapping with this spatial mapping, there is a pair whose energy and latency it cannot fall below.
+        Each mapping with this spatial mapping has at least the energy and at least the latency of one of these pairs.
         """
         possible = self.can_be_innermost[place]
         share = 1 - ROUNDING
@@ -116,7 +116,7 @@ class _Operand:
 
 
 class _Floors:
-    """Computation of the bounds of one layer on one core."""
+    """Computation of the lower bounds of one layer on one core."""
 
     def __init__(self, layer: Layer, core: Core, links: Links, profile: ModelProfile, table: SpatialTable) -> None:
         self.layer, self.core, self.links, self.profile, self.table = layer, core, links, profile, table
@@ -131,7 +131,7 @@ class _Floors:
         self.macs = float(layer.mac_count)
 
     def found(self) -> SpaceFloors:
-        """Bounds of all spatial mappings."""
+        """Lower bounds of all spatial mappings."""
         floors = tensor_floors(self.layer, self.core, self.links, self.profile)
         shape = self.temporal.shape
         energy = np.zeros(shape) + self._array_energy()[:, None]
@@ -181,8 +181,9 @@ class _Floors:
         return found
 
     def _served(self, operand: _Operand, levels: int) -> Counts:
-        """Number of lanes that get their data from one instance of a memory, directly or over lower memories: array
-        [spatial mapping, loop dimension]. The memory is that of level `levels` - 1 of the operand."""
+        """Number of lanes that get their data from one instance of a memory, directly or through memories below it:
+        array [spatial mapping, loop dimension]. `levels` is the number of memory levels of the operand up to and
+        including this memory."""
         served = {side for k in operand.memories[:levels] for side in self.core.memories[k].served_dimensions}
         places = [place for place, side in enumerate(self.sides) if side in served]
         found: Counts = self.lanes[:, places].prod(axis=1)
@@ -341,9 +342,8 @@ class _Floors:
         return found
 
     def _whole_tensor(self, operand: _Operand, level: int) -> float:
-        """Least energy in pJ of the boundary above `level`, if each element crosses the boundary once. Unless the
-        boundary is the innermost one, the function also adds the cycles of these transfers to the busy times of the
-        ports."""
+        """Least energy in pJ of the boundary above `level`, if each element crosses the boundary once. If `level` is
+        not 0, the function also adds the cycles of these transfers to the busy times of the ports."""
         amount = operand_elements(self.layer, operand.name, self.profile) * operand.least_bits(self.layer)
         energy = 0.0
         for upper, way in ((0, "th" if operand.is_output else "fh"), (1, "fl" if operand.is_output else "tl")):

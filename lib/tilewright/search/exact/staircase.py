@@ -14,11 +14,11 @@ from tilewright.search.exact.rounds import Incumbent
 from tilewright.search.front import Values, on_staircase, unmatched
 
 _ROUNDED = 2 * TOLERANCE
-"""Largest distance (miss) of a mapping from the known points, as a fraction, that counts as 0. Rounding errors alone
-can cause such a distance.
+"""Distance (miss) of a mapping from the known points, as a fraction, up to which the distance counts as 0. Rounding
+errors alone can cause such a distance.
 """
 UNLIMITED = 1e300
-"""Limit of the EDP in pJ cycles that no mapping exceeds."""
+"""Limit in pJ cycles that is above the EDP of every mapping."""
 
 
 @dataclass
@@ -47,8 +47,8 @@ class Staircase:
         self.energy, self.latency = energy[kept], latency[kept]
 
     def misses(self, energy_pj: Values, latency_cycles: Values) -> Values:
-        """Distance (miss) of mappings from the points: array [mapping]. Only lower bounds of the energy (pJ) and the
-        latency (cycles) of each mapping are given.
+        """Distance (miss) of mappings from the points: array [mapping]. The arguments are lower bounds of the energy
+        (pJ) and the latency (cycles) of each mapping.
 
         The miss is the smallest fraction x such that some point has at most (1 + x) times the lower bound of the energy
         and at most (1 + x) times the lower bound of the latency. A miss as small as a rounding error counts as 0.
@@ -66,8 +66,8 @@ class Staircase:
         return float(self.misses(np.array([energy_pj]), np.array([latency_cycles]))[0])
 
     def largest_product(self, tolerance: float) -> float:
-        """Limit of the EDP in pJ cycles. If the EDP of a mapping exceeds the limit, a known point matches the
-        mapping within `tolerance`."""
+        """Limit of the EDP in pJ cycles. Each mapping whose EDP exceeds the limit is matched by a known point within
+        `tolerance`."""
         if not len(self.energy) or self.end_miss > tolerance:
             return UNLIMITED
         corners = energy_delay_product(self.energy[:-1], self.latency[1:])
@@ -75,8 +75,8 @@ class Staircase:
 
     @property
     def end_miss(self) -> float:
-        """Larger of two fractions: by how much the least energy of the points exceeds its lower bound, and by how much
-        their least latency exceeds its lower bound."""
+        """Larger of two fractions: the excess of the points' least energy over its lower bound, and the excess of their
+        least latency over its lower bound."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = self.energy[-1] / np.float64(self.least_energy_pj), self.latency[0] / self.least_latency_cycles
         share = max(1.0 if np.isnan(one) else float(one) for one in ratios) - 1

@@ -75,8 +75,8 @@ def outputs_outgrow_sums(problem: Problem) -> bool:
 
 
 def truncates_by_order(problem: Problem, search: np.record) -> bool:
-    """True if the model can truncate the size of the same window differently in different loop orders, as the reference
-    does (fault B12, docs/model.md).
+    """True if two loop orders can truncate the size of the same window differently in the model, as in the reference
+    (fault B12, docs/model.md).
     """
     if problem.switches[SWITCHES.index("exact_window_sizes")]:
         return False
@@ -127,22 +127,22 @@ def new_search(
     ports = int(search.most_busy_ports)
     if ports > MAX_BUSY_PORTS:
         raise MappingError(
-            f"the exact search supports at most {MAX_BUSY_PORTS} memory ports outside a memory level, but this core has"
-            f" {ports}"
+            f"the exact search supports at most {MAX_BUSY_PORTS} ports that move one operand between memories, but this"
+            f" core has {ports}"
         )
     return search
 
 
 def has_whole_tiles(problem: Problem) -> bool:
-    """True if the sizes of all tiles are whole numbers. In this case, the sizes do not depend on the order in which
-    their factors are multiplied.
+    """True if the sizes of all tiles are whole numbers. The order in which the factors of a size are multiplied then
+    does not matter.
     """
     return not (problem.spatial_differs or problem.spatial_fractional)
 
 
 def sizes_tiles_in_any_order(problem: Problem) -> bool:
-    """True if the size of a tile does not depend on the order in which its factors are multiplied, because all sizes
-    are whole numbers or the model rounds them up to whole numbers (switch `whole_tiles`).
+    """True if the order in which the factors of a tile size are multiplied does not matter. It does not matter if all
+    sizes are whole numbers, or if the model rounds them up to whole numbers (switch `whole_tiles`).
     """
     return has_whole_tiles(problem) or bool(problem.switches[SWITCHES.index("whole_tiles")])
 
@@ -211,16 +211,16 @@ def _run(
 
 
 def _fill_steps(search: np.record) -> Iterator[tuple[Kernel, int]]:
-    """Steps that compute the numbers of the cost model at all lattice points, as pairs (compiled function, its last
-    argument). Each step is short, so that the clock can be checked between steps.
+    """Steps that compute the numbers of the cost model at all lattice points. A step is a pair (compiled function, last
+    argument of the function). Each step is short, so that the clock can be checked between steps.
     """
     for _ in range(0, int(search.lattice_size), CHUNK_POINTS):
         yield fill_tables, CHUNK_POINTS
 
 
 def _minimum_steps(problem: Problem) -> Iterator[tuple[Kernel, int]]:
-    """Steps that make the tables of marks and of minima, as pairs (compiled function, its last argument). Before these
-    steps, the record must have the numbers of the cost model at all lattice points.
+    """Steps that make the tables of marks and of minima. A step is a pair (compiled function, last argument of the
+    function). Before these steps, the record must have the numbers of the cost model at all lattice points.
     """
     yield mark_tables, 0
     for operand in range(int(problem.operand_count)):
@@ -265,8 +265,7 @@ def _cleared_record() -> np.record:
 
 
 def _small_parts(search: np.record) -> list[np.ndarray]:
-    """Memory of the small fields of a record, as arrays of bytes. Fields without a large field between them share an
-    array."""
+    """Memory of the small fields of a record, as arrays of bytes. Adjacent small fields share one array."""
     octets = np.asarray(search.base).reshape(1).view(np.uint8)
     places = EXACT_DTYPE.fields
     assert places is not None

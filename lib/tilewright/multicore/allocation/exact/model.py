@@ -19,13 +19,13 @@ from tilewright.multicore.allocation.exact.moves import Condition, ConditionalSu
 from tilewright.multicore.allocation.exact.relaxation import LinkLoad, Relaxation
 
 TOLERANCE = 1e-9
-"""Smallest relative difference at which the lower of two energies counts as better."""
+"""Relative difference from which on the lower of two energies counts as better."""
 _ROUNDING = 1e-11
 """Margin for rounding errors of sums of floating-point numbers, relative to the sum."""
 _QUANTA = 2**43
-"""Number of energy quanta into which the energy limit is divided. The limit is the energy at which a schedule with the
-smallest possible latency is exactly as good as the best known schedule. Rounding a term down to whole quanta loses less
-than 10⁻¹² of the limit.
+"""Number of energy quanta into which the energy limit is divided. The limit is the energy of a schedule that has the
+smallest possible latency and is exactly as good as the best known schedule. Rounding a term down to whole quanta loses
+less than 10⁻¹² of the limit.
 """
 _MOST_PRODUCT = 2**61
 """Largest product of link width and cycles that the program can express. Links with a larger product get no constraint.
@@ -41,8 +41,8 @@ ENERGY: Quantity = "energy"
 
 
 class Wanted(NamedTuple):
-    """Requirement that the objective is below `value`, its value for the best known allocation. Bounds of latency and
-    energy are stored with the requirement.
+    """Requirement that a schedule is better than the best known one: its objective is below `value`. The bounds of
+    latency and energy follow from this requirement.
     """
 
     powers: Powers
@@ -71,8 +71,8 @@ _HORIZON = 2**40
 
 def wanted(powers: Powers, value: float, latency_bound: int, energy_bound: float) -> Wanted:
     """Requirement that the objective is below `value`. `latency_bound` and `energy_bound` are lower bounds over all
-    allocations. If the latency of a schedule is above `most_latency_cycles` of the result, no energy is low enough
-    to make the schedule better.
+    allocations. If the latency of a schedule is above the field `most_latency_cycles` of the result, no possible energy
+    makes the schedule better.
     """
     most = _HORIZON
     if powers.latency:
@@ -86,7 +86,7 @@ def wanted(powers: Powers, value: float, latency_bound: int, energy_bound: float
 
 @dataclass(frozen=True)
 class _Literals:
-    """Boolean variables of a constraint program."""
+    """Boolean variables of a constraint program, and sums over these variables."""
 
     model: Any
     of_core: dict[OnCore, Any]
@@ -296,9 +296,9 @@ def _energy_limit(aim: Wanted, latency_cycles: int) -> float:
 
 
 def _energy_quanta(limit_pj: float, scale: float) -> int:
-    """Largest energy that a constraint allows, in quanta: `limit_pj` less the tolerance, rounded up. The constraint
-    therefore allows every energy that is below `limit_pj` by more than the tolerance. `scale` is the number of quanta
-    in one pJ.
+    """Largest energy that a constraint allows, as a number of quanta: `limit_pj`, minus the tolerance, rounded up. The
+    constraint therefore allows every energy that is below `limit_pj` by more than the tolerance. `scale` is the number
+    of quanta in one pJ.
     """
     return math.ceil(limit_pj * scale * (1 - TOLERANCE) * (1 + _ROUNDING))
 
@@ -317,7 +317,9 @@ class Stop:
         self._lock = threading.Lock()
 
     def end(self, running: "Future[Any]") -> None:
-        """End the solvers of `running`, a function that another thread runs. Returns when the function has ended."""
+        """End the solvers that run in the function `running`, which another thread executes. Returns when this function
+        has ended.
+        """
         while not running.done():
             with self._lock:
                 if self._solver is not None:

@@ -1,7 +1,7 @@
 """Lower bounds of the data movement that an allocation causes: bits over links, and energy.
 
 Pieces are of one kind if they have the same producer and the same readers, and if all or none of them are outputs of
-the network. A move certainly loads a link if all its possible paths use the link.
+the network. If a move has several possible paths, it certainly uses only the links that all these paths contain.
 
 The bounds are sums of conditional terms: whether a term counts depends on the cores of some parts. The relaxation
 limits links and energy by these sums. docs/proofs.md#exact-allocation proves each rule in this module.
@@ -29,8 +29,8 @@ class Ways:
 
     @cached_property
     def fetchers(self) -> tuple[tuple[int, ...], ...]:
-        """Cores that have the memory (one entry for each memory). Each of these cores can fetch a piece into it (rule
-        10 of docs/multi-core-model.md#scheduling).
+        """Cores that have the memory, one tuple for each memory. Each of these cores can fetch a piece into the memory
+        (rule 10 of docs/multi-core-model.md#scheduling).
         """
         memories = range(len(self.system.memory_capacity_bits))
         return tuple(tuple(np.flatnonzero((self.system.core_memory == m).any(axis=1)).tolist()) for m in memories)
@@ -141,8 +141,8 @@ class ConditionalSum:
 
 
 def _is_certain(any_of: frozenset[OnCore], owner: OnCore | None, space: AllocationSpace) -> bool:
-    """True if `any_of` sets no further condition: in every allocation of the space that satisfies `owner`, some literal
-    of `any_of` holds.
+    """True if `any_of` adds nothing to the condition `owner`: in every allocation of the space in which `owner` is
+    true, some literal of `any_of` is true, too.
     """
     if owner in any_of:
         return True
@@ -174,7 +174,9 @@ class Moves:
     links: dict[int, ConditionalSum] = field(default_factory=dict)
     """Bits that move over each link, keyed by the number of the link"""
     memory_pj: ConditionalSum = field(default_factory=ConditionalSum)
-    """Energy in pJ of memory accesses, and of those links that only some possible paths of a move use."""
+    """Energy in pJ of memory accesses and of links. Only those links count that are on some, but not all, possible
+    paths of a move.
+    """
 
     def load(self, link: int) -> ConditionalSum:
         """Sum of the bits that move over a link. The caller can add terms to it."""
@@ -186,9 +188,12 @@ def moves_of(
 ) -> Moves:
     """Lower bounds of the data movement that selected data cause.
 
-    A need is one piece that one CN reads as one operand. `needs` (one entry for each need, in fetch order) selects
-    needs. `results` (one entry for each piece) selects outputs of the network. `made` (one entry for each piece)
-    selects pieces that CNs produce. If `made` does not select a produced piece, no move of this piece is counted.
+    A need is one piece that one CN reads as one operand. Three masks select data:
+
+    * `needs`, with one entry for each need in fetch order, selects needs.
+    * `results`, with one entry for each piece, selects outputs of the network.
+    * `made`, with one entry for each piece, selects pieces that CNs produce. Moves of produced pieces that `made` does
+      not select are not counted.
     """
     builder = _Builder(problem, space, Ways(problem.system))
     for kind, pieces in _kinds(problem, space, needs, results, made).items():

@@ -23,8 +23,8 @@ MOST_SPLITS = 6
 
 @dataclass(frozen=True)
 class LinkLoad:
-    """Bits that a link must carry in a certain period (whole schedule, or before or after a CN), and the width of the
-    link.
+    """Bits that a link must carry, and the width of the link. The bits are those of the whole schedule, or of its part
+    before or after a CN.
     """
 
     bits_per_cycle: int
@@ -41,16 +41,17 @@ class Split:
     before: tuple[LinkLoad, ...]
     after: tuple[LinkLoad, ...]
     work_before: tuple[ConditionalSum, ...]
-    """Total runtime in cycles of the CNs that run on the core and must end before CN `cn` starts, plus the smallest
-    possible idle time of the core before the first of these CNs (one entry for each core).
+    """Lower bound in cycles of the start of CN `cn`, from the work of the core (one entry for each core). It is the
+    total runtime of the CNs that run on the core and must end before `cn` starts, plus the smallest possible idle time
+    before the first of these CNs.
     """
     work_after: tuple[ConditionalSum, ...]
 
 
 @dataclass(frozen=True)
 class Precedence:
-    """Constraint that CN `second` starts at least `delays[a, b]` cycles after the end of CN `first`, if `first` runs on
-    core a and `second` on core b.
+    """Constraint on two CNs: if CN `first` runs on core a and CN `second` on core b, then `second` starts at least
+    `delays[a, b]` cycles after the end of `first`.
     """
 
     first: int
@@ -161,12 +162,11 @@ def _ends(
 def _cycles(
     problem: SchedulingProblem, loads: list[tuple[int, frozenset[int]]], single: list[tuple[int, float]]
 ) -> int:
-    """Lower bound of the cycles that some transfers take: the largest of the bounds from `loads` and from `single`, or
-    0 if there are none.
+    """Lower bound of the cycles that some transfers take: the largest of the bounds below, or 0 if there are none.
 
-    `loads` has pairs (bits, links). Each link gives a bound: the bits of all pairs with this link, divided by the width
-    of the link. `single` has pairs (bits, bits per cycle). Each pair gives a bound: its bits, divided by its bits per
-    cycle; a rate of 0 gives no bound.
+    `loads` has pairs (bits, links). Each link gives a bound: the sum of the bits of all pairs with this link, divided
+    by the width of the link. `single` has pairs (bits, bits per cycle). Each pair gives a bound: its bits divided by
+    its bits per cycle. A pair with a rate of 0 gives no bound.
     """
     bits_of: dict[int, int] = {}
     for bits, links in loads:
@@ -230,8 +230,8 @@ def _work(
     tail: tuple[dict[int, int], ...] | None,
 ) -> ConditionalSum:
     """Cycles of the selected CNs on a core, plus the smallest possible idle time of this core before the first and
-    after the last of these CNs. If `release` is None, the idle time before the first CN is left out; if `tail` is None,
-    the idle time after the last CN is left out.
+    after the last of these CNs. The idle time before is left out if `release` is None; the idle time after is left out
+    if `tail` is None.
     """
     found = ConditionalSum()
     able = [cn for cn in np.flatnonzero(cns).tolist() if core in space.choices[int(space.part_of_cn[cn])]]
@@ -243,8 +243,8 @@ def _work(
 
 
 def _split_cns(problem: SchedulingProblem, paths: LongestPaths) -> list[int]:
-    """CNs at which the relaxation splits a schedule (see `Split`), at most MOST_SPLITS. Each is the CN of its layer
-    with the largest lower bound of the start time. The layers are spread evenly over the network.
+    """CNs at which the relaxation splits a schedule (see `Split`), at most MOST_SPLITS. There is at most one CN for
+    each layer: the CN with the largest lower bound of the start time. The layers are spread evenly over the network.
     """
     last = latest_of_layers(problem.graph.layer, paths.head)
     if len(last) <= MOST_SPLITS:

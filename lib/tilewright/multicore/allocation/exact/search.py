@@ -2,11 +2,11 @@
 
 The method is a logic-based Benders decomposition (J. N. Hooker, G. Ottosson, "Logic-based Benders decomposition",
 Mathematical Programming 96, 2003). The constraint program proposes an allocation that could be better than the best
-known one. The scheduler evaluates this allocation together with a block of similar allocations. All allocations of the
-block differ only in the cores of the parts with the shortest runtimes. The block is then excluded.
+known allocation. The scheduler evaluates a block of allocations, which contains the proposed one. All allocations of
+the block are equal except for the cores of the parts with the shortest runtimes. The block is then excluded.
 
-Two cores are interchangeable if an exchange of the cores, with their memories and links, changes neither the system nor
-the costs nor the allowed cores (docs/proofs.md#exact-allocation).
+Two cores are interchangeable if an exchange of the cores, with their memories and links, changes nothing: not the
+system, not the costs, and not the allowed cores (docs/proofs.md#exact-allocation).
 """
 
 import itertools
@@ -55,14 +55,14 @@ from tilewright.multicore.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.multicore.scheduling.problem import SchedulingProblem
 
 MOST_IMAGES = 24
-"""Largest number of renamings of interchangeable cores that are used. If there are more, fewer cores are treated as
-interchangeable."""
+"""Largest number of renamings of interchangeable cores that are used. If there were more renamings, fewer cores are
+treated as interchangeable."""
 Renaming = dict[int, int]
 """Old number of a core -> new number. A core without an entry keeps its number."""
 
 
 def interchangeable_cores(problem: SchedulingProblem, space: AllocationSpace) -> tuple[tuple[int, ...], ...]:
-    """Classes of interchangeable cores. A class has at least two cores, in rising order."""
+    """Classes of interchangeable cores. A class has at least two cores, in ascending order."""
     cores = sorted({core for choices in space.choices for core in choices})
     classes: list[list[int]] = []
     for core in cores:
@@ -130,8 +130,8 @@ def _is_symmetric(problem: SchedulingProblem, one: int, other: int) -> bool:
 
 
 def _renames(pairs: Iterable[tuple[int, int]], columns: Sequence[np.ndarray]) -> bool:
-    """True if `pairs` (number, new number) are a one-to-one renaming, and each number has the same values in all
-    columns as its new number."""
+    """True if `pairs` (number, new number) are a one-to-one renaming that changes no column: in all columns, the values
+    of a number are the same as those of its new number."""
     there: dict[int, int] = {}
     back: dict[int, int] = {}
     for number, renamed in pairs:
@@ -211,9 +211,9 @@ class _ExactSearch:
         self.evaluator = evaluator
         self.powers = OBJECTIVES[options.objective]
         self.excluded: list[tuple[dict[int, int], float | None]] = []
-        """Excluded blocks of allocations, as pairs (fixed cores, best objective value in the block). All allocations of
-        a block have the same core for some parts; the fixed cores are a dict from these parts to their cores. Parts
-        with only one allowed core are not in the dict. The value is None if no allocation of the block has a schedule.
+        """Excluded blocks of allocations, as pairs (fixed cores, best objective value in the block). In all allocations
+        of a block, some parts have the same cores; `fixed cores` is a dict from each of these parts to its core. Parts
+        with only one allowed core are left out. The value is None if no allocation of the block has a schedule.
         """
         self.rule = ""
         self.tightened = 0.0
@@ -304,8 +304,8 @@ class _ExactSearch:
         return TOLERANCE if self.powers.energy else 0.0
 
     def _program(self, best: Evaluation, all_of_it: bool = False) -> RelaxationProgram:
-        """Constraint program of all allocations that can be better than `best`. Allocations in excluded blocks are
-        forbidden, unless `all_of_it` is set."""
+        """Constraint program of all allocations that can be better than `best`. If `all_of_it` is false, allocations in
+        excluded blocks are forbidden."""
         aim = wanted(self.powers, self._value(best), self.bounds.if_copied.latency_cycles, self.bounds.energy_pj)
         program = RelaxationProgram(self._relaxation, aim)
         program.name_cores_in_turn(self._classes)
@@ -339,11 +339,11 @@ class _ExactSearch:
         return answer
 
     def _exclude(self, program: RelaxationProgram, genome: Genome) -> list[Genome]:
-        """Schedule and exclude a block: an allocation, and all allocations that differ from it only in the light genes.
-        Returns the scheduled genomes.
+        """Schedule and exclude the block of an allocation. The block has all allocations that differ from it only in
+        the light genes (`_light_genes`). Returns the scheduled genomes.
 
-        Renaming interchangeable cores gives copies of the block. These copies are scheduled and excluded, too: the
-        costs of a copy can differ, because the scheduler breaks ties by core number.
+        Renaming interchangeable cores gives copies of the block. These copies are scheduled and excluded, too. Their
+        costs can differ, because the scheduler breaks ties by core number.
         """
         scheduled: list[Genome] = []
         blocks = []

@@ -25,8 +25,8 @@ _UNITS = 2**40
 def bound_certificate(problem: SchedulingProblem, allowed: Booleans, bounds: LowerBounds) -> JsonObject:
     """Certificate of `bounds` as plain data, with integer weights.
 
-    The bounds hold for all allocations that `allowed`, an array of shape (CNs, cores), permits. The bounds
-    `before_and_after_cycles`, `phases_cycles` and `ordered_phases_cycles` are left out.
+    The bounds hold for all allocations that `allowed` permits (array of shape (CNs, cores)). Three bounds are left out:
+    `before_and_after_cycles`, `phases_cycles` and `ordered_phases_cycles`.
     """
     certificate: dict[str, Any] = {
         "critical_path": {"cycles": bounds.if_copied.critical_path_cycles},

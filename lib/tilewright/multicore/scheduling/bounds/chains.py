@@ -17,8 +17,8 @@ _ALL_OF = 64
 (the CNs that divide the schedule into phases).
 """
 _PARTS_OF_LAYER = 8
-"""Number of sections into which the candidates divide each layer, if the graph has more than `_ALL_OF` CNs. The
-candidates of a layer are its CN with the earliest possible start, its CN with the latest possible start, and CNs at
+"""Number of sections into which the candidates divide each layer if the graph has more than `_ALL_OF` CNs. The
+candidates of a layer are the CN with the earliest possible start, the CN with the latest possible start, and CNs at
 equal distances between these two.
 """
 _MOST_LOOKED_AT = 1000
@@ -28,8 +28,8 @@ _MOST_EDGES = 2 * 10**7
 candidates.
 """
 _WORTH_OF_CN = 1 / 32
-"""Runtime of a CN of the chain when chains are compared, as a share of the total runtime of all CNs. It replaces the
-real runtime of the CN in the weights of the pairs that this CN forms with the CNs before and after it. The value was
+"""Runtime of each CN of the chain when chains are compared, as a share of the total runtime of all CNs. It counts only
+in the pairs that such a CN forms with the CNs before and after it, and replaces the real runtime there. The value was
 found by experiments.
 """
 
@@ -54,10 +54,9 @@ class NodeChain:
 
 
 def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> NodeChain:
-    """Chain of up to `count` CNs, chosen from candidates. The chosen chain is the one that separates pairs of CNs with
-    the largest total weight. A chain separates two CNs if, for some CN of the chain, one of the two must end before
-    this CN starts, and the other one must start after this CN ends. The weight of a pair follows from the runtimes of
-    both CNs (`_best_row`).
+    """Chain of up to `count` candidates that separates pairs of CNs with the largest total weight. A CN of the chain
+    separates two CNs if one of them must end before this CN starts, and the other can start only after this CN ends.
+    The weight of a pair follows from the runtimes of both CNs (`_best_row`).
     """
     first = np.zeros(problem.graph.node_count, np.int64)
     kept = _best_row(problem, paths, count)
@@ -75,13 +74,13 @@ def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> Nod
 
 
 def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> list[int]:
-    """Chain of up to `count` candidates (`_looked_at`). The pairs of CNs that the chain separates have the largest
-    total weight.
+    """Chain of up to `count` candidates (`_looked_at`) for which the separated pairs of CNs have the largest total
+    weight.
 
-    A CN c of the chain separates two other CNs if one of them must end before c starts, and the other one can start
-    only after c ends. The weight of this pair is the product of the runtimes of the two CNs. All predecessors of c are
-    also predecessors of the next CN of the chain. Therefore the next CN adds only pairs whose first CN is not a
-    predecessor of c.
+    A CN c of the chain separates two other CNs if one of them must end before c starts, and the other can start only
+    after c ends. The weight of this pair is the product of the runtimes of the two CNs. All predecessors of c are also
+    predecessors of the next CN of the chain. To count each pair once, the next CN adds only pairs whose first CN is not
+    a predecessor of c.
 
     CN c also forms pairs with the CNs before and after it. In the weight of these pairs, `_WORTH_OF_CN` replaces the
     runtime of c. Therefore c adds value even if it is next to another CN of the chain.
@@ -123,8 +122,8 @@ def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> li
 
 def _looked_at(problem: SchedulingProblem, paths: LongestPaths) -> Integers:
     """Candidates for the chain. If the graph has at most `_ALL_OF` CNs, all CNs are candidates. Otherwise, some CNs of
-    each layer are candidates. If there are too many candidates, they are ordered by their earliest possible start, and
-    CNs at equal distances in this order are kept.
+    each layer are candidates. If these are too many, they are sorted by their earliest possible start, and CNs at equal
+    distances in this order are kept.
     """
     layer, head = problem.graph.layer, paths.head
     if len(layer) <= _ALL_OF:

@@ -25,12 +25,12 @@ class CnClasses:
     stream_bits: Integers
     """Bits that the CN streams (one entry for each class, core and operand)"""
     never_streams: Booleans
-    """True if the operand streams on no allowed core (one entry for each class and operand). If `may_stream` is True,
-    the entry has another meaning: true if, on every allowed core, each piece of the operand must move as a whole
+    """True if the operand streams on no allowed core (one entry for each class and operand). With `may_stream`, the
+    entry has another meaning: True if, on every allowed core, each piece of the operand must move as a whole.
     """
     always_streams: Booleans
-    """True if the operand streams on every allowed core (one entry for each class and operand); False everywhere if
-    `may_stream`
+    """True if the operand streams on every allowed core (one entry for each class and operand). With `may_stream`, all
+    entries are False.
     """
     may_stream: bool
     """True if the model lets data move while a CN runs, even if the data fit the core of the CN"""
@@ -39,12 +39,12 @@ class CnClasses:
 def cn_classes(problem: SchedulingProblem, allowed: Booleans | None, may_stream: bool = False) -> CnClasses:
     """Classes of the CNs of a problem. Raises MappingError if a CN has no allowed core.
 
-    `allowed` says for each CN and core whether the core is allowed. If `allowed` is None, all cores that the cost table
-    allows are allowed.
+    `allowed` says for each CN and core whether the core is allowed. If `allowed` is None, a core is allowed if the cost
+    table has a runtime for it.
 
-    With `may_stream`, bounds from the classes also hold for models in which data that fit a core can stream. Without
-    `may_stream`, the bounds assume that such data are copied before use. With `may_stream`, a CN takes the runtime of
-    the cost table. Each piece of the CN moves at least once, at any time before the end of the CN.
+    Without `may_stream`, bounds from the classes assume that data that fit a core are copied before use. With
+    `may_stream`, the bounds also hold for models in which such data can stream. A CN then takes the runtime of the cost
+    table, and each of its pieces moves at least once, at any time before the end of the CN.
     """
     graph, costs = problem.graph, problem.costs
     runs = costs.runtime_cycles >= 1
@@ -96,7 +96,7 @@ def _own_bits(problem: SchedulingProblem, of_cn: Integers) -> Integers:
 
 
 def _streaming_runtime(problem: SchedulingProblem) -> Floats:
-    """Runtime in cycles if the streams of the CN get the full width of their links (one entry for each row of the cost
+    """Runtime in cycles if each stream of the CN gets the full width of its links (one entry for each row of the cost
     table and core).
     """
     costs, system = problem.costs, problem.system

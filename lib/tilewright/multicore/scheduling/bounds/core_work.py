@@ -19,16 +19,17 @@ ROUNDS = 400
 
 
 TrafficLoad = tuple[Floats, float]
-"""Load of one kind of off-chip traffic, as pair: (array of shape (classes, cores) with the cycles that the streams of
-one CN take; total cycles of the fetches and writes that every schedule must make).
+"""Load of one kind of off-chip traffic, as a pair. The first element has the cycles that the streams of one CN take:
+array of shape (classes, cores). The second element is the total cycles of the fetches and writes that every schedule
+must make.
 """
 
 
 def core_work(
     classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS, known: int = 0
 ) -> int:
-    """Lower bound of the latency in cycles: the bound of `weighted_core_work`, without the weights that give this
-    bound. Unlike `weighted_core_work`, this function also accepts a problem without CNs.
+    """Lower bound of the latency in cycles: the bound of `weighted_core_work`, without its weights. A problem without
+    CNs is also accepted.
 
     If no weights of resources give more than `known` cycles, the search for weights can end early. The result is then
     valid, but it can be smaller than the bound of a complete search. Results are cached, because many calls have the
@@ -56,11 +57,11 @@ def _cycles_of(
 
 def weighted_core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS) -> Weighted:
     """Largest lower bound that a search over the weights of resources finds, and the weights that give this bound. The
-    resources are the cores and the off-chip traffic (`bounds.weights`). There must be CNs.
+    resources are the cores and the off-chip traffic (`bounds.weights`). The problem must have CNs.
 
-    The first weights belong to the cores that are allowed for some CN, by core number. The other weights belong to the
-    entries of `traffic`. `ends` is the sum of the cycles before the first CN and the cycles after the last CN. `rounds`
-    is the number of steps of the search.
+    The first weights belong to those cores that are allowed for some CN, by core number. The other weights belong to
+    the entries of `traffic`. `ends` is the number of cycles before the first CN plus the number of cycles after the
+    last CN. `rounds` is the number of steps of the search.
     """
     return _work_of(classes, traffic, ends).weighted(rounds)
 
@@ -99,7 +100,7 @@ class _Work:
 
     def weighted(self, rounds: int, cycles_only: bool = False, known: int = 0) -> Weighted:
         """Largest lower bound that a search over the weights of cores and traffic finds, and the weights that give this
-        bound. With `cycles_only`, the search can end earlier; `best_by_weights` says when.
+        bound. With `cycles_only`, the search can end earlier (see `best_by_weights`).
         """
         count, runtime, taken, fixed = self.count, self.runtime, self.taken, self.fixed
         classes, cores = runtime.shape

@@ -1,5 +1,5 @@
-"""Problem that replaces a given problem in the computation of lower bounds, so that the bounds also hold if cores
-forward constants to other cores (docs/proofs.md#forwarding).
+"""Problem that replaces a problem for lower bounds: the bounds then also hold if cores forward constants to other cores
+(docs/proofs.md#forwarding).
 """
 
 from dataclasses import replace

@@ -38,9 +38,9 @@ class SystemLimits:
     """Energy in pJ to move one bit over the path from the core to the off-chip core (one entry for each core)"""
 
     def detour_rate(self, core: int, memory: int) -> float:
-        """Largest rate in bits per cycle of a piece that is first written from the output memory of a core to the
-        off-chip memory, and then fetched into a memory. The rate is the number of bits divided by the time of both
-        transfers together; 0 if one of the transfers has no path.
+        """Largest rate in bits per cycle of a piece that goes through the off-chip memory: it is written from the
+        output memory of a core to the off-chip memory, and then fetched into a memory. The rate is the number of bits
+        divided by the time of both transfers together; 0 if one of the transfers has no path.
         """
         rates = self.write_rate[core], self.fetch_rate[memory]
         return 1.0 / sum(1.0 / float(rate) for rate in rates) if min(rates) > 0 else 0.0
@@ -79,8 +79,8 @@ class SystemLimits:
 
     def _over_links(self, system: CoreSystem, link_pj: Floats, bits: Integers) -> Floats:
         """Energy in pJ to move each piece of data over the links between the off-chip core and another core: array
-        [piece]. The other core is the one for which this energy is smallest. `link_pj` has the energy per bit (one
-        entry for each core). If `bits` is empty, the result is empty, even if there is no other core.
+        [piece]. The other core is the one with the smallest energy. `link_pj` has the energy per bit (one entry for
+        each core). If `bits` is empty, the result is empty, even if there is no other core.
         """
         least = float(np.min(_compute(system, link_pj), initial=math.inf))
         found: Floats = np.zeros(len(bits))
@@ -107,7 +107,7 @@ def _cheapest(bits: Integers, system: CoreSystem, writing: bool) -> Floats:
 
 
 def system_limits(system: CoreSystem) -> SystemLimits:
-    """Limits of a system that follow from its links, paths and memory words."""
+    """Limits of a system, computed from its links, paths and memory words."""
     off, cores, memories = system.off_chip_core, system.core_count, len(system.memory_capacity_bits)
     reading = [system.path(off, core).tolist() for core in range(cores) if core != off and _reaches(system, off, core)]
     writing = [system.path(core, off).tolist() for core in range(cores) if core != off and _reaches(system, core, off)]

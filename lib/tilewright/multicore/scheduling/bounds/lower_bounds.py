@@ -28,8 +28,8 @@ class LatencyBounds:
     off_chip_traffic_cycles: int
     link_traffic_cycles: int
     before_and_after_cycles: int
-    """Largest bound that was found from a single CN: work that must end before the CN starts, runtime of the CN, and
-    work after its end.
+    """Largest bound that was found from a single CN. The bound is a sum: the cycles of the work that must end before
+    the CN starts, the runtime of the CN, and the cycles of the work after its end.
     """
     phases_cycles: int
     """Bound from phases: a chain of CNs that wait for each other divides the schedule into phases. The work of a phase
@@ -60,10 +60,9 @@ class LatencyBounds:
 class LowerBounds(LatencyBounds):
     """Lower bounds on latency and energy, over all schedules of a problem that use an allowed allocation.
 
-    If data fit a core, a schedule can either copy the data before use or stream them. The bounds on latency in
-    `if_copied` hold only for schedules that copy such data. All other bounds on latency hold in both cases. If memories
-    become larger, these other bounds stay the same or become smaller, with one exception
-    (docs/proofs.md#if-data-that-fit-may-stream).
+    If data fit a core, a schedule can either copy the data before use or stream them. The bounds in `if_copied` hold
+    only for schedules that copy such data. All other bounds on latency hold in both cases. If memories become larger,
+    these other bounds do not grow, with one exception (docs/proofs.md#if-data-that-fit-may-stream).
     """
 
     energy_pj: float
@@ -76,7 +75,7 @@ class LowerBounds(LatencyBounds):
 
 def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) -> LowerBounds:
     """Lower bounds over all allocations that the array `allowed` (an entry for each CN and core) permits. Without
-    `allowed`, all cores that the cost table allows are permitted.
+    `allowed`, all cores for which the cost table has a runtime are permitted.
 
     For the bounds of one allocation, permit only one core for each CN. Raises MappingError if a CN has no core, and
     InputError if the dependences of CNs form a cycle.
@@ -114,8 +113,8 @@ def _latency_bounds(problem: SchedulingProblem, classes: CnClasses, limits: Syst
 def _energy(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> float:
     """Lower bound in pJ of the energy of a schedule. It is the sum of two parts:
 
-    * energy of each CN, on the allowed core with the smallest energy; it includes the streams of the CN, and fetches
-      and writes that only some allowed cores require (`StreamedOrMoved`);
+    * energy of each CN, on the allowed core with the smallest energy. It includes the streams of the CN, and the
+      fetches and writes that only some allowed cores require (`StreamedOrMoved`);
     * energy of each move that every schedule must make, over the cheapest way for this move.
     """
     moves, fetched = possible_moves(problem, classes), fetched_pieces(problem, classes)

@@ -1,8 +1,8 @@
 """Lower bound by phases that also follows the order of dependent work (docs/proofs.md#bounds, "Phases in order").
 
 CNs of a layer form one item if they have the same cost, the same phases and the same position in their groups. Pieces
-form one item if they move in the same way between the same items. If item B waits for item A, the started share of B is
-at most the finished share of A. Constraints require this at the end of each phase.
+form one item if they move in the same way between the same items. If item B waits for item A, the share of B that has
+started is at most the share of A that is finished. Constraints require this at the end of each phase.
 """
 
 from collections.abc import Iterable, Iterator
@@ -37,8 +37,8 @@ takes about ten seconds. If a program would have more variables, a shorter chain
 MOST_EDGES = 100_000
 """Largest number of edges of a graph for which the bound from ordered phases is computed."""
 MOST_PLACES = 28
-"""Largest number of positions in one group of a layer. CNs of the layer at the same position of their groups can form
-one item. In a group with more CNs, neighbouring CNs share a position.
+"""Largest number of positions in one group of a layer. CNs at the same position of different groups can form one item.
+In a group with more CNs, neighbouring CNs share a position.
 """
 Pairs = list[tuple[int, int]]
 
@@ -63,8 +63,8 @@ class Members:
 def ordered_phases_latency_cycles(
     problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves
 ) -> int:
-    """Best lower bound of the latency in cycles from phases with constraints on the order of dependent work. 0 if there
-    are no CNs, if the graph has more than MOST_EDGES edges, or if the linear program is too large.
+    """Best lower bound of the latency in cycles from phases with constraints on the order of dependent work. The bound
+    is 0 if there are no CNs, if the graph has more than MOST_EDGES edges, or if the linear program is too large.
     """
     if not len(paths.head) or len(problem.edges[1]) > MOST_EDGES:
         return 0
@@ -99,13 +99,17 @@ class OrderedPhases:
         self.runs, self.moved, self.fetched = Members(), Members(), Members()
         self.place = _places(problem)
         self.waits: dict[tuple[int, int], Pairs] = {}
-        """Pairs of members, by (first item, second item). The member of the second item waits for the member of the
-        first item
+        """Pairs (member of the first item, member of the second item), by (first item, second item). The second member
+        waits for the first member.
         """
         self.reader_of: dict[int, tuple[int, int]] = {}
-        """Fetched piece -> (CN, operand) of the reader for which the piece stays in memory longest"""
+        """Fetched piece -> pair (CN, operand) that reads the piece. If there are several, it is the pair for which the
+        piece stays in memory longest.
+        """
         self.kind_of: dict[int, int] = {}
-        """Piece -> kind of move that its item has, for pieces that are produced on chip and must move"""
+        """Piece -> kind of move, for pieces that are produced on chip and must move. All pieces of an item have the
+        same kind.
+        """
         self.sets: dict[int, int] = {}
         """Item -> index of the set of memories that can hold its fetched pieces"""
 
@@ -176,10 +180,10 @@ class OrderedPhases:
 
     def _add_moves(self) -> set[tuple[int, int]]:
         """Add items for pieces of data that are produced on chip and must move. Pieces form one item if they have the
-        same kind of move, the same phases, and the same producing and waiting items. If a piece needs several kinds of
-        move, only the first kind counts.
+        same kind of move, the same phases, the same producing items and the same waiting items. If a piece needs
+        several kinds of move, only the first kind counts.
 
-        Returns the pairs (piece, CN) in which the CN waits for the move of the piece because the CN reads the piece.
+        Returns pairs (piece, CN): the CN reads the piece, and therefore waits for its move.
         """
         moves, chain = self.moves, self.chain
         chosen = np.flatnonzero(~moves.fetched & ~moves.stays[moves.kind])
@@ -214,7 +218,7 @@ class OrderedPhases:
         number.
 
         `place` and `reader` have one entry for each move. `place` is the position of the piece that moves. `reader` is
-        the CN that reads the piece, or -1 if the move only writes the piece off-chip.
+        the CN that reads the piece; it is -1 if the move only writes the piece off-chip.
         """
         found: list[set[int]] = [set() for _ in range(int(place.max(initial=-1)) + 1)]
         for piece, cn in zip(place.tolist(), reader.tolist(), strict=True):
@@ -225,8 +229,8 @@ class OrderedPhases:
 
     def _add_item(self, kind: int, first: int, last: int, pieces: list[int], members: Members) -> int | None:
         """Add an item for `pieces`, and add the pieces to `members`. The pieces move in the phases `first` to `last`,
-        by a move of the kind `kind`. Returns the number of the item. If there is no possible way for this kind of move,
-        nothing is added, and the result is None.
+        by a move of the kind `kind`. Returns the number of the item. If this kind of move has no possible way, nothing
+        is added, and the result is None.
         """
         links = len(self.problem.system.link_bits_per_cycle)
         loads, _ = ways_of(self.moves, kind, len(self.on_chip), links)
@@ -259,13 +263,13 @@ class OrderedPhases:
                 self.waits.setdefault(pair, []).append((before, after))
 
     def _is_even(self, before: int, after: int, pairs: Pairs) -> bool:
-        """True if the two items match evenly. Each member of `after` divides its weight among the members of `before`
-        for which it waits. The match is even if each member of `before` then receives weight in proportion to its own
+        """True if two items match evenly. Each member of `after` divides its weight among the members of `before` for
+        which it waits. The match is even if the weight that each member of `before` receives is proportional to its own
         weight.
 
-        `pairs` has pairs (member of `before`, member of `after` that waits for it). Two assignments are tried. In the
-        first one, the members of both items lie side by side in their order (`_spread`). In the second one, each member
-        of `after` divides its weight among all members for which it waits (`_is_even_by_shares`).
+        `pairs` has pairs (member of `before`, member of `after` that waits for it). Two divisions of the weights are
+        tried. In the first, the members of both items lie side by side in their order (`_spread`). In the second, each
+        member of `after` divides its weight among all members for which it waits (`_is_even_by_shares`).
         """
         first, second = self._members(before), self._members(after)
         known = set(pairs)
@@ -282,12 +286,12 @@ class OrderedPhases:
 def _is_even_by_shares(
     first: list[tuple[int, int]], second: list[tuple[int, int]], pairs: set[tuple[int, int]]
 ) -> bool:
-    """True if two items match evenly under one assignment. `first` and `second` have the pairs (member, weight) of the
-    two items. `pairs` has pairs (member of `first`, member of `second` that waits for it).
+    """True if two items match evenly under one division of weights. `first` and `second` have the pairs (member,
+    weight) of the two items. `pairs` has pairs (member of `first`, member of `second` that waits for it).
 
-    In the assignment, each member of `second` divides its weight among all members of `first` for which it waits, in
-    proportion to the weights of these members. The match is even if each member of `first` receives weight in
-    proportion to its own weight. It is not even if a member of `second` waits for no member of `first`.
+    Each member of `second` divides its weight among all members of `first` for which it waits, in proportion to the
+    weights of these members. The match is even if the weight that each member of `first` receives is proportional to
+    its own weight. If a member of `second` waits for no member of `first`, the result is False.
     """
     of_second: dict[int, list[int]] = {}
     for one, other in pairs:
@@ -305,10 +309,9 @@ def _is_even_by_shares(
 
 
 def _spread(first: list[tuple[int, int]], second: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Pairs (member of `first`, member of `second`) that overlap when both lists are laid along a line. Both lists have
-    pairs (member, weight).
-
-    The length of a member on the line is its weight. Both lists are scaled to the same total length.
+    """Pairs (member of `first`, member of `second`) that overlap if both lists are laid along a line. Both lists have
+    pairs (member, weight). The length of a member on the line is its weight, and both lists are scaled to the same
+    total length.
     """
     total_first, total_second = (sum(weight for _, weight in one) for one in (first, second))
     place, other = 0, 0
@@ -345,8 +348,8 @@ def _places(problem: SchedulingProblem) -> Integers:
 
 
 def _grouped(keys: Integers, order: Integers) -> Iterator[tuple[list[int], list[int]]]:
-    """Pairs (key, members), one for each distinct row of `keys`. The members are the positions of all rows that are
-    equal to the key. They are in the same order as in `order`, which has the positions of all rows.
+    """Pairs (key, members), one for each distinct row of `keys`. The members are the positions of the rows that are
+    equal to the key. `order` has the positions of all rows; the members of a key are in the same order as in `order`.
     """
     if not len(keys):
         return

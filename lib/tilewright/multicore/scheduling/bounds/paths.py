@@ -96,8 +96,8 @@ def paths_through(problem: SchedulingProblem, classes: CnClasses, limits: System
 
 
 def _first_of_piece(problem: SchedulingProblem) -> Booleans:
-    """Flags, one for each need (a piece of data that a CN reads): true if no earlier need of the same CN is for the
-    same piece. The needs of a CN for the same piece are neighbours in the list of needs.
+    """Flags, one for each need (a piece of data that a CN reads): True for the first need of the CN for this piece. The
+    needs of a CN for the same piece are neighbours in the list of needs.
     """
     piece = problem.fetch_order[0]
     return changes(piece) | changes(problem.need_cn)
@@ -127,8 +127,8 @@ def _writing(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimit
 
 def _edge_delays(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
     """Smallest number of cycles to move a piece from the first CN of the edge to the second CN, over the fastest pair
-    of allowed cores (one entry for each edge). If an edge has several pieces, the slowest one counts; 0 for an edge
-    without data.
+    of allowed cores (one entry for each edge). If an edge has several pieces, the slowest of them counts. The number is
+    0 for an edge without data.
     """
     start, successor = problem.edges
     delay = np.zeros(len(successor), np.int64)
@@ -157,8 +157,8 @@ def _best_rate(
     """Largest rate at which a piece of data moves from a CN of class `source` to a CN of class `target`, in bits per
     cycle. All pairs of allowed cores are compared. The second CN reads the piece as its operand `operand`.
 
-    The rate is infinite if the piece need not move for at least one pair of cores. It is also infinite if the piece
-    cannot move for any pair of cores.
+    The rate is infinite in two cases: for some pair of cores, the piece need not move; or for every pair, the piece
+    cannot move.
     """
     rows, best = (int(classes.row[source]), int(classes.row[target])), 0.0
     for producer in np.flatnonzero(classes.allowed[source]).tolist():
@@ -199,12 +199,12 @@ _MOST_TRIED, _LEAST_TRIED = 16, 2
 are few candidates. In a graph with at most `_MOST_TRIED` CNs, all CNs are candidates (`latest_cns`).
 """
 _MOST_NEEDS = 10**7
-"""Limit for the product of two numbers: the needs of a graph, and the CNs that a round tries. In a graph with many
-needs, a round therefore tries fewer CNs, but not fewer than `_LEAST_TRIED`.
+"""Limit for the product of two numbers: the number of needs of a graph, and the number of CNs that a round tries. In a
+graph with many needs, a round therefore tries fewer CNs, but at least `_LEAST_TRIED`.
 """
 _FEW_ROUNDS = 40
-"""Number of steps of the search for weights of cores and links, for each CN that is tried. The bound of the best CN is
-then computed again with more steps (ROUNDS).
+"""Number of steps of the search for weights of cores and links, for each CN that is tried. For the best CN, the bound
+is then computed again with ROUNDS steps.
 """
 
 
@@ -249,7 +249,7 @@ class SplitBounds:
         """Lower bound of the latency in cycles that follows from CN `cn`: cycles before its start, its runtime, and
         cycles after its end.
 
-        The bound depends on weights of cores and links, and a search finds good weights. If the bound is not more than
+        The bound depends on weights of cores and links, and a search finds good weights. If the bound cannot exceed
         `known`, the search can end early. The result is then valid, but not the best bound.
         """
         before, after = self.paths.around(cn)
@@ -261,7 +261,7 @@ class SplitBounds:
     def cycles_before(self, cn: int, before: Booleans, rounds: int, known: int = 0) -> int:
         """Lower bound of the cycles from the start of the schedule to the start of a CN. In this time, all its
         predecessors (the mask `before`) must run, and the data that the predecessors read must arrive. The data that
-        the CN itself reads must also arrive, unless these data may move while the CN runs.
+        the CN itself reads must also arrive; they do not count if they may move while the CN runs.
 
         The bound depends on weights of cores and links, and a search finds good weights. If no weights give more than
         `known` cycles, the search can end early. The result is then valid, but not the best bound.
@@ -273,18 +273,18 @@ class SplitBounds:
         return max(work, self.moves.compulsory(reads).latency_cycles(rounds, max(work, known)))
 
     def _with_own_data(self, cn: int) -> int:
-        """Number `cn` if a bound must count the data of this CN, because all these data move before or after its run.
-        If the data may move during its run, the result is -1.
+        """CN `cn` if a bound must count the data of this CN, because all these data move before or after its run. If
+        the data may move during its run, the result is -1.
         """
         return -1 if self.classes.may_stream else cn
 
     def cycles_after(self, cn: int, after: Booleans, rounds: int, known: int = 0) -> int:
         """Lower bound of the cycles from the end of a CN to the end of the schedule. In this time, all its successors
         (the mask `after`) must run, and the results of the successors must move to their memories. The results of the
-        CN itself must also move, unless these data may move while the CN runs.
+        CN itself must also move; they do not count if they may move while the CN runs.
 
-        The successors also need constants. At the end of the CN, at most as many bits of these constants are on chip as
-        fit the on-chip memories; all other bits are fetched later.
+        The successors also need constants. At the end of the CN, the on-chip memories hold at most their capacity of
+        these constants; all other bits are fetched later.
 
         The bound depends on weights of cores and links, and a search finds good weights. If no weights give more than
         `known` cycles, the search can end early. The result is then valid, but not the best bound.
@@ -321,16 +321,16 @@ class SplitBounds:
 
 
 def _are_among(cns: Integers, chosen: Booleans, more: int = -1) -> Booleans:
-    """True if the CN is in the mask `chosen`, or is the CN `more` (one value for each entry of `cns`). An entry of -1
-    stands for no CN, and gives False.
+    """True if the CN is in the mask `chosen`, or is the CN `more` (one value for each entry of `cns`). The value is
+    False for an entry of -1, which stands for no CN.
     """
     among: Booleans = (cns >= 0) & (chosen[np.maximum(cns, 0)] | (cns == more))
     return among
 
 
 def latest_cns(layer: Integers, head: Integers) -> Integers:
-    """Candidates for `SplitBounds`, sorted by earliest possible start. If the graph has at most `_MOST_TRIED` CNs, all
-    CNs are candidates; otherwise, the CNs that `latest_of_layers` returns.
+    """Candidates for `SplitBounds`, sorted by earliest possible start. In a graph with at most `_MOST_TRIED` CNs, all
+    CNs are candidates; otherwise, the candidates are the CNs that `latest_of_layers` returns.
     """
     if len(layer) > _MOST_TRIED:
         return latest_of_layers(layer, head)

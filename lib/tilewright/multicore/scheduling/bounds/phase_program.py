@@ -2,10 +2,10 @@
 
 The dual of the program gives a lower bound of the latency.
 
-The program divides all work among phases and among ways (the cores of a run, the links of a move) so that the latency
-is smallest (docs/proofs.md#bounds, "Phases"). OR-Tools solves it. The dual values of the solution are the weights of
-the constraints, from which the bound is computed. Any weights give a valid bound, so an inaccurate solution cannot make
-the bound wrong.
+The program divides all work among phases and ways so that the latency is smallest (docs/proofs.md#bounds, "Phases"). A
+way is a core on which a CN can run, or the links over which data can move. OR-Tools solves the program. The dual values
+of the solution are the weights of the constraints, from which the bound is computed. Any weights give a valid bound, so
+an inaccurate solution cannot make the bound wrong.
 """
 
 import math
@@ -31,25 +31,23 @@ class Item:
     """Number of units of work"""
     loads: Floats
     """Cycles for which a unit occupies a resource (one entry for each way, leg and resource). A way has one or two
-    moves, its legs; the second leg takes place in the same phase as the first, or later
+    moves, its legs. The second leg takes place in the same phase as the first, or later.
     """
     first: int
     """First phase in which a unit can be done."""
     last: int
     """Last phase in which a unit can be done."""
     holds: Booleans
-    """True if a unit of work that is done in this way occupies memory at the beginnings of later phases (one entry for
-    each way)
+    """True if a unit of work that is done in this way occupies memory when later phases begin (one entry for each way)
     """
     memories: int = -1
     """Index in `PhaseProblem.room_bits` of the set of memories that the units occupy; -1 if the units occupy no
     memory.
     """
     since: int | None = None
-    """First phase at whose beginning the units occupy memory. None: the phase after the phase in which they are done.
-    """
+    """First phase in which the units occupy memory from the beginning. None: the phase after the units are done."""
     until: int = 0
-    """Last phase at whose beginning the units of work still occupy memory."""
+    """Last phase at whose beginning the units still occupy memory."""
 
     @cached_property
     def legs(self) -> tuple[tuple[int, int], ...]:
@@ -87,8 +85,8 @@ class PhaseProblem:
     """
     stays: Integers
     """Stays of data in memory, as triples (item of the bits, item of the readers, set of memories). The units of the
-    first item are the bits that stay. The units of the second item are the runs of CNs that read these bits. When a
-    share of the bits has arrived, this share occupies the memories until the same share of the runs has begun
+    first item are the bits that stay. The units of the second item are the runs of the CNs that read these bits. A
+    share of the bits that has arrived occupies the memories until the same share of the runs has begun.
     """
 
     @property
@@ -102,7 +100,7 @@ class PhaseProblem:
         return sum(len(item.legs) * (item.last - item.first + 1) for item in self.items)
 
     def order_phases(self, order: int) -> range:
-        """Phases at whose end the program compares the two items of a pair (before, after). `order` is the position of
+        """Phases after which the program compares the two items of a pair (before, after). `order` is the position of
         the pair in `orders`.
         """
         before, after = self.orders[order].tolist()
@@ -134,9 +132,9 @@ class PhaseWeights:
     """
 
     def normal(self, program: PhaseProblem) -> "PhaseWeights":
-        """Valid weights made from these weights: no weight is negative, and the weights `resource` and `least` of a
-        phase sum to at most 1. The weight of one bit of a stay is at most the price of a bit in the memories of the
-        stay (`covering_prices`).
+        """Valid weights made from these weights. No weight is negative. The weights `resource` and `least` of a phase
+        sum to at most 1. The weight of one bit of a stay is at most the price of a bit in the memories of the stay
+        (`covering_prices`).
         """
         resource, least = np.maximum(self.resource, 0.0), np.maximum(self.least, 0.0)
         scale = np.maximum(1.0, resource.sum(axis=1) + least)
@@ -156,8 +154,8 @@ def covering_prices(program: PhaseProblem, room: Floats) -> Floats:
 
 def bound_cycles(program: PhaseProblem, weights: PhaseWeights) -> int:
     """Lower bound in cycles that follows from weights. A price is an amount multiplied by its weight. The bound is a
-    sum over the phases plus a sum over the items, minus the price of the memory capacity. A phase counts with the price
-    of its smallest length and of its idle cycles, an item with its lowest possible price.
+    sum over the phases, plus a sum over the items, minus the price of the memory capacity. A phase counts with the
+    prices of its smallest length and of its idle cycles. An item counts with its lowest possible price.
     """
     weights = weights.normal(program)
     total = float(weights.least @ program.least_cycles + np.sum(weights.resource * program.idle_cycles))
@@ -182,9 +180,9 @@ def bound_cycles(program: PhaseProblem, weights: PhaseWeights) -> int:
 
 
 def _prices_of_order(program: PhaseProblem, weights: PhaseWeights) -> tuple[Floats, Floats]:
-    """Amounts that the constraints on orders and stays add to the price of a unit of work, as two arrays of shape
-    (items, phases): for a unit that begins in the phase, and for a unit that ends in the phase. An amount can be
-    negative.
+    """Amounts that the constraints on orders and stays add to the price of a unit of work. The result is two arrays of
+    shape (items, phases): the first for a unit that begins in the phase, the second for a unit that ends in the phase.
+    An amount can be negative.
     """
     begun, done = (np.zeros((len(program.items), program.phases)) for _ in range(2))
     counts = np.array([item.count for item in program.items])
@@ -290,8 +288,8 @@ class _Primal:
 
     def _add(self, number: int, item: Item, is_ordered: bool) -> None:
         """Add an item to the linear program: variables for its share in each leg and phase, and its loads. `number` is
-        the position of the item in the program. With `is_ordered`, also add two variables for the end of each phase:
-        the share that has begun, and the share that is done.
+        the position of the item in the program. With `is_ordered`, two more variables are added for the end of each
+        phase: the share that has begun, and the share that is done.
         """
         parts = {leg: [self._part() for _ in range(item.first, item.last + 1)] for leg in item.legs}
         all_of_it = self._equal(1.0)
@@ -323,9 +321,9 @@ class _Primal:
             self.done[number] = self.begun[number] if is_one else self._sums(ends)
 
     def _sums(self, ways: list[list[int]]) -> list[int]:
-        """Variables for the share of an item that is done by the end of a phase: one variable for each phase in which
-        the item can be done, except the last phase. By the end of the last phase, the share is always 1. `ways` has one
-        list for each way, with a variable for the share that is done in each phase.
+        """Variables for the share of an item that is done by the end of a phase. There is one variable for each phase
+        of the item except its last phase, after which the share is always 1. `ways` has one list for each way, with a
+        variable for the share that is done in each phase.
         """
         sums: list[int] = []
         for parts in list(zip(*ways, strict=True))[:-1]:
@@ -342,9 +340,9 @@ class _Primal:
         """Add `factor` times an item's share at the end of `phase` to a constraint, and return the constant part of
         this term.
 
-        `sums` has one variable of the share for each phase from `first` on (`_sums`). If `phase` has a variable, the
-        variable is added to the constraint, and 0 is returned. Before `first`, the share is 0, so 0 is returned. From
-        the last phase of the item on, the share is 1, so `factor` is returned.
+        `sums` has one variable of the share for each phase from `first` on (`_sums`). If `phase` has a variable, it is
+        added to the constraint, and the result is 0. Before `first`, the share is 0, so the result is 0. From the last
+        phase of the item on, the share is 1, so the result is `factor`.
         """
         if phase < first:
             return 0.0

@@ -42,8 +42,8 @@ def phases_latency_cycles(
 def longest_program(
     make: Callable[[NodeChain], PhaseProblem], problem: SchedulingProblem, paths: LongestPaths, cns: int, choices: int
 ) -> PhaseProblem:
-    """Program that `make` returns for a chain with at most `cns` CNs. `cns` is halved until the program has at most
-    `choices` variables, or the chain has only one CN.
+    """Program that `make` returns for a chain with at most `cns` CNs. If the program has more than `choices` variables,
+    `cns` is halved, until the program is small enough or the chain has only one CN.
     """
     while True:
         program = make(chain_of(problem, paths, cns))
@@ -67,8 +67,9 @@ def phase_problem(
 def limits_of_phases(
     problem: SchedulingProblem, paths: LongestPaths, chain: NodeChain, cores: int
 ) -> tuple[Integers, Floats]:
-    """Pair (smallest length in cycles of each phase; array of shape (phases, resources): number of cycles in the phase
-    during which the resource cannot work on any item). The resources are the on-chip cores, then the links.
+    """Pair (smallest length in cycles of each phase, idle cycles). The idle cycles are an array of shape (phases,
+    resources): number of cycles in the phase during which the resource cannot work on any item. The resources are the
+    on-chip cores, then the links.
     """
     last = 2 * len(chain.cns)
     least = np.zeros(last + 1, np.int64)
@@ -81,9 +82,8 @@ def limits_of_phases(
 
 
 def _runs(problem: SchedulingProblem, classes: CnClasses, chain: NodeChain, on_chip: Integers) -> list[Item]:
-    """Items of work for the execution of the CNs. An item stands for equal CNs that must run in the same range of
-    phases. The ways of an item are the cores on which these CNs can run. The loads of a way include the data that the
-    CNs stream.
+    """Items of work for the runs of CNs. An item stands for equal CNs that must run in the same range of phases. The
+    ways of an item are the cores on which these CNs can run. The loads of a way include the data that the CNs stream.
     """
     keys = np.stack((classes.of_cn, chain.first, chain.last), axis=1)
     distinct, counts = np.unique(keys, axis=0, return_counts=True)
@@ -200,8 +200,8 @@ def ways_of(moves: PossibleMoves, kind: int, cores: int, links: int) -> tuple[Fl
     """Pair of arrays for the ways to move data of the kind `kind`. A way has one or two moves, its legs.
 
     The first array, of shape (ways, legs, resources), has the cycles for which a bit occupies a resource. The resources
-    are `cores` on-chip cores, then `links` links. The second array has one entry for each way: true if a bit that takes
-    the way stays on chip.
+    are the on-chip cores, of which there are `cores`, and then the links, of which there are `links`. The second array
+    has one entry for each way: True if a bit that takes the way stays on chip.
     """
     evicting = moves.evicting[kind]
     legs = evicting.shape[1]

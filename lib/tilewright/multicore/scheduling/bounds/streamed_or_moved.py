@@ -17,9 +17,9 @@ from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, Fl
 
 @dataclass(frozen=True, eq=False)
 class StreamedOrMoved:
-    """Pairs of a piece and the CN that reads or produces it. The piece streams if the CN runs on certain cores. On the
-    other allowed cores of the CN, the piece does not stream and must be fetched or written. Each pair is an entry of
-    the arrays below.
+    """Pairs of a piece and the CN that reads or produces it. Whether the piece streams depends on the core of the CN.
+    If the CN runs on an allowed core on which the piece does not stream, the piece must be fetched or written. Each
+    pair is an entry of the arrays below.
     """
 
     piece: Integers
@@ -34,10 +34,9 @@ class StreamedOrMoved:
     ) -> float:
         """Amount by which the entries in the mask `own` raise a lower bound. An entry is a pair of a piece and its CN.
 
-        The lower bound is a sum over CNs. In this sum, each CN has its value on its cheapest allowed core. `of_class`
-        is an array of shape (classes, cores) with the value of a CN without the entries. `amount` has one value for
-        each entry. This value is added to the value of the CN on each core on which the piece does not stream and must
-        move.
+        The lower bound is a sum over CNs, each on its cheapest allowed core. `of_class` has the value of a CN without
+        the entries: array of shape (classes, cores). `amount` has one value for each entry. On each core on which the
+        piece does not stream, this value is added to the value of the CN, because the piece must move.
         """
         cns, place = np.unique(self.cn[own], return_inverse=True)
         if not len(cns):
@@ -63,7 +62,7 @@ class StreamedOrMoved:
 
 def streamed_or_moved(problem: SchedulingProblem, classes: CnClasses, fetched: Booleans) -> StreamedOrMoved:
     """Pieces that a schedule must either stream or move: constants that are not in the mask `fetched`, and results of
-    the network that can stream. A constant counts only for one CN: the first one that reads the constant and can fetch
+    the network that can stream. A constant counts for only one CN: the first CN that reads the constant and can fetch
     it. If data that fit a core may stream (`may_stream`), the result has no pieces.
     """
     if classes.may_stream:
@@ -103,9 +102,9 @@ def off_chip_traffic(
     traffic: Sequence[TrafficLoad],
     either: StreamedOrMoved,
 ) -> int:
-    """Lower bound in cycles from the off-chip traffic that every schedule needs: the largest of three bounds, from
-    reads, from writes, and from both together. In each of these bounds, each CN counts with the core on which this
-    traffic is smallest.
+    """Lower bound in cycles from the off-chip traffic that every schedule needs. It is the largest of three bounds:
+    from reads, from writes, and from both together. In each bound, each CN counts with the core that causes the least
+    traffic.
     """
     if len(classes.count) == 0:
         return 0

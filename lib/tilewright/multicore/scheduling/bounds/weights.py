@@ -18,7 +18,7 @@ Choice = TypeVar("Choice")
 
 
 class ArrayContent(NamedTuple):
-    """Content of an array, which can be compared and be a key of a table."""
+    """Content of an array in a form that can be compared and can be the key of a table."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -104,7 +104,7 @@ class _Ceiling:
 
     def cycles_with(self, loads: Floats) -> int:
         """Upper limit in cycles of the lower bounds that all possible weights give. The limit follows from `loads`, the
-        loads of a new choice, and from the loads of all earlier choices. It is rounded up in the same way as the lower
+        loads of a new choice, and from the loads of all earlier choices. It is rounded in the same way as the lower
         bounds.
         """
         share = np.array([[1.0], [float(self._shares[0, 0]) + 1]])

@@ -95,13 +95,14 @@ def _cycles_of(bits: ArrayContent, start: ArrayContent, cycles_per_bit: ArrayCon
 
 @dataclass(frozen=True, eq=False)
 class PossibleMoves:
-    """Reasons why pieces (parts of tensors that move as a whole) must move: a CN reads the piece, or the piece is a
-    result of the network. The arrays have one entry for each reason, for each piece, or for each kind of move."""
+    """Reasons why pieces (parts of tensors that move as a whole) must move. There are two kinds of reasons: a CN reads
+    the piece, or the piece is a result of the network. The arrays have one entry for each reason, for each piece, or
+    for each kind of move."""
 
     piece: Integers
-    """Number of the piece, in rising order (one entry for each reason to move a piece). The reasons of one piece are
-    sorted by their cheapest way, the most expensive first. The cost of a way is the sum, over its links, of the cycles
-    for which one bit occupies the link"""
+    """Number of the piece, in ascending order (one entry for each reason to move a piece). Each reason has a cheapest
+    way. The reasons of one piece are sorted by the cost of this way, the highest cost first. The cost of a way is the
+    sum, over its links, of the cycles for which one bit occupies the link."""
     piece_bits: Integers
     """Size of the piece in bits (one entry for each piece)"""
     reader: Integers
@@ -118,12 +119,12 @@ class PossibleMoves:
     """Index of the kind of move (one entry for each reason to move a piece). It is an index into `ways`, `evicting`,
     `stays` and `energy_pj`"""
     ways: tuple[Floats, ...]
-    """Arrays of shape (ways, 2 legs, links), one for each kind of move: cycles for which one bit occupies the link. A
-    way through the off-chip memory has two legs: the write, and the fetch at the same time or later. A direct way uses
-    only the first leg. The array has no ways if data of this kind need not move over a link, or if there is no path"""
+    """Cycles for which one bit occupies a link: one array of shape (ways, 2 legs, links) for each kind of move. A way
+    through the off-chip memory has two legs: the write, and the fetch at the same time or later. A direct way uses only
+    the first leg. The array has no ways if data of this kind need not move over a link, or if there is no path."""
     evicting: tuple[Floats, ...]
-    """Arrays in the form of `ways`, one for each kind of move. They have only the ways through the off-chip memory.
-    These ways are also listed for data that need not move over a link, although `ways` then lists no ways"""
+    """Ways through the off-chip memory, in the form of `ways`: one array for each kind of move. Data that need not move
+    over a link also have these ways, although `ways` has no ways for them."""
     stays: Booleans
     """True if data need not move over a link, because the piece can be read where it was produced, or over a path
     without links (one entry for each kind)"""
@@ -166,12 +167,12 @@ def possible_moves(problem: SchedulingProblem, classes: CnClasses, with_streamed
     """Moves that can be necessary in a schedule of a problem.
 
     A constant must reach a memory from which some CN reads it. A result must leave the memory of its producer. Data
-    between CNs must move unless allowed cores of the two CNs share the memory. Data are left out if they stream on some
-    allowed core of the CN that reads or produces them.
+    between two CNs must move if no allowed cores of the two CNs share the memory. Data are left out if they stream on
+    some allowed core of the CN that reads or produces them.
 
-    With `with_streamed`, two kinds of data between CNs are included nevertheless. If the producer streams the data out
-    on every allowed core, and the reader streams them on none, the data must be fetched. If the reader streams the data
-    on every allowed core, and the producer streams them out on none, the data must be written off-chip.
+    With `with_streamed`, streamed data between CNs are included in two cases. If the producer streams the data out on
+    every allowed core, and the reader streams them on none, the data must be fetched. If the reader streams the data on
+    every allowed core, and the producer streams them out on none, the data must be written off-chip.
     """
     graph, of_cn, never_streams = problem.graph, classes.of_cn, classes.never_streams
     sets, set_of_class = np.unique(classes.allowed, axis=0, return_inverse=True)
@@ -298,10 +299,10 @@ def _ways_by_off_chip(system: CoreSystem, kind: _Kind) -> dict[Way, None]:
 
 def _paths(system: CoreSystem, sender: int, receiver: int) -> list[tuple[Way, float]]:
     """Ways from a sender to a receiver, as pairs (way, energy). The energy, in pJ per bit, is the energy to write the
-    data to the off-chip memory and to read them back; 0 for a direct way.
+    data to the off-chip memory and to read them back. For a direct way, it is 0.
 
-    The ways are the direct path and the way through the off-chip memory. If the sender is the receiver, there is also a
-    way without links.
+    The ways are the direct path and the way through the off-chip memory. If the sender is the receiver, a way without
+    links is added.
     """
     memory = system.off_chip_memory
     paths: list[tuple[Way, float]] = [((), 0.0)] if sender == receiver else []

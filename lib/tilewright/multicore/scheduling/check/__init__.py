@@ -1,3 +1,5 @@
-"""Second computation of results, as a check: the results of a schedule from the problem and the logs, and lower bounds
-from the problem and the weights of a certificate.
+"""Check of results by a second computation.
+
+The results of a schedule are computed again from the problem and the logs. Lower bounds are computed again from the
+problem and the weights of a certificate.
 """

@@ -21,10 +21,10 @@ Path = tuple[int, ...] | None
 def certificate_faults(problem: SchedulingProblem, allowed: Booleans, certificate: Mapping[str, Any]) -> list[str]:
     """Messages about the claims of a certificate that the check rejects.
 
-    The certificate has one claim for each rule: a lower bound over all allocations that the array `allowed` (an entry
-    for each CN and core) permits. The check computes the bound of the rule again, and rejects a claim that exceeds the
-    computed bound. For the rules `core_work` and `link_traffic`, the bound is computed from the weights in the claim. A
-    claim with an unknown rule or a negative weight is rejected, too.
+    The certificate has one claim for each rule. A claim is a lower bound over all allocations that the array `allowed`
+    (an entry for each CN and core) permits. The check computes the bound of the rule again, and rejects a claim that
+    exceeds the computed bound. For the rules `core_work` and `link_traffic`, the bound is computed from the weights in
+    the claim. A claim with an unknown rule or a negative weight is rejected, too.
     """
     return list(_faults(_Exact(problem, allowed), certificate))
 
@@ -179,9 +179,10 @@ class _Exact:
 
     @cached_property
     def either(self) -> dict[int, list[tuple[int, int]]]:
-        """CN -> pairs (piece, operand) of constants that the CN reads, and of results of the network that the CN
-        produces. The operand streams on at least one allowed core of the CN. If the CN runs on a core on which the
-        operand does not stream, the piece must move. A constant is listed only for the first CN that can fetch it.
+        """CN -> pairs (piece, operand) that either stream or must move, depending on the core of the CN. The pieces are
+        constants that the CN reads and results of the network that it produces. The operand streams on at least one
+        allowed core of the CN. On the other cores, the piece must move. A constant is listed only for the first CN that
+        can fetch it.
         """
         found: dict[int, list[tuple[int, int]]] = {}
         seen = set(self.fetched)
@@ -198,8 +199,8 @@ class _Exact:
         return found
 
     def _moved(self, cn: int, core: int) -> list[tuple[int, int]]:
-        """Pairs (piece, operand) that `either` lists for the CN and that must move if the CN runs on this core, because
-        the operand does not stream there.
+        """Pairs (piece, operand) of `either` that must move if the CN runs on this core, because the operand does not
+        stream there.
         """
         streams = self.streamed(cn, core)
         return [(piece, operand) for piece, operand in self.either.get(cn, ()) if streams[operand] == 0]
@@ -239,8 +240,7 @@ class _Exact:
 
     def _cycles(self, bits: int, source: int, wanted: int) -> Fraction | None:
         """Least cycles in which `bits` can move from the output memory of core `source` into memory `wanted`. If
-        several cores have the memory `wanted`, any of them can fetch. None if no path leads from `source` to a core
-        that has the memory.
+        several cores have this memory, any of them can fetch. None if no path leads from `source` to such a core.
         """
         home = self.memory[source][OUTPUT_OPERAND]
         targets = [core for core, row in enumerate(self.memory) if wanted in row]
@@ -315,9 +315,9 @@ class _Exact:
                 yield piece, [self.off] if first < 0 else self.cores_of[first], wanted
 
     def _ways(self, senders: Sequence[int], wanted: set[int]) -> list[tuple[int, ...]]:
-        """Possible ways in which a piece can move from a core in `senders` to a memory in `wanted`. Each way is a tuple
-        of links. A way is direct, or goes through the off-chip core. [] if the piece need not move over links, or if
-        there is no way.
+        """Possible ways in which a piece can move from a core in `senders` to a memory in `wanted`. A way is a tuple of
+        links; it is direct, or goes through the off-chip core. The result is [] if the piece need not move over links,
+        or if there is no way.
         """
         if wanted & {self.memory[sender][OUTPUT_OPERAND] for sender in senders}:
             return []
@@ -359,7 +359,7 @@ class _Exact:
 
     def _between_pj(self) -> Fraction:
         """Smallest energy in pJ of the necessary moves between cores. A move takes energy on its links and for its
-        memory accesses. A memory access has an energy per word, of which each bit counts its share.
+        memory accesses. The energy of a memory access is given per word; each bit counts its share of the word.
         """
         least: dict[int, Fraction] = {}
         for piece, senders, wanted in self._reasons():

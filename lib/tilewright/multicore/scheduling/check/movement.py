@@ -47,8 +47,8 @@ def data_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
 
 
 def detour_faults(problem: SchedulingProblem, schedule: Schedule, layers: Collection[int]) -> list[str]:
-    """Faults of transfers that move a piece directly from core to core, although it must take a detour through the
-    off-chip memory. `layers` has the indexes of the layers whose results must take this detour.
+    """Faults of transfers that move a piece directly from core to core although the piece must go through the off-chip
+    memory. `layers` has the numbers of the layers whose results must take this detour.
     """
     moves = schedule.transfers
     producer = problem.graph.piece_producer[moves["piece"]]
@@ -62,8 +62,9 @@ def detour_faults(problem: SchedulingProblem, schedule: Schedule, layers: Collec
 
 
 def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of memories. A memory must never hold more than its capacity or less than the data in use. Its content may
-    grow only when data arrive, and by their size. An on-chip memory must be empty at the end.
+    """Faults of memories. There are four rules. A memory never holds more than its capacity. It never holds less than
+    the data in use. Its content grows only when data arrive, and by the size of these data. An on-chip memory is empty
+    at the end.
     """
     faults: list[str] = []
     stays = _stays(problem, schedule)
@@ -78,7 +79,7 @@ def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         if int(stored.max(initial=0)) != schedule.peak_bits[memory]:
             faults.append(f"memory {memory}: the recorded peak differs from the largest number of stored bits")
         if len(stored) and stored[-1] != 0 and memory != problem.system.off_chip_memory:
-            faults.append(f"memory {memory} holds {stored[-1]} bits at the end, although no CN needs them")
+            faults.append(f"memory {memory} holds {stored[-1]} bits at the end; an on-chip memory must be empty then")
         here = stays.memory == memory
         bits = problem.graph.piece_bits[stays.piece[here]]
         rows = schedule.memory_changes[schedule.memory_changes["memory"] == memory]
@@ -155,7 +156,7 @@ def _results(problem: SchedulingProblem, schedule: Schedule) -> _Events:
 
 
 class _Lookup:
-    """Index of arrivals, which finds the arrival that a read uses."""
+    """Lookup of the arrival that a read uses."""
 
     def __init__(self, problem: SchedulingProblem, arrivals: _Events) -> None:
         self._memories = len(problem.system.memory_capacity_bits)
@@ -173,9 +174,8 @@ class _Lookup:
         return found
 
     def last_before(self, reads: _Events) -> Integers:
-        """Index of the last arrival that the read can use (one entry for each read); -1 if there is none. A read can
-        use an arrival that brings the same piece into the same memory, and that ends before the read starts or at the
-        same time.
+        """Index of the last arrival that the read can use (one entry for each read); -1 if there is no such arrival.
+        The arrival must bring the same piece into the same memory, and must not end after the start of the read.
         """
         key = self._key(reads, reads.start)
         last = np.searchsorted(self._sorted, key, side="right") - 1
@@ -260,8 +260,8 @@ def _words(problem: SchedulingProblem, schedule: Schedule) -> Integers:
 
 
 def _causes(problem: SchedulingProblem, schedule: Schedule) -> Integers:
-    """Correct cause of the transfer, determined by its source memory and target memory (one entry for each transfer). A
-    write to the off-chip memory is a SINK_OUTPUT if the transferred data are a result of the network, and otherwise an
+    """Correct cause of the transfer, which follows from its source memory and target memory (one entry for each
+    transfer). A write to the off-chip memory is a SINK_OUTPUT if the data are a result of the network, and otherwise an
     EVICTION. If both memories are the off-chip memory, the cause is NONE.
     """
     moves, off_chip = schedule.transfers, problem.system.off_chip_memory

@@ -2,8 +2,8 @@
 
 The checks use the problem and the logs, but not the compiled scheduler.
 
-If an array or a log of the schedule has the wrong shape or a value out of range (`log_faults`), only such faults are
-reported, because the other checks cannot read these logs.
+First, the shapes and the ranges of values of all arrays and logs are checked (`log_faults`). If this check finds
+faults, only these are reported, because the other checks cannot read such logs.
 """
 
 from collections import defaultdict
@@ -59,8 +59,8 @@ def log_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
 
 
 def _out_of_range(name: str, log: Records, ranges: dict[str, int]) -> list[str]:
-    """Faults of a log: columns that have entries outside their range. `ranges` has the number of allowed values of each
-    column; entries must be at least 0 and smaller than this number.
+    """Faults of a log: columns with entries outside their range. `ranges` has a number for each column; the entries
+    must be from 0 to this number minus 1.
     """
     return [
         f"{name}: {column} is out of range"
@@ -71,7 +71,7 @@ def _out_of_range(name: str, log: Records, ranges: dict[str, int]) -> list[str]:
 
 def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     """Faults of counts and energy. The counts of bits over links and of words of memories must follow from the logs.
-    The energy terms must follow from the counts of bits and words, and the total energy must be the sum of the terms.
+    The energy terms must follow from these counts. The total energy must be the sum of the terms.
     """
     link_bits, words_read, words_written = _counts(problem, schedule)
     faults = [
