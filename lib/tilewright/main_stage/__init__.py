@@ -65,8 +65,8 @@ __all__ += [*CLASSES, *SUPPORT]
 
 
 def __getattr__(name: str) -> Any:
-    """Class called `name`, which is imported at first use. Raises AttributeError with the nearest name if there is no
-    such class."""
+    """Class called `name`, which is imported now. Raises AttributeError with the nearest name if there is no such
+    class."""
     if name in _LATER:
         from importlib import import_module
 

@@ -1,8 +1,12 @@
-"""Hardware as the user's stages see it: the classes and attributes have the names of zigzag-dse 3.9.1.
+"""Hardware in the form that the user's stages read, with the class names and attribute names of zigzag-dse 3.9.1.
 
-A user's stage can change the name of the core, the list of memories, each memory (name, size, energies, area,
-bandwidths, double-buffering) and the array (sizes of its dimensions, energy and area of a unit). The stages below the
-user's stage then get the changed core. Setting any other attribute raises AttributeError.
+A user's stage can change the following attributes; the stages below it then get the changed core:
+
+* core: its name and its list of memories;
+* memory: name, size, energies, area, bandwidths and double-buffering;
+* array: the sizes of its dimensions, and the energy and the area of a unit.
+
+Setting any other attribute raises AttributeError.
 """
 
 import math
@@ -139,7 +143,7 @@ class MemoryLevel(Shown):
 
 
 class MemoryHierarchy(Shown):
-    """Memories of a core. If a user's stage removes a memory from `mem_level_list`, the core loses this memory."""
+    """Memories of a core. A user's stage removes a memory from the core by removing it from `mem_level_list`."""
 
     def __init__(self, core: Core, array: "OperationalArray") -> None:
         hierarchy = memory_hierarchy(core)
@@ -255,8 +259,8 @@ class Accelerator(Shown):
 
     @property
     def cores(self) -> list["Accelerator"]:
-        """List with this core as its only entry, for scripts for zigzag-dse before 3.0: there, an accelerator has a
-        list of cores.
+        """List with this core as its only entry. Scripts for zigzag-dse before 3.0 need it, because an accelerator has
+        a list of cores there.
         """
         return [self]
 
@@ -289,8 +293,8 @@ class Accelerator(Shown):
         return self.memory_hierarchy.get_operand_top_level(mem_op).memory_instance
 
     def recalculate_memory_hierarchy_information(self) -> None:
-        """Do nothing. zigzag-dse stores tables of the hierarchy and updates them by this call; here, tables are
-        computed whenever they are read.
+        """Do nothing. zigzag-dse stores tables of the hierarchy, and this call updates them. tilewright computes the
+        tables when they are read.
         """
 
     def __str__(self) -> str:
@@ -339,5 +343,7 @@ class Accelerator(Shown):
 
 
 def core_of(given: Any) -> Core | None:
-    """Core in a value of the keyword `accelerator`. None if the value is a description that no parser has read yet."""
+    """Core in a value of the keyword `accelerator`. The result is None if the value is a description that no parser has
+    read yet.
+    """
     return given.as_core() if isinstance(given, Accelerator) else None

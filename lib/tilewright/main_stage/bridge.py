@@ -101,7 +101,7 @@ class Translation:
         return " ".join(option_text(key, value) for key, value in chosen.items())
 
     def _cores(self) -> list[str]:
-        """Names of the core files. A placeholder if the hardware cannot be read."""
+        """Names of the core files; a placeholder if the hardware cannot be read."""
         try:
             return list(getattr(parse_accelerator(self.descriptions["hardware"]), "distinct_cores", ()))
         except InputError:
@@ -138,11 +138,11 @@ def option_text(name: str, value: Any) -> str:
 
 
 def pipeline_of(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
-    """Value of the configuration key `pipeline` that makes a run do the same as a script with these stages and
+    """Value of the configuration key `pipeline`. A run with this value does the same as a script with these stages and
     keywords.
 
     The value has one entry for each stage that is not a parser (see `entry_of`). Raises InputError for mistakes in the
-    script, and for a user's stage, which has no counterpart in a pipeline.
+    script. Raises InputError also for a user's stage, which has no counterpart in a pipeline.
     """
     check_keywords(stages, dict(keywords))
     planned(stages, keywords)
@@ -158,16 +158,16 @@ def pipeline_of(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]
 
 
 def entry_of(name: str, keywords: Mapping[str, Any], several: bool) -> Any:
-    """Entry for the stage `name` in the configuration key `pipeline`, with the parameters of `parameters_given`. If
-    there are no such parameters, the entry is only `name`. `several` is true for the multi-core flow.
+    """Entry for the stage `name` in the configuration key `pipeline`, with the parameters of `parameters_given`.
+    Without parameters, the entry is only the name. `several` is true for the multi-core flow.
     """
     given = parameters_given(name, keywords, several)
     return {"stage": name, "parameters": given} if given else name
 
 
 def parameters_given(name: str, keywords: Mapping[str, Any], several: bool) -> dict[str, Any]:
-    """Parameters of a stage that the keywords set to a value other than the default: name -> value. {} for a stage that
-    only writes files, and if a value is wrong.
+    """Parameters of a stage for which the keywords give another value than the default: name -> value. The result is {}
+    if the stage only writes files, or if a value is wrong.
     """
     if name in WATCHERS:
         return {}
@@ -188,7 +188,7 @@ def plain_json(value: Any) -> Any:
 
 
 def no_counterpart(stage: Any) -> Problem:
-    """Problem that a user's stage has no counterpart in a pipeline of tilewright."""
+    """Problem for a user's stage: a pipeline of tilewright has no counterpart of it."""
     message = (
         "this stage is written for a script, so a pipeline of tilewright cannot use it; docs/stages.md shows how to"
         " write a stage for a pipeline"
@@ -237,8 +237,8 @@ def described(value: Any, part: str) -> str:
 def as_options(stages: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any] | None] | None:
     """Pair (options, edits) with the same effect as the stages; None if there is no such pair.
 
-    The options select a default pipeline that maps layers by the same stages. The edits extend this pipeline by the
-    stages that only write files. If the script has no stages that only write files, the second element is None.
+    The options select a default pipeline that maps layers by the same stages. The edits add the stages that only write
+    files to this pipeline. If the script has no such stages, the second element is None.
     """
     names = [name for _, _, name in with_conversion(stages) if name not in PARSERS]
     mapping = [name for name in names if name not in WATCHERS and name != "Sum"]
@@ -257,8 +257,8 @@ def options_of(options: dict[str, Any], names: Sequence[str], keywords: Mapping[
     """Options of a run: name -> value. They include the preset of zigzag-dse, and each item of `options` whose value
     differs from its default.
 
-    An option is also included if it is a parameter of a stage in `names`, and the keywords give it a value other than
-    the default. The objective is taken only from `options`.
+    If the keywords give a parameter of a stage in `names` another value than its default, the options include this
+    parameter, too. The objective is taken only from `options`.
     """
     defaults = SearchOptions().as_dict()
     found = {"preset": ZIGZAG} | {name: value for name, value in options.items() if value != defaults[name]}

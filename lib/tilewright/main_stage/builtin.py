@@ -11,7 +11,9 @@ _OWN = frozenset(dir(Stage)) | {"kwargs", "list_of_callables", "ours", "needs_no
 
 
 class BuiltIn(Stage):
-    """Stage of tilewright in a script. Consecutive stages of tilewright run together, in batches of loop orders."""
+    """Stage of tilewright in a script. Consecutive stages of tilewright run together, and exchange batches of loop
+    orders.
+    """
 
     ours: ClassVar[str] = ""
     """Name of the stage in tilewright."""
@@ -65,11 +67,12 @@ class MainStage:
         self.kwargs = kwargs
 
     def run(self) -> Any:
-        """List of the pairs (CME, further information) that the outermost stage yields.
+        """List of the pairs (CME, further information) that the outermost stage yields. A CME is a cost model
+        evaluation.
 
-        On several cores, the result is a pair of lists, as scripts for Stream unpack it: the evaluations, and the
-        further information of each evaluation. Raises InputError for mistakes in stages and keywords, and for an error
-        in the code of a user's stage.
+        On several cores, the result is a pair of lists, because scripts for Stream expect this form: the evaluations,
+        and the further information of each evaluation. Raises InputError for mistakes in stages and keywords, and for
+        an error in the code of a user's stage.
         """
         from tilewright.main_stage.checks import check_keywords
         from tilewright.main_stage.own import new_session
@@ -85,8 +88,8 @@ class MainStage:
         return pairs
 
     def _run_own(self, first: StageCallable, rest: Sequence[StageCallable]) -> list[Pair]:
-        """Run `first`, the outermost stage of the script, which must be a user's stage. Returns the (CME, further
-        information) pairs that it yields.
+        """Run `first`, the outermost stage of the script, which must be a user's stage. Returns the pairs (CME, further
+        information) that it yields.
         """
         from tilewright.main_stage.plan import own_stage
 

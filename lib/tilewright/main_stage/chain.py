@@ -31,7 +31,7 @@ from tilewright.search.store import Store
 
 
 def run_chain(stages: Sequence[Any], keywords: Keywords) -> Iterator[Pair]:
-    """Pairs (CME, further information) that a list of stages yields. The first stage of the list is a stage of
+    """Pairs (CME, further information) that a list of stages yields. The first stage of the list must be a stage of
     tilewright.
     """
     if len(stages) == 1 and our_name(stages[0]) == "CostModel":
@@ -55,7 +55,7 @@ def run_chain(stages: Sequence[Any], keywords: Keywords) -> Iterator[Pair]:
 
 
 def item_of(kind: type, stages: tuple[Stage, ...], keywords: Keywords) -> Any:
-    """Item of type `kind`, made from the keywords, which the first stage of a list gets. It is a problem of mapping a
+    """Item that the first stage of a list gets, made from the keywords. Its type is `kind`: a problem of mapping a
     layer, a problem of ordering temporal loops, or a batch of loop orders.
     """
     if kind is LayerProblem:
@@ -69,8 +69,8 @@ def item_of(kind: type, stages: tuple[Stage, ...], keywords: Keywords) -> Any:
 def cost_model(keywords: Keywords) -> Iterator[Pair]:
     """Yield one pair: the cost model evaluation (CME) of the temporal mapping that the keywords describe, and None.
 
-    If a mapper made the mapping, all mappings in the batch of the mapper are evaluated at once. Their costs are kept
-    for later calls.
+    If a mapper made the mapping, all mappings in the batch of the mapper are evaluated at once, and their costs are
+    kept for later calls.
     """
     costs, row = costs_of(keywords)
     node = keywords.get(LAYER)

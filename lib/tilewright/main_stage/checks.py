@@ -18,8 +18,8 @@ PROVIDED = ("accelerator", "workload", "layer", "spatial_mapping", "spatial_mapp
 def check_keywords(stages: Sequence[Any], keywords: dict[str, Any]) -> None:
     """Raise InputError if the list of stages is empty, or if keywords have problems.
 
-    The error lists each keyword that no stage reads, that is given in two spellings, or that a stage needs but the
-    script lacks. A keyword of `NO_COUNTERPART` is accepted if its value is false.
+    The error lists three kinds of keywords: no stage reads the keyword, the script gives it in two spellings, or a
+    stage needs it but the script does not give it. A keyword of `NO_COUNTERPART` is accepted if its value is false.
     """
     if not stages:
         raise InputError([Problem("the list has no stage", path="list_of_callables")])
@@ -50,8 +50,8 @@ def check_keywords(stages: Sequence[Any], keywords: dict[str, Any]) -> None:
 
 
 def with_varied(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Keywords of a script, together with the keywords that get their values from `general_parameter_iterations`. The
-    value of the latter is the placeholder "varied".
+    """Keywords of a script, together with the keywords that `general_parameter_iterations` varies. The latter have the
+    placeholder "varied" as their value.
     """
     varied = keywords.get("general_parameter_iterations")
     if not isinstance(varied, dict):
@@ -61,7 +61,7 @@ def with_varied(keywords: dict[str, Any]) -> dict[str, Any]:
 
 
 def expanded(names: Iterable[str]) -> set[str]:
-    """Names of stages, together with the names of the same stages in the multi-core flow."""
+    """Names of stages. If the multi-core flow has another name for a stage, this name is added."""
     alike = {"ONNXModelParser": "StreamONNXModelParser", "WorkloadParser": "UserDefinedModelParser"}
     return {one for name in names for one in (name, alike.get(name, name))}
 
@@ -119,7 +119,7 @@ def needed(stages: Sequence[Any], names: Sequence[str], keywords: dict[str, Any]
 
 
 def needed_by_own(stage: Any, keywords: dict[str, Any]) -> list[Problem]:
-    """Problems for keywords that the user's stages need, but that neither the script nor the stages above give."""
+    """Problems for keywords that the user's stages need, but that neither the script nor the stages above provide."""
     known = {
         *keywords,
         *PROVIDED,
@@ -153,9 +153,8 @@ def signature_of(stage: Any) -> dict[str, inspect.Parameter]:
 
 
 def words_of(stage: Any) -> set[str]:
-    """Names that occur as parameters or texts in the code of a user's stage.
-
-    The stage may read keywords with these names.
+    """Names that occur as parameters or as text constants in the code of a user's stage. The stage may read keywords
+    with these names.
     """
     found = set(signature_of(stage))
     kinds = [kind for kind in getattr(stage, "__mro__", (stage,)) if not str(kind.__module__).startswith("tilewright.")]

@@ -51,7 +51,8 @@ _OF_CONVERSION = [keyword for keyword in words.KEYWORDS if "SpatialMappingConver
 
 
 def costs_of(keywords: Mapping[str, Any]) -> tuple[CostedBatch, int]:
-    """Pair (costs of a batch of loop orders, index in the batch of the order that the keywords describe).
+    """Pair (costs of a batch of loop orders, index in the batch). The index selects the loop order that the keywords
+    describe.
 
     If a mapper made the order, the batch is that of the mapper. Otherwise, the batch has only this order. Raises
     InputError if the keywords describe no loop order, or if the order does not fit into the memories.

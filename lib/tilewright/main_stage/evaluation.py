@@ -31,8 +31,8 @@ SUMS = (
 )
 """Names of attributes that are summed over layers."""
 TABLES = ("mem_energy_breakdown", "mem_energy_breakdown_further", "memory_word_access")
-"""Names of those attributes of a CME that are tables, with one value for each operand and memory level. If CMEs of
-layers are summed, these values are summed, too.
+"""Names of the attributes of a CME that are tables with one value for each operand and memory level. If CMEs of layers
+are summed, these values are summed, too.
 """
 UTILIZATIONS = {
     "mac_spatial_utilization": "ideal_temporal_cycle",
@@ -40,7 +40,9 @@ UTILIZATIONS = {
     "mac_utilization1": "latency_total1",
     "mac_utilization2": "latency_total2",
 }
-"""Name of a utilization -> name of the attribute with its denominator. The numerator is always `ideal_cycle`."""
+"""Denominator of each utilization: name of the utilization -> name of an attribute. The numerator is always
+`ideal_cycle`.
+"""
 OLDER_NAMES = {
     "energy_breakdown": "mem_energy_breakdown",
     "energy_breakdown_further": "mem_energy_breakdown_further",
@@ -101,14 +103,14 @@ class Context:
 
 
 class CostModelEvaluationABC:
-    """Base class of CMEs. A CME is either that of a single mapping, or a sum of CMEs."""
+    """Base class of CMEs (cost model evaluations). A CME belongs to a single mapping, or is a sum of CMEs."""
 
     accelerator: Any
     energy_total: float
     latency_total2: float
 
     def __getattr__(self, name: str) -> Any:
-        """Value of a utilization, or of an attribute that has the name `name` in another release of zigzag-dse.
+        """Value of a utilization, or of an attribute whose name in another release of zigzag-dse is `name`.
 
         Raises AttributeError with the nearest name if there is no such attribute.
         """
@@ -122,7 +124,7 @@ class CostModelEvaluationABC:
         known = [*SUMS, *TABLES, *UTILIZATIONS, *OLDER_NAMES, *(one for one in dir(self) if not one.startswith("_"))]
         near = nearest_name(name, known)
         hint = f"; did you mean {near!r}?" if near else ""
-        raise AttributeError(f"a {type(self).__name__} here has no {name}{hint}")
+        raise AttributeError(f"{type(self).__name__} of tilewright has no {name}{hint}")
 
     def __add__(self, other: "CostModelEvaluationABC") -> "CumulativeCME":
         return CumulativeCME([*parts_of(self), *parts_of(other)])
@@ -150,9 +152,8 @@ class CostModelEvaluation(CostModelEvaluationABC):
     """Costs of one mapping of one layer.
 
     The object is made from keywords that stages pass on: `accelerator`, `layer`, `spatial_mapping`, `temporal_mapping`
-    and `access_same_data_considered_as_no_access`. The keyword `spatial_mapping_int` has the same value as
-    `spatial_mapping`, and is not needed. Raises InputError if the keywords do not describe a mapping, or if the mapping
-    does not fit.
+    and `access_same_data_considered_as_no_access`. The keyword `spatial_mapping_int` repeats `spatial_mapping` and can
+    be left out. Raises InputError if the keywords do not describe a mapping, or if the mapping does not fit.
     """
 
     def __init__(self, **given: Any) -> None:
@@ -234,12 +235,12 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @cached_property
     def mem_utili_shared(self) -> dict[LayerOperand, list[float]]:
-        """Filled share of each memory by operand and level. All operands that the memory holds are counted."""
+        """Filled share of each memory, by operand and level. The data of all operands in the memory count."""
         return {LayerOperand(name): list(shares) for name, shares in self.record.memory_utilization.items()}
 
     @cached_property
     def mem_utili_individual(self) -> dict[LayerOperand, list[float]]:
-        """Filled share of each memory by operand and level. Only data of this operand are counted."""
+        """Filled share of each memory, by operand and level. Only the data of this operand count."""
         return {LayerOperand(name): list(shares) for name, shares in self.record.memory_utilization_individual.items()}
 
     @cached_property
@@ -371,7 +372,7 @@ class CumulativeCME(CostModelEvaluationABC):
 
 
 def parts_of(cme: CostModelEvaluationABC) -> Iterator[CostModelEvaluationABC]:
-    """CMEs of single mappings whose sum is `cme`; only `cme` itself if it is not a sum."""
+    """CMEs of single mappings whose sum is `cme`. If `cme` is not a sum, the only element is `cme` itself."""
     if isinstance(cme, CumulativeCME):
         yield from cme.parts
     else:

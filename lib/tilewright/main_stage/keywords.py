@@ -30,9 +30,9 @@ class Keyword:
     also: tuple[str, ...] = ()
     """Other spellings of the keyword that scripts can use."""
     parameter: str = ""
-    """Name of the parameter of tilewright that gets the value of the keyword; '' if there is none."""
+    """Name of the parameter of tilewright that gets the value of the keyword; '' if there is no such parameter."""
     of: tuple[str, ...] = ()
-    """Names of the stages of tilewright that have the parameter `parameter`; () if these are the stages in `stages`."""
+    """Names of the stages of tilewright that have the parameter `parameter`; () if they are the same as `stages`."""
     says: str = ""
     """Counterpart of the keyword in tilewright, as text for messages."""
     required: bool = False
@@ -113,7 +113,7 @@ NO_COUNTERPART = {
     "nb_multiprocessing_threads": "searches use threads: --jobs",
     "visualize_node_hw_performances_path": "tilewright report draws the costs of the cores",
 }
-"""Text on what tilewright does instead, for each keyword without a counterpart."""
+"""Keyword without a counterpart -> text that says what tilewright does instead."""
 
 BY_SPELLING: Mapping[str, Keyword] = {spelling: keyword for keyword in KEYWORDS for spelling in keyword.spellings}
 

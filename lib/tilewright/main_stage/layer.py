@@ -1,8 +1,8 @@
-"""Layers and mappings as the user's stages see them, with the names of zigzag-dse 3.9.1 (`zigzag.workload`,
+"""Layers and mappings in the form that the user's stages read, with the names of zigzag-dse 3.9.1 (`zigzag.workload`,
 `zigzag.mapping`).
 
 A user's stage can set some attributes of a layer (`spatial_mapping`, `spatial_mapping_hint`, `temporal_ordering`), and
-can pass on mappings. The stages below the user's stage get these attributes and mappings.
+can pass on mappings. The stages below it get these attributes and mappings.
 """
 
 import math
@@ -251,8 +251,8 @@ class TemporalMapping(Shown):
 
     @property
     def mapping_dic_origin(self) -> dict[str, list[Loops]]:
-        """Loops by operand and memory level. If a user's stage made the mapping, the loops are those that it gave.
-        Otherwise, the loops are those that the mapper or the allocator assigned to the memories.
+        """Loops by operand and memory level. If a user's stage made the mapping, they are the loops of this stage.
+        Otherwise, they are the loops that the mapper or the allocator assigned to the memories.
         """
         if self._levels is None:
             assert self._batch is not None

@@ -65,7 +65,7 @@ class Fixed(dict[str, Any]):
 
 
 class Shown:
-    """Base class of views: objects, such as a layer or a memory, through which a user's stage reads a run.
+    """Base class of views. A view is an object, such as a layer or a memory, through which a user's stage reads a run.
 
     Each subclass lists the attributes that a user's stage can set. Setting another attribute raises AttributeError.
     """

@@ -54,11 +54,10 @@ def layer_of(item: Any, keywords: Mapping[str, Any]) -> LayerNode:
 
 
 def pairs_of(found: Any, stages: tuple[Stage, ...], layer: LayerNode, attached: Attached) -> Iterator[Pair]:
-    """Pairs (CME, further information) of `found`, which is one result for a layer. If a user's stage yielded the
-    result, the function yields the pairs of this stage. Otherwise, it yields one pair for each mapping of the result
-    that fits the memories.
+    """Pairs (CME, further information) of `found`, the result for one layer. If a user's stage yielded the result, they
+    are the pairs of this stage. Otherwise, there is one pair for each mapping of the result that fits the memories.
 
-    If `found` is a list of results, only one pair is yielded: (list of the pairs of these results, None).
+    If `found` is a list of results, there is only one pair: (list of the pairs of these results, None).
     """
     if isinstance(found, list):
         yield [pair for one in found for pair in pairs_of(one, stages, layer, attached)], None
@@ -86,10 +85,10 @@ def extra_of(cme: CostModelEvaluation, stages: Sequence[Stage], said: Pair | Non
 
     * A generator of spatial mappings or a mapper yields the pair (mapping that it made, information of the stages
       below).
-    * A stage of the class Reduction yields the (CME, further information) pairs of the mappings that it compared, or []
+    * A stage of the class Reduction yields the pairs (CME, further information) of the mappings that it compared, or []
       if these pairs are not kept.
-    * A user's stage yields the second element of `said`, the pair that it yielded for this mapping. If `said` is None,
-      the user's stage yields the information of the stages below.
+    * A user's stage yields the second element of `said`, which is the pair that it yielded for this mapping. If `said`
+      is None, it yields the information of the stages below.
     * Any other stage yields the information of the stages below.
     """
     if not stages:
@@ -147,7 +146,7 @@ class OthersBelow(Stage):
 @dataclass(frozen=True, eq=False)
 class OthersAbove(Stage):
     """Stage directly above a stage of the class Reduction. For each mapping that the Reduction keeps, this stage stores
-    the (CME, further information) pairs of all mappings that the Reduction compared (`Session.beside`).
+    the pairs (CME, further information) of all mappings that the Reduction compared (`Session.beside`).
     """
 
     below: OthersBelow = field(default_factory=OthersBelow)
@@ -167,8 +166,8 @@ class OthersAbove(Stage):
 
 
 def keeping_others(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """Stages of a pipeline, with two further stages for each stage of the class Reduction (a stage that keeps the best
-    mapping). An OthersAbove is added directly above it, and an OthersBelow directly below it. These two keep the
+    """Stages of a pipeline, in which two stages are added for each stage of the class Reduction (a stage that keeps the
+    best mapping): an OthersAbove directly above it, and an OthersBelow directly below it. The two added stages keep the
     mappings from which the Reduction chooses (keyword `reduce_minimal_keep_others`).
     """
     found: list[Stage] = []
@@ -232,9 +231,9 @@ class Network:
         """Records of the layer `node`, which is at index `place` of the execution order. User's stages get the name and
         the number of this layer.
 
-        If the user's stages yield nothing for the layer, the layer is left out, with a warning. If a stage of the class
-        Reduction is above the user's stages, InputError is raised instead, because the Reduction has nothing from which
-        it can choose.
+        If the user's stages yield nothing for the layer, there are two cases. If a stage of the class Reduction is
+        above them, InputError is raised, because the Reduction has nothing to choose from. Otherwise, the layer is left
+        out, with a warning.
         """
         run = session()
         run.node, run.said = node, {}
@@ -297,8 +296,8 @@ class Network:
             yield from pairs_of(one, stages, layer, self.attached)
 
     def _alternatives(self, record: LayerRecord, pairs: Sequence[Pair]) -> Iterator[LayerRecord]:
-        """Records of the mappings in `pairs` that belong to the layer of `record` but were not chosen. Stages that save
-        all results need these records. In `attached`, each of these records has an empty list of pairs.
+        """Records of those mappings in `pairs` that belong to the layer of `record` but were not chosen. Stages that
+        save all results need these records. In `attached`, each of these records has an empty list of pairs.
         """
         for cme in single(pairs):
             if cme.layer.name == record.names[0] and not counts(cme, record):
@@ -306,7 +305,7 @@ class Network:
 
 
 def counts(cme: CostModelEvaluation, record: LayerRecord) -> bool:
-    """True if a CME is that of the mapping in the record of the layer. Only this mapping is counted in the sum over the
+    """True if a CME belongs to the mapping in the record of the layer. Only this mapping counts in the sum over the
     network.
     """
     return (
@@ -369,10 +368,10 @@ def single(pairs: Iterable[Pair]) -> Iterator[CostModelEvaluation]:
 
 
 def _total(found: MappedWorkload, network: Network) -> Pair:
-    """Pair of the CME of a network and the list of the (CME, further information) pairs of its layers.
+    """Pair (CME of a network, list of the pairs (CME, further information) of its layers).
 
-    The CME of the network sums one CME for each layer: that of the mapping in the record of the layer. A warning
-    reports how many other mappings are left out of the sum.
+    The CME of the network is the sum of one CME for each layer: the CME of the mapping in the record of the layer. A
+    warning reports how many other mappings are left out of the sum.
     """
     layers = [pairs for known, pairs in network.attached.values() if isinstance(known, LayerRecord)]
     pairs = _in_order([pair for some in layers for pair in some], network)

@@ -1,6 +1,6 @@
 """Support for stages that users write for the class `MainStage` of ZigZag.
 
-Each of them is one stage of a pipeline of tilewright.
+Each such stage becomes one stage of a pipeline of tilewright.
 
 A user's stage is constructed with keyword arguments. It constructs the stages below it, and yields their results.
 
@@ -41,8 +41,8 @@ one batch of loop orders.
 
 
 class _Any(type):
-    """Metaclass of `Anything`. Every object is an instance of `Anything`, so a user's stage, which `takes` `Anything`,
-    can be in any position of a pipeline, also between parsers.
+    """Metaclass of `Anything`. Every object counts as an instance of `Anything`. A user's stage accepts items of the
+    type `Anything`, so it can be in any position of a pipeline, also between parsers.
     """
 
     def __instancecheck__(cls, instance: object) -> bool:
@@ -69,22 +69,22 @@ class Session:
     said: dict[Any, Pair] = field(default_factory=dict)
     """(CME, further information) pairs that user's stages yielded, by mapping."""
     beside: dict[Any, Any] = field(default_factory=dict)
-    """(CME, further information) pairs of all mappings that a stage of the class Reduction compared. The key is the
-    mapping that the Reduction kept. {} if the script does not ask for these pairs (keyword
+    """Pairs (CME, further information) of all mappings that a stage of the class Reduction compared, by the mapping
+    that the Reduction kept. The table is empty if the script does not ask for these pairs (keyword
     `reduce_minimal_keep_others`).
     """
     saved: dict[str, list[Any]] = field(default_factory=dict)
     """Objects that have been written to files so far, by file."""
     silent: list[Problem] = field(default_factory=list)
-    """Problems for user's stages that yielded nothing. The list is cleared before each layer."""
+    """Problems of user's stages that yielded nothing for the present layer. The list is cleared before each layer."""
 
 
 _SESSION: ContextVar[Session | None] = ContextVar("session", default=None)
 
 
 def session() -> Session:
-    """Session of the running script. If there is none, because the script runs a stage without MainStage, a new session
-    is made.
+    """Session of the running script. A script that runs a stage without MainStage has no session; a new session is then
+    made.
     """
     found = _SESSION.get()
     if found is None:
@@ -101,7 +101,9 @@ def new_session() -> Session:
 
 
 Attached = dict[int, tuple[Any, list[Pair]]]
-"""Results with their (CME, further information) pairs: `id` number of a result -> (result, its pairs)."""
+"""Results with their pairs (CME, further information). The key is the `id` of a result; the value is the pair (result,
+list of its pairs).
+"""
 
 
 def attach(attached: Attached, result: Any, pairs: list[Pair]) -> Any:
@@ -125,8 +127,8 @@ class OwnStage(Stage):
     keywords: Keywords = field(default_factory=dict)
     session: Session = field(default_factory=Session)
     is_below_others: bool = False
-    """True if a stage of tilewright other than a parser is above the user's stage. Such a stage accepts only CMEs (cost
-    model evaluations) from the user's stage.
+    """True if a stage of tilewright that is not a parser is above the user's stage. Such a stage accepts only CMEs
+    (cost model evaluations) from the user's stage.
     """
     attached: Attached = field(default_factory=dict)
     """(CME, further information) pairs of the results that this stage yields."""
@@ -229,8 +231,8 @@ class OwnStage(Stage):
             yield together(waiting)
 
     def _remember(self, cme: CostModelEvaluation, extra: Any) -> None:
-        """Keep the pair (CME, further information) that the user's stage yielded for a mapping. The pair is kept only
-        if it differs from the pair that the stages below yielded, or if another pair is already kept for this mapping.
+        """Keep the pair (CME, further information) that the user's stage yielded for a mapping. The pair is kept in two
+        cases: it differs from the pair that the stages below yielded, or another pair is already kept for this mapping.
         """
         said = self.session.said
         key = mapping_key(cme._costs.batch, cme._row) if said else None
@@ -249,8 +251,8 @@ class OwnStage(Stage):
         return self._raw(pair)
 
     def _raw(self, pair: Pair) -> Any:
-        """Result (`_Raw`) that stands for a pair whose first element is not a CME. Only a user's stage or the script
-        can read the pair.
+        """Result (`_Raw`) for a pair whose first element is not a CME. Only a user's stage or the script can read such
+        a pair.
 
         Raises InputError if a stage of tilewright above needs a CME (`is_below_others`) and the first element of the
         pair is not a list.
@@ -261,8 +263,8 @@ class OwnStage(Stage):
 
 
 def as_said(record: LayerRecord, cme: CostModelEvaluation) -> LayerRecord:
-    """Record with the energy and the latency that a user's stage set in `cme`. If it set neither, the record is
-    unchanged.
+    """Record with the energy and the latency that a user's stage set in `cme`. Without such changes, the record is
+    returned unchanged.
     """
     if not cme.is_changed():
         return record
@@ -287,7 +289,7 @@ def own_class(name: str, is_leaf: bool) -> type[OwnStage]:
 
 def together(cmes: Sequence[CostModelEvaluation]) -> Evaluations:
     """Result with the mappings of `cmes`, which all belong to one batch. Its energies and latencies are those of the
-    CMEs, so they include the values that user's stages set.
+    CMEs, including the values that user's stages set.
     """
     costs, rows = cmes[0]._costs, np.array([cme._row for cme in cmes])
     batch = costs.batch
@@ -341,8 +343,8 @@ def _code_of(maker: Any) -> CodeType | None:
 
 
 def shown_path(file: Path | None) -> str:
-    """Path of a file for messages: relative to the working folder if the file is below this folder, else unchanged; ''
-    for None.
+    """Path of a file for messages. If the file is below the working folder, the path is relative to this folder. The
+    result for None is ''.
     """
     if file is None:
         return ""

@@ -84,8 +84,8 @@ class Plan:
 def planned(stages: Sequence[Any], keywords: Mapping[str, Any]) -> Plan:
     """Pipeline for a list of stages, with the parameters that keywords give.
 
-    Raises InputError for all keywords with wrong values. If all values are right, raises InputError for all stages in
-    wrong positions.
+    Raises InputError that lists all keywords with wrong values. If there are none, raises InputError that lists all
+    stages in wrong positions.
     """
     several = is_of_several_cores(stages)
     item_type = item_type_of(stages, keywords, several)
@@ -140,10 +140,10 @@ def with_conversion(stages: Sequence[Any]) -> list[tuple[int, Any, str]]:
 
 def told_in_script(problem: Problem, stages: Sequence[Any], places: Sequence[int]) -> Problem:
     """Problem of a pipeline, with its path and its message rewritten for the script of the user. The new path names the
-    stage by index and name in `stages`, such as `list_of_callables[2] (LomaStage)`. If the problem does not belong to a
-    stage, the new path is `list_of_callables`.
+    stage by its index and its name in `stages`, such as `list_of_callables[2] (LomaStage)`. If the problem does not
+    belong to a stage, the new path is `list_of_callables`.
 
-    `places` has, for each stage of the pipeline, the index of this stage in `stages`.
+    `places` has the index in `stages` for each stage of the pipeline.
     """
     message = problem.message.replace("move MappingParser before it", "move the parsers before it")
     problem = replace(problem, message=message.replace("from MappingParser", "from the parsers"))
@@ -156,10 +156,11 @@ def told_in_script(problem: Problem, stages: Sequence[Any], places: Sequence[int
 
 
 def completed(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """Stages of a pipeline, adapted to the stages that a user wrote. There are two changes.
+    """Stages of a pipeline, adapted to the user's stages. There are two changes:
 
-    First, each user's stage gets the stages below it, their model and their objective. Second, each stage `Sum` above a
-    user's stage becomes a stage that sums only the layers that the user's stages pass on.
+    * Each user's stage gets three things: the stages below it, their model, and their objective.
+    * Each stage `Sum` above a user's stage is replaced by a stage that sums only the layers that the user's stages pass
+      on.
     """
     found: list[Stage] = []
     own_below = False
@@ -174,15 +175,12 @@ def completed(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
 
 
 def several_name(name: str) -> str:
-    """Name under which tilewright's multi-core flow has the stage `name`; `name` itself if this flow has no such
-    stage.
-    """
+    """Name of the stage `name` in tilewright's multi-core flow; `name` itself if this flow has no such stage."""
     return CATALOGUES[steps.MULTI].canonical_name(name) or name
 
 
 def made_stage(name: str, keywords: Mapping[str, Any], several: bool) -> tuple[Any, list[Problem]]:
-    """Pair (stage, problems). The stage is the stage `name` of tilewright, with the parameters that keywords give. The
-    problems are those of these parameters.
+    """Pair (stage `name` of tilewright with the parameters that keywords give, problems of these parameters).
 
     If there are problems, the first element is the class of the stage. If the flow has no such stage, the first element
     is `name`.
@@ -209,8 +207,8 @@ def made_stage(name: str, keywords: Mapping[str, Any], several: bool) -> tuple[A
 
 
 def in_script(problem: Problem, spelt: Mapping[str, str]) -> Problem:
-    """Problem with a parameter of a stage, turned into a problem with the keyword that gives the parameter. `spelt`
-    maps the parameter to the keyword as the script spells it.
+    """Problem of a keyword, made from the problem of the parameter that this keyword sets. `spelt` maps the parameter
+    to the keyword as the script spells it.
     """
     path = problem.path.removeprefix("parameters").lstrip(".")
     head = path.partition(".")[0].partition("[")[0]
@@ -218,8 +216,8 @@ def in_script(problem: Problem, spelt: Mapping[str, str]) -> Problem:
 
 
 def saved_stage(name: str, keywords: Mapping[str, Any]) -> Stage | None:
-    """Stage that saves results in the file or folder that the user's script gives. None if the stage `name` saves no
-    results, or if the script gives no file or folder for it.
+    """Stage that saves results in the file or folder that the user's script names. None if the stage `name` saves no
+    results, or if the script names no file or folder for it.
     """
     folder, pattern = words.given(keywords, words.FOLDER), words.given(keywords, words.PATTERN)
     if name == "PickleSave" and (file := words.given(keywords, words.PICKLE)):
@@ -241,8 +239,8 @@ def saved_stage(name: str, keywords: Mapping[str, Any]) -> Stage | None:
 
 
 def filled(pattern: str, keywords: Mapping[str, Any]) -> str:
-    """File name from a pattern. Fields of the pattern are replaced by the time, or by values of keywords that are texts
-    or numbers.
+    """File name made from a pattern. Its fields are replaced by the time, or by the values of keywords. These values
+    must be texts or numbers.
     """
     from datetime import datetime
 
@@ -258,8 +256,8 @@ class _Fields(dict[str, Any]):
 
 
 def is_onnx(keywords: Mapping[str, Any]) -> bool:
-    """False if the workload in the keywords is a list or file of layers. True for an ONNX model, and also if the kind
-    of the workload is not known yet.
+    """True if the keyword `workload` has an ONNX model, or if the kind of the workload is not known yet. False for a
+    list or a file of layers.
     """
     workload = words.given(keywords, words.WORKLOAD)
     known = isinstance(workload, str | Path | list | tuple)

@@ -12,7 +12,9 @@ from typing import Any
 Pair = tuple[Any, Any]
 """Pair (CME, further information that stages added)."""
 StageCallable = Callable[..., "Stage"]
-"""Function or class that makes a stage. Its arguments are the makers of the stages below, as a list, and keywords."""
+"""Function or class that makes a stage. It takes the list of the stages below (also functions or classes of this kind)
+and keywords.
+"""
 
 
 class Stage(metaclass=ABCMeta):

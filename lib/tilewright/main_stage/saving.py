@@ -70,8 +70,8 @@ class _Pattern(_InPlace):
     what: str = ""
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
-        """Pattern of the file names that the stage writes. It does not depend on the arguments, which say where the
-        stage is in the pipeline.
+        """Pattern of the file names that the stage writes. The arguments give the position of the stage in the
+        pipeline; the pattern does not depend on them.
         """
         return self.pattern.replace(LAYER_MARK, f"{watchers.LAYER}_{self.what}")
 
@@ -106,7 +106,7 @@ class SimplePattern(_Pattern):
 
     def contents(self, passed: Passed) -> list[tuple[str, Any]]:
         """Pairs (beginning of the file name, content), one for each network that has passed. If no network has passed,
-        one for each layer.
+        there is one pair for each layer.
         """
         if passed.networks:
             return [("overall", simple_result(network.summary)) for network in passed.networks]
@@ -119,7 +119,7 @@ class CompletePattern(_Pattern):
 
     def contents(self, passed: Passed) -> list[tuple[str, Any]]:
         """Pairs (beginning of the file name, content), one for each network that has passed. If no network has passed,
-        one for each layer.
+        there is one pair for each layer.
         """
         place = passed.place
         assert place.core is not None

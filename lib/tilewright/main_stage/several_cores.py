@@ -66,10 +66,10 @@ class StreamCostModelEvaluation:
     ) -> tuple[Path, ...]:
         """Draw the schedule. Returns the paths of the figure, `.svg` and `.png`.
 
-        If `plot_full_schedule` is true, the figure shows the whole schedule. Otherwise, it shows three sections of 5 %
-        of the latency each: at the beginning, in the middle and at the end. If `plot_data_transfer` is true, it shows
-        transfers. The arguments `draw_dependencies`, `section_start_percent` and `percent_shown` have no effect:
-        dependences are shown only on the page of a report.
+        If `plot_full_schedule` is true, the figure shows the whole schedule. Otherwise, it shows three sections, each 5
+        % of the latency long: at the beginning, in the middle and at the end. If `plot_data_transfer` is true, the
+        figure also shows transfers. The arguments `draw_dependencies`, `section_start_percent` and `percent_shown` have
+        no effect: dependences are shown only on the page of a report.
         """
         from tilewright.results.multi.bars import ScheduleView
         from tilewright.results.multi.gantt import write_schedule_figure
@@ -106,7 +106,7 @@ class StreamCostModelEvaluation:
         known = [one for one in dir(type(self)) if not one.startswith("_")] + ["latency", "energy", "result"]
         near = nearest_name(name, known)
         hint = f"; did you mean {near!r}?" if near else ""
-        raise AttributeError(f"a StreamCostModelEvaluation here has no {name}{hint}")
+        raise AttributeError(f"StreamCostModelEvaluation of tilewright has no {name}{hint}")
 
     def __str__(self) -> str:
         return f"SCME(energy={self.energy:.2e}, latency={self.latency:.2e})"

@@ -16,7 +16,9 @@ class _Passing(Stage):
     """Base class of stages that pass their keywords to the stage below."""
 
     def below(self, **others: Any) -> Iterator[Pair]:
-        """Results of the stages below. These stages get the keywords of this stage, and the keywords in `others`."""
+        """Results of the stages below. These stages get the keywords of this stage, together with the keywords in
+        `others`.
+        """
         return self.list_of_callables[0](self.list_of_callables[1:], **(self.kwargs | others)).run()
 
 
@@ -87,10 +89,11 @@ class _Known(dict[str, Any]):
 class GeneralParameterIteratorStage(_Passing):
     """Stage that runs the stages below once for every combination of keyword values.
 
-    `general_parameter_iterations` maps a keyword to its values. A key can also be a tuple of keywords that change
-    together; its values are then tuples. The further information of each CME is a pair (choice, information of the
-    stages below). The choice is a tuple with one pair (keyword, value) for each key. A key that is a tuple of keywords
-    gives a tuple of such pairs.
+    `general_parameter_iterations` maps each keyword to its values. A key can also be a tuple of keywords that change
+    together; its values are then tuples.
+
+    The further information of each CME is a pair (choice, information of the stages below). The choice is a tuple with
+    one pair (keyword, value) for each key. For a key that is a tuple of keywords, it has a tuple of such pairs.
     """
 
     def __init__(

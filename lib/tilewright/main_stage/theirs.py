@@ -48,8 +48,8 @@ class _Module(ModuleType):
         raise ImportError(f"tilewright does not provide {name} of {self.__name__}{hint}")
 
     def __call__(self, *values: Any, **keywords: Any) -> Any:
-        """Raise ImportError. If a script calls a module, the script means a function of zigzag-dse or Stream that
-        tilewright does not provide.
+        """Raise ImportError. A script that calls a module means a function of zigzag-dse or Stream that tilewright does
+        not provide.
         """
         raise ImportError(f"tilewright does not provide the function {self.__name__}")
 
@@ -87,7 +87,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 @contextmanager
 def answering_imports() -> Iterator[None]:
-    """Context in which a script can import the packages of zigzag-dse and Stream. The imports give modules of
+    """Context in which a script can import the packages of zigzag-dse and Stream. The imported modules are those of
     tilewright.
     """
     finder, before = _Finder(), set(sys.modules)

@@ -149,12 +149,12 @@ def descriptions_of(keywords: Mapping[str, Any]) -> Descriptions:
 
 
 def network_problem_of(keywords: Mapping[str, Any]) -> Any:
-    """Problem of mapping the network in the keywords. With several cores, the result is an item of the multi-core flow:
-    the item from which the value of the keyword `workload` was made.
+    """Problem of mapping the network in the keywords. With several cores, the result is the item of the multi-core flow
+    from which the value of the keyword `workload` was made.
 
-    Raises InputError if the keywords do not contain a network and an accelerator that parsers have read. Also raises
-    InputError if the script changes the accelerator too late: with several cores, below AcceleratorParserStage; on one
-    core, below SearchUnusedMemoryStage.
+    Raises InputError if the keywords do not contain a network and an accelerator that parsers have read. Raises
+    InputError also if the script changes the accelerator too late. With several cores, this is below
+    AcceleratorParserStage; on one core, it is below SearchUnusedMemoryStage.
     """
     workload, hardware = words.given(keywords, words.WORKLOAD), words.given(keywords, words.ACCELERATOR)
     if not isinstance(workload, DNNWorkload):
@@ -226,7 +226,8 @@ def converted(candidate: SpatialCandidate, parameters: Mapping[str, Any]) -> Tem
 
 
 def order_batch_of(keywords: Mapping[str, Any], parameters: Mapping[str, Any]) -> tuple[OrderBatch, int | None]:
-    """Pair (batch, row) of the temporal mapping in the keywords. The row is None if the batch has only this mapping.
+    """Pair (batch, row) of the temporal mapping in the keywords. The row is None if this mapping is the only one in the
+    batch.
 
     Raises InputError if the keywords contain no temporal mapping.
     """

@@ -54,8 +54,8 @@ MOST_CONTEXT = {FLAT: 2048, PREDICTIONS: 2048, BUNDLE: 16384}
 scripts of the releases.
 """
 CONTEXT_STEP, PROMPT_STEP = 64, 32
-"""Steps in tokens to which release 1.0 rounds sizes before it looks up the time of attention. For an answer, the number
-of keys is rounded up to a multiple of CONTEXT_STEP. For a prompt, the number of tokens is rounded up to a multiple of
+"""Steps in tokens to which release 1.0 rounds sizes before it looks up the time of attention. For an answer, it rounds
+the number of keys up to a multiple of CONTEXT_STEP. For a prompt, it rounds the number of tokens up to a multiple of
 PROMPT_STEP.
 """
 _FIRST_CONTEXT = 16
@@ -113,7 +113,7 @@ class Described(NamedTuple):
 
 def points_of(release: str, limits: ProfileLimits, mixture: MixtureSize | None) -> TimedPoints:
     """Points at which a profile must have times, so that a release can read the profile. Releases from 1.1 on
-    interpolate between points; earlier releases need a point for every size within `limits`.
+    interpolate between points. Earlier releases need a point for every size within `limits`.
     """
     if release == BUNDLE:
         return _sparse_points(limits, mixture)
@@ -187,8 +187,9 @@ def _block_layers(described: Described) -> dict[str, tuple[str, ...]]:
 
 
 def _flat_rows(described: Described, points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
-    """Rows of the file for release 0.2, the titles first. Layers and the attention of a prompt have one row for each
-    number of tokens. The attention and the rotary embedding of an answer have one row for each number of keys.
+    """Rows of the file for release 0.2, with the titles as the first row. Layers and the attention of a prompt have one
+    row for each number of tokens. The attention and the rotary embedding of an answer have one row for each number of
+    keys.
     """
     yield ("hardware", "model", "layer_name", "input", "kv_cache", "latency(ns)")
     head, layers = (described.hardware, described.model), _block_layers(described)
@@ -246,8 +247,9 @@ def _sequence_rows(limits: ProfileLimits, points: TimedPoints, times: OperatorTi
 
 
 def _attention_rows(points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
-    """Rows of the attention file for release 1.1, the titles first. Each row is for a step with at most one prompt and
-    several answers. The prompt and the answers run one after another, so the time of a row is the sum of their times.
+    """Rows of the attention file for release 1.1, with the titles as the first row. Each row is for a step with at most
+    one prompt and several answers. The prompt and the answers run one after another, so the time of a row is the sum of
+    their times.
     """
     yield ("layer", "prefill_chunk", "kv_prefill", "n_decode", "kv_decode", "decode_q_len", "time_us")
     for tokens, context in ((0, 0), *points.prompts):
@@ -272,8 +274,8 @@ as if the time of attention included it.
 
 
 def check_model(model: Architecture, release: str, problems: Problems) -> None:
-    """Report an error for each part of a model for which a release has no layers. The simulator would silently leave
-    out such a part.
+    """Report an error for each part of a model for which a release has no layers. Without this error, the simulator
+    would leave out such a part.
     """
     at = ("language_model",)
     mixers = {block.mixer for block in model.blocks}
@@ -308,7 +310,7 @@ def check_names(release: str, hardware: str, model: str, variant: str, problems:
     if not _FOLDER.fullmatch(hardware):
         problems.at(("--hardware-name",), "cannot be the name of a folder", hardware, "letters, digits, . _ + -")
     elif _ROTARY_LEFT_OUT in hardware:
-        told = f"the simulator leaves out positional encodings on hardware with {_ROTARY_LEFT_OUT} in its name"
+        told = f"the simulator leaves out positional encodings if the name of the hardware contains {_ROTARY_LEFT_OUT}"
         problems.at(("--hardware-name",), told, hardware, "another name")
     parts = model.split("/")
     if len(parts) > 2 or not all(_FOLDER.fullmatch(part) for part in parts):

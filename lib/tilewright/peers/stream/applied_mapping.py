@@ -1,9 +1,9 @@
-"""Mapping files of stream-dse 2.x for a network on an accelerator: ordinary entries and stacks with the same meaning.
+"""Mapping files of stream-dse 2.x, converted to entries and stacks of tilewright for a network on an accelerator.
 
-Source: stream-dse 2.1.1 (`stream/parser/mapping_factory.py`, `stream/workload/utils.py`). The size of a tile is that of
-one core. A tile has a size along one axis, and layers of a group can share this axis. These layers are all cut into the
-same number of tiles: S / (T * P). S is the size of the axis, and T is the size of the tile. P is the largest number of
-parts into which one of the layers cuts the axis. docs/formats.md says what differs.
+Source: stream-dse 2.1.1 (`stream/parser/mapping_factory.py`, `stream/workload/utils.py`). A tile is the part of an axis
+that one core computes at a time. Layers of a group can share an axis. All layers with this axis are cut into the same
+number of tiles, S / (T * P). S is the size of the axis, and T is the size of the tile. P is the largest number of parts
+into which one of the layers cuts the axis. docs/formats.md lists the differences from Stream.
 """
 
 import math
@@ -24,8 +24,8 @@ _MOST_NAMED = 3
 
 
 def applied(mapping: Mapping, workload: Workload, accelerator: MultiCoreAccelerator, problems: Problems) -> Mapping:
-    """Mapping whose plan is replaced by entries and stacks for a network on an accelerator. All problems are reported
-    in `problems`, and no error is raised. With problems, the only entry is `default`.
+    """Mapping in which entries and stacks replace the plan, for a network on an accelerator. All problems are reported
+    in `problems`, and no error is raised. If there are problems, the only entry is `default`.
     """
     assert mapping.plan is not None
     before = len(problems.found)
@@ -68,8 +68,8 @@ class _Application:
         return found
 
     def _check_group(self, place: int) -> None:
-        """Report each operator type in a group that selects several operators, if the file has several groups: it does
-        not say which of the operators are in this group.
+        """Report each operator type in a group that selects several operators, if the file has several groups. Such a
+        file does not say which of the operators are in this group.
         """
         plan = self.layers.plan
         told = self.layers.problems.within("fused_groups", place)
@@ -77,12 +77,14 @@ class _Application:
             entry = next(index for index, one in enumerate(plan.layers) if one.name == name)
             operators = list(dict.fromkeys(node.origin or node.name for node in self.layers.nodes_of[entry]))
             if len(operators) > 1:
-                message = f"selects {len(operators)} layers, and the file has several groups"
+                message = f"selects {len(operators)} layers, and the file does not say which are in this group"
                 told.at(("layers", at), message, name, f"names of layers: {_some(operators)}")
 
     @property
     def stacks(self) -> tuple[tuple[int, ...], ...]:
-        """Node ids of the layers of each group, and of each other layer. () if the file has no groups."""
+        """Stacks as tuples of node ids: one for each group, and one for each layer outside the groups. The result is ()
+        if the file has no groups.
+        """
         if not self.layers.plan.groups:
             return ()
         grouped = [tuple(node.node_id for node in members) for members in self._members if members]
@@ -111,7 +113,7 @@ class _Application:
         self, node: WorkloadNode, given: PlanLayer, tiles: Sequence[TilingEntry], is_alone: bool
     ) -> MappingConstraints:
         """Entry of a layer. A layer that is alone in its stack is not cut into tiles. Its tiles therefore become
-        further parts on the same cores; tiles of a reduction are left out.
+        further parts on the same cores. Tiles of a reduction are left out.
         """
         assert node.layer is not None
         loops = [(self.layers.loop(node, split.dimension, Problems()), split.parts) for split in given.splits]
@@ -136,13 +138,15 @@ class _Application:
         )
 
     def tell(self) -> None:
-        """Add notices on layers without an entry, on layers that several cores could run, and on tiles left out."""
+        """Add notices on layers without an entry, on layers that several cores could run, and on tiles that are left
+        out.
+        """
         layers = [node for node in self.layers.workload.nodes if node.layer is not None]
         missing = [node.name for node in layers if node.node_id not in self.layers.place_of]
         if missing:
             told = (
-                f"{count_of(len(missing), 'layer')} of the network ({_some(missing)}) without an entry are not cut, and"
-                " any core can run them; Stream refuses such a file"
+                f"the file has no entry for {count_of(len(missing), 'layer')} of the network ({_some(missing)}): such a"
+                " layer is not cut, and any core can run it; Stream refuses such a file"
             )
             self.layers.problems.notice(self.layers.root, told)
         grouped = {node.node_id for members in self._members for node in members}

@@ -1,8 +1,8 @@
 """Loops of layers in the order of stream-dse 2.1.1, and the axes that the loops of fused layers share.
 
-Sources: the parsers of operators in `stream/parser/onnx`, and `stream/workload/workload.py` of stream-dse 2.1.1. Two
-loops of different layers are one axis if a tensor passes their indices from layer to layer. If the reader moves by a
-stride, the loop of the producer has several indices for one index of the reader.
+Sources: the parsers of operators in `stream/parser/onnx`, and `stream/workload/workload.py` of stream-dse 2.1.1. Loops
+of different layers are one axis if they index the same axis of a tensor that passes between the layers. If the reader
+moves by a stride, several indices of the producer's loop belong to one index of the reader's loop.
 """
 
 import itertools
@@ -21,12 +21,12 @@ _SUMS = ("ReduceSum", "ReduceMean", "ReduceMax")
 Loop = tuple[int, str]
 """Pair (id of a node, name of a loop of its layer)."""
 Link = tuple[Loop, Loop, int]
-"""Triple (loop of the producer, loop of the reader, number of producer indices for one reader index)."""
+"""Triple (loop of the producer, loop of the reader, number of producer indices for each reader index)."""
 
 
 def loops_in_order(node: WorkloadNode) -> tuple[str, ...] | None:
-    """Names of a layer's loops in the order D0, D1, ... in which Stream numbers them. '' stands for a loop with a
-    single index, which the layer does not have. None if the order is not known for this operator.
+    """Names of a layer's loops in the order in which Stream numbers them: D0, D1, ... A loop that the layer does not
+    have, because it has a single index, is ''. None if the order is not known for this operator.
     """
     if node.layer is None or not node.index_maps:
         return None
@@ -53,7 +53,9 @@ def _one(names: Sequence[str]) -> str:
 
 
 def _loop_of(axis: AxisIndex, index_map: IndexMap) -> str:
-    """Name of the loop that indexes an axis; '' if there is none, or if there are several of more than one index."""
+    """Name of the loop that indexes an axis. The result is '' if no loop does, or if several loops with more than one
+    index do.
+    """
     terms = _moving(axis, index_map)
     if len(terms) == 1:
         return terms[0][0]
@@ -89,21 +91,23 @@ class FusedAxes:
             held.add(clash)
 
     def axis_of(self, loop: Loop) -> Loop:
-        """Loop that stands for the axis of a loop."""
+        """Loop that represents the axis to which `loop` belongs."""
         return self._find(loop)[0]
 
     def members(self, axis: Loop) -> list[Loop]:
-        """All loops of the group with this axis."""
+        """All loops of the group that belong to this axis."""
         loops = [(node.node_id, name) for node in self.nodes if node.layer for name in node.layer.size_of]
         return [one for one in loops if self.axis_of(one) == axis]
 
     def indices_of_step(self, loop: Loop) -> Fraction:
-        """Indices of a loop for one index of the loop of the same axis that has the fewest indices."""
+        """Number of indices of `loop` for one index of the loop of its axis that has the fewest indices."""
         least = min(self._find(one)[1] for one in self.members(self.axis_of(loop)))
         return self._find(loop)[1] / least
 
     def _find(self, loop: Loop) -> tuple[Loop, Fraction]:
-        """Pair (loop that stands for the axis, indices of `loop` for one index of it)."""
+        """Pair (loop that represents the axis of `loop`, number of indices of `loop` for one index of this
+        representative).
+        """
         ratio = Fraction(1)
         while loop in self._root:
             loop, factor = self._root[loop]
@@ -117,8 +121,8 @@ class FusedAxes:
             self._root[one] = (other, stride * factor / ratio)
 
     def _joined_apart(self, link: Link) -> bool:
-        """Join two loops through a tensor that several layers read. False if two loops of one layer would then have one
-        axis; the loops are then not joined.
+        """Join two loops through a tensor that several layers read. If two loops of one layer would then be one axis,
+        the loops are not joined, and the result is False.
         """
         one, other = self.axis_of(link[0]), self.axis_of(link[1])
         if one != other:
@@ -129,8 +133,8 @@ class FusedAxes:
         return True
 
     def _links(self) -> tuple[list[Link], list[tuple[tuple[str, int], Link]]]:
-        """Pair (links through tensors with one reader, links through tensors with several readers). Each link of the
-        second list is a pair with the axis of its tensor. The tensors that are made last come first.
+        """Pair (links through tensors with one reader, links through tensors with several readers). An element of the
+        second list is a pair (axis of the tensor, link); the tensors that are made last come first.
         """
         inside = {node.node_id for node in self.nodes}
         own: list[Link] = []
@@ -157,7 +161,9 @@ class FusedAxes:
         return own, [(key, link) for _, key, link in shared]
 
     def _made(self, tensor: str, place: int) -> tuple[str, int]:
-        """Axis of the tensor from which an axis comes, through operators that only move data."""
+        """Pair (tensor, number of the axis) from which axis `place` of `tensor` comes. Operators that only move data
+        are followed back to their input.
+        """
         node = self._producer.get(tensor)
         while node is not None and node.layer is None:
             index_map = next((one for one in node.index_maps if one.output.tensor == tensor), None)
@@ -181,7 +187,9 @@ def _link(
     reading: tuple[WorkloadNode, IndexMap, AxisIndex],
     workload: Workload,
 ) -> Link | None:
-    """Link between the loop that makes an axis of a tensor and the loop of a reader; None if they are not one axis."""
+    """Link between the loop that makes an axis of a tensor and the loop of a reader. None if the two loops are not one
+    axis.
+    """
     node, index_map, axis = reading
     made = next((one for one in producer.index_maps if one.output.tensor == tensor), None)
     if made is None:

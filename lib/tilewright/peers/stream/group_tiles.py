@@ -1,4 +1,4 @@
-"""Tiles of the fused groups in a mapping file of stream-dse 2.x: for each layer and loop, the count of tiles."""
+"""Tiles of the fused groups in a mapping file of stream-dse 2.x: the number of tiles of each loop of each layer."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -15,7 +15,7 @@ class GroupTiles:
     """Tiles of one group of fused layers. Wrong tiles are reported."""
 
     def __init__(self, layers: SelectedLayers, place: int, nodes: Sequence[WorkloadNode]) -> None:
-        """Take the group at the position `place` of the plan; `nodes` has its layers, in the order of the network."""
+        """Store the group at the position `place` of the plan. `nodes` has its layers, in the order of the network."""
         self.layers, self.nodes = layers, nodes
         self.group: PlanGroup = layers.plan.groups[place]
         self._told = layers.problems.within("fused_groups", place)
@@ -44,8 +44,8 @@ class GroupTiles:
         return found
 
     def _parts_of_axes(self) -> dict[Loop, int]:
-        """Largest number of parts of each axis, over the layers of a group. Numbers of parts that do not divide it, and
-        numbers that do not divide the size of the axis, are reported.
+        """Largest number of parts of each axis, over the layers of a group. Each number of parts must divide this
+        number and the size of the axis; other numbers are reported.
         """
         given: list[tuple[Loop, int, int, KeyPath]] = []
         for node in self.nodes:
@@ -62,15 +62,17 @@ class GroupTiles:
             found[axis] = max(found.get(axis, 1), parts)
         for axis, parts, size, path in given:
             if size % parts:
-                message = f"a fused layer has only {size} indices along this loop, which these parts do not divide"
+                message = f"a fused layer has only {size} indices along this loop; the number of parts must divide it"
                 self.layers.problems.at(path, message, parts, divisors(size))
             elif found[axis] % parts:
-                message = f"a fused layer has {found[axis]} parts along this loop; these parts must divide that number"
+                message = f"a fused layer has {found[axis]} parts along this loop; the number of parts must divide it"
                 self.layers.problems.at(path, message, parts, divisors(found[axis]))
         return found
 
     def _count(self, node: WorkloadNode, tile: PlanTile, parts: dict[Loop, int], told: Problems) -> int:
-        """Number of tiles of the axis of a tile; 0 if the tile is wrong, which is reported."""
+        """Number of tiles into which a tile size cuts its axis. A wrong tile size is reported, and the result is then
+        0.
+        """
         loop = self.layers.loop(node, tile.dimension, told.within("dim"))
         if loop is None:
             return 0

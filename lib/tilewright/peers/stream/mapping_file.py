@@ -27,7 +27,7 @@ _KEYS = "name, core_allocation, inter_core_tiling, kernel"
 
 
 def has_form(data: Any) -> bool:
-    """True if data of a mapping file are a table of stream-dse 2.x, or a list with an entry of stream-dse 2.x."""
+    """True if the data of a mapping file are a table of stream-dse 2.x, or a list with an entry of stream-dse 2.x."""
     if isinstance(data, dict):
         return any(key in data for key in _TABLE_KEYS)
     return any(_is_new(entry) for entry in items(data))
@@ -36,8 +36,8 @@ def has_form(data: Any) -> bool:
 def _is_new(entry: Any) -> bool:
     """True if an entry of a list has a value that only entries of stream-dse 2.x have.
 
-    A list with values of both forms, such as [2, [3]], and a list of empty lists do not count: they are mistakes in
-    either form.
+    A list with values of both forms, such as [2, [3]], does not count, and neither does a list of empty lists: they are
+    mistakes in either form.
     """
     cores, parts = list(items(table(entry).get(_CORES))), list(items(table(entry).get(_PARTS)))
     in_lists = bool(cores) and all(isinstance(one, list) and one for one in cores)
@@ -46,7 +46,7 @@ def _is_new(entry: Any) -> bool:
 
 
 def read(document: YamlDocument, problems: Problems) -> NetworkPlan:
-    """Network plan in a document. Problems and notices of the document are reported in `problems`."""
+    """Network plan that a document contains. Problems and notices of the document are reported in `problems`."""
     is_list = isinstance(document.data, list)
     at: KeyPath = () if is_list else ("layers",)
     layers = document.data if is_list else table(document.data).get("layers")

@@ -40,8 +40,8 @@ from tilewright.multicore.scheduling.state_record import (
 class LinkTimes:
     """Busy times of links, booked in the order of decisions.
 
-    As in Stream, a link is free from the end of the transfer that was decided last; earlier gaps between transfers stay
-    empty. With `fills_gaps`, a transfer can use such a gap.
+    As in Stream, the transfer that was decided last is the last one on its links: a later decision cannot use earlier
+    gaps. With `fills_gaps`, a transfer can use such a gap.
     """
 
     def __init__(self, fills_gaps: bool = False) -> None:
@@ -51,8 +51,8 @@ class LinkTimes:
         self._taken: dict[int, list[tuple[int, int]]] = defaultdict(list)
 
     def earliest(self, cycles: Mapping[int, int], time: int) -> int:
-        """First cycle, not before `time`, at which a transfer can start. `cycles` has, by link, the number of cycles
-        for which the link must be free.
+        """First cycle from `time` on in which a transfer can start. `cycles` has, by link, the number of cycles for
+        which the link must be free.
         """
         if not self.fills_gaps:
             return max([time, *(self._free[link] for link in cycles)])
@@ -70,7 +70,7 @@ class LinkTimes:
             insort(self._taken[link], (start, end))
 
     def _gap(self, link: int, length: int, time: int) -> int:
-        """First cycle, not before `time`, from which a link is free for `length` cycles."""
+        """First cycle from `time` on from which a link is free for `length` cycles."""
         taken = self._taken[link]
         for start, end in taken[max(bisect_right(taken, (time, time)) - 1, 0) :]:
             if time + length <= start:
@@ -101,7 +101,7 @@ class Usage:
         return self.capacity_bits - self.used[bisect_right(self.times, time) - 1]
 
     def first_fit(self, time: int, bits: int) -> int | None:
-        """First cycle, not before `time`, from which `bits` always fit; None if there is no such cycle."""
+        """First cycle from `time` on from which `bits` always fit; None if there is no such cycle."""
         first = bisect_right(self.times, time) - 1
         for i in range(len(self.used) - 1, first - 1, -1):
             if self.used[i] + bits > self.capacity_bits:
@@ -248,13 +248,13 @@ class _Run:
     def transfer(self, tensor: Tensor, core: int, memory: int, time: int, keep: set[Tensor], cause: int) -> int:
         """Transfer a tensor to the memory `memory` of the core `core`. Returns the cycle in which the transfer ends.
 
-        If the memory already holds the tensor, nothing moves, and the result is 0. With the repair ARRIVAL (REPAIRS),
-        the result in this case is the cycle in which the tensor has arrived.
+        If the memory already holds the tensor, nothing moves. The result is then 0 or, with the repair ARRIVAL
+        (REPAIRS), the cycle in which the tensor has arrived.
 
-        The transfer starts at `time` minus its own duration or later; with the repair EARLY, it starts as early as
+        The transfer starts at `time` minus its own duration or later. With the repair EARLY, it starts as early as
         possible. `keep` has the tensors that must not be evicted to make space. `cause` is a position in CAUSES, or
-        NONE. NONE stands for OFF_CHIP_FETCH if the tensor comes from the off-chip memory, and for CORE_TO_CORE
-        otherwise.
+        NONE. NONE stands for OFF_CHIP_FETCH if the tensor comes from the off-chip memory, and otherwise for
+        CORE_TO_CORE.
         """
         if tensor in self.stored[memory]:
             return self.stored[memory][tensor].available if ARRIVAL in self.options.model_repairs else 0
@@ -294,11 +294,11 @@ class _Run:
         raise MappingError(f"there is no path from core {names} to core {core}")
 
     def make_space(self, memory: int, bits: int, time: int, keep: set[Tensor]) -> int:
-        """Evict tensors until `bits` fit at `time`, in rising order of the product (remaining uses in this memory) *
-        (bits of the tensor). Tensors in `keep` stay. Returns the time at which the last write-back ends; `time` without
-        a write-back.
+        """Evict tensors until `bits` fit at `time`. The tensor with the smallest product (remaining uses in this
+        memory) * (bits) is evicted first. Tensors in `keep` stay. Returns the time at which the last write-back ends;
+        `time` if there is no write-back.
 
-        Raises MappingError if too few tensors can be evicted. The off-chip memory evicts none.
+        Raises MappingError if too few tensors can be evicted. No tensor is evicted from the off-chip memory.
         """
         lacking = bits - self.usage[memory].free_at(time)
         if lacking <= 0:
@@ -319,7 +319,7 @@ class _Run:
 
     def evict(self, tensor: Tensor, memory: int, time: int) -> int:
         """Evict a tensor, and write it back if the off-chip memory does not have it. Returns the time at which the
-        write-back ends; `time` without a write-back.
+        write-back ends; `time` if there is no write-back.
 
         The space of the tensor is free at `time`, before the write-back ends.
         """
@@ -331,8 +331,7 @@ class _Run:
 
     def block(self, cn: int, time: int, runtime: int) -> int:
         """Book the links over which operands of a CN stream, for the `runtime` cycles of the CN. Returns the cycle in
-        which the CN starts. This cycle is not before `time`; it is the first one from which all these links are free
-        long enough.
+        which the CN starts: the first cycle from `time` on from which all these links are free for `runtime` cycles.
         """
         core = int(self.allocation[cn])
         bits = self.problem.costs.stream_bits[self.problem.graph.cost_row[cn], core].tolist()
@@ -383,8 +382,8 @@ class _Run:
                 self.remove(output, memory, time + runtime)
 
     def release(self, needs: list[tuple[Tensor, int]], end: int) -> None:
-        """Count one use less for each pair (tensor, memory) in `needs`. A tensor without further uses in any memory is
-        removed at time `end` from all memories, including the off-chip memory.
+        """Reduce the number of uses by one for each pair (tensor, memory) in `needs`. A tensor without further uses in
+        any memory is removed at time `end` from all memories, including the off-chip memory.
         """
         for tensor, memory in needs:
             self.uses[tensor][memory] -= 1

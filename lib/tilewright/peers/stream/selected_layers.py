@@ -22,11 +22,13 @@ class SelectedLayers:
     workload: Workload
     accelerator: MultiCoreAccelerator
     problems: Problems
-    """Collector for the document of the plan."""
+    """Collector of problems of the document that contains the plan."""
 
     @cached_property
     def place_of(self) -> dict[int, int]:
-        """Position of the first entry that selects a layer, by node id of the layer. Other layers are left out."""
+        """Position of the first entry that selects a layer, by node id of the layer. Layers that no entry selects are
+        left out.
+        """
         found = {}
         for node in self.workload.nodes:
             names = names_of(node)
@@ -45,12 +47,12 @@ class SelectedLayers:
         return found
 
     def of_entry(self, place: int) -> Problems:
-        """Collector for the entry of a layer."""
+        """Collector of problems of the entry at the position `place`."""
         return self.problems.within(*self.root, place)
 
     @cached_property
     def root(self) -> KeyPath:
-        """Path of the list of layers: a file can be only this list."""
+        """Path of the list of layers in the file: () if the file is only this list."""
         return () if self.problems.places is not None and _is_list(self.problems) else ("layers",)
 
     def check(self) -> None:
@@ -60,7 +62,7 @@ class SelectedLayers:
             self._check_parts(place)
 
     def _check_names(self) -> None:
-        """Report names of entries that neither a layer nor an operator has, and cores that do not exist."""
+        """Report names that neither a layer nor an operator has, and cores that do not exist."""
         names = {name: None for node in self.workload.nodes for name in names_of(node) if name}
         layers = list(dict.fromkeys(node.name for node in self.workload.nodes if node.layer is not None))
         cores = [str(core) for core in self.accelerator.onchip_core_ids]
@@ -76,7 +78,7 @@ class SelectedLayers:
                     told.at(path, f"{self.accelerator.name} has no such core for layers", core, ", ".join(cores))
 
     def _check_parts(self, place: int) -> None:
-        """Report wrong cuts of an entry into parts, and a number of parts that does not match the cores."""
+        """Report wrong cuts of an entry into parts. Report also an entry with more parts than cores."""
         entry, told = self.plan.layers[place], self.of_entry(place)
         for node in self.nodes_of[place]:
             for at, split in enumerate(entry.splits):
@@ -87,11 +89,13 @@ class SelectedLayers:
                     told.at((*path, "split"), message, split.parts, divisors(found[1]))
         count = math.prod(split.parts for split in entry.splits)
         if count > len(entry.cores):
-            message = f"{count_of(count, 'part')} need as many cores, but {len(entry.cores)} are given"
+            message = f"{count_of(count, 'part')} need {count_of(count, 'core')}, but the list has {len(entry.cores)}"
             told.at(("core_allocation",), message, list(entry.cores), count_of(count, "core"))
 
     def loop(self, node: WorkloadNode, position: int, told: Problems) -> tuple[str, int] | None:
-        """Pair (name, size) of the loop at a position of a layer. None if there is no such loop; this is reported."""
+        """Pair (name, size) of the loop at a position of a layer. A loop that does not exist is reported, and the
+        result is then None.
+        """
         names = loops_in_order(node)
         if names is None:
             told.at((), f"{node.name}: {_UNKNOWN_ORDER}", node.operator_type, "no cuts of layers of this operator")
@@ -114,12 +118,14 @@ def _is_list(problems: Problems) -> bool:
 
 
 def names_of(node: WorkloadNode) -> tuple[str, ...]:
-    """Names by which an entry selects a node: those of the node and of the operator that it is a part of."""
+    """Names by which an entry selects a node: name and type of the node and of its operator in the network file."""
     return tuple(name for name in (node.name, node.operator_type, node.origin, node.origin_type) if name)
 
 
 def uneven(node: WorkloadNode, position: int, loop: tuple[str, int], what: str) -> str:
-    """Message that tiles or parts do not divide the loop (name, size) at a position of a layer."""
+    """Message that the tiles or parts do not divide the size of a loop. `loop` is the pair (name, size) of the loop,
+    and `position` is its position in the layer.
+    """
     name, size = loop
     return f"D{position} ({name or 'one index'}) of {node.name} has size {size}, which these {what} do not divide"
 

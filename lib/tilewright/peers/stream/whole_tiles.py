@@ -64,9 +64,9 @@ def whole_tile_problem(assembled: AssembledProblem, workload: Workload, graph: C
     """Scheduling problem with complete tensors in place of pieces. All CNs of a layer form one chain, and have the same
     cost.
 
-    `assembled` must be made from `graph`. In a graph of `whole_tile_graph`, the CNs of a layer already have the same
-    cost. In any other graph, CNs at borders can have their own costs. All CNs of a layer then get the cost of its
-    largest CN. If several CNs are largest, the one with the least padding counts.
+    `assembled` must be made from `graph`. If `graph` comes from `whole_tile_graph`, the CNs of a layer already have the
+    same cost. In any other graph, CNs at borders can have their own costs. All CNs of a layer then get the cost of its
+    largest CN; of equally large CNs, the one with the least padding counts.
     """
     operand_table = np.zeros((len(graph.layers), len(graph.operands) + 1), np.int64)
     needs = assembled.pieces
@@ -96,8 +96,8 @@ def _layer_nodes(workload: Workload, graph: CnGraph) -> list[WorkloadNode]:
 
 
 def _full_tiles(graph: CnGraph) -> Integers:
-    """Index, for each CN, of the largest CN of the same layer. If several CNs are equally large, the result is the
-    first of those that read most data, because these have the least padding."""
+    """Index, for each CN, of the largest CN of the same layer. If several CNs are equally large, the CN that reads most
+    data is taken, because it has the least padding. If there is still a tie, the first CN is taken."""
     ranks = [(shape.mac_count, prod(size for _, size in shape.data_dimension_sizes)) for shape in graph.shapes]
     work, read = np.array(ranks, np.float64).reshape(-1, 2)[graph.shape].T
     order = np.lexsort((np.arange(graph.cn_count), -read, -work, graph.cn_layer))
@@ -117,9 +117,7 @@ def _tile(node: WorkloadNode, cn_layer: CnLayer) -> Layer:
 
 
 def _chains(graph: CnGraph) -> tuple[Integers, Integers]:
-    """Pairs (CN, next CN of the same layer) as two arrays of indices, one with the first and one with the second CN of
-    each pair.
-    """
+    """Pairs (CN, next CN of the same layer), as two arrays of indices: the first CNs and the next CNs."""
     target = np.flatnonzero(graph.cn_layer[1:] == graph.cn_layer[:-1]) + 1
     return (target - 1).astype(np.int64), target.astype(np.int64)
 
@@ -167,8 +165,8 @@ def _tensors(workload: Workload, graph: CnGraph, names: tuple[str, ...]) -> Data
 
 
 def _is_in_sink(graph: CnGraph) -> npt.NDArray[np.bool_]:
-    """True if the layer of the CN has outputs that go off-chip (one entry for each CN). This is a layer in which a CN
-    has no successor.
+    """True if the layer of the CN has outputs that go off-chip (one entry for each CN). A layer has such outputs if one
+    of its CNs has no successor.
     """
     source, _ = _chains(graph)
     has_successor = np.zeros(graph.cn_count, np.bool_)
@@ -192,12 +190,12 @@ def _reads(workload: Workload, graph: CnGraph) -> Iterator[tuple[int, int, Index
 
 
 def _contents(layer: CnLayer, index_map: IndexMap, element_bits: int) -> tuple[Integers, Integers]:
-    """Two arrays for an operand of a layer. The first has, for each CN of the layer, the index of the tensor that the
-    CN reads. The second has the size in bits of each tensor.
+    """Pair of arrays for an operand of a layer: for each CN of the layer, the index of the tensor that the CN reads;
+    and the size in bits of each tensor.
 
-    CNs whose tiles are equal in all dimensions of the operand read the same tensor. The size of a tensor is that of a
-    box. Along each axis, the box reaches from the first to the last element that the loops of the CN address, including
-    padding and gaps.
+    CNs whose tiles are equal in all dimensions of the operand read the same tensor. The size of a tensor is the size of
+    a box. Along each axis, the box reaches from the first to the last element that the loops of the CN address,
+    including padding and gaps.
     """
     grid = layer.grid
     used = {name for axis in index_map.input.axes for name, factor in axis.terms if factor}

@@ -1,9 +1,13 @@
 """Data locality between layers (data that stay on chip) by the rules of zigzag-dse 3.9.1.
 
-These rules have four known faults, which this module keeps (fault B32, docs/model.md). Outputs are counted with the
-precision of partial sums. Only the first producer of a layer is considered. Other data that need capacity at the same
-time are not counted. If one layer leaves enough capacity for all weights, the weights of all layers stay on chip.
-`mapping.locality` is without these faults.
+These rules have four known faults, which this module keeps (fault B32, docs/model.md):
+
+* Outputs are counted with the precision of partial sums.
+* Only the first producer of a layer is considered.
+* Other data that need capacity at the same time are not counted.
+* If one layer leaves enough capacity for all weights, the weights of all layers stay on chip.
+
+`mapping.locality` does not have these faults.
 """
 
 from dataclasses import dataclass, replace
@@ -41,8 +45,8 @@ def reference_reach(
 ) -> tuple[MemoryReach, ...]:
     """Memory reach of each layer, in order of execution: the outermost memory level that each operand uses.
 
-    In three cases, zigzag-dse stops with an error: an inner layer has no producer, an inner layer has no reader, or
-    data fit in no memory. In these cases, this function uses the top memory.
+    This function uses the top memory in three cases in which zigzag-dse stops with an error: an inner layer has no
+    producer, an inner layer has no reader, or data fit in no memory.
     """
     if not workload.layers_in_order:
         return ()
@@ -54,8 +58,8 @@ def reference_reach(
 
 
 def _with_layers_left_out(workload: Workload) -> Workload:
-    """Workload that also has the layers that an in-memory array does not run. They take part in the search for memory
-    levels, because zigzag-dse skips these layers only after this search.
+    """Workload that also has the layers that an in-memory array cannot run. They take part in the search for memory
+    levels, because zigzag-dse skips them only after this search.
     """
     if not any(node.layer_left_out for node in workload.nodes):
         return workload
@@ -66,8 +70,8 @@ def _with_layers_left_out(workload: Workload) -> Workload:
 class _Search:
     """Search for the memory levels of activations, outputs and weights.
 
-    `activation` and `output` have, by node id of a layer, the index of the innermost memory found so far for the data
-    of the layer. `weight_level` is the index of this memory for the weights of all layers.
+    `activation` and `output` map the node id of a layer to a memory index: the innermost memory found so far for these
+    data of the layer. `weight_level` is the index of the innermost memory found so far for the weights of all layers.
     """
 
     def __init__(self, workload: Workload, core: Core, mapping: Mapping, profile: ModelProfile) -> None:
@@ -131,14 +135,18 @@ class _Search:
     def _try_memory(self, node_id: int, index: int, *, is_first: bool) -> None:
         """Make memory `index` the level of data of a layer if these data fit in the memory.
 
-        The memory must hold the activation and the output of the layer and the weights of all layers together; operands
-        that it does not serve are not counted. There is one exception for a layer without constant operands: if the
-        memory serves the output of the layer and the activation of the next layer, exactly the activations and the
-        output of the layer are counted.
+        The memory must have room for the activation and the output of the layer and for the weights of all layers
+        together. Of these, only operands that the memory serves are counted. There is one exception: the layer has no
+        constant operands, and the memory serves the output of the layer and the activation of the next layer. Then
+        exactly the activations and the output of the layer are counted.
 
-        The memory becomes the level of the layer's output if it serves this output and the activation of the next
-        layer. In the first layer, it then also becomes the level of the activation. It becomes the level of all weights
-        if it serves weights and all dimensions of the array. A level is never replaced by a higher one.
+        The memory becomes the level of three kinds of data:
+
+        * the layer's output, if the memory serves this output and the activation of the next layer;
+        * the layer's activation, if the layer is the first and the memory becomes the level of its output;
+        * all weights, if the memory serves weights and all dimensions of the array.
+
+        A level is never replaced by a higher one.
         """
         facts, memory = self.facts[node_id], self.core.memories[index]
         roles, held = facts.roles, memory.operands
@@ -232,8 +240,8 @@ def layer_graph(workload: Workload) -> LayerGraph:
 def _cut_out(node: WorkloadNode, before: dict[int, dict[int, None]], after: dict[int, dict[int, None]]) -> None:
     """Remove a node, and connect the producers of the node to its consumers.
 
-    The node is removed at once. The remaining connections have the same order as if the node were removed later, after
-    all new connections of the network are made.
+    The node is removed at once, whereas zigzag-dse removes nodes only after it has made all new connections. The order
+    of the remaining connections is the same in both cases.
     """
     producers, consumers = before.pop(node.node_id), after.pop(node.node_id)
     for consumer in consumers:

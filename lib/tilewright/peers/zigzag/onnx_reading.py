@@ -1,16 +1,20 @@
 """Reader of ONNX models by the rules of zigzag-dse 3.9.1: Conv, QLinearConv, Gemm and MatMul are layers, all other
 operators have no costs.
 
-zigzag-dse 3.9.1 decides by the *number* of predecessor nodes of a layer which operands are constant. Without a
-predecessor, both operands are constant. With one predecessor, W is constant, and the predecessor produces I. With two
-predecessors, the first produces I and the second produces W. A layer with three or more predecessors is an error. A
-`Constant` node counts as a predecessor (fault B13, docs/model.md). Therefore weights that come through Constant, Cast,
-Transpose or DequantizeLinear look like activations, and so does a bias that a node computes.
+zigzag-dse 3.9.1 decides by the *number* of predecessor nodes of a layer which operands are constant:
+
+* no predecessor: both operands are constant;
+* one predecessor: W is constant, and the predecessor produces I;
+* two predecessors: the first produces I, and the second produces W;
+* three or more predecessors: an error.
+
+A `Constant` node counts as a predecessor (fault B13, docs/model.md). Therefore weights that come through Constant,
+Cast, Transpose or DequantizeLinear look like activations, and so does a bias that a node computes.
 
 The reference profile of tilewright keeps this rule, and reports every layer for which the graph gives other constant
-operands. The graph is used in place of the rule for layers with three or more predecessors, and, with the switch
-`trace_onnx_constants`, for all layers. In the graph, a tensor that is computed only from constants is a constant. I is
-the first operand, and W is the second. There is one exception: a constant first operand of a matrix product is W.
+operands. For layers with three or more predecessors, the graph decides. With the switch `trace_onnx_constants`, the
+graph decides for all layers. In the graph, a tensor that is computed only from constants is a constant. I is the first
+operand, and W is the second. There is one exception: a constant first operand of a matrix product is W.
 """
 
 import math
@@ -76,16 +80,16 @@ class NetworkTopology:
         return [self.producer_of[name] for name in node.inputs if name in self.producer_of]
 
     def all_predecessors(self, node: OnnxNode) -> list[int]:
-        """Ids of the nodes that produce the inputs of `node` and the tensors that its subgraphs read. Each node occurs
-        one time.
+        """Ids of the nodes that produce the inputs of `node` and the tensors that its subgraphs read. Each id occurs
+        once.
         """
         names = node.inputs + self.captured.get(node.node_id, ())
         return list(dict.fromkeys(self.producer_of[name] for name in names if name in self.producer_of))
 
 
 def read_topology(graph: onnx.GraphProto, notices: list[str]) -> NetworkTopology:
-    """Topology with the nodes of `graph` in file order. If this is not a topological order, the nodes are sorted, and a
-    notice reports this.
+    """Topology with the nodes of `graph` in file order. If the file order is not a topological order, the nodes are
+    sorted, and a notice reports this.
 
     Raises InputError for inputs without a producer, tensors with two producers, and cycles.
     """
@@ -138,10 +142,11 @@ def reference_roles(predecessors: list[int], weight_input: int) -> OperandRoles:
 
 
 def graph_roles(node: OnnxNode, topology: NetworkTopology, weight_input: int, *, may_exchange: bool) -> OperandRoles:
-    """Roles of the operands, decided by the origin of their data. If the node has further predecessors that are not
-    constant, such as the producer of a bias, each of them is a source of an operand called `bias`.
+    """Roles of the operands, decided by the origin of their data. Further predecessors that are not constant, such as
+    the producer of a bias, are sources of an operand called `bias`.
 
-    With `may_exchange`, a constant first operand becomes W, and the second operand becomes I, unless both are constant.
+    With `may_exchange`, a constant first operand becomes W, and the second operand becomes I. If both operands are
+    constant, nothing is exchanged.
     """
     first, second = _computed_by(node, topology, 0), _computed_by(node, topology, weight_input)
     exchanged = may_exchange and first is None and second is not None
@@ -165,8 +170,8 @@ def operand_roles(
     node: OnnxNode, topology: NetworkTopology, profile: ModelProfile, weight_input: int, *, may_exchange: bool
 ) -> tuple[OperandRoles, str]:
     """Pair (roles of the operands under `profile`, remark). The rule of zigzag-dse decides by the number of
-    predecessors of a layer. The remark says why this rule fails for the layer; '' if the rule gives the right roles, or
-    if `profile` does not use the rule.
+    predecessors of a layer. The remark says why this rule fails for the layer. It is '' if the rule gives the right
+    roles, or if `profile` does not use the rule.
     """
     actual = graph_roles(node, topology, weight_input, may_exchange=may_exchange)
     if profile.trace_onnx_constants:
@@ -376,9 +381,9 @@ def _tensor_shapes(
     """Shapes of tensors by name. Shapes are inferred only if a needed shape is not stored in the model, or with
     `must_infer`.
 
-    Raises InputError if the shape inference finds the model inconsistent. There is one exception: if the inferred
-    shapes would only serve to count the operations of operators that are read separately (`works_alone`), the stored
-    shapes are returned, and the count is unknown.
+    Raises InputError if the shape inference finds the model inconsistent. There is one exception: the inferred shapes
+    are needed only to count the operations of operators that are read separately (`works_alone`). The stored shapes are
+    then returned, and the count is unknown.
     """
     shapes = stored_shapes(model.graph, resolved.symbols) | resolved.shapes
     required = [tensor for node in topology.nodes for tensor in _required_tensors(node)]
@@ -396,8 +401,8 @@ def _tensor_shapes(
 
 
 def _lacks_shapes(model: onnx.ModelProto, topology: NetworkTopology, shapes: Shapes) -> bool:
-    """True if an unknown shape prevents counting the work of an operator: the operator is counted as a separate model
-    (`works_alone`), and reads a tensor without a known shape.
+    """True if the work of an operator cannot be counted because of an unknown shape: the operator is counted as a
+    separate model (`works_alone`), and reads a tensor without a known shape.
     """
     register_operators()
     functions = read_functions(model).functions

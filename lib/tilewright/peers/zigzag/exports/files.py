@@ -32,8 +32,8 @@ from tilewright.workload.layer import Layer
 def write_complete_layer(
     folder: Path, record: LayerRecord, core: Core, layer: Layer | None = None, name: str = ""
 ) -> Path:
-    """Write `<layer>_complete.json` of one layer into a folder. Returns the path of the file. `core`, `layer` and
-    `name` are those of `complete_layer`.
+    """Write `<layer>_complete.json` of one layer into a folder. Returns the path of the file. The arguments `core`,
+    `layer` and `name` are passed to `complete_layer`.
     """
     value = complete_layer(record, core, layer, name)
     return _write_json(folder, name or record.layer.name, COMPLETE, value)

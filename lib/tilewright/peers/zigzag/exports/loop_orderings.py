@@ -15,8 +15,8 @@ INDENT = 2
 
 
 NAME_ROOM = 14
-"""Number of characters that a line needs for `for … in [0, …):`, in addition to the name of the dimension and the
-indentation.
+"""Number of characters that a line needs in addition to the name of the dimension and the indentation: those of `for …
+in [0, …):`.
 """
 
 
@@ -70,5 +70,5 @@ def _temporal_loops(record: LayerRecord, operands: Sequence[str]) -> list[tuple[
 
 
 def _output_levels(levels: Mapping[str, Sequence[T]]) -> Sequence[T]:
-    """Levels of the output; if `levels` has no output, the levels of the first operand."""
+    """Levels of the output. If `levels` has no output, the result has the levels of the first operand."""
     return levels.get(OUTPUT) or next(iter(levels.values()), ())

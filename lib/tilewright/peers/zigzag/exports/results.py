@@ -47,7 +47,8 @@ def with_in_memory_outputs(
     """Outputs of a layer or a network, with additional groups of fields for in-memory arrays.
 
     `terms` has the energy terms in pJ, and `parts` has the parts of the latency in cycles. `core_figures` has the clock
-    period in ns and the areas in mm2, each in total and by component. Its keys are those of a record or a summary.
+    period in ns and the areas in mm2, each as a total and by component. The keys of `core_figures` are those of a
+    record or a summary.
     """
     energy, latency = dict(outputs["energy"]), dict(outputs["latency"])
     energy["operational_energy_breakdown"] = {name: terms.get(name, 0.0) for name in COMPONENTS}
@@ -84,8 +85,8 @@ def in_memory_array(array: OperationalArray) -> JsonObject:
 
 
 Levels = dict[str, list[dict[str, float]]]
-"""Energies or numbers of accesses: operand -> list with one table for each memory level. A table has the value of each
-direction, by direction.
+"""Energies or numbers of accesses, by operand: a list with one table for each memory level. A table has one value for
+each direction, by name of the direction.
 """
 DIRECTION_NAMES = {"tl": "rd_out_to_low", "fl": "wr_in_by_low", "th": "rd_out_to_high", "fh": "wr_in_by_high"}
 INDENT = 4
@@ -95,8 +96,8 @@ COMPLETE, SIMPLE = "complete", "simple"
 
 def complete_layer(record: LayerRecord, core: Core, layer: Layer | None = None, name: str = "") -> JsonObject:
     """Parts `outputs` and `inputs` of the file that zigzag-dse writes for one layer. `core` can be the complete core,
-    even if the layer ran without some of its memories. `layer` has the dimension relations, which the record does not
-    have; without `layer`, the relations are null. `name` replaces the layer name of the record."""
+    even if the layer ran without some of its memories. `layer` gives the dimension relations, which are not in the
+    record; without `layer`, the relations are null. `name` replaces the layer name of the record."""
     own_core = core_of_record(record, core)
     described = {
         "name": name or record.layer.name,
@@ -299,8 +300,8 @@ def _directions(levels: Mapping[str, Sequence[Mapping[str, float]]]) -> JsonObje
 
 
 def _add_levels(sums: Levels, levels: Mapping[str, Sequence[Mapping[str, float]]]) -> None:
-    """Add the energies or the numbers of accesses of a record to `sums`, by operand and level. If a level is missing in
-    the record or in `sums`, it counts as 0.
+    """Add the energies or the numbers of accesses of a record to `sums`, by operand and level. A level that is missing
+    in the record or in `sums` counts as 0.
     """
     for operand, of_operand in levels.items():
         pairs = zip_longest(sums.get(operand, []), of_operand, fillvalue=dict.fromkeys(DIRECTIONS, 0))
