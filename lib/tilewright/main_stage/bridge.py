@@ -254,11 +254,13 @@ def as_options(stages: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[dict
 
 
 def options_of(options: dict[str, Any], names: Sequence[str], keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a run: name -> value. They include the preset of zigzag-dse, and each item of `options` whose value
-    differs from its default.
+    """Options of a run: name -> value. They are of three kinds:
 
-    If the keywords give a parameter of a stage in `names` another value than its default, the options include this
-    parameter, too. The objective is taken only from `options`.
+    * the preset of zigzag-dse;
+    * each item of `options` whose value is not its default;
+    * each parameter of a stage in `names` that the keywords set to another value than its default.
+
+    The objective is taken only from `options`.
     """
     defaults = SearchOptions().as_dict()
     found = {"preset": ZIGZAG} | {name: value for name, value in options.items() if value != defaults[name]}

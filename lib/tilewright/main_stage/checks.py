@@ -18,8 +18,13 @@ PROVIDED = ("accelerator", "workload", "layer", "spatial_mapping", "spatial_mapp
 def check_keywords(stages: Sequence[Any], keywords: dict[str, Any]) -> None:
     """Raise InputError if the list of stages is empty, or if keywords have problems.
 
-    The error lists three kinds of keywords: no stage reads the keyword, the script gives it in two spellings, or a
-    stage needs it but the script does not give it. A keyword of `NO_COUNTERPART` is accepted if its value is false.
+    The error lists three kinds of keywords:
+
+    * No stage reads the keyword.
+    * The script gives the keyword in two spellings.
+    * A stage needs the keyword, but the script does not give it.
+
+    A keyword of `NO_COUNTERPART` is accepted if its value is false.
     """
     if not stages:
         raise InputError([Problem("the list has no stage", path="list_of_callables")])

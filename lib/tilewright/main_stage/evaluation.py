@@ -208,7 +208,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @cached_property
     def mac_energy(self) -> float:
-        """Energy of everything except memory accesses (for example, of array operations), in pJ."""
+        """Energy without memory accesses (for example, energy of array operations), in pJ."""
         terms = self.record.energy_terms_pj
         return sum(energy for term, energy in terms.items() if term != ACCESSES) or 0.0
 

@@ -166,9 +166,9 @@ class OthersAbove(Stage):
 
 
 def keeping_others(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """Stages of a pipeline, in which two stages are added for each stage of the class Reduction (a stage that keeps the
-    best mapping): an OthersAbove directly above it, and an OthersBelow directly below it. The two added stages keep the
-    mappings from which the Reduction chooses (keyword `reduce_minimal_keep_others`).
+    """Stages of a pipeline with additional stages around each stage of the class Reduction (a stage that keeps the best
+    mapping). An OthersAbove is directly above it, and an OthersBelow is directly below it. These two keep the mappings
+    from which the Reduction chooses (keyword `reduce_minimal_keep_others`).
     """
     found: list[Stage] = []
     for stage in stages:

@@ -181,8 +181,11 @@ def can_be_tabulated(batch: OrderBatch) -> bool:
     boundaries. The costs of its orders must depend only on states: a state is the set of loops below a boundary, in any
     order.
 
-    The costs depend on the order of the loops in three cases: windows slide over the output, the rounding of fractional
-    tile sizes depends on the order, or the rules of the core's control forbid some orders.
+    The costs depend on the order of the loops in three cases:
+
+    * Windows slide over the output.
+    * The rounding of fractional tile sizes depends on the order.
+    * The rules of the core's control forbid some orders.
     """
     problem = batch.problem.arrays
     few = 0 < len(batch.orders) <= MOST_ORDERS and batch.orders.shape[1] <= MOST_LOOPS and batch.boundaries is None

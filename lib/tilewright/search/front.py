@@ -3,7 +3,7 @@
 A front has points and supporting lines. Each point is a mapping that was found. Each line is a proof: energy + weight x
 latency of every mapping is at least the level of the line (docs/proofs.md#front-of-a-network). The lines bound the
 distance of the points from the complete front. The *miss* is this distance as a fraction: for every mapping, some point
-has at most (1 + miss) times the energy and at most (1 + miss) times the latency of the mapping.
+exceeds its energy and its latency each by at most this fraction.
 """
 
 import math
@@ -90,17 +90,16 @@ class BoundedFront:
 
     @property
     def largest_miss(self) -> float:
-        """Smallest fraction x that is proven as the distance (miss) of the points from the complete front: for every
-        mapping that the proofs cover, some point has at most (1 + x) times the energy and at most (1 + x) times the
-        latency of this mapping.
+        """Smallest fraction x that is proven as the distance (miss) of the points from the complete front. For every
+        mapping that the proofs cover, some point exceeds its energy and its latency each by at most the fraction x.
         """
         by_lines = max(misses(self.points, self.lines, self.least_latency_cycles))
         return by_lines if self.swept_miss is None else min(by_lines, self.swept_miss)
 
     @property
     def is_complete(self) -> bool:
-        """True if the points are the complete front: for each mapping that the proofs cover, some point is at least as
-        good in both energy and latency, apart from rounding errors.
+        """True if the points are the complete front. Then, for each mapping that the proofs cover, some point has at
+        most its energy and at most its latency, apart from rounding errors.
         """
         return self.largest_miss <= COMPLETE
 

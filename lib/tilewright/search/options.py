@@ -298,17 +298,17 @@ class MapOptions(SearchOptions):
     zigzag-dse; otherwise best."""
 
     latency_slack: Annotated[str, SLACK, ParameterCheck(checked("latency_slack", share_of_percent))] | None = None
-    """Choose the point of the network's Pareto front with the least energy among the points whose latency is at most
-    this share (such as 2%) above the least latency of the front. This option implies `front`."""
+    """Choose a point of the network's Pareto front: its latency is at most this share (such as 2%) above the least
+    latency of the front. Of all such points, the one with the least energy is taken. This option implies `front`."""
     energy_slack: Annotated[str, SLACK, ParameterCheck(checked("energy_slack", share_of_percent))] | None = None
-    """Choose the point of the network's Pareto front with the least latency among the points whose energy is at most
-    this share (such as 2%) above the least energy of the front. This option implies `front`."""
+    """Choose a point of the network's Pareto front: its energy is at most this share (such as 2%) above the least
+    energy of the front. Of all such points, the one with the least latency is taken. This option implies `front`."""
     deadline_ms: PositiveNumber | None = None
-    """Choose the point of the network's Pareto front with the least energy among the points with at most this latency,
-    in ms. This option implies `front`, and needs a clock in the hardware file."""
+    """Choose a point of the network's Pareto front: its latency is at most this time, in ms. Of all such points, the
+    one with the least energy is taken. This option implies `front`, and needs a clock in the hardware file."""
     energy_budget: Annotated[str, BUDGET, ParameterCheck(checked("energy_budget", budget_pj))] | None = None
-    """Choose the point of the network's Pareto front with the least latency among the points with at most this energy
-    (such as 3 mJ). This option implies `front`."""
+    """Choose a point of the network's Pareto front: its energy is at most this energy (such as 3 mJ). Of all such
+    points, the one with the least latency is taken. This option implies `front`."""
 
     def __init__(self, **given: Any) -> None:
         values = {parameter.name: parameter.default for parameter in parameters_of(MapOptions)}

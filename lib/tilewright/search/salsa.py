@@ -130,8 +130,8 @@ def fallback_order(space: OrderSpace, objective: str) -> tuple[LoopOrder | None,
 
 
 def split_start(space: OrderSpace, order: LoopOrder) -> Start | None:
-    """Start of a chain whose order is `order` with each merged loop split into its prime factors; None if the split
-    order violates the pattern or does not fit.
+    """Start of a chain: `order` with each merged loop split into its prime factors. None if the split order violates
+    the pattern or does not fit.
     """
     left = Counter(space.loops[index] for index in space.multiset)
     split: list[int] = []

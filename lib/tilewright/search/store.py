@@ -41,8 +41,8 @@ def problem_key(layer: Layer, core: Core, constraints: MappingConstraints, searc
 def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> list[JsonObject]:
     """Encoded layer, core and constraints without names. This content decides the result of a search.
 
-    The values of constant operands do not affect the mapping or the costs of a layer, unless a term of a plug-in reads
-    them. They are therefore left out if no plug-in has such a term.
+    The values of constant operands affect the mapping or the costs of a layer only if a term of a plug-in reads them.
+    They are therefore left out if no plug-in has such a term.
     """
     encoded = {**encode(layer), "name": ""}
     if not (ENERGY_TERMS.names or LATENCY_TERMS_OF_PLUGINS.names):

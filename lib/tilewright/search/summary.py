@@ -269,8 +269,8 @@ def _total_if_known(values: Iterable[float | None]) -> float | None:
 
 
 def differs_notably(record: LayerRecord) -> bool:
-    """True if the energy or latency under the profile `corrected` differs from that of the record by more than
-    NOTABLE_DIFFERENCE (5 %), or if the mapping does not fit under `corrected`.
+    """True if the record and the profile `corrected` differ notably: energies or latencies differ by more than
+    NOTABLE_DIFFERENCE (5 %), or the mapping does not fit under `corrected`.
     """
     pairs = (
         (record.corrected.energy_pj, record.energy_pj),

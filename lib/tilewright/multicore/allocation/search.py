@@ -136,8 +136,8 @@ def survivors(population: Sequence[Individual], count: int) -> list[Individual]:
 
 
 def tournament(population: Sequence[Individual], draw: random.Random) -> Individual:
-    """Better of two random individuals: the one that dominates the other. If neither dominates, it is the one with the
-    larger crowding distance.
+    """Better of two random individuals. If one of them dominates the other, it is the dominating one; otherwise, it is
+    the one with the larger crowding distance.
     """
     first, second = draw.choice(population), draw.choice(population)
     if first.fitness.dominates(second.fitness):

@@ -76,8 +76,8 @@ def _without_path(problem: SchedulingProblem, core: int) -> list[Unfit]:
 
 
 def _without_memory(problem: SchedulingProblem, core: int) -> list[Unfit]:
-    """CNs that cannot run on a core because of its memories: the core has no memory for an operand that does not
-    stream, or the data of the CN do not fit a memory of the core.
+    """CNs that cannot run on a core because of its memories. There are two cases: the core has no memory for an operand
+    that does not stream, or the data of the CN do not fit a memory of the core.
     """
     graph, system = problem.graph, problem.system
     memory_of, memories = system.core_memory[core], len(system.memory_capacity_bits)
@@ -385,11 +385,14 @@ def _reasons(
 
 def _core_likeness(problem: SchedulingProblem, core: int) -> object:
     """Key of a core, made of all its properties on which the result of `unfit_for_core` depends. Cores with equal keys
-    can run the same CNs.
+    can run the same CNs. The properties are:
 
-    The properties are: whether the core is the off-chip core, whether paths lead from and to the off-chip core, the
-    rows of the cost table without a runtime, the operands that stream, the capacity of the memory of each operand, and
-    which operands share a memory.
+    * whether the core is the off-chip core;
+    * whether paths lead from and to the off-chip core;
+    * the rows of the cost table without a runtime;
+    * the operands that stream;
+    * the capacity of the memory of each operand;
+    * which operands share a memory.
     """
     system, off_chip = problem.system, problem.system.off_chip_core
     memories = system.core_memory[core].tolist()

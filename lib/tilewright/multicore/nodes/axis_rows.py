@@ -93,9 +93,9 @@ class AxisNeeds(NamedTuple):
 
 
 def join_axes(needs: Sequence[AxisNeeds]) -> tuple[AxisJoin, list[int]]:
-    """Pair (join of the rows of all axes in `needs`, list with the number of each axis's first row in this join).
+    """Pair (join of the rows of all axes in `needs`, list with the number of the first row of each axis in this join).
 
-    Row 0 of the join is neutral: its only entry has owner 0 and count 1. All axes whose rows have no gaps are
+    Row 0 of the join is neutral: its only entry has owner 0 and count 1. All axes without gaps in their rows are
     concatenated and joined as one axis, and so are all axes with gaps. The computing time therefore depends on the
     number of rows, not on the number of axes.
     """

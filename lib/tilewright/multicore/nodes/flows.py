@@ -171,12 +171,11 @@ class _PartColumns:
     constants: list[tuple[int, int, int]] = field(default_factory=list)
     """Triple (first content, owner, elements) for each part:
 
-    * first content: number of the first content of the link, if the contents of all links are numbered one after
-      another
-    * owner: `Producer.last_step` plus the owners of those axes that neither the producer nor the consumer cuts
-    * elements: number of elements that the part needs along those axes
+    * first content: number of the first content of the link. The contents of all links are numbered one after another.
+    * owner: `Producer.last_step` plus the owners of the axes that are not in `axes`.
+    * elements: number of elements that the part needs along the axes that are not in `axes`.
 
-    If the demand is given as boxes, owner is `Producer.last_step`, and elements is 1
+    If the demand is given as boxes, owner is `Producer.last_step`, and elements is 1.
     """
 
     def add(self, link: int, demand: Demand, producer: Producer, first_content: int) -> None:

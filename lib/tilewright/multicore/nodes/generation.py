@@ -57,8 +57,8 @@ class ReadTable:
         self._reads: list[tuple[str, int, int, Integers, Integers]] = []
         """Reads of each demand, as tuples (tensor, number of the operand, first CN of the reading layer, CNs, entries).
 
-        The last two elements are arrays with one value for each read: the number of the CN within the layer, and the
-        index of the entry of the demand that this CN reads.
+        The last two elements are arrays with one value for each read. `CNs` has the number of the reading CN within the
+        layer. `entries` has the index of the entry of the demand that this CN reads.
         """
 
     def add(self, operand: str, tensor: str, demand: Demand, reading: tuple[Integers, Integers], first_cn: int) -> None:

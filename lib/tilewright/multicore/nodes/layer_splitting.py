@@ -2,8 +2,8 @@
 
 The result is an ONNX network that computes the same function. The parts of a layer are operators of the same type. Each
 part has the weights of some output channels, and a Concat joins the outputs. Weights in the model file are sliced.
-Weights that are in other files or were left out are not read: the weight tensors of the parts then have only a shape
-and, if possible, a position in the other file.
+Weights that are in other files or were left out are not read. The weight tensors of the parts then have a shape and, if
+possible, a position in the other file, but no data.
 
 Mode 4 of `cn_define_mode` splits weights within a layer instead.
 """
@@ -259,10 +259,10 @@ def _describe_outputs(
 
 
 def _finish(model: onnx.ModelProto, slicer: TensorSlicer, splits: Sequence[LayerSplit]) -> list[str]:
-    """Remove sliced constants that no operator reads any longer. Let each constant that has neither data nor a data
-    file refer to the file NOT_INCLUDED. Add the splits to the metadata of the model.
+    """Remove sliced constants that no operator reads any longer. Let each constant without data and without a data file
+    refer to the file NOT_INCLUDED. Add the splits to the metadata of the model.
 
-    Returns a list with one message on the constants whose data are left out; [] if there are none.
+    Returns a list with one message on the constants without data; [] if there are none.
     """
     slicer.remove_unread()
     absent = [tensor for tensor in model.graph.initializer if not has_data(tensor) and not tensor.external_data]

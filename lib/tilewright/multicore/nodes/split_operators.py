@@ -34,8 +34,8 @@ class TensorSlicer:
     opset: int
     """Version of the standard operator set that the model uses."""
     emptied: set[str] = field(default_factory=set)
-    """Names of tensors whose slices have only a shape. The data of such a tensor are in another file, and the slices
-    cannot refer to parts of this file.
+    """Names of tensors whose slices have a shape but no data. The data of such a tensor are in another file, and the
+    slices cannot refer to parts of this file.
     """
     _made: dict[tuple[str, int, tuple[tuple[int, int], ...]], list[str]] = field(default_factory=dict)
     _initializers: dict[str, onnx.TensorProto] = field(init=False)

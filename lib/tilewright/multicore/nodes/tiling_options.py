@@ -68,11 +68,11 @@ _LOOPS_FORM = (
 
 
 def _read_loops(value: Any, name: str) -> HintLoops | None:
-    """Hint loops as nested tuples. If `value` is a table, the result is a table, too: tuple of node ids -> hint loops
-    as nested tuples. None if `value` is None.
+    """Hint loops as nested tuples; None if `value` is None. If `value` is a table, the result is a table, too: tuple of
+    node ids -> hint loops as nested tuples.
 
-    Raises InputError if `value` is neither None nor a list nor a table, or if a key of the table names no layers. The
-    loops themselves are not checked here, but later.
+    Raises InputError if `value` is of another kind than None, a list or a table, or if a key of the table names no
+    layers. The loops themselves are checked later.
     """
     if isinstance(value, Table):
         table = {_members(key): _as_tuples(loops) for key, loops in value.items()}
@@ -244,7 +244,7 @@ def _network_stacks(
     accelerator: "MultiCoreAccelerator",
     options: TilingOptions,
 ) -> Stacks:
-    """Stacks of a network. Stacks of the mapping file are used if the options give neither stacks nor mode lbl."""
+    """Stacks of a network. Stacks of the mapping file are used if the options give no stacks and no mode lbl."""
     from tilewright.multicore.nodes.weights import total_weight_capacity_bits
 
     if options.takes_stacks_of(mapping):

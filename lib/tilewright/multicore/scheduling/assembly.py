@@ -75,8 +75,8 @@ def cost_table(
     """Cost table with a row for each cost class and a column for each core of `accelerator.core_ids`.
 
     The off-chip core runs no CN. Cores with the same core file have equal costs, but the accelerator can allow
-    different operators on them. A CN takes at least one cycle. Raises InputError if `runtime` is not in RUNTIMES, and
-    for each core file whose table is missing or belongs to another graph.
+    different operators on them. A CN takes at least one cycle. Raises InputError if `runtime` is not in RUNTIMES.
+    Raises InputError also for each core file without a table, or with a table of another graph.
     """
     _check(accelerator, classes, costs, runtime)
     shape = len(classes.classes), len(accelerator.core_ids)
@@ -169,10 +169,10 @@ def _runs(
 
 
 def _column(rows: Sequence[CoreCostRow], runtime: str) -> _Column:
-    """Columns of the cost table that all cores with the same core file have in common, as arrays (runtime in cycles,
-    energy in pJ, streamed bits, bandwidth of the stream in bits per cycle). The first two arrays have shape (rows,),
-    and the last two have shape (rows, memory operands). The runtime is -1 if the core cannot run the cost class of the
-    row. `runtime` is one of RUNTIMES.
+    """Columns of the cost table that all cores with the same core file have in common, as four arrays: runtime in
+    cycles, energy in pJ, streamed bits, and bandwidth of the stream in bits per cycle. The first two arrays have shape
+    (rows,), and the last two have shape (rows, memory operands). The runtime is -1 if the core cannot run the cost
+    class of the row. `runtime` is one of RUNTIMES.
     """
     cycles = np.array(
         [max(getattr(row, f"{runtime}_cycles"), 1) if row.can_run else _CANNOT_RUN for row in rows], np.int64
@@ -284,7 +284,7 @@ def model_problem(
     settings: ScheduleSettings,
 ) -> AssembledProblem:
     """Scheduling problem for the schedule model that `settings` names. The function `scheduling_problem` always returns
-    the problem for the causal model; its arguments are the same, except for `settings`.
+    the problem for the causal model; it has the other arguments of this function.
     """
     assembled = scheduling_problem(workload, graph, accelerator, mapping, costs, settings.cn_runtime)
     if settings.schedule_model == CAUSAL:

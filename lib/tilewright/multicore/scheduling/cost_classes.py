@@ -47,9 +47,12 @@ class CostClasses:
 def cost_classes(graph: CnGraph, workload: Workload, mapping: Mapping) -> CostClasses:
     """Cost classes of a graph.
 
-    Two CNs belong to one class if they agree in four properties: the shape, the constraints in the mapping file that
-    matter within one core, the kind of reduction step, and the properties of the operator that decide which cores can
-    run it.
+    Two CNs belong to one class if they agree in four properties:
+
+    * the shape;
+    * the constraints in the mapping file that matter within one core;
+    * the kind of reduction step;
+    * the properties of the operator that decide which cores can run it.
     """
     node_of = {node.node_id: node for node in workload.nodes}
     kinds: dict[tuple[MappingConstraints, tuple[str, ...]], int] = {}

@@ -304,8 +304,8 @@ class Scheduler:
     def __call__(
         self, allocation: Integers, layers_by_off_chip: tuple[int, ...] | None = None, record: bool | None = None
     ) -> Schedule:
-        """Schedule in which CN i runs on core `allocation[i]`. Raises the same errors as `simulate`.
-        `layers_by_off_chip` and `record` replace the values of the options, unless they are None.
+        """Schedule in which CN i runs on core `allocation[i]`. Raises the errors of `simulate`. If `layers_by_off_chip`
+        or `record` is not None, it replaces the value of the options.
         """
         count = self.problem.graph.node_count
         if len(allocation) != count:
@@ -351,8 +351,8 @@ def simulate(problem: SchedulingProblem, allocation: Integers, options: Schedule
     """Schedule of `problem` in which CN i runs on core `allocation[i]`. The rules are in
     docs/multi-core-model.md#scheduling.
 
-    Raises MappingError if a CN cannot run on its core, if its data do not fit the memories of the core, if there is no
-    path for data, or if the off-chip memory is too small. Raises InputError if the dependences of CNs form a cycle. To
+    Raises MappingError in four cases: a CN cannot run on its core, its data do not fit the memories of the core, data
+    have no path, or the off-chip memory is too small. Raises InputError if the dependences of CNs form a cycle. To
     schedule many allocations of a problem, keep a `Scheduler`.
     """
     return Scheduler(problem, options)(allocation)

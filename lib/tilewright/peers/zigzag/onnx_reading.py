@@ -201,8 +201,8 @@ def read_reference(model: onnx.ModelProto, profile: ModelProfile, options: Netwo
 
     With the switch `onnx_height_is_y`, the height of kernels, strides, dilations and padding is Y, not X (fault B10 in
     docs/model.md). With the switch `trace_onnx_constants`, operands are traced to their constants (fault B13, see
-    `operand_roles`), and an operator without a layer keeps the edges from all its predecessors, not only from the first
-    two.
+    `operand_roles`). An operator without a layer then keeps the edges from all its predecessors, not only from the
+    first two.
 
     Raises InputError with all problems.
     """

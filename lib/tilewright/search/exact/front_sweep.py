@@ -282,10 +282,11 @@ class FrontPart(MultisetPart):
     ) -> np.ndarray:
         """Level boundaries of complete orders, as numbers of loops: array [order, operand, level].
 
-        `labels` has the index in generation `g` of the label (partial loop order) that each order completes: array
-        [order]. `level` is the number of levels that this label has closed: array [order, operand]. Two arrays
-        [operand] are the same for all orders: `closed` is the number of further levels that are closed directly below
-        the last loop, and `counts` is the number of all levels.
+        * `labels`, an array [order], has the index in generation `g` of the label (partial loop order) that each order
+          completes.
+        * `level`, an array [order, operand], has the number of levels that this label has closed.
+        * `closed`, an array [operand], has the number of further levels that are closed directly below the last loop.
+        * `counts`, an array [operand], has the number of all levels.
         """
         search, length = self.search, self.multiset.length
         found = np.zeros((len(labels), len(counts), int(counts.max())), np.int64)

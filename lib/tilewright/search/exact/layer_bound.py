@@ -32,9 +32,13 @@ class GoalBounds(NamedTuple):
     value: float
     """Lower bound of the objective in its unit: pJ for energy, cycles for latency, pJ cycles for EDP."""
     energy_pj: float = 0.0
-    """Lower bound of the energy in pJ; 0 unless the objective contains both energy and latency."""
+    """Lower bound of the energy in pJ. It is computed only if the objective contains both energy and latency;
+    otherwise, it is 0.
+    """
     latency_cycles: float = 0.0
-    """Lower bound of the latency in cycles; 0 unless the objective contains both energy and latency."""
+    """Lower bound of the latency in cycles. It is computed only if the objective contains both energy and latency;
+    otherwise, it is 0.
+    """
 
 
 def layer_bounds(

@@ -50,8 +50,8 @@ class Staircase:
         """Distance (miss) of mappings from the points: array [mapping]. The arguments are lower bounds of the energy
         (pJ) and the latency (cycles) of each mapping.
 
-        The miss is the smallest fraction x such that some point has at most (1 + x) times the lower bound of the energy
-        and at most (1 + x) times the lower bound of the latency. A miss as small as a rounding error counts as 0.
+        The miss is the smallest fraction x such that some point exceeds each of the two bounds by at most the fraction
+        x. A miss as small as a rounding error counts as 0.
         """
         energy = np.maximum(energy_pj, self.least_energy_pj)
         latency = np.maximum(latency_cycles, self.least_latency_cycles)
@@ -60,8 +60,8 @@ class Staircase:
 
     def miss(self, energy_pj: float, latency_cycles: float) -> float:
         """Distance (miss) from the points to mappings with the lower bounds `energy_pj` and `latency_cycles`. The miss
-        is the smallest fraction x such that some point has at most (1 + x) times the energy bound and at most (1 + x)
-        times the latency bound; 0 if a point is at least as good as both bounds.
+        is the smallest fraction x such that some point exceeds each of the two bounds by at most the fraction x. It is
+        0 if a point is at least as good as both bounds.
         """
         return float(self.misses(np.array([energy_pj]), np.array([latency_cycles]))[0])
 

@@ -76,8 +76,8 @@ class Relaxation:
     precedences: tuple[Precedence, ...]
     links: tuple[LinkLoad, ...]
     core_work: tuple[ConditionalSum, ...]
-    """Total runtime in cycles of the CNs on the core, plus the smallest possible idle time of the core before its first
-    CN and after its last CN (one entry for each core).
+    """Lower bound in cycles of the latency, from the work of the core (one entry for each core). It is the total
+    runtime of the CNs on the core, plus the smallest possible idle time before its first CN and after its last CN.
     """
     splits: tuple[Split, ...]
     energy_pj: ConditionalSum

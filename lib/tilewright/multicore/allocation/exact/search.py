@@ -130,8 +130,8 @@ def _is_symmetric(problem: SchedulingProblem, one: int, other: int) -> bool:
 
 
 def _renames(pairs: Iterable[tuple[int, int]], columns: Sequence[np.ndarray]) -> bool:
-    """True if `pairs` (number, new number) are a one-to-one renaming that changes no column: in all columns, the values
-    of a number are the same as those of its new number."""
+    """True if `pairs` (number, new number) are a one-to-one renaming that changes no column. In every column, a number
+    and its new number must have the same values."""
     there: dict[int, int] = {}
     back: dict[int, int] = {}
     for number, renamed in pairs:
@@ -168,9 +168,9 @@ def search_exactly(
     bounds. `judge` gives the latency and energy of an allocation.
 
     `bounds` are lower bounds of the problem over the space. A block has at most `block` allocations, which are excluded
-    together. The result does not depend on the number of threads, unless the time budget or Ctrl-C ends the search
-    early. Raises MappingError if no evaluated allocation has a schedule, and KeyboardInterrupt for Ctrl-C before the
-    first schedule.
+    together. The result does not depend on the number of threads, but it depends on the speed of the machine if the
+    time budget or Ctrl-C ends the search early. Raises MappingError if no evaluated allocation has a schedule, and
+    KeyboardInterrupt for Ctrl-C before the first schedule.
     """
     options = options or AllocationOptions()
     with Evaluator(space, judge, options.job_count, options.ga_time_budget_s, clock) as evaluator:

@@ -13,8 +13,8 @@ from tilewright.multicore.scheduling.bounds.paths import LongestPaths
 from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
 
 _ALL_OF = 64
-"""Largest number of CNs of a graph for which the whole graph is searched: every CN is then a candidate for the chain
-(the CNs that divide the schedule into phases).
+"""Largest number of CNs of a graph in which every CN is a candidate for the chain (the CNs that divide the schedule
+into phases). In larger graphs, only some CNs are candidates.
 """
 _PARTS_OF_LAYER = 8
 """Number of sections into which the candidates divide each layer if the graph has more than `_ALL_OF` CNs. The

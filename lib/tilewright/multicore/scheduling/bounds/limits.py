@@ -38,9 +38,9 @@ class SystemLimits:
     """Energy in pJ to move one bit over the path from the core to the off-chip core (one entry for each core)"""
 
     def detour_rate(self, core: int, memory: int) -> float:
-        """Largest rate in bits per cycle of a piece that goes through the off-chip memory: it is written from the
-        output memory of a core to the off-chip memory, and then fetched into a memory. The rate is the number of bits
-        divided by the time of both transfers together; 0 if one of the transfers has no path.
+        """Largest rate in bits per cycle of a piece that goes through the off-chip memory. The piece is written from
+        the output memory of a core to the off-chip memory, and then fetched into a memory. The rate is the number of
+        bits divided by the time of both transfers together; 0 if one of the transfers has no path.
         """
         rates = self.write_rate[core], self.fetch_rate[memory]
         return 1.0 / sum(1.0 / float(rate) for rate in rates) if min(rates) > 0 else 0.0
@@ -151,8 +151,11 @@ def _rate(system: CoreSystem, source: int, target: int, read: int, written: int)
 def _cut(directions: list[list[list[int]]], system: CoreSystem) -> float:
     """Largest total rate over paths, in bits per cycle; infinite if there are no paths or if a path has no links.
 
-    The rate is the smallest of three widths: the width of the narrowest link that all paths share, the total width of
-    the links at the off-chip end of the paths, and the total width of the links at the other end of the paths.
+    The rate is the smallest of three widths:
+
+    * the width of the narrowest link that all paths share;
+    * the total width of the links at the off-chip end of the paths;
+    * the total width of the links at the other end of the paths.
 
     `directions` has one or two lists of paths. If there are two lists, the first has paths from the off-chip core, and
     the second has paths to it. A single list can have paths of either direction.

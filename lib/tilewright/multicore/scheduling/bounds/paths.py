@@ -62,8 +62,8 @@ class LongestPaths:
 def paths_through(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> LongestPaths:
     """Longest paths of a problem. Raises InputError if the dependences of CNs form a cycle.
 
-    If data that fit a core may stream (`classes.may_stream`), the movement of data adds no time to a path, because all
-    data of a CN can move while the CN runs.
+    If data that fit a core may stream (`classes.may_stream`), all data of a CN can move while the CN runs. The movement
+    of data then adds no time to a path.
     """
     runtime = whole_cycles(classes.runtime.min(axis=1))[classes.of_cn]
     start, successor = problem.edges
@@ -126,9 +126,9 @@ def _writing(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimit
 
 
 def _edge_delays(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
-    """Smallest number of cycles to move a piece from the first CN of the edge to the second CN, over the fastest pair
-    of allowed cores (one entry for each edge). If an edge has several pieces, the slowest of them counts. The number is
-    0 for an edge without data.
+    """Smallest number of cycles to move a piece from the first CN of the edge to the second CN (one entry for each
+    edge). The fastest pair of allowed cores counts. If an edge has several pieces, the slowest of them counts. The
+    number is 0 for an edge without data.
     """
     start, successor = problem.edges
     delay = np.zeros(len(successor), np.int64)

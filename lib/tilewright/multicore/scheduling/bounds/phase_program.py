@@ -234,7 +234,9 @@ def best_weights(program: PhaseProblem) -> PhaseWeights:
 
 @dataclass(eq=False)
 class _Row:
-    """Constraint of the linear program: a weighted sum of variables lies between two limits."""
+    """Linear program. Its variables are shares of items (units of work): the share of each item that is done in each
+    way and phase. The dual values of the program are the weights.
+    """
 
     number: int
     lower: float

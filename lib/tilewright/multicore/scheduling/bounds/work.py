@@ -251,8 +251,8 @@ class _Kind(NamedTuple):
     wanted: list[int]
     """Memories from which the piece can be read; the off-chip memory for results."""
     stays: bool
-    """True if the piece need not move over a link, because some sender produces it in a memory from which it can be
-    read, or because some path from a sender to a reader has no links."""
+    """True if the piece need not move over a link. There are two cases: some sender produces it in a memory from which
+    it can be read, or some path from a sender to a reader has no links."""
 
 
 def _kind(system: CoreSystem, sets: Booleans, outside: int, kind: int, operands: int) -> _Kind:

@@ -15,8 +15,8 @@ INDENT = 2
 
 
 NAME_ROOM = 14
-"""Number of characters that a line needs in addition to the name of the dimension and the indentation: those of `for …
-in [0, …):`.
+"""Number of characters of a line without the name of the dimension and the indentation: the characters of `for … in [0,
+…):`.
 """
 
 
