@@ -1,4 +1,5 @@
-"""Names of operands and dimensions, with the classes of zigzag-dse, and the base classes of what the user's stages see.
+"""Names of operands and dimensions, with the classes of zigzag-dse, and base classes of the objects that the user's
+stages read.
 
 Each name is a `str` that equals its text: `LayerDim("K") == "K"` is true.
 """

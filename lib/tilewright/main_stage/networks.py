@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 def layer_of(item: Any, keywords: Mapping[str, Any]) -> LayerNode:
-    """Layer of an item, as the user's stages see it."""
+    """View of the layer of an item, for the user's stages."""
     given = keywords.get(LAYER)
     if isinstance(given, LayerNode):
         return given

@@ -65,7 +65,7 @@ class Session:
     Workload).
     """
     layer: LayerNode | None = None
-    """Layer that is being mapped, as user's stages see it."""
+    """View of the layer that is being mapped, for the user's stages."""
     said: dict[Any, Pair] = field(default_factory=dict)
     """(CME, further information) pairs that user's stages yielded, by mapping."""
     beside: dict[Any, Any] = field(default_factory=dict)

@@ -119,15 +119,15 @@ def keywords_of(item: Any, node: WorkloadNode | None = None) -> Keywords:
 
 
 def layer_node(problem: LayerProblem, node: WorkloadNode | None) -> LayerNode:
-    """Layer as the user's stages see it. `node` gives its name and its number in the network. If `node` is None, the
-    name is that of the layer in `problem`, and the number is 0.
+    """View of a layer for the user's stages. `node` gives its name and its number in the network. If `node` is None,
+    the name is that of the layer in `problem`, and the number is 0.
     """
     layer = node.layer if node is not None and node.layer is not None else problem.layer
     return LayerNode(problem, layer, node.node_id if node is not None else 0)
 
 
 def shown_accelerator(accelerator: Any) -> Any:
-    """Accelerator that a parser has read, as the user's stages see it."""
+    """View of the accelerator that a parser has read, for the user's stages."""
     is_one = isinstance(accelerator, Described) and len(accelerator.cores) == 1
     return Accelerator(accelerator.cores[0]) if is_one else System(accelerator)
 
@@ -195,8 +195,8 @@ def layer_problem_of(keywords: Mapping[str, Any]) -> LayerProblem:
 def temporal_problem_of(keywords: Mapping[str, Any], parameters: Mapping[str, Any]) -> TemporalProblem:
     """Problem of ordering the temporal loops of a layer, for the spatial mapping in the keywords.
 
-    `parameters` are those of SpatialMappingConversion. Raises InputError if the keywords contain no layer or no spatial
-    mapping. Raises MappingError if the spatial mapping is impossible.
+    `parameters` has the parameters of the stage SpatialMappingConversion. Raises InputError if the keywords contain no
+    layer or no spatial mapping. Raises MappingError if the spatial mapping is impossible.
     """
     spatial, core = keywords.get(SPATIAL), core_of(words.given(keywords, words.ACCELERATOR))
     if core is None:
@@ -216,8 +216,8 @@ def temporal_problem_of(keywords: Mapping[str, Any], parameters: Mapping[str, An
 
 
 def converted(candidate: SpatialCandidate, parameters: Mapping[str, Any]) -> TemporalProblem:
-    """Search problem for the temporal loop orders of one spatial mapping, `candidate`. `parameters` are those of
-    SpatialMappingConversion.
+    """Search problem for the temporal loop orders of one spatial mapping, `candidate`. `parameters` has the parameters
+    of the stage SpatialMappingConversion.
 
     Raises MappingError if the spatial mapping is impossible.
     """

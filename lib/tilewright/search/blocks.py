@@ -47,8 +47,8 @@ def write_block(
     """Write `orders` into `block`. `orders` [order, position] has indexes of loops. Loop i has the dimension
     `dimension[i]` and the size `size[i]`.
 
-    `boundaries` [order, operand, level] has the number of loops up to and including each memory level. Without
-    boundaries, the kernel allocates loops to memories.
+    `boundaries` [order, operand, level] has the number of loops in each memory level and in all levels below it.
+    Without boundaries, the kernel allocates loops to memories.
     """
     rows, length = orders.shape
     check_length(length)

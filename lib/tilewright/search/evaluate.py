@@ -440,8 +440,8 @@ def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bit
     if outcome == ORDER_RULE:
         order = ", ".join(prepared.core.memories[k].loop_order)
         return (
-            f"a loop over {prepared.dimensions[int(needed)]} has the wrong place: memory '{memory}' has its loops in"
-            f" the loop_order {order} of the hardware file, inner to outer"
+            f"a loop over {prepared.dimensions[int(needed)]} has the wrong place: memory '{memory}' must have its loops"
+            f" in the order of its loop_order in the hardware file, inner to outer: {order}"
         )
     if outcome == NOT_EVEN:
         return (

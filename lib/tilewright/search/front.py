@@ -140,8 +140,8 @@ class BoundedFront:
         """Largest level in pJ that the bounds of this front prove for each weight in `weights` (pJ per cycle): array
         [weight]. The level is a lower bound of energy + weight x latency over all mappings.
 
-        A line with a smaller weight and a line with a larger weight together prove a line with each weight between
-        these two. The lower bound of the latency counts as a line with an infinite weight.
+        Two lines together prove a line for each weight between their weights. The lower bound of the latency counts as
+        a line with an infinite weight.
         """
         own = np.array([line.pj_a_cycle for line in self.lines])
         level = np.array([line.level_pj for line in self.lines])
@@ -206,7 +206,7 @@ def network_front(layers: Sequence[tuple[BoundedFront, int]]) -> BoundedFront:
     """Pareto front of a network. The energies and latencies of its points are sums over the layers. `layers` has pairs
     (front of a layer, number of repeats of the layer); all repeats of a layer share one mapping.
 
-    Some points are dropped, so that few points remain (THINNED, MOST_POINTS). `BoundedFront.largest_miss` includes the
+    Points are dropped until only few points remain (THINNED, MOST_POINTS). `BoundedFront.largest_miss` includes the
     loss by dropping them.
     """
     energy, latency = np.zeros(1), np.zeros(1)
@@ -331,9 +331,9 @@ def _largest_excess(least: Values, most: Values, missed: Values) -> float:
     """Largest fraction by which a sum of points can exceed the sum of the mappings that they match.
 
     A mapping of layer i costs any x[i] >= `least`[i]. The point that matches it costs at most (1 + `missed`[i]) x[i],
-    and at most `most`[i], the largest cost of any point of this layer. The sum of the excesses, divided by the sum of
-    all x, is largest where each x is either `least` or the cost above which `most` limits the point (Dinkelbach, On
-    nonlinear fractional programming, 1967).
+    and at most `most`[i], the largest cost of any point of this layer. The fraction is the sum of the excesses divided
+    by the sum of all x. It is largest if each x has one of two values: `least`, or the cost above which `most` limits
+    the point (Dinkelbach, On nonlinear fractional programming, 1967).
     """
     limit = np.maximum(least, most / (1 + missed))
     found = 0.0

@@ -165,14 +165,15 @@ class BestParameters(ExactParameters):
     """
 
     ends: bool = True
-    """True if the engine `best` also searches the least energy and the least latency of each layer.
+    """True if the engine `best` also searches for the least energy and for the least latency of each layer.
 
     These two searches run only if the objective contains both energy and latency. The two minima give a lower bound of
     the objective of the network, and show the trade-off between energy and latency.
     """
 
     front: bool = False
-    """True if the engine `best` also searches the Pareto front of energy and latency of each layer, with proven bounds.
+    """True if the engine `best` also searches for the Pareto front of energy and latency of each layer, with proven
+    bounds.
 
     The summary of a run then also has the Pareto front of the network.
     """
@@ -267,10 +268,11 @@ class SearchOptions(CoreSearchOptions, LocalityParameters):
     """
 
     def without_effect(self) -> dict[str, str]:
-        """Reasons why options have no effect, by name of the option.
+        """Reasons why options have no effect, by name of the option. There are three kinds of options without effect:
 
-        The options without effect are the parameters that `CoreSearchOptions.without_effect` gives, `bounds` if the
-        engine always gives a bound, and `workload_data_always_from_top_mem` if `exploit_data_locality` is off.
+        * the parameters that `CoreSearchOptions.without_effect` gives;
+        * `bounds`, if the engine always gives a bound;
+        * `workload_data_always_from_top_mem`, if `exploit_data_locality` is off.
         """
         found = super().without_effect()
         if not self.exploit_data_locality:

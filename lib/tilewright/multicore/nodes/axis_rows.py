@@ -1,4 +1,4 @@
-"""Join, axis by axis, of the tiles of a producer and the consumer tiles that need elements of these tiles.
+"""Pairs of a producing tile and a consuming tile that needs elements of it, found for each axis of the tensor.
 
 The axes of a tensor are cut independently. Therefore the elements that a consumer needs are a product of index sets,
 one set for each axis. The elements that a producer makes are such a product, too.

@@ -58,8 +58,8 @@ FEW_AT_ONCE = 16
 known before these are made, the search makes only one at a time. The reason is that the mapping found for one spatial
 mapping often excludes the next spatial mapping, which then need not be made."""
 MAKING = 3000
-"""Effort that counts for making one spatial mapping: the number of partial loop orders (labels) that are searched in
-the same time."""
+"""Effort that making one spatial mapping counts as. In the same time, the search visits this number of partial loop
+orders (labels)."""
 COUNTED = 50_000
 """Largest number of spatial mappings that are counted after a lower bound excludes all remaining spatial mappings.
 

@@ -231,10 +231,11 @@ class _Floors:
         loop]. The energy is 0 if the memory has no port for the link. The function also adds the cycles of the
         transfers to the busy time of the port.
 
-        The link belongs to the memory of level `level` and has the direction `way` (such as `tl`). Each transfer moves
-        one tile, with `bits` bits per element. `lanes` has the size of this tile along each dimension (see `_tile`).
-        `transfers` is the number of transfers of one instance of the memory. `instances` instances of the memory make
-        these transfers at once.
+        * `level` and `way` select the link: the memory level of the operand, and the direction (such as `tl`).
+        * `bits` has the number of bits of an element.
+        * `lanes` has the size along each dimension of the tile that each transfer moves (see `_tile`).
+        * `transfers` has the number of transfers of one instance of the memory.
+        * `instances` has the number of instances that make these transfers at once.
         """
         memory = self.core.memories[operand.memories[level]]
         port = memory.port_of.get((operand.memory_operand, way))

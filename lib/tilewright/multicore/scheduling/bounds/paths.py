@@ -51,8 +51,8 @@ class LongestPaths:
     """Arrays whose addresses the compiled record holds, by field name. They must exist as long as the record."""
 
     def around(self, cn: int) -> tuple[Booleans, Booleans]:
-        """Pair of arrays with an entry for each CN: true if the CN ends before CN `cn` starts in every schedule; true
-        if the CN starts after CN `cn` ends in every schedule.
+        """Pair of masks of CNs. The first selects the CNs that end before CN `cn` starts in every schedule. The second
+        selects the CNs that start after CN `cn` ends in every schedule.
         """
         native_function(cns_around, RECORDS)(self._record, cn)
         mark = self._arrays["mark"]

@@ -145,9 +145,9 @@ def check_schedule(problem: SchedulingProblem, schedule: Schedule, has_barriers:
       the CN also starts after the end of all CNs of earlier stacks.
     * No two CNs overlap on a core.
     * Each transfer goes from a memory of its source core to a memory of its target core. Between two different cores,
-      there is a path. The data are in the source memory when the transfer starts. A constant comes from the off-chip
-      memory, unless cores forward constants. A transfer moves at most one word per cycle. Its duration is its number of
-      bits divided by its rate, rounded up.
+      there is a path. The data are in the source memory when the transfer starts. If cores do not forward constants, a
+      constant comes from the off-chip memory. A transfer moves at most one word per cycle. Its duration is its number
+      of bits divided by its rate, rounded up.
     * A transfer that is part of a broadcast refers to a transfer that exists. Both transfers move the same data from
       the same source memory, with the same start and the same rate. One broadcast can serve both of their paths.
     * All inputs of a CN have arrived when the CN starts. Operands that stream are in the off-chip memory. Results of
