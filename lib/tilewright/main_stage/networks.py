@@ -252,7 +252,7 @@ class Network:
             if needs is not None and above:
                 told = f"yielded nothing for layer {node.layer.name if node.layer else ''}"
                 problem_ = replace(
-                    run.silent[0], message=f"{told}, so {needs.name()}Stage above it has no result to choose from"
+                    run.silent[0], message=f"{told}, so the {needs.name()}Stage above has no result to choose from"
                 )
                 raise InputError([problem_]) from error
             logger.warning(

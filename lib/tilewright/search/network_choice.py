@@ -146,7 +146,8 @@ class NetworkChoice(Generic[Result]):
         """Pair (indexes of the layers to search again, weight and gap of their searches).
 
         The gap of the EDP is about the sum of the possible gains divided by the energy. The layers with the largest
-        gains are searched. The gains of all other layers are then at most UNSEARCHED_SHARE of the accepted gap.
+        gains are searched, until the gains of all other layers are at most UNSEARCHED_SHARE of the accepted gap. In all
+        rounds together, there are at most MOST_SEARCHES searches.
         """
         gains = [layer.gain_pj(pj_a_cycle) for layer in self.layers]
         accepted = self.largest_gap * energy_pj

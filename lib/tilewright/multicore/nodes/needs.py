@@ -342,7 +342,7 @@ def producer_of(rows: Sequence[AxisRows], grid: LayerGrid) -> Producer:
     return Producer(grid, tuple(owners), last_step, not shared, (*reduced, *shared))
 
 
-SPLIT_REDUCTION = "a reduction cannot be split over cores without the key `reduction`, which says which cores add"
+SPLIT_REDUCTION = "a reduction cannot be split over cores without the key `reduction`, which says how parts are added"
 """Message on a loop over cores that cuts a reduction."""
 
 

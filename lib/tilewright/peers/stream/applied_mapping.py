@@ -160,8 +160,8 @@ class _Application:
             count = math.prod(split.parts for split in entry.splits)
             if count < len(entry.cores):
                 told = (
-                    f"{count_of(count, 'part')} and {len(entry.cores)} cores: each part runs on one of these cores; in"
-                    " Stream, several cores compute the same part"
+                    f"{len(entry.cores)} cores are given for {count_of(count, 'part')}: each part runs on one of these"
+                    " cores; in Stream, several cores compute the same part"
                 )
                 self.layers.of_entry(place).notice(("core_allocation",), told)
         if self._left_out:

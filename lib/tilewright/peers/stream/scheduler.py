@@ -51,8 +51,8 @@ class LinkTimes:
         self._taken: dict[int, list[tuple[int, int]]] = defaultdict(list)
 
     def earliest(self, cycles: Mapping[int, int], time: int) -> int:
-        """First cycle from `time` on in which a transfer can start. `cycles` has, by link, the number of cycles for
-        which the link must be free.
+        """First cycle, at `time` or later, in which a transfer can start. `cycles` has, by link, the number of cycles
+        for which the link must be free.
         """
         if not self.fills_gaps:
             return max([time, *(self._free[link] for link in cycles)])
@@ -70,7 +70,7 @@ class LinkTimes:
             insort(self._taken[link], (start, end))
 
     def _gap(self, link: int, length: int, time: int) -> int:
-        """First cycle from `time` on from which a link is free for `length` cycles."""
+        """First cycle, at `time` or later, from which a link is free for `length` cycles."""
         taken = self._taken[link]
         for start, end in taken[max(bisect_right(taken, (time, time)) - 1, 0) :]:
             if time + length <= start:
@@ -101,7 +101,7 @@ class Usage:
         return self.capacity_bits - self.used[bisect_right(self.times, time) - 1]
 
     def first_fit(self, time: int, bits: int) -> int | None:
-        """First cycle from `time` on from which `bits` always fit; None if there is no such cycle."""
+        """First cycle, at `time` or later, from which `bits` always fit; None if there is no such cycle."""
         first = bisect_right(self.times, time) - 1
         for i in range(len(self.used) - 1, first - 1, -1):
             if self.used[i] + bits > self.capacity_bits:
@@ -331,7 +331,8 @@ class _Run:
 
     def block(self, cn: int, time: int, runtime: int) -> int:
         """Book the links over which operands of a CN stream, for the `runtime` cycles of the CN. Returns the cycle in
-        which the CN starts: the first cycle from `time` on from which all these links are free for `runtime` cycles.
+        which the CN starts: the first cycle, at `time` or later, from which all these links are free for `runtime`
+        cycles.
         """
         core = int(self.allocation[cn])
         bits = self.problem.costs.stream_bits[self.problem.graph.cost_row[cn], core].tolist()

@@ -44,7 +44,7 @@ def test_the_check_finds_what_starts_before_the_barrier() -> None:
     """A schedule by priority is none with barriers; one with barriers is."""
     problem, allocation = two_stacks(), np.array([0, 1, 0])
     found = faults_by_rule(problem, simulate(problem, allocation), has_barriers=True)["nodes"]
-    assert found == ["CN 2 of stack 7 starts before cycle 40, when all earlier stacks have ended"]
+    assert found == ["CN 2 of stack 7 starts before cycle 40, the end of the last earlier stack"]
     assert faults_by_rule(problem, simulate(problem, allocation, BARRIER), has_barriers=True)["nodes"] == []
 
 

@@ -210,7 +210,7 @@ def _barrier_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]
         cns = np.flatnonzero(problem.graph.stack == stack)
         early = cns[schedule.start_cycles[cns] < ended]
         faults += [
-            f"CN {cn} of stack {stack} starts before cycle {ended}, when all earlier stacks have ended" for cn in early
+            f"CN {cn} of stack {stack} starts before cycle {ended}, the end of the last earlier stack" for cn in early
         ]
         ended = max(ended, int(schedule.end_cycles[cns].max()))
     return faults
