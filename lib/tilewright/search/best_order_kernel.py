@@ -2,8 +2,9 @@
 
 A boundary of an operand separates the loops of one of its memory levels from the loops of the next level. The set of
 loops below a boundary, regardless of their order, is the *state* of the boundary. The tiles, transfers and accesses
-over a boundary depend only on its state. There are at most 64 states, and tables hold the accesses for each state. A
-loop order corresponds to a row of states (one state for each boundary), and its accesses are sums over the tables.
+over a boundary depend only on its state. There are at most 64 states, and tables hold the accesses for each state.
+
+A *row* has one state for each boundary. A loop order corresponds to a row, and its accesses are sums over the tables.
 These sums give a lower bound of its energy and, by the busiest port, of its latency. The cost model is run only for
 orders that the bound does not exclude.
 
@@ -105,8 +106,8 @@ floating = RecordPointer(np.dtype([("value", np.float64)]))
 @kernel
 def find_best(search, tables, ws, count):
     """Find the best loop order over `count` spatial mappings, and write it to `search`. Of equally good orders, the
-    first wins. If no order fits, `search.best_candidate` is -1. On return, `ws` has the breakdown of the cost of the
-    best order.
+    first one wins. If no order fits, `search.best_candidate` is -1. On return, `ws` has the breakdown of the cost of
+    the best order.
     """
     search.best_candidate = -1
     search.costed = 0
@@ -174,8 +175,8 @@ def clear_figures(ws):
 
 @kernel
 def bound_ranks_before(search, c, row, other_c, other_row):
-    """True if the objective ranks the lower bounds of order `row` of candidate `c` before those of order `other_row` of
-    candidate `other_c`.
+    """True if order `row` of candidate `c` comes before order `other_row` of candidate `other_c`, when their lower
+    bounds are compared by the objective.
     """
     one = candidate_at(search.candidates, c)
     other = candidate_at(search.candidates, other_c)
@@ -212,9 +213,9 @@ def load_order(ws, candidate, row):
 
 @kernel
 def number_states(candidate, tables):
-    """Assign a number to each state. A state is the set of loops below a boundary, and can contain the same loop
-    several times. The numbers are in mixed radix, with one digit for each different loop: how many times the state
-    contains the loop.
+    """Assign a number to each state. A state is the set of loops below a boundary; it can contain the same loop several
+    times. The number is in mixed radix. It has one digit for each different loop: how many times the state contains
+    this loop.
     """
     count = 1
     for loop in range(candidate.kinds):
@@ -252,8 +253,9 @@ def load_state(ws, candidate, tables, state):
 
 @kernel
 def place_orders(problem, ws, tables, candidate):
-    """Compute the row of each order of a candidate: the state of each level boundary that the allocator chooses for the
-    order. A state is the set of loops below a boundary. The row of an order that does not fit begins with MISFIT.
+    """Compute the row of each order of a candidate. The row has the state of each level boundary that the allocator
+    chooses for the order; a state is the set of loops below a boundary. If an order does not fit, its row begins with
+    MISFIT.
     """
     size_states(problem, ws, tables, candidate)
     for row in range(candidate.order_count):
@@ -280,8 +282,8 @@ def place_orders(problem, ws, tables, candidate):
 
 @kernel
 def size_states(problem, ws, tables, candidate):
-    """Compute the number of elements of the tile of each operand at each of its memory levels, for every state (set of
-    loops below a boundary).
+    """Compute, for every state, the number of elements of the tile of each operand at each memory level. A state is the
+    set of loops below a boundary.
     """
     for state in range(tables.state_count):
         inside = load_state(ws, candidate, tables, state)
@@ -326,7 +328,7 @@ def list_known_slices(problem, ws, tables, k, j, row):
     """Write the sizes and costs of slices, taken from the tables, to row `row` of the workspace. Return False if no
     slice fits.
 
-    A slice is a tile that memory `k` could keep for its operand number `j`. The values equal those of the allocator.
+    A slice is a tile that memory `k` could keep for its operand number `j`. The allocator computes the same values.
     """
     o = problem.memory_operands[k, j]
     m = problem.memory_levels[k, j]
@@ -475,17 +477,17 @@ def count_accesses(problem, ws, tables, candidate):
 
 @kernel
 def comes_back_in_windows(problem, o, x):
-    """True if the link of operand `o` in direction `x` reads back partial sums whose number depends on the order of the
-    loops above the boundary, not only on the set of loops below it (the state).
+    """True if the link of operand `o` in direction `x` reads back partial sums, and their number depends on the order
+    of the loops above the boundary. It then does not follow from the state, the set of loops below the boundary.
     """
     return problem.has_output_windows and o == OUTPUT_INDEX and (x == TL or x == FH)
 
 
 @kernel
 def place_services(problem, tables, candidate):
-    """Write `tables.service_place`. A service is a link that uses a port. A row of states has one state for each
-    boundary, and the table gives the position of the state on which the transfers of the service depend. The position
-    is -1 if they depend on no state.
+    """Write `tables.service_place`: for each service, the state on which its transfers depend. A service is a link that
+    uses a port. The state is given by its position in a row, which has one state for each boundary. The position is -1
+    if the transfers depend on no state.
     """
     for s in range(problem.port_start[problem.port_count]):
         o = problem.service_operand[s]

@@ -62,8 +62,8 @@ def price_orders(problem, ws, block, moved, figures, count):
     """Compare the first `count` orders of `block` with the best known order of each variant, and store better orders in
     `figures`.
 
-    `moved` holds the data movement and the latencies of those orders that were already evaluated on other cores of the
-    same structure.
+    Some orders were already evaluated on other cores of the same structure. `moved` has their data movement and
+    latencies.
     """
     ws.loop_count = block.length
     figures.fitting = 0
@@ -147,8 +147,8 @@ def access_energy(moved, figures, row, variant):
 
 @kernel
 def energy_of(problem, figures, variant, access_pj, latency):
-    """Energy in pJ of a loop order on core variant `variant`. The word accesses of the loop order need `access_pj`, and
-    its latency is `latency` cycles. The terms are added in the same sequence as in the cost model.
+    """Energy in pJ of a loop order on core variant `variant`. `access_pj` is the energy of its word accesses, and
+    `latency` is its latency in cycles. The terms are added in the same sequence as in the cost model.
     """
     energy = 0.0
     for t in range(problem.term_count):

@@ -172,8 +172,8 @@ def load_row(problem, ws, block, row):
 
 @kernel
 def keep_closest_failure(ws, block, outcome):
-    """Store in `block` the failure that `ws` holds, if its ratio of required to available bits is the smallest so far.
-    `outcome` is the kind of the failure.
+    """Store in `block` the failure that `ws` holds, if it is the closest failure so far: the one with the smallest
+    ratio of required to available bits. `outcome` is the kind of the failure.
     """
     limit = ws.failure_bits[1]
     ratio = ws.failure_bits[0] / limit if limit > 0 else 0.0

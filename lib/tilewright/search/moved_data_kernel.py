@@ -2,11 +2,12 @@
 
 The orders run on cores that differ only in memory sizes, word widths and energies.
 
-A loop order whose loops are allocated to the memories of a core is an *allocation*. An allocation moves the same data
-on all cores on which the loops are allocated in the same way and the same tiles are double-buffered. At given word
-widths, it also takes the same time on these cores. The cost model is therefore run only for the first of these cores.
+A loop order with its loops allocated to the memories of a core is an *allocation*. On two cores, an order moves the
+same data if its loops are allocated in the same way and the same tiles are double-buffered. With the same word widths,
+it then also takes the same time. The cost model is therefore run only for the first of such cores.
+
 Allocations that move the same data form one *row*. All allocations of a row have the same energy of word accesses,
-regardless of the energy of each access. docs/proofs.md#fronts has the proof.
+whatever the energy of each access is. docs/proofs.md#fronts has the proof.
 """
 
 import math
@@ -129,8 +130,8 @@ def find_allocation(problem, ws, moved, order):
 
 @kernel
 def is_same(problem, ws, moved, found):
-    """True if the known allocation `found` has the level boundaries in the workspace, and if the same tiles can be
-    double-buffered with the memory sizes of the problem.
+    """True if the known allocation `found` has the level boundaries in the workspace, and its tiles can be
+    double-buffered in the same way with the memory sizes of the problem.
     """
     for place in range(moved.place_count):
         if moved.bound[found, place] != ws.bound[moved.place_operand[place], moved.place_level[place]]:
@@ -165,8 +166,8 @@ def add_allocation(problem, ws, moved, order):
 
 @kernel
 def write_sizes(problem, ws, moved, added, i):
-    """Write, for allocation `added`, the range of sizes of the memory with index `i` in `problem.memory_order` at which
-    the same tiles can be double-buffered as at the current size.
+    """Write the range of sizes of a memory at which the same tiles can be double-buffered as at its current size. The
+    range belongs to allocation `added`, and the memory has the index `i` in `problem.memory_order`.
 
     The second tiles of double buffers must fit next to the first tiles. The range begins at `least_bits`, the smallest
     size at which all sets of second tiles that fit at the current size still fit. The range ends below `below_bits`,
@@ -271,8 +272,8 @@ def begin_row(problem, ws, moved, row):
 
 @kernel
 def busy_cycles(problem, ws, moved, b):
-    """Lower bound in cycles of the latency of all orders that move the data in the workspace. The ports have the words
-    of set `b`, and each word of `b` is at most as wide as the word of the same port in the problem.
+    """Lower bound in cycles of the latency of all orders that move the data in the workspace, with set `b` of word
+    widths. No word of `b` may be wider than the word of the same port in the problem.
 
     There are two cases (docs/proofs.md#fronts):
 
@@ -325,8 +326,8 @@ def use_allocation(moved, found):
 
 @kernel
 def least_latency(problem, moved, row, b):
-    """Lower bound in cycles of the latency of all orders in a row, with set number `b` of word widths; the exact
-    minimum if it is known. A row is a group of orders that move the same data.
+    """Lower bound in cycles of the latency of all orders in a row, with set number `b` of word widths. If the exact
+    minimum is known, it is the result. A row is a group of orders that move the same data.
 
     If the switch `every_transfer_takes_port_time` of the model is on, narrower words never reduce the latency. The
     latency with the widest words is then a lower bound, too.

@@ -16,7 +16,7 @@ from tilewright.search.loma_kernel import matches
 from tilewright.search.objective_kernel import POWER_FIELDS, ranks_before, value_of
 
 PROPOSALS = 64
-"""Largest number of neighbours that an iteration draws until a neighbour matches the pattern. If no drawn neighbour
+"""Largest number of random neighbours that an iteration tries until a neighbour matches the pattern. If none of them
 matches, the iteration evaluates no neighbour."""
 
 CHAIN_DTYPE = np.dtype(
@@ -72,7 +72,7 @@ def random_below(chain, count):
 
 @kernel
 def random_fraction(chain):
-    """Random number of at least 0 and less than 1."""
+    """Random number from 0 (included) to 1 (excluded)."""
     return float(random_bits(chain) >> _SHIFT_11) * _UNIT
 
 

@@ -4,7 +4,8 @@
 
 Only this module computes addresses and positions in tables. If a function returns a reference to a record, the caller
 can write the fields of this record. A CELL is a record of one number. Other kernels use fixed names for references: `c`
-is a copy, `room` the state of a memory, `where` the state of a piece, and `state` the state of a core or a link.
+is a copy, `room` is the state of a memory, `where` is the state of a piece, and `state` is the state of a core or a
+link.
 """
 
 from tilewright.base.compiled import kernel
@@ -298,8 +299,8 @@ def event(s, place):
 
 @kernel
 def request(s, place):
-    """CELL (record of one number) at a position in the queue of requests. The number identifies what waits: a core by
-    its number, a memory by its number plus the number of cores.
+    """CELL (record of one number) at a position in the queue of requests. The number identifies who waits: for a core,
+    it is the number of the core; for a memory, it is the number of the memory plus the number of cores.
     """
     return cell(s.request, place)
 

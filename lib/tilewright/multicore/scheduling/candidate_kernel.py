@@ -79,8 +79,8 @@ def add_candidate(q, s, cn):
 @kernel
 def comes_before(q, s, first, second, by_rank):
     """True if CN `first` has priority over CN `second`. With `by_rank`, the CN with the lower rank has priority.
-    Otherwise it is the CN that is ready earlier, or, if both are ready at the same time, the CN with the smaller
-    number.
+    Otherwise, the CN that is ready earlier has priority. If both are ready at the same time, it is the CN with the
+    smaller number.
     """
     if by_rank:
         return at.node(q, first).rank < at.node(q, second).rank
@@ -138,7 +138,7 @@ def horizon(s, core):
 def choose(q, s, core):
     """Remove the best candidate of a core from its heap, and return it.
 
-    The choice is marked as tentative if the CN is not ready when the core can start it (`horizon`).
+    If this CN is not ready at the time at which the core can start it (`horizon`), the choice is marked as tentative.
     """
     state = at.core(s, core)
     start = state.heap_start
@@ -161,7 +161,7 @@ def choose(q, s, core):
 def prepare_next(q, s, core):
     """Choose the CN that the core prepares. Returns True if the core now prepares another CN than before.
 
-    A CN that the core already prepares is replaced by a better candidate only if its choice was tentative.
+    If the core already prepares a CN, a better candidate replaces this CN only if its choice was tentative.
     """
     state = at.core(s, core)
     if state.slot_state == EMPTY:

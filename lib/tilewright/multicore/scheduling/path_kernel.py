@@ -1,7 +1,4 @@
-"""Compiled functions for the paths of a group of transfers.
-
-Some links carry the data only once for all transfers of the group.
-"""
+"""Compiled functions for the paths of a group of transfers, in which some links carry the data only once."""
 
 from tilewright.base.compiled import kernel
 from tilewright.multicore.scheduling import access_kernel as at
@@ -50,10 +47,13 @@ def take_path(q, s, flight, bits):
 def free_path(q, s, flight):
     """Release the bandwidth of a transfer that ends, on the links of its path.
 
-    The transfers of a broadcast are a group. They end directly after each other, in the order in which they started.
-    The group shares bandwidth on some links, and this bandwidth is released once. On a link with multicast, the first
-    transfer of the group that uses the link releases it. On any other link of the first transfer's path, the first
-    transfer releases it. On all other links, each transfer releases its own bandwidth.
+    The transfers of a broadcast are a group. They end directly after each other, in the order in which they started. On
+    a link whose bandwidth the group shares, only one transfer releases the bandwidth:
+
+    * On a link with multicast, it is the first transfer of the group that uses the link.
+    * On any other link of the first transfer's path, it is the first transfer.
+
+    On all other links, each transfer releases its own bandwidth.
     """
     is_first = flight.shared < 0
     for hop in at.hops_of(q, flight.path):

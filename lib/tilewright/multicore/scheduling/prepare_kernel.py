@@ -1,4 +1,4 @@
-"""Compiled start of a simulation: lists the copies of all pieces, and checks that the allocation can run."""
+"""Compiled start of a simulation: it lists the copies of all pieces, and checks that the allocation can run."""
 
 from tilewright.base.compiled import kernel
 from tilewright.multicore.scheduling import access_kernel as at
@@ -68,9 +68,9 @@ def check_cores(q, s):
 
 @kernel
 def check_streams(q, s, cn, core):
-    """True if the paths of all streams of a CN exist: from the core to the off-chip core for the output operand, and
-    from the off-chip core to the core for the other operands. If a path does not exist, the reason NO_PATH is written
-    to the state `s`.
+    """True if the paths of all streams of a CN exist. The output operand needs a path from the core to the off-chip
+    core; the other operands need a path in the opposite direction. If a path does not exist, the reason NO_PATH is
+    written to the state `s`.
     """
     for operand in range(q.operand_count):
         if at.stream(q, cn, core, operand).bits > 0:
@@ -137,9 +137,9 @@ def make_copies(q, s):
 def is_detour(q, piece, source, core):
     """True if a piece that core `source` produces reaches `core` by a detour through the off-chip memory.
 
-    A detour is needed if other cores may get the piece only through the off-chip memory, if no path leads from `source`
-    to `core`, or if no path leads from `core` to the off-chip core. A constant, or a piece that streams out, never
-    takes a detour; `source` is then the off-chip core.
+    A detour is needed in three cases: other cores may get the piece only through the off-chip memory, no path leads
+    from `source` to `core`, or no path leads from `core` to the off-chip core. A constant, or a piece that streams out,
+    never takes a detour; `source` is then the off-chip core.
     """
     if source == q.off_chip_core:
         return False
@@ -192,8 +192,9 @@ def check_path(q, s, source, target):
 
 @kernel
 def check_room(q, s):
-    """True if, for each CN, the empty memories of its core can hold all pieces together that the CN needs and produces
-    there. Pieces that stream are left out. If a CN does not fit, the reason DOES_NOT_FIT is written to the state `s`.
+    """True if all pieces that a CN needs and produces on its core fit together in the empty memories of the core, for
+    every CN. Pieces that stream are left out. If the pieces of a CN do not fit, the reason DOES_NOT_FIT is written to
+    the state `s`.
     """
     for cn in range(q.node_count):
         core = at.core_of(q, cn)

@@ -1,7 +1,7 @@
 """Compiled functions for the residency of data in memories: claims of space, pins, and eviction.
 
-Each memory has two counts of bits. `claimed` counts the data in the memory and the data for which space is promised,
-but not the data that are leaving. `stored` counts the data that the memory physically holds. The claimed bits decide
+Each memory has two counts of bits. `claimed` counts the data in the memory and the data for which space is promised; it
+does not count data that are leaving. `stored` counts the data that the memory physically holds. The claimed bits decide
 which copies are promised space. The stored bits decide when a copy can use its space.
 """
 
@@ -54,8 +54,9 @@ def store(q, s, memory, bits):
 
 @kernel
 def remaining_uses(s, copy):
-    """Number of remaining uses of a copy: needs of CNs that the copy must still serve in its memory. The home of a
-    piece (the copy where the piece was produced) also has one use for each other copy that must still be made from it.
+    """Number of remaining uses of a copy. A use is a need of a CN that the copy must still serve in its memory. For the
+    home of a piece (the copy where the piece was produced), each other copy that must still be made from it is a use,
+    too.
     """
     c = at.copy(s, copy)
     where = at.piece_state(s, c.piece)
@@ -157,9 +158,9 @@ def drop(q, s, copy):
 
 @kernel
 def evict(q, s, copy):
-    """Evict a present copy. Its space is free immediately if the data are off-chip, if they are being written off-chip,
-    or if the home of the piece (the copy where the piece was produced) is another copy and is present. Otherwise the
-    copy is first written off-chip.
+    """Evict a present copy. Its space is free immediately in three cases: the data are off-chip, the data are being
+    written off-chip, or the home of the piece (the copy where the piece was produced) is another copy and is present.
+    Otherwise, the copy is first written off-chip.
     """
     c = at.copy(s, copy)
     where = at.piece_state(s, c.piece)
@@ -255,8 +256,8 @@ def reserve(q, s, copy):
 
 @kernel
 def release_claim(q, s, cn):
-    """Undo `claim` for a CN: remove its pin from each of its copies. A copy that loses its last pin also loses its
-    space if the space is only promised. Copies that are present or arriving stay.
+    """Undo `claim` for a CN: remove its pin from each of its copies. If a copy loses its last pin and its space is only
+    promised, it loses its space, too. Copies that are present or arriving stay.
     """
     for need in at.needs_of(q, cn):
         copy = at.need_copy(s, need)

@@ -118,8 +118,8 @@ def claim_for_cores(q, s):
 def serve_requests(q, s):
     """Try to serve each request once, from the oldest to the newest. Returns True if any request is served.
 
-    If the core or memory of a served request still waits, the request moves to the end of the queue; otherwise it is
-    removed. A request that failed is not tried again before a change after which it can succeed (`is_asleep`).
+    If the core or memory of a served request still waits, the request moves to the end of the queue; otherwise, it is
+    removed. A request that failed is tried again only after a change that can let it succeed (`is_asleep`).
     """
     count = s.requests_count
     kept = 0
@@ -168,8 +168,8 @@ def serve(q, s, who):
 
 @kernel
 def is_waiting(q, s, who):
-    """True if a requester still waits: a core that has a CN in its slot, or a memory that has copies to write
-    off-chip.
+    """True if a requester still waits. A core waits if it has a CN in its slot. A memory waits if it has copies to
+    write off-chip.
     """
     if who >= q.core_count:
         return at.memory_state(s, who - q.core_count).write_first != NONE
@@ -245,7 +245,7 @@ def predecessor_started(q, s, cn, end):
 @kernel
 def pass_barrier(q, s, cn, end):
     """Count a CN as started in its stack; the CN ends at the time `end`. When all CNs of the stack have started, the
-    end of the stack is known, and CNs of the next stack can be chosen to start from this end on.
+    end of the stack is known. CNs of the next stack can then be chosen; they can start from this end on.
     """
     s.stacks_end = max(s.stacks_end, end)
     stack = at.stack_of(q, cn)
@@ -261,9 +261,10 @@ def start_streams(q, s, core, cn):
     """Reserve bandwidth of the links for the streams of a CN that starts now. Returns the number of cycles that the CN
     takes.
 
-    On each link, the CN asks for the sum of the bandwidths of its streams, at most the bandwidth of the link. It gets
-    what it asks for, or the free bandwidth if this is less. If the free bandwidth of a link is less than the share 1 /
-    `share_divisor` of what the CN asks for, the CN must wait: the function then reserves nothing and returns 0.
+    On each link, the CN requests the sum of the bandwidths of its streams, but at most the bandwidth of the link. It
+    gets the smaller of two amounts: the requested bandwidth and the free bandwidth. If the free bandwidth of a link is
+    less than 1 / `share_divisor` of the requested bandwidth, the CN must wait. The function then reserves nothing and
+    returns 0.
     """
     cycles = at.cost(q, cn, core).runtime_cycles
     if not at.cost(q, cn, core).has_streams:
@@ -294,8 +295,8 @@ def start_streams(q, s, core, cn):
 
 @kernel
 def wait_for_stream(q, s, core, link, full):
-    """Let the request of a core wait until a link has enough free bandwidth for the streams of the core's CN: 1 /
-    `share_divisor` of `full`, the bandwidth in bits per cycle that the CN asks for on this link.
+    """Let the request of a core wait until a link has enough free bandwidth for the streams of the core's CN. The CN
+    requests `full` bits per cycle on this link; 1 / `share_divisor` of them is enough.
     """
     wait = at.wait(s, core)
     wait.copy = NONE

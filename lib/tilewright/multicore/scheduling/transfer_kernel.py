@@ -104,10 +104,12 @@ def log_transfer(q, s, flight, source_memory, target_memory, end):
 
 @kernel
 def source_pair(q, s, copy, core):
-    """Number of the pair (source core, `core`) over which `core` can fetch the data of a copy now. The source is the
-    core of the home (the copy where the piece was produced) under three conditions: the home is present,
-    `goes_off_chip` is 0 for the piece, and a path leads to `core`. Otherwise the source is the off-chip core, if the
-    piece is off-chip. NONE if neither core can send the data now.
+    """Number of the pair (source core, `core`) over which `core` can fetch the data of a copy now; NONE if no core can
+    send the data now.
+
+    The source is the core of the home (the copy where the piece was produced) under three conditions: the home is
+    present, `goes_off_chip` is 0 for the piece, and a path leads to `core`. Otherwise, the source is the off-chip core,
+    if the piece is off-chip.
     """
     piece = at.copy(s, copy).piece
     where = at.piece_state(s, piece)
@@ -227,11 +229,11 @@ def spread(q, s, piece, source, cause, pair, rate):
 
 @kernel
 def overhear(q, s, piece, source, cause, pair, rate):
-    """Let other cores also receive a piece that is being sent to one core. These are all cores that can listen to the
+    """Let other cores receive a piece that is being sent to one core. These are all cores that can listen to the
     transfer and still need the piece, even if they must fetch other pieces before it.
 
-    The memory of such a core must support the rate of the transfer and have space for the piece. The space must be
-    reserved for the piece, or not be reserved at all.
+    The memory of such a core must support the rate of the transfer and have space for the piece. This space must be
+    reserved for the piece, or must not be reserved at all.
     """
     where = at.piece_state(s, piece)
     for copy in range(where.first_copy, where.copies_stop):
@@ -252,7 +254,7 @@ def overhear(q, s, piece, source, cause, pair, rate):
 
 @kernel
 def can_take(q, s, copy):
-    """True if a copy is still needed, is not yet arriving, and fits its memory now."""
+    """True if a copy is still needed, is not arriving yet, and fits its memory now."""
     c = at.copy(s, copy)
     if c.state == RESERVED:
         return has_room(q, s, copy)
@@ -466,8 +468,8 @@ def waits_for_constant(s, action):
 
 @kernel
 def offer(q, s, piece):
-    """Add a produced piece to the prefetch list of each core that needs it in another memory than the memory in which
-    the piece was produced (its home)."""
+    """Add a produced piece to the prefetch lists of cores: of each core that needs the piece in another memory than its
+    home, the memory in which it was produced."""
     where = at.piece_state(s, piece)
     for copy in range(where.first_copy, where.copies_stop):
         if copy != where.home:

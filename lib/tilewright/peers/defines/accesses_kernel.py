@@ -30,8 +30,8 @@ FOUND_DTYPE = np.dtype(
     ],
     align=True,
 )
-"""Type of a record for the loop order of least energy in a block: position of the order in the block, energy, accesses
-by operand, memory level and direction, and cycles.
+"""Type of a record for the loop order of least energy in a block. The record has the position of the order in the
+block, its energy, its cycles, and its accesses by operand, memory level and direction.
 """
 
 
@@ -87,8 +87,9 @@ def words_of_link(problem, ws, o, m, x):
     """Number of accesses to memory level `m` of operand `o` in direction `x`, in full-width words. The number can be
     fractional.
 
-    A transfer to or from the level below takes as many cycles as the narrower of the two ports needs. In each of these
-    cycles, the upper memory is accessed once; an access covers at least the smallest accessible part of a word.
+    A transfer to or from the level below takes the number of cycles that the narrower of the two ports needs. In each
+    of these cycles, the upper memory is accessed once; an access covers at least the smallest accessible part of a
+    word.
     """
     bits = float(ws.amount[0, o, m, x] * ws.precision[0, o, m, x])
     if bits == 0 or problem.bandwidth_max_bits[o, m, x] == 0:

@@ -70,7 +70,7 @@ def write_link(problem, ws, x, v, o, m, d, count, cycles, period, allowed, bandw
 @kernel
 def all_tiles_known(problem, x, k):
     """True if all tiles in memory `k` are known. The tile of an operand is known if the boundary above its level is
-    closed. A topmost level has no such boundary, so its tile never counts as known.
+    closed. A topmost level has no boundary above it, so its tile never counts as known.
     """
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
@@ -126,7 +126,7 @@ def decide_buffers(problem, ws, x):
     """Decide which tiles are double-buffered, so that the bound stays valid for every completion.
 
     If all tiles of a memory are known, the function decides as the model does. Otherwise, it is optimistic: it
-    double-buffers every tile whose second copy fits next to all known tiles, as if no other tile had a second copy.
+    double-buffers each tile whose second copy would fit next to all known tiles if no other tile had a second copy.
 
     If the model searches for the best set of double buffers (`BEST_BUFFERS`), the function is optimistic for all
     memories, because the model finds this set only for complete mappings.
@@ -151,7 +151,7 @@ def decide_buffers(problem, ws, x):
 
 @kernel
 def write_array_links(problem, ws, x, v, o, total):
-    """Write those links between the array and the innermost memory of operand `o` whose numbers are already known.
+    """Write the links between the array and the innermost memory of operand `o`, if their numbers are already known.
 
     The link of an input is unknown as long as further loops can extend the time during which the array keeps its data.
     The link is also unknown if the data are loaded only once and the size of the first tile is not known.
@@ -211,8 +211,8 @@ def open_ports(problem, x):
     """Mark the ports that serve open links, and sum the least cycles of the open links of each port (the fields
     `port_*` of `PORT_FIELDS`).
 
-    A link is open if its boundary is not placed yet, or if it loads an input into the array and the loops during which
-    the array keeps the data are not known yet.
+    A link is open in two cases: its boundary is not placed yet, or it loads an input into the array and the loops
+    during which the array keeps the data are not known yet.
     """
     for p in range(problem.port_count):
         x.port_open[p] = 0
@@ -294,10 +294,10 @@ def keep_loads(problem, ws, x):
 @kernel
 def shrinking_ports(problem, ws, x):
     """Number of ports with a link that loads faster if the computation takes longer. `x.load_at_shortest` has the
-    loading times in cycles for the shortest computation, `ws.load` those for the longest computation.
+    loading times in cycles for the shortest computation, and `ws.load` has those for the longest computation.
 
-    A link counts only if it can be the slower of the two links over which the data cross its boundary, because the
-    slower link determines the loading time.
+    Data cross a boundary over two links, and the slower link determines the loading time. A link therefore counts only
+    if it can be the slower one.
     """
     ports = 0
     for p in range(problem.port_count):
@@ -332,9 +332,8 @@ def longest_computation(problem, x, energy):
 
 @kernel
 def is_beaten(x, value):
-    """True if a mapping with the objective `value` or more cannot beat the best known mapping by more than the gap.
-
-    The gap is the largest improvement that the search may miss.
+    """True if a mapping whose objective is `value` or more improves on the best known mapping by at most the gap. The
+    gap is the largest improvement that the search may miss.
     """
     return value == math.inf or value >= x.best * x.best_share
 
@@ -344,7 +343,7 @@ def is_given_up(x, value):
     """True if the search drops a label whose lower bound is `value` (see `is_beaten`).
 
     If `value` is still below the objective of the best known mapping, a completion of the dropped label can be slightly
-    better than this mapping. The smallest such `value` of all dropped labels is stored in `x.dropped_bound`.
+    better than this mapping. The smallest such `value` is stored in `x.dropped_bound`.
     """
     if not is_beaten(x, value):
         return False
@@ -420,8 +419,8 @@ def bound_child(problem, ws, x, placed):
     """Compute three lower bounds of the child label, which has `placed` loops: `x.child_energy_bound` (pJ, without
     terms that grow with latency), `x.child_latency_bound` (cycles), and `x.child_bound` (the objective).
 
-    `x.child_latency_bound` is not written if the energy bound is infinite, or if the latency affects neither the
-    objective nor the energy.
+    `x.child_latency_bound` is not written in two cases: the energy bound is infinite, or the objective and the energy
+    do not depend on the latency.
     """
     if x.any_contested:
         for o in range(problem.operand_count):

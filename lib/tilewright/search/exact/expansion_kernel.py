@@ -60,7 +60,7 @@ def bits_beside(problem, x, k, closing):
 
 @kernel
 def may_fit(problem, x, o, m, point):
-    """Return False if the tile of operand `o` at its level `m` with the loops of `point` certainly does not fit;
+    """Return False if the tile of operand `o` at its level `m` certainly does not fit with the loops of `point`;
     otherwise True."""
     k = problem.level_memory[o, m]
     if problem.holds_everything[k]:
@@ -99,9 +99,9 @@ def close_level(problem, x, o):
 
 @kernel
 def close_filled(problem, x, j):
-    """Close every level whose tile would not fit its memory if one more loop of symbol `j` were placed, or whose memory
-    cannot have this loop, as the greedy allocator does. Closing a level places the boundary above it. A symbol is a
-    pair (loop dimension, size).
+    """Close levels before one more loop of symbol `j` is placed, as the greedy allocator does. A level is closed if its
+    tile would not fit its memory with this loop, or if its memory cannot have this loop. Closing a level places the
+    boundary above it. A symbol is a pair (loop dimension, size).
 
     Only levels marked as `filled` are closed. Return False if the tile of a level does not fit even without the loop.
     """
@@ -143,10 +143,10 @@ def place_loop(problem, x, j):
 
 @kernel
 def obeys_control(problem, x, j):
-    """False if the control of the core (`control_kernel`) cannot have a loop of symbol `j` as the next loop of the
-    child. Otherwise, the function updates the places of the child in loop orders and returns True.
+    """Return False if the control of the core (`control_kernel`) cannot have a loop of symbol `j` as the next loop of
+    the child. Otherwise, update the places of the child in loop orders and return True.
 
-    Levels that the greedy allocator chooses only for a complete order are not judged here, but in `evaluate_leaf`.
+    Levels that the greedy allocator chooses only for a complete order are not checked here, but in `evaluate_leaf`.
     """
     d = x.loop_dimension[j]
     for o in range(problem.operand_count):
@@ -171,9 +171,9 @@ def obeys_control(problem, x, j):
 
 @kernel
 def finish_child(problem, x):
-    """Place the open boundaries of each operand directly above the placed loops, from the inside out, up to the first
-    contested boundary of the operand. A contested boundary is left open, because its position depends on the complete
-    order. Return False if a tile does not fit.
+    """Place the open boundaries of each operand directly above the placed loops, from the inside out. Stop at the first
+    contested boundary of the operand: its position depends on the complete order, so it is left open. Return False if a
+    tile does not fit.
     """
     for o in range(problem.operand_count):
         if o != OUTPUT_INDEX and x.child_stationary[o] < 0:
@@ -200,8 +200,7 @@ def loops_in(x, point):
 def begin_levels_early(problem, ws):
     """Move each boundary of the output in `ws` below the irrelevant loops that lie directly below it.
 
-    The cost does not change, because the model counts these loops in the level below the boundary on whichever side of
-    the boundary they are.
+    The cost does not change: in both cases, the model counts these loops in the level below the boundary.
     """
     for m in range(problem.level_count[OUTPUT_INDEX] - 1):
         bound = ws.bound[OUTPUT_INDEX, m]
@@ -413,8 +412,8 @@ def mark_tables(problem, ws, x, count):
 
 @kernel
 def sum_tables(problem, ws, x, count):
-    """Compute the minima (`LEAST_FIELDS`) for the operand with number `count`: for each lattice point, over this point
-    and all points with larger multisets. The classes of lattice points are computed later, by `begin`.
+    """Compute the minima (`LEAST_FIELDS`) for the operand with number `count`. The minimum at a lattice point covers
+    this point and all points with larger multisets. The classes of lattice points are computed later, by `begin`.
     """
     sum_up(problem, x, count)
 

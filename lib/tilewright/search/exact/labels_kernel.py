@@ -98,12 +98,11 @@ def start_of(x, o, m):
 
 @kernel
 def begins_early(x, m):
-    """True if output level `m` + 1 can begin early: below some loops that now lie in level `m`, at the same cost. This
-    is the case if the loops directly below the boundary between the two levels are irrelevant for outputs.
+    """True if output level `m` + 1 can begin early, at the same cost: below some loops that now lie in level `m`. It
+    can if the loops directly below the boundary between the two levels are irrelevant for outputs.
 
-    The cost is the same because the model counts irrelevant loops at the boundary in level `m`, on whichever side of
-    the boundary they are. If the boundary lies below them, level `m` + 1 keeps partial sums, which can need less room
-    than final outputs.
+    The cost is the same because the model counts these loops in level `m` in both cases. If the boundary lies below
+    them, level `m` + 1 keeps partial sums, which can need less room than final outputs.
     """
     level = m
     while True:
@@ -208,11 +207,11 @@ def set_keys(problem, x):
 
 @kernel
 def run_number(problem, x, kind, product, level, o):
-    """Identifier of the outermost consecutive loops of one kind in the current level `level` of operand `o`. `kind` is
-    the relevancy of these loops to the operand. `product` is the product of their sizes.
+    """Identifier of the group of outermost consecutive loops that have the same relevancy to operand `o`, in its
+    current level `level`. `kind` is this relevancy. `product` is the product of the loop sizes.
 
-    Two such groups of loops have different identifiers only if they can affect the cost of completions differently. A
-    group affects this cost by its kind and product, or because it allows the next output level to begin early.
+    Two groups have different identifiers only if they can affect the cost of completions differently. A group affects
+    this cost by its kind and product, or because it allows the next output level to begin early.
     """
     if not x.latency_counts or x.always_buffered[problem.level_memory[o, level]]:
         return 1 if x.wide_final and o == OUTPUT_INDEX and kind == IRRELEVANT else 0
@@ -223,8 +222,8 @@ def run_number(problem, x, kind, product, level, o):
 
 @kernel
 def stationary_number(x, o, point):
-    """Identifier of the multiset `point`: the loops during which the array keeps the data of input `o`. The identifier
-    is -1 if `point` is negative, because the multiset can then still grow.
+    """Identifier of the multiset `point`: the loops during which the array keeps the data of input `o`. If `point` is
+    negative, the multiset can still grow, and the identifier is -1.
 
     Multisets have different identifiers only if they can affect the cost of completions differently.
     """
@@ -303,16 +302,16 @@ def same_as_child(problem, x, g, i):
 
 @kernel
 def tile_matters(x, b):
-    """True if completions can still depend on the tile size that the allocator counts, after boundary `b` above the
-    tile is closed.
+    """True if the size of a tile, as the allocator counts it, can affect completions after boundary `b` above the tile
+    is closed.
     """
     return x.shares[b] or not x.latency_counts
 
 
 @kernel
 def periods_of(x, b, q, point):
-    """Number of periods of link `q` of boundary `b` at a point. At a simple boundary, all numbers from 2 upwards have
-    the same effect on completions, so the function returns 2 for them.
+    """Number of periods of link `q` of boundary `b` at a lattice point. At a simple boundary, all numbers of 2 or more
+    have the same effect on completions, so the function returns 2 for them.
     """
     count = x.link_count[b, q, point]
     return min(count, 2) if x.simple[b] else count
@@ -320,7 +319,7 @@ def periods_of(x, b, q, point):
 
 @kernel
 def hash_numbers(x, b, row, point):
-    """Hash of those integers of boundary `b` at a lattice point that `same_numbers` compares."""
+    """Hash of the integers of boundary `b` at a lattice point that `same_numbers` compares."""
     number = mix(1469598103934665603, int(x.elements[row, point]) if tile_matters(x, b) else 0)
     if not x.latency_counts:
         return number

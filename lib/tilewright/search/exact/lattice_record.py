@@ -22,7 +22,7 @@ MAX_BOUNDARIES = 15
 MAX_PLACED = 36
 """Largest number of loops in an order."""
 MAX_BUSY_PORTS = 12
-"""Largest number of ports that may move data of one operand over one boundary and all boundaries above it together. The
+"""Largest number of ports that may move data of one operand over a boundary and the boundaries above it together. The
 search refuses a core with more such ports.
 """
 LATTICE_ROW = MAX_LATTICE + 296
@@ -42,10 +42,10 @@ PATH_SYMBOLS = MAX_PLACED // PATH_WORDS
 _O, _B, _L, _S, _N = MAX_OPERANDS, MAX_BOUNDARIES, MAX_BOUNDARIES + MAX_OPERANDS, LATTICE_ROW, LABELS
 
 BEGUN, NOT_BEGUN = -1, -2
-"""Values of the field `ordered` of a label: no loop of the order is placed yet, or the loops that the order covers have
-not begun."""
+"""Values of the field `ordered` of a label, for a rule of loop orders (`control_kernel`). NOT_BEGUN: the rule covers no
+placed loop. BEGUN: the rule covers placed loops, but its order has none of their dimensions."""
 NO_PORT = MAX_BUSY_PORTS
-"""Row of `joint_to_go` that contains the loading time without the time of any port."""
+"""Row of `joint_to_go` with loading times that include no busy time of a port."""
 
 # Four links of a boundary. TH and FH belong to the memory below it: data to and from the memory above. TL and FL belong
 # to the memory above it: data to and from the memory below.
@@ -126,8 +126,8 @@ MARK_FIELDS = (
     ("possible", np.int8, (_B, _S)),  # the boundary can lie at the point
     ("keep_paths", np.int8),  # labels whose loops were placed in different orders are never merged
 )
-"""Fields for the properties of memories and boundaries that are the same for every mapping. `mark_tables` writes
-them (rules_kernel.py)."""
+"""Fields for the properties of memories and boundaries that are the same for every mapping. `mark_tables` writes them
+(rules_kernel.py)."""
 
 LEAST_FIELDS = (
     ("floor_energy", np.float64),  # pJ; lower bound for all mappings, computed without tables (rules_kernel.py)
@@ -170,8 +170,8 @@ CLASS_FIELDS = (
 """Fields for the classes of lattice points. Each boundary has its own classes. All points of a class have the same cost
 numbers for this boundary, apart from numbers that cannot affect the cost of completions.
 
-labels_kernel.py (`number_classes`) fills the fields before the first label is expanded, if a better mapping than the
-best known one is still possible. The keys of labels contain the number of the class.
+`number_classes` in labels_kernel.py fills the fields before the first label is expanded. They stay empty if no better
+mapping than the best known one is possible. The keys of labels contain the number of the class.
 """
 
 BEST_FIELDS = (

@@ -1,10 +1,10 @@
 """Lower bounds of the cost of open boundaries, including the time for which they use ports (compiled).
 
 docs/proofs.md#exact-search, 3 to 5, has the proofs. A boundary is open until the search has placed it. An open boundary
-costs at least the minimum over all multisets of loops that can still lie below it. A boundary is contested if its
-position depends on the complete order, because the allocator chooses the position. The path of a label is the list of
-its placed loops. A contested boundary lies either on this path or above a loop that is not placed yet. Its possible
-positions on the path are called candidates.
+costs at least the minimum over all multisets of loops that can still lie below it. A boundary is contested if the
+allocator chooses its position only for the complete order. The path of a label is the list of its placed loops. A
+contested boundary lies either on this path or above a loop that is not placed yet. Its possible positions on the path
+are called candidates.
 
 A lower bound of the time of a port is a sum: the time while the array computes, and the loading time before and after.
 Small tiles load fast but move often, and data that do not move during the computation move before or after it. The
@@ -43,15 +43,14 @@ def least_point(x, o):
 
 @kernel
 def gather_candidates(problem, x, o, placed):
-    """Write the candidates of operand `o` to the record (`CANDIDATE_FIELDS`). The candidates are the lattice points on
-    the path of the child label at which the uppermost boundary of the operand can lie. The path is the list of the
-    `placed` loops of the child. The boundary is contested: the allocator chooses its position only for a complete
-    order.
+    """Write the candidates of operand `o` to the record (`CANDIDATE_FIELDS`). The uppermost boundary of the operand is
+    contested: the allocator chooses its position only for a complete order. The candidates are the lattice points at
+    which this boundary can lie on the path of the child label. The path is the list of the `placed` loops of the child.
 
-    A slice is the tile of the operand with the loops up to a point of the path. A point is no candidate if its slice,
-    or a smaller slice, exceeds the memory. If larger slices never cost more (`x.never_costlier`), a second rule
-    applies: if a slice fits next to all data of the other operands of the memory, points with smaller slices are no
-    candidates.
+    The slice of a point is the tile of the operand with the loops up to this point of the path. A point is no candidate
+    if its slice or a smaller slice exceeds the memory. A second rule applies if larger slices never cost more
+    (`x.never_costlier`): if a slice fits next to all data of the other operands of the memory, points with smaller
+    slices are no candidates.
     """
     m = problem.level_count[o] - 2
     k = problem.level_memory[o, m]
@@ -178,19 +177,17 @@ def whole_transfer(problem, x, o):
 
 @kernel
 def least_repeats(x, o, point):
-    """Minimum of each of the four results of `repeats_at` over all positions of the topmost boundary that have at least
-    the loops of `point` below them.
-    """
+    """Minimum of each result of `repeats_at` over all positions of the topmost boundary above the loops of `point`."""
     return x.top_load[o, point], x.top_busy[o, point], x.top_joint[o, point], x.top_bandwidth[o, point]
 
 
 @kernel
 def gathered_repeats(problem, x, o):
-    """Minimum of each of the four results of `repeats_at` for operand `o`, over all possible positions of its topmost
-    boundary, which is contested: the position depends on the complete order.
+    """Minimum of each of the four results of `repeats_at` over all possible positions of the topmost boundary of
+    operand `o`. This boundary is contested: its position depends on the complete order.
 
     The possible positions are the candidates among the loops placed so far. If the field `may_come` of the operand is
-    true, positions above loops that are not placed yet count too.
+    true, positions above loops that are not placed yet count, too.
     """
     load, busy, joint, bandwidth = FAR, FAR, FAR, math.inf
     if x.may_come[o]:
@@ -319,9 +316,9 @@ def bound_traffic(problem, ws, x, v, p):
 def onloading_beside(problem, ws, o, p):
     """On-loading time in cycles of input `o` that does not use port `p`, as a tuple (shared, individual).
 
-    The time is a sum over pairs of neighbouring memories. The innermost memory and the array are such a pair, too. A
-    pair counts only if neither of its sides moves the input over port `p`. `shared` is the sum over the pairs with a
-    port that both inputs use, `individual` the sum over all other pairs.
+    The time is a sum over pairs of neighbouring memories; the array counts as the neighbour of the innermost memory.
+    Pairs that move the input over port `p` on one of their sides do not count. `shared` is the sum over the pairs with
+    a port that both inputs use, and `individual` is the sum over all other pairs.
     """
     shared = individual = 0.0
     q = problem.port_of[o, 0, TL]
@@ -348,8 +345,8 @@ def onloading_beside(problem, ws, o, p):
 @kernel
 def offloading_beside(problem, ws, p):
     """Off-loading time in cycles that does not use port `p`. The time is a sum over pairs of neighbouring memories; the
-    innermost memory and the array are such a pair, too. A pair counts only if neither of its sides moves the output
-    over port `p`.
+    array counts as the neighbour of the innermost memory. Pairs that move the output over port `p` on one of their
+    sides do not count.
     """
     cycles = ws.load[OUTPUT_INDEX, 0, FL] if problem.port_of[OUTPUT_INDEX, 0, FL] != p else 0.0
     for m in range(problem.level_count[OUTPUT_INDEX] - 1):

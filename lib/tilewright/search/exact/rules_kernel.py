@@ -129,10 +129,10 @@ def mark_memories(problem, x):
 @kernel
 def never_costlier(problem, x, o, m, precision):
     """True if one more loop in a slice never raises the cost of the slice and never reduces its number of elements.
-    Costs are compared only if the slice with the further loop fits the memory.
+    Only slices that fit the memory with the further loop are compared.
 
-    A slice is the tile of operand `o` at its level `m`, with `precision` bits per element. The cost of a slice, which
-    the allocator compares, is its size in bits times the product of the loops outside the slice.
+    A slice is the tile of operand `o` at its level `m`, with `precision` bits per element. Its cost, which the
+    allocator compares, is its size in bits times the product of the loops outside the slice.
     """
     n = x.lattice_size
     row = x.first_level[o] + m
@@ -189,7 +189,7 @@ def is_pinned(problem, x, k):
 
 @kernel
 def has_tile_rule(problem, k):
-    """True if the control of memory `k` cannot have some loop of an operand of the memory (`control_kernel`)."""
+    """True if the control of memory `k` forbids some loop of an operand of the memory (`control_kernel`)."""
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
         if o >= 0:
@@ -204,7 +204,8 @@ def mark_greedy(problem, x):
     """Mark how the greedy allocator places each boundary. There are three cases:
 
     * `pinned`: above all loops;
-    * `filled`: its level takes loops until the next loop does not fit, or the control of the memory cannot have it;
+    * `filled`: above the loops that its level can take. The level takes loops until the next loop does not fit, or
+      until the control of the memory forbids the next loop;
     * `contested`: the position depends on the complete order.
 
     The function is called only for the greedy allocator.
@@ -244,11 +245,11 @@ def mark_greedy(problem, x):
 
 @kernel
 def may_lie(problem, x, b, point):
-    """True unless it is certain that boundary `b` cannot lie at lattice point `point`.
+    """False if boundary `b` certainly cannot lie at lattice point `point`; otherwise True.
 
-    It is certain in three cases: a link of the boundary moves data but has no port; the tile with the loops of the
-    point does not fit; or the search uses the greedy allocator, and this allocator never chooses the point for the
-    boundary (see `mark_greedy`).
+    It cannot lie there in three cases: a link of the boundary moves data but has no port; the tile with the loops of
+    the point does not fit; or the search uses the greedy allocator, which never chooses this point for the boundary
+    (see `mark_greedy`).
     """
     o = x.boundary_operand[b]
     m = x.boundary_level[b]
@@ -289,7 +290,7 @@ point with all loops is used."""
 
 @kernel
 def tile_fits(problem, ws, x, o, point):
-    """Return False if the innermost tile of operand `o` with the loops of `point` certainly does not fit; otherwise
+    """Return False if the innermost tile of operand `o` certainly does not fit with the loops of `point`; otherwise
     True."""
     k = problem.level_memory[o, 0]
     if problem.holds_everything[k]:

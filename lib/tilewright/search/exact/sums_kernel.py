@@ -121,7 +121,8 @@ def least_load(x, b, q, point, first):
 
 @kernel
 def add_pairs(problem, x, b, table, r):
-    """Add the least loading time of boundary `b`, in cycles, to row [`b`, `r`] of a table if `adds_up` is set for `b`.
+    """Add the least loading time of boundary `b`, in cycles, to row [`b`, `r`] of a table. Nothing is added if
+    `adds_up` is not set for `b`.
 
     The loading time is the time to move a tile between the memories on the two sides of the boundary.
     """
@@ -154,8 +155,8 @@ def surely_adds_up(problem, o, m):
 
     The loading time of an input is uncertain in two cases:
 
-    * The layer has two inputs, and exactly one of the two ports between the levels also serves the other input.
-      The same holds for a pair of levels further out. The reference counts only the outermost such pair.
+    * The layer has two inputs, exactly one of the two ports between the levels also serves the other input, and the
+      same is true for a pair of levels further out. The reference counts only the outermost such pair.
     * The layer has one input, and at least one of the two ports also serves the other input operand of the core.
     """
     if o == OUTPUT_INDEX:
@@ -172,9 +173,10 @@ def surely_adds_up(problem, o, m):
 
 @kernel
 def sum_loads(problem, x, b):
-    """Compute the least loading time in cycles of each link of boundary `b` for each lattice point. The time is the
-    minimum over those points with the same or a larger multiset at which the boundary can lie; 0 if there is no such
-    point. If the switch `every_transfer_takes_port_time` of the model is on, the time of a full transfer is used.
+    """Compute the least loading time in cycles of each link of boundary `b`, for each lattice point. The minimum is
+    over the possible positions of the boundary that have at least the loops of the point below them; 0 if there is no
+    such position. If the switch `every_transfer_takes_port_time` of the model is on, the time of a full transfer is
+    used.
 
     The function also sets `adds_up` of the boundary (`LEAST_FIELDS`).
     """
@@ -323,8 +325,8 @@ def whole_at(problem, x, o, point):
 
 @kernel
 def repeats_at(problem, x, o, point):
-    """Use of the port over which the topmost memory sends input `o`, or receives output `o`, if the topmost boundary of
-    the operand is at lattice point `point`.
+    """Use of the port of the topmost memory of operand `o`, if the topmost boundary of the operand is at lattice point
+    `point`. The memory sends an input, or receives an output, over this port.
 
     The four results are the cycles of one transfer, the cycles of all transfers after the first period, the sum of
     these two, and the average bandwidth in bits per cycle. The bandwidth is infinite if there is only one transfer.

@@ -36,8 +36,9 @@ def symbol_at(x, i):
 
 @kernel
 def direction_of(q):
-    """Direction of link `q` of a boundary. At the memory below the boundary: TH (to the higher memory) or FH (from the
-    higher memory). At the memory above the boundary: TL (to the lower memory) or FL (from the lower memory).
+    """Direction of link `q` of a boundary. At the memory below the boundary, it is TH (to the higher memory) or FH
+    (from the higher memory). At the memory above the boundary, it is TL (to the lower memory) or FL (from the lower
+    memory).
     """
     if q == LINK_TH:
         return TH
@@ -139,8 +140,8 @@ def link_energy(problem, ws, o, m, d):
 def stay_within(problem, ws, o, below):
     """Compute the cycles for which the array keeps the data of operand `o`, from the `below` innermost loops only.
 
-    The function is for operands with a single memory level. This level holds all loops, so the cost model would also
-    count loops that are not in the multiset of the point.
+    The function is for operands with a single memory level. This level holds all loops of the order, so the cost model
+    would also count loops that are not in the multiset of the point.
     """
     ws.stationary_cycles[o] = problem.cycles_per_operation
     for i in range(below):
