@@ -88,8 +88,8 @@ def _finder(folder: str) -> FileFinder:
 
 
 def install() -> None:
-    """Install the check of bytecode: for this module and its package now, and for all modules of tilewright at their
-    import."""
+    """Install the check of bytecode. This module and its package are checked now, and all other modules of tilewright
+    when they are imported."""
     for module in (__name__.rpartition(".")[0], __name__):
         run_as_written(module)
     _find_modules()
@@ -102,9 +102,9 @@ def _find_modules() -> None:
 
 
 def run_as_written(module: str) -> None:
-    """Run a module again from its current source, at most one time. The module is not run again if there is bytecode
-    that matches this source. This function serves modules that Python imported with its own loader, before the check of
-    bytecode was installed.
+    """Run a module again from its current source, at most one time. A module with bytecode that matches this source is
+    not run again. The function serves modules that Python imported with its own loader, before the check of bytecode
+    was installed.
     """
     path = sys.modules[module].__file__
     if path is None or module in _run_again:

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 Values = npt.NDArray[np.float64]
 FEW_ROWS, FEW_POINTS = 64, 8
-"""Limits for simple methods. Up to FEW_ROWS rows, all pairs of rows are compared. Up to FEW_POINTS points, each point
-is compared with all rows."""
+"""Limits below which simple methods are used. Up to FEW_ROWS rows, all pairs of rows are compared. Up to FEW_POINTS
+points, each point is compared with all rows."""
 
 
 def on_front(values: Values) -> npt.NDArray[np.bool_]:
@@ -60,9 +60,8 @@ def dominators(values: Values) -> list[tuple[int, ...]]:
 
 
 def _front(rows: Values, low: int, high: int) -> npt.NDArray[np.int64]:
-    """Indices of those rows from `low` to below `high` that no other of these rows dominates. The rows are distinct and
-    in lexicographic order, so that a dominating row comes before the rows that it dominates.
-    """
+    """Indices of the Pareto front among the rows from `low` to `high` - 1. The rows are distinct and in lexicographic
+    order. A dominating row therefore comes before the rows that it dominates."""
     if high - low <= FEW_ROWS:
         own = rows[low:high, 1:]
         covers = (own[None] <= own[:, None]).all(axis=2)
@@ -76,9 +75,9 @@ def _front(rows: Values, low: int, high: int) -> npt.NDArray[np.int64]:
 
 
 def _least(points: Values, weights: Values, rows: Values) -> Values:
-    """Array of shape (rows,): for each row, the smallest weight of the points that are at most as large as the row in
-    every column; infinite if there is no such point. `points` has shape (points, columns), and `rows` has shape (rows,
-    columns).
+    """Smallest weight of the points below each row, as an array of shape (rows,). A point is below a row if it is at
+    most as large in every column. Without such a point, the value is infinite. `points` has shape (points, columns),
+    and `rows` has shape (rows, columns).
     """
     if not len(points) or not len(rows):
         return np.full(len(rows), np.inf)
@@ -98,9 +97,9 @@ def _least(points: Values, weights: Values, rows: Values) -> Values:
 
 
 def _least_of_halves(points: Values, weights: Values, rows: Values) -> Values:
-    """Result of `_least`, by divide and conquer: points and rows are divided at a value of the first column. Rows with
-    smaller values are compared only with points with smaller values. Rows with larger values are compared with all
-    points; for points with smaller values, this comparison skips the first column.
+    """Result of `_least`, by divide and conquer. A value of the first column divides points and rows into two halves.
+    Rows of the low half are compared only with points of the low half. Rows of the high half are compared with all
+    points; for points of the low half, this comparison skips the first column.
     """
     heads = points[:, 0]
     bound = np.partition(heads, len(heads) // 2)[len(heads) // 2]

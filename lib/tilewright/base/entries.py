@@ -14,4 +14,4 @@ ENTRIES = {
     "tilewright.multicore.scheduling.options": {"stream-2023": "tilewright.peers.stream.whole_tiles:MODEL"},
     "tilewright.pipeline.stages.multi.plan_search": {"search": "tilewright.plans.of_designs:DesignPlans"},
 }
-"""Module with a registry -> {name in the registry: object under this name, as `module:attribute`}."""
+"""Entries of registries: module of the registry -> {name of the object: `module:attribute` of the object}."""

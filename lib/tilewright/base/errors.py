@@ -114,7 +114,7 @@ class Places(Protocol):
         """(file, line or 0, path as text) of the value at a path."""
 
     def written(self, path: KeyPath) -> object:
-        """Value at a path, as it is written."""
+        """Value at a path, in the form in which the person wrote it."""
 
 
 WRITTEN = object()
@@ -129,8 +129,8 @@ class Problems:
     """
 
     def __init__(self, places: Places | None = None, within: KeyPath = ()) -> None:
-        """Collect problems of the document behind `places`. Paths given to this object begin at `within`, a path in the
-        document."""
+        """Collect problems of the document `places`. `within` is a path in the document; all other paths that callers
+        give begin there."""
         self.places = places
         self.path = within
         self.found: list[Problem] = []
@@ -138,7 +138,7 @@ class Problems:
         """Notices: facts that the user should know, but that are not errors."""
 
     def within(self, *path: str | int) -> "Problems":
-        """Collector for a part of the document. Paths given to it begin at this part."""
+        """Collector for a part of the document. The paths that it receives begin at this part."""
         part = Problems(self.places, (*self.path, *path))
         part.found, part.notices = self.found, self.notices
         return part
@@ -219,9 +219,9 @@ class Problems:
 class MappingError(TilewrightError):
     """Error of a mapping that does not fit its core, or of a search that finds no result.
 
-    If a search tries several candidates, it keeps the text of such an error as the reason why one candidate fails, and
-    tries the next candidate. The user sees the error only if the user gave a single mapping, or if no mapping fits. The
-    arguments of the error are the lines of the message.
+    A search keeps the text of such an error as the reason why a candidate fails, and tries the next candidate. The user
+    sees the error only if the user gave a single mapping, or if no mapping fits. The arguments of the error are the
+    lines of the message.
     """
 
     def __str__(self) -> str:
@@ -230,7 +230,7 @@ class MappingError(TilewrightError):
 
 
 class BrokenRuleError(MappingError):
-    """Error of a given mapping that the control of the core cannot run, by the rules in the hardware file."""
+    """Error of a mapping from the user that breaks a rule of the core's control. The rules are in the hardware file."""
 
 
 class TimeBudgetError(MappingError):
@@ -293,13 +293,12 @@ def nearest_name(name: str, candidates: Sequence[str]) -> str:
 MOST_NAMED = 4
 _SPATIAL_MAPPING = re.compile(r"\bwith (?:no spatial unrolling|D\d+: [^:;]*(?:; D\d+: [^:;]*)*): ")
 _NUMBER = re.compile(r"(?<![\w.'])\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w'])")
-"""Pattern of a number that stands alone. Digits inside a name, such as that of a memory or dimension, do not match."""
+"""Pattern of a number that stands alone. Digits inside the name of a memory or dimension do not match."""
 
 
 def cause_of(reasons: Iterable[str]) -> tuple[str, ...]:
-    """Key that is equal for layers that fail for the same cause, made from the reasons of a failure. It has each
-    distinct reason once, without the spatial mapping, and with `#` in place of each number.
-    """
+    """Text that identifies the cause of a failure: it is equal for all layers that fail for the same cause. It has each
+    distinct reason once, without the spatial mapping, and with `#` in place of each number."""
     parts = (part for reason in reasons for part in re.split(r"; (?=with )", reason))
     return tuple(dict.fromkeys(_NUMBER.sub("#", _SPATIAL_MAPPING.sub("", part.strip())) for part in parts))
 

@@ -58,9 +58,8 @@ ITEM_KEYS = {
     ),
     PIPELINE: ("stage", "replace", "insert", "drop", "set", "before", "after", "parameters"),
 }
-"""Kind of document that is a list of tables -> keys of these tables. The key `name` of layers is not among the keys of
-workloads, because mapping entries have names too.
-"""
+"""Kind of document that is a list of tables -> keys of these tables. Layers and mapping entries both have the key
+`name`, so `name` is not among the keys of a workload."""
 
 
 def kind_of(data: Any) -> str:
@@ -100,8 +99,7 @@ def _kind_of_table(keys: Sequence[str]) -> str:
 
 def _kind_by_count(keys: Sequence[str]) -> str:
     """Kind in ITEM_KEYS whose keys include the most of `keys`; in a tie, the first such kind. If no kind includes any
-    of `keys`, keys of similar spelling are counted. The result is '' if there are none of these either.
-    """
+    of `keys`, similar spellings count too. The result is '' if no key has a similar spelling either."""
     for matches in (_is_one_of, _is_like_one_of):
         counts = {kind: sum(matches(key, known) for key in keys) for kind, known in ITEM_KEYS.items()}
         if any(counts.values()):
@@ -118,7 +116,7 @@ def _is_like_one_of(key: str, known: Sequence[str]) -> bool:
 
 
 def _form_of(data: Any) -> str:
-    """Text that describes the form of a value."""
+    """Form of a value in words, such as "a list"."""
     if isinstance(data, dict):
         return "a table of keys"
     if isinstance(data, list):

@@ -30,7 +30,7 @@ _NUMBER_KINDS = "biufcmM"
 """numpy codes of the types of table columns that contain no text."""
 _NOT_XML = re.compile("[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 REPLACEMENT = "\ufffd"
-"""Character that figures show in place of one that XML or fonts do not have. Labels keep their lengths."""
+"""Character that figures show in place of a character that XML or the fonts lack. Labels keep their lengths."""
 _HTML_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 _MARKDOWN = re.compile(r"[\\`|\[\]<>&]")
 _MARKDOWN_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -55,9 +55,9 @@ _LATEX = {
     "×": r"\ensuremath{\times}",
     "−": r"\ensuremath{-}",
 }
-"""Character -> text that shows this character in LaTeX. The characters are those that LaTeX takes for commands, those
-that it joins with others (`--`), and signs of units. The signs of units become formulas: in the text fonts of a plain
-installation they are bitmaps (fonts of type 3), which publishers refuse.
+"""Character -> text that shows this character in LaTeX. The table has the characters of LaTeX commands, characters that
+LaTeX joins with their neighbours (`--`), and signs of units. The signs of units become formulas: in the text fonts of a
+plain installation they are bitmaps (fonts of type 3), which publishers refuse.
 """
 Value = TypeVar("Value")
 
@@ -127,8 +127,8 @@ def from_csv(cell: Value) -> Value | str:
 
 
 def csv_line_end(cells: Iterable[object]) -> str:
-    """Line end of the rows of a CSV file. The line end contains a carriage return if some cell contains one: CSV
-    writers quote such a cell only if the line end has a carriage return."""
+    """Line end of the rows of a CSV file. If a cell contains a carriage return, the line end has one too. Otherwise,
+    CSV writers would not quote this cell."""
     return "\r\n" if any(isinstance(cell, str) and "\r" in cell for cell in cells) else "\n"
 
 
@@ -163,9 +163,8 @@ def _texts(table: "pandas.DataFrame") -> list[set[str]]:
 
 
 def _with_cells(table: "pandas.DataFrame", texts: list[set[str]], change: Callable[[Any], Any]) -> "pandas.DataFrame":
-    """Table in which `change` was applied to the headings and to all cells with text. `texts` has the distinct texts of
-    each column. If nothing changes, the result is the object `table` itself.
-    """
+    """Table in which `change` was applied to the headings and to all text cells. `texts` has the distinct texts of each
+    column. If nothing changes, the result is the object `table` itself."""
     headings = [change(name) for name in table.columns]
     changes = [{text: new for text in column if (new := change(text)) is not text} for column in texts]
     if not any(changes) and headings == list(table.columns):

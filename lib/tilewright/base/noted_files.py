@@ -26,9 +26,8 @@ list.
 """
 _DIGEST_BYTES = 16
 _IN_USE = "in_use"
-"""Name of a file in a noted folder. Each process that can write into the folder holds a shared lock on this file until
-the process ends.
-"""
+"""Name of a file in a noted folder. A process that can write into the folder holds a shared lock on this file until the
+process ends."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,8 @@ class NotedFolder:
         return [] if changed and self._is_in_use() else changed
 
     def delete_untrusted(self) -> None:
-        """Delete the files that do not match the note. Either such a file has changed, or a process ended before it
-        wrote the digest into the note."""
+        """Delete the files that do not match the note. Such a file has changed, or its writer ended before the digest
+        was in the note."""
         noted = self._noted()
         for path in [path for path in self._files() if self._line(path) not in noted]:
             with contextlib.suppress(OSError):  # another process has deleted it, or the folder is read-only
@@ -158,9 +157,8 @@ def after_digest_line(path: Path) -> bytes | None:
 
 @cache
 def trust_as_noted(folder: Path, pattern: str) -> None:
-    """Delete the files in and below a folder that match `pattern`, except those whose present digest is in the note
-    (the file with their digests). When the process ends, write the digests of the files that then exist into the note.
-    """
+    """Delete the files in and below a folder that match `pattern` and do not have the digest in the note (the file of
+    digests). When the process ends, the digests of the files that then exist are written into the note."""
     noted = NotedFolder(folder, pattern)
     noted.take_into_use()
     noted.delete_untrusted()

@@ -87,7 +87,7 @@ class _Objectives(Mapping[str, Powers]):
 
 
 OBJECTIVES = _Objectives()
-"""Objectives by name, in the order in which they are listed."""
+"""Objectives by name. Built-in objectives come first."""
 
 
 def objective_names() -> tuple[str, ...]:
@@ -115,9 +115,8 @@ class Chance(Parameters):
 
 
 def energy_notices(objective: str, energies_pj: Iterable[float], compared: str = "mappings") -> "list[Unused]":
-    """Notice that an objective compares nothing: it is a product with the energy, and all energies of the results are
-    0. The list is empty otherwise, and if there are no results. `compared` names what the objective compares.
-    """
+    """List with one notice if the objective cannot compare the results, because it contains the energy and all energies
+    are 0. Otherwise, or without results, the list is empty. `compared` is the noun for the results in the notice."""
     energies = list(energies_pj)
     if not energies or any(energies) or not OBJECTIVES[objective].energy:
         return []
@@ -138,8 +137,8 @@ def ranking(objective: str, energy_pj: Number, latency_cycles: Number) -> tuple[
     """Sort key for comparing mappings under an objective, with the most important number first. The smaller key wins;
     the first mapping wins a tie.
 
-    The key is the value of the objective. If the objective uses only energy or only latency, the other metric follows,
-    as in the reference. The arguments are numbers of one mapping, or arrays with one number per mapping.
+    The key is the value of the objective. If the objective uses only one metric, energy or latency, the other metric
+    breaks ties, as in the reference. The arguments are numbers of one mapping, or arrays with one number per mapping.
     """
     powers = OBJECTIVES[objective]
     value = powers.value(energy_pj, latency_cycles)

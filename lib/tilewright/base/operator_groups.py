@@ -70,7 +70,8 @@ class UnmodelledTypes(NamedTuple):
     domain: str = ""
     """Domain of the operators; '' is the standard domain."""
     has_no_macs: bool = False
-    """True if the operators certainly have no multiply-accumulates. Otherwise their number is not known."""
+    """True if the operators certainly have no multiply-accumulates. False if their number of multiply-accumulates is
+    unknown."""
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -131,17 +132,15 @@ def bare_type(operator_type: str) -> str:
 
 
 def is_listed(operator_type: str, listed: tuple[str, ...]) -> bool:
-    """True if the tuple `listed` of operator types and groups contains an operator type, directly or through a group of
-    `OPERATOR_TYPES_OF`. The groups `mac`, `vector` and `all` in `listed` do not count.
-    """
+    """True if an operator type is in the tuple `listed`, by name or through a group of `OPERATOR_TYPES_OF` that
+    `listed` contains. The groups `mac`, `vector` and `all` in `listed` do not count."""
     name = bare_type(operator_type)
     return name in listed or any(name in OPERATOR_TYPES_OF.get(group, ()) for group in listed)
 
 
 def group_has(group: str, operator_type: str) -> bool:
-    """True if a group contains an operator type. For `mac` and `vector`, only the operator type decides, not the unit
-    on which a layer runs. Unknown types are only in `all`.
-    """
+    """True if a group contains an operator type. For `mac` and `vector`, the unit on which a layer runs does not
+    matter. Unknown types are only in `all`."""
     name = bare_type(operator_type)
     if group == ALL:
         return True

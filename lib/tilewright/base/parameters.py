@@ -37,7 +37,7 @@ class Limits(NamedTuple):
     most: float | None = None
 
     def hold(self, number: float) -> bool:
-        """True if a number is within the limits. Infinite numbers and NaN are not."""
+        """True if a number is within the limits. Infinite numbers and NaN are never within the limits."""
         return (
             math.isfinite(number)
             and (self.least is None or number >= self.least)
@@ -190,8 +190,10 @@ class Parameters:
         return ()
 
     def without_effect(self) -> dict[str, str]:
-        """Name of a parameter that has no effect because of other parameters -> reason: a sentence without subject,
-        beginning with the verb. The reason is reported only if a person gave the parameter."""
+        """Reasons why parameters have no effect, by name of the parameter. Each reason lies in other parameters, and is
+        a sentence without its subject, such as "has no effect with one island". A reason is reported only if a person
+        gave the parameter.
+        """
         return {}
 
     @classmethod
@@ -258,8 +260,8 @@ def allowed_text(parameter: Parameter) -> str:
 
 
 def unknown_names(given: Iterable[str], known: Sequence[str], message: str, otherwise: str = "none") -> list[Problem]:
-    """Problem for every unknown name, with the nearest known name. `otherwise` is the text of the allowed names if no
-    name is known."""
+    """Problem for every unknown name, with the nearest known name. If no name is known, the message has `otherwise` in
+    place of the allowed names."""
     found = []
     for name in given:
         if name not in known:
@@ -282,7 +284,8 @@ class _MisfitError(Exception):
 
 
 def _converted(hint: Any, value: Any, name: str) -> Any:
-    """Value converted to the type `hint`: lists become tuples, and whole numbers become floats if the type is float."""
+    """Value converted to the type `hint`. Lists become tuples, and whole numbers become floats where the type requires
+    this."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         return _annotated(arguments[0], arguments[1:], value, name)

@@ -28,10 +28,11 @@ def in_processes(
     process. Otherwise, they run in min(`jobs`, `most`) other processes.
 
     `most` is the expected number of tasks. `make` returns the function that runs one task. Each process calls `make`
-    one time, so `make` must be a function of a module, or a `functools.partial` of such a function. If other processes
-    run the tasks, `seconds_left()` is the longest time to wait for the next result, in seconds (None for no limit). If
-    a result takes longer, this result and all later results are left out. At the end of the context, tasks that still
-    run are stopped.
+    one time, so `make` must be a function of a module, or a `functools.partial` of such a function.
+
+    `seconds_left()` is the longest time in seconds to wait for the next result of another process; None for no limit.
+    If a result takes longer, this result and all later results are left out. At the end of the context, tasks that
+    still run are stopped.
     """
     if min(jobs, most) <= 1:
         work = make()
@@ -52,8 +53,7 @@ def _in_order(
     pool: ProcessPoolExecutor, tasks: Sequence[Any], ahead: int, seconds_left: Callable[[], float | None]
 ) -> Iterator[Any]:
     """Results in the order of the tasks. If a result does not come within `seconds_left()` seconds, this result and all
-    later results are left out. At most `ahead` tasks are submitted before their results are needed, so that an
-    interrupt ends the work soon.
+    later results are left out. At most `ahead` tasks are submitted in advance, so that an interrupt ends the work soon.
     """
     waiting: collections.deque[Future[Any]] = collections.deque()
     try:
@@ -76,9 +76,7 @@ def _start_worker(make: Callable[[], Callable[[Any], Any]]) -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait for the parent process to end, then end this process. A parent that was killed cannot tell its worker
-    processes to end.
-    """
+    """Wait for the parent process to end, then end this process. This ends the workers of a parent that was killed."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -105,7 +105,7 @@ class SpatialMappings:
     """Kind of spatial mappings in the set:
 
     * `given`: the spatial mapping of the mapping file.
-    * `open`: spatial mappings that fill the sides of the array that the mapping file leaves open.
+    * `open`: the mapping file leaves sides of the array open, and the spatial mappings fill these sides.
     * `largest divisors`: as in Stream, a different loop dimension on each usable side of the array, unrolled by its
       largest divisor that fits.
     """
@@ -113,17 +113,17 @@ class SpatialMappings:
     """Number of spatial mappings that were searched, if they are only the first of all generated ones; None if all were
     searched."""
     mixed: bool = False
-    """True if several loop dimensions can share a side of the array."""
+    """True if a side of the array can have several loop dimensions."""
     hinted: bool = False
     """True if the mapping file names, for some sides of the array, the loop dimensions that can be unrolled there."""
     cut: bool = False
-    """True if unrolling factors are reduced to the widths of the ports and the sizes of the innermost memories, even
-    the factors in the mapping file. False if the model profile has the switch `keep_given_unrolling`, because factors
-    in the mapping file are then kept.
+    """True if unrolling factors are reduced to the widths of the ports and the sizes of the innermost memories. This
+    also holds for factors in the mapping file. False if the model profile has the switch `keep_given_unrolling`, which
+    keeps the factors of the mapping file.
     """
 
     ruled: bool = False
-    """True if the hardware file has rules of the control, which all mappings obey."""
+    """True if the hardware file has rules of the control. All mappings in the set obey these rules."""
 
     @property
     def text(self) -> str:
@@ -162,9 +162,9 @@ ORDERS = {
 
 
 def covered_text(covers: str, allocation: str | None) -> str:
-    """Text that names the mappings for which the proof of a layer is valid: `covers`, which names the spatial mappings,
-    followed by the loop orders that belong to the memory allocation `allocation`. The result is `covers` alone if
-    `covers` is '' or if `allocation` is not a key of `ORDERS`.
+    """Text that names the mappings for which the proof of a layer is valid. It begins with `covers`, which names the
+    spatial mappings. The loop orders of `allocation`, the memory allocation, follow. They are left out if `covers` is
+    '', or if `ORDERS` lacks the allocation.
     """
     orders = ORDERS.get(allocation or "")
     return f"{covers}, with {orders}" if covers and orders else covers
@@ -201,7 +201,7 @@ EVERY_PLAN = (
 """Text that names the plans for which the lower bounds of `fuse` over all tilings are valid: all cuts of the layers, on
 the cores that the mapping file allows, and all schedules of the causal model."""
 CUT_REDUCTIONS = "; a plan may also cut reductions of sums of products into any parts on several cores"
-STEPPED_REDUCTIONS = "; a plan may also cut the reductions of layers whose weights pass through the cores into steps"
+STEPPED_REDUCTIONS = "; a plan may also cut a reduction into steps if the weights of its layer pass through the cores"
 GIVEN_REDUCTIONS = "; a plan cuts reductions between cores only as the mapping file says"
 """Texts to add to `EVERY_PLAN`: CUT_REDUCTIONS if plans can cut reductions between cores, STEPPED_REDUCTIONS if plans
 can cut reductions into steps on one core, GIVEN_REDUCTIONS if only the
@@ -210,7 +210,7 @@ mapping file can.
 ALLOWED_ALLOCATIONS = "the allowed allocations of these tiles"
 """Short text that names the schedules of `Schedules`: a lower bound of a network on several cores is valid for them."""
 OF_THIS_TILING = "of this tiling; other tilings may be faster"
-"""Text beside a gap to the lower bound of the set `Schedules`. It says that the gap covers only this tiling."""
+"""Text beside a gap to the lower bound of `Schedules`. The text says that the gap is valid for this tiling only."""
 
 
 def if_copied_line(found: Mapping[str, Any]) -> list[str]:
@@ -218,7 +218,7 @@ def if_copied_line(found: Mapping[str, Any]) -> list[str]:
     before use if the data fit. The scheduler makes only such schedules.
 
     `found` is the content of `summary.json` or `fusion.json`. The file also has the bound of all schedules, which can
-    be smaller. The result is [] if an older version wrote the file, or if both bounds give the same printed gap.
+    be smaller. The result is [] if both bounds give the same printed gap, or if an older version wrote the file.
     """
     copied = (found.get("lower_bound") or {}).get("if_copied")
     if copied is None:
@@ -243,7 +243,7 @@ def covered_by(bound: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class TilePlans:
-    """Set of tile plans on one core. A proof states how far the best plan found can be from the optimum of this set."""
+    """Set of tile plans on one core. The gap of a proof is the distance to the optimum of this set."""
 
     kind: Literal["attention", "depth-first"]
     lpf_limit: int | None = None

@@ -48,8 +48,8 @@ def withdraw(entries: Mapping[str, Mapping[str, str]]) -> None:
 
 def all_entered() -> tuple[tuple[str, str, str], ...]:
     """Entries made by `enter`, as (module of the registry, name, `module:attribute` of the object). They are sorted by
-    registry, and in the order of entry within a registry. The code digests of steps depend on these entries, so the
-    caches of code digests use them as a key.
+    registry; within a registry, they keep the order of entry. The code of a step depends on these entries, so caches of
+    code digests use them as a key.
     """
     return tuple((owner, name, entry) for owner, named in sorted(_entries.items()) for name, entry in named.items())
 
@@ -60,9 +60,9 @@ def entered(owner: str) -> tuple[str, ...]:
 
 
 def installed() -> dict[str, str]:
-    """Name of an entry point (`kind.name`) -> `module:attribute` of its object, for the entry points of all installed
-    packages in the group GROUP, sorted by name. Raises InputError for an entry point of an unknown kind, and for two
-    entry points with the same name and different objects.
+    """Entry points of all installed packages in the group GROUP: name (`kind.name`) -> `module:attribute` of the
+    object, sorted by name. Raises InputError for an unknown kind, and for two entry points with the same name and
+    different objects.
     """
     from importlib.metadata import entry_points
 
@@ -110,9 +110,8 @@ def _named(owner: str) -> dict[str, str]:
 
 
 def _of_others(owner: str) -> dict[str, str]:
-    """Name -> `module:attribute` of an object of an installed package, for the registry of the module `owner`; {} if
-    the registry is not in KINDS.
-    """
+    """Objects of installed packages for the registry of the module `owner`: name -> `module:attribute`. The result is
+    {} if the registry is not in KINDS."""
     return _installed_by_registry().get(owner, {}) if owner in KINDS.values() else {}
 
 
@@ -132,7 +131,7 @@ class Registry(Generic[Entry]):
     """Registry of the objects of one module. `owner` is the `__name__` of the module.
 
     `fault(name, object)` returns the reason why the object cannot be entered under the name, such as a wrong type or a
-    name in use. The reason is '' if the object can be entered.
+    name in use. It returns '' if the object can be entered.
     """
 
     def __init__(self, owner: str, fault: Callable[[str, Any], str] = lambda name, entry: "") -> None:
@@ -204,7 +203,8 @@ def lacking(entry: object, members: Iterable[Member]) -> str:
 
 
 def _accepts(method: object, member: Member) -> bool:
-    """True if a method accepts the arguments of a member. Methods whose arguments Python does not know are accepted."""
+    """True if a method accepts the arguments of a member. A method counts as accepting if Python does not know its
+    arguments."""
     import inspect
 
     if not callable(method):

@@ -39,9 +39,8 @@ class ReportFile(NamedTuple):
     dots_per_inch: int = 110
     """Resolution of the PNG of a figure."""
     of_some_runs: bool = False
-    """True if only some runs have the file. The file is then no target of the workflow. If a run has no such file, the
-    file that an earlier run wrote into the same folder is deleted.
-    """
+    """True if only some runs have the file. The file is then no target of the workflow. A run without such a file
+    deletes the file of an earlier run in the same folder."""
 
 
 SCHEDULE_DOTS_PER_INCH = 180
@@ -82,7 +81,7 @@ ONE_CORE_FILES = (
         LOOP_NEST_PAGES,
         FIGURES,
         f"{_SINGLE}.nest_figure:reported_pages",
-        "one page for each distinct layer: its temporal loops, outermost on top, and its spatial loops, beside the"
+        "one page for each distinct layer: its temporal loops (outermost on top) and spatial loops, beside the"
         " memories of every operand ([figures](artifacts.md#figures-of-a-run))",
         "loop nests over memories",
     ),
@@ -132,8 +131,8 @@ SEVERAL_CORES_FILES = (
         CORE_TABLE,
         TABLES,
         f"{_MULTI}.use_tables:reported_cores",
-        "one row per core: its computation nodes, the share of the latency in which it runs one (`utilisation`) and in"
-        " which its whole array works (`array_utilisation`), its energy, and its fullest memory"
+        "one row per core: its computation nodes, the share of the latency in which it runs a node (`utilisation`),"
+        " the average share of its array that works (`array_utilisation`), its energy, and its fullest memory"
         " ([columns](multi-core.md#tables-of-a-schedule))",
         "table of cores",
     ),
@@ -183,8 +182,9 @@ SEVERAL_CORES_FILES = (
         "energy.svg",
         FIGURES,
         f"{_MULTI}.energy_figure:reported_energy",
-        "energy of the arrays, of each memory in the cores (grey), and of moved data for each cause (colours), in links"
-        " (hatched) and at the memories at both ends, beside the energy of the baselines",
+        "energy of the arrays and of each memory in the cores (grey), and energy of data transfers for each cause"
+        " (colours), in the links (hatched) and in the memories at both ends. The energy of the baselines is shown"
+        " beside it",
         "energy by cause",
     ),
     ReportFile(
@@ -228,7 +228,7 @@ def of_part(files: Iterable[ReportFile], part: str) -> tuple[ReportFile, ...]:
 
 
 def names_of(files: Iterable[ReportFile], part: str = "") -> tuple[str, ...]:
-    """Names of the files that every run has in the part `part` of its report. For '', the names in all parts."""
+    """Names of the files in the part `part` of the report that every run has. For the part '', the names in all parts."""
     return tuple(file.name for file in of_part(files, part) if not file.of_some_runs)
 
 

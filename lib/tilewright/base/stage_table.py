@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tilewright.base.steps import MULTI, SINGLE
 
 CORE = "core"
-"""Name of the flow that stage IntraCoreMapping runs. The flow maps a computation node on one core."""
+"""Name of the flow that the stage IntraCoreMapping runs. This flow maps a computation node on one core."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Listed:
     also: tuple[str, ...] = ()
     """Names of the equivalent stages in zigzag-dse and Stream, without `Stage` at the end."""
     absorbs: tuple[str, ...] = ()
-    """Further stages of zigzag-dse and Stream whose work this stage does too."""
+    """Further stages of zigzag-dse and Stream whose work this stage does as well."""
 
 
 _PARSERS, _NETWORKS, _SAVING = "Parsers", "Networks", "Saving and drawing"

@@ -55,9 +55,9 @@ FUSION, FUSION_PLANS, FUSION_PAGE, PLAN = "fusion.json", "fusion.csv", "fusion.h
 """Files of a search for whole plans: the result, the examined plans, and a page of both. PLAN is the folder of these
 files, inside the folder of a run."""
 ISLANDS = "islands"
-"""Folder for the states of a search for plans with islands (searches with different seeds that exchange their best
-plans). Each file has the state that one part of the search writes and later parts read. The folder is inside the folder
-of the plan.
+"""Folder for the states of a search for plans with islands, inside the folder of the plan. Islands are searches with
+different seeds that exchange their best plans. Each file has a state that one part of the search writes and later parts
+read.
 """
 DEPTH_FIRST, DEPTH_FIRST_TABLE = "depth_first.json", "depth_first.csv"
 """Files with depth-first schedules on one core. DEPTH_FIRST has the results and the certificate of an optimum.
@@ -74,9 +74,8 @@ for each measurement.
 RESULTS_PAGE = "index.html"
 """Page of all runs, in the folder of results."""
 PORT_LIMITS = "ports.csv"
-"""Table in the report of a run on one core: the use of each port by each layer, and the latency with this port twice as
-wide.
-"""
+"""Table in the report of a run on one core. For each port and layer, it has the use of the port, and the latency if the
+port were twice as wide."""
 CORE_CYCLES = "core_cycles.csv"
 """Table that `tilewright explain` writes in place of the table of ports, for a run on several cores."""
 
@@ -87,7 +86,7 @@ def cost_table(costs: Path | str, core: str) -> Path:
 
 
 class Step(NamedTuple):
-    """Step of the pipeline: one verb of the command line, applied to a folder of the results."""
+    """Step of the pipeline: it applies one verb of the command line to a folder of the results."""
 
     verb: str
     folder: str

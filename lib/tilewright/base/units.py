@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 LARGEST_WHOLE_NUMBER = 2**53
-"""Largest number up to which every whole number is exact in double precision, which the cost model uses."""
+"""Largest number up to which double precision represents every whole number. The cost model uses double precision."""
 LARGEST_SIZE_BITS = 2**60
-"""Largest size of a memory. It exceeds 2^53, up to which every whole number is exact in double precision. The cost
-model can accept this, because it only compares the size with the number of bits of the data in the memory.
-"""
+"""Largest size of a memory. Above 2^53, double precision no longer represents every whole number. The cost model
+accepts this, because it only compares the size with the number of bits of the data in the memory."""
 LARGEST_ENERGY_PJ = 10**12
 """Largest energy: one joule. No real access, operation or transfer needs that much energy. Up to this limit, sums over
 a network are finite."""
@@ -172,8 +171,8 @@ def budget_pj(text: str) -> float:
 
 
 def checked(name: str, reader: Callable[[str], float]) -> Callable[[str], None]:
-    """Function that checks a text: it raises InputError with the name `name` of the parameter if `reader` cannot read
-    the text."""
+    """Function that checks a text. If `reader` cannot read the text, the function raises InputError for the parameter
+    `name`."""
 
     def check(text: str) -> None:
         try:

@@ -41,7 +41,7 @@ def notice_lines(notices: Sequence[str], most: int = MOST_TOLD) -> list[str]:
 
 
 def capped(lines: Sequence[str], most: int = MOST_TOLD) -> list[str]:
-    """First `most` lines, followed by a line that counts the other lines."""
+    """First `most` lines. If there are more, a line with the number of the other lines follows."""
     rest = len(lines) - most
     more = [f"{rest:,} more inputs have no effect"] if rest > 0 else []
     return [*lines[:most], *more]

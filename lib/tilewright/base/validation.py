@@ -162,9 +162,8 @@ def _with_holes(kind: Any, data: Any) -> Any:
 
 
 def _parts(kind: Any, data: Any) -> Any:
-    """Value of the type `kind` from invalid data: the parts of the data that fit the type are converted, and None
-    replaces the other parts. The result is None if nothing fits.
-    """
+    """Value of the type `kind` from invalid data. Parts of the data that fit the type are converted, and None replaces
+    the other parts. The result is None if no part fits."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is Annotated:
         return _parts(arguments[0], data)
@@ -250,9 +249,8 @@ def _length_allowed(context: dict[str, Any]) -> str:
 
 
 def _type_at(annotation: Any, location: KeyPath) -> Any:
-    """Type that a pydantic model requires for the value at a location, without Optional and Annotated. It is None if
-    the location does not exist in the model.
-    """
+    """Type that a pydantic model requires for the value at a location, without Optional and Annotated. None if the
+    model has no such location."""
     annotation = _bare(annotation)
     if not location:
         return annotation
@@ -306,9 +304,9 @@ def whole(values: Iterable[Item | None] | None) -> list[Item]:
 
 
 def names_of(values: Sequence[Item | None] | None) -> list[Item]:
-    """Items of a list of names to which other parts of the file refer.
+    """Items of a list of names that other parts of the file use.
 
-    The result is [] if the list is None, or if it contains None, which stands for an invalid name. A name elsewhere in
-    the file can then mean this invalid name, so callers must not report the name as unknown.
+    The result is [] if the list is None or contains None. None stands for an invalid name, and other parts of the file
+    may use that name. With [], callers do not report such a use as an unknown name.
     """
     return [] if values is None or None in values else whole(values)

@@ -28,7 +28,7 @@ class HarmlessDumper(yaml.SafeDumper):
     """Writer of YAML. Text with control or format characters is quoted, with these characters as escapes."""
 
     def analyze_scalar(self, scalar: str) -> Any:
-        """Allowed styles of a text: only double quotes if it has control or format characters."""
+        """Allowed styles of a text. A text with control or format characters can only have double quotes."""
         analysis = super().analyze_scalar(scalar)
         if not is_harmless(scalar):
             analysis.allow_flow_plain = analysis.allow_block_plain = False
@@ -62,7 +62,7 @@ class YamlDocument:
     """Keys that are given more than once; the last value of each is used."""
 
     def line_of(self, path: KeyPath) -> int:
-        """Line of `path`, or of the nearest enclosing value that has one; 0 if unknown."""
+        """Line of `path`. If `path` has no line, the line of the nearest enclosing value that has a line; 0 if unknown."""
         for length in range(len(path), -1, -1):
             if path[:length] in self.lines:
                 return self.lines[path[:length]]
@@ -237,9 +237,8 @@ class _NodeReader:
             del self.lines[known]
 
     def _pairs(self, node: yaml.MappingNode, depth: int) -> list[tuple[yaml.Node, yaml.Node, bool]]:
-        """Triples (key, value, True if a merge key gives this pair) of a table. Merged pairs come first, so that the
-        table's own keys win.
-        """
+        """Triples (key, value, is_merged) of a table; is_merged is True for a pair from a merge key. Merged pairs come
+        first, so that the table's own keys win."""
         own, merged = [], []
         for key_node, value_node in node.value:
             if key_node.tag != _TAG + "merge":

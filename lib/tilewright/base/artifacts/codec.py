@@ -106,8 +106,9 @@ def _read_record(kind: Any, data: Any) -> Any:
 
 
 def _gathered(kind: Any, data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, tuple[tuple[str, Any], ...]]]:
-    """Pair (JSON data of an object without the keys of its `spread` fields, name of a `spread` field -> pairs (key,
-    number) of this field). Raises _MisfitError if the value of a key of a `spread` field is not a number.
+    """JSON data of an object, divided in two. The first part is the data without the keys of `spread` fields. The
+    second part maps the name of each `spread` field to its pairs (key, number). Raises _MisfitError if the value of
+    such a key is not a number.
     """
     gathered = {}
     for name, names in _spread(kind):
@@ -146,9 +147,8 @@ def _read_dict(read: Reader, data: Any) -> Any:
 
 @cache
 def _written(kind: Any) -> tuple[tuple[str, Field[Any] | None], ...]:
-    """Pairs (name, field) for the fields of a dataclass that are written to JSON. `field` is None if the field is
-    always written. Otherwise the field is left out when it has its default value.
-    """
+    """Pairs (name, field) for the fields of a dataclass that are written to JSON. `field` is None for a field that is
+    always written. Any other field is left out when it has its default value."""
     own = fields(kind) if is_dataclass(kind) else ()
     found = [field for field in own if not {"derived", "spread"} & field.metadata.keys()]
     return tuple((field.name, field if "left_out" in field.metadata else None) for field in found)
@@ -156,9 +156,8 @@ def _written(kind: Any) -> tuple[tuple[str, Field[Any] | None], ...]:
 
 @cache
 def _spread(kind: Any) -> tuple[tuple[str, Callable[[], tuple[str, ...]]], ...]:
-    """Pairs (name, function), one for each field of a dataclass with the metadata `spread`. Such a field holds pairs
-    (key, number). The function returns all keys that the field can have.
-    """
+    """Pairs (field name, function), one for each field with the metadata `spread`. Such a field holds pairs (key,
+    number). The function returns all keys that the field can have."""
     own = fields(kind) if is_dataclass(kind) else ()
     return tuple((field.name, field.metadata["spread"]) for field in own if "spread" in field.metadata)
 

@@ -59,8 +59,9 @@ def input_digest(path: Path | str) -> str:
 def digests_of_file(path: Path | str) -> tuple[str, str]:
     """Digest of the bytes of a file that a person wrote, and digest of its content (`input_digest`).
 
-    If the file is a workload file that names the configuration of a language model, the first digest is '', because the
-    bytes of the workload file do not determine the content. If the file cannot be read, both digests are 'missing'.
+    A workload file can name the configuration of a language model. The first digest of such a file is '', because the
+    bytes of the workload file alone do not determine the content. If the file cannot be read, both digests are
+    'missing'.
     """
     source = Path(path)
     try:
@@ -82,8 +83,8 @@ def digests_of_file(path: Path | str) -> tuple[str, str]:
 
 
 def says(path: Path | str, as_bytes: str, as_said: str) -> bool:
-    """True if a file still has the content that it had when `digests_of_file` returned `as_bytes` and `as_said` for
-    it."""
+    """True if a file still has the content that it had when `digests_of_file` returned the two digests `as_bytes` and
+    `as_said`."""
     try:
         return bytes_digest(path) == as_bytes or input_digest(path) == as_said
     except OSError:
@@ -91,15 +92,15 @@ def says(path: Path | str, as_bytes: str, as_said: str) -> bool:
 
 
 def named_file(path: Path | str) -> Path | None:
-    """Path of the file with the configuration of a language model, if the file at `path` is a workload file that names
-    one; None for any other file."""
+    """Path of the configuration of a language model that the workload file at `path` names. None if the file is no
+    workload file, or if it names no configuration."""
     document = _parsed_yaml(Path(path))
     return None if document is None else model_file(document.data, Path(path))
 
 
 def model_file(data: Any, file: Path) -> Path | None:
-    """Path of the file with the configuration of a language model, if the data of a workload file name one; None
-    otherwise."""
+    """Path of the configuration of a language model that the data of a workload file name. None if the data name no
+    configuration."""
     named = data.get(LANGUAGE_MODEL) if isinstance(data, dict) else None
     return file.parent / named if isinstance(named, str) else None
 

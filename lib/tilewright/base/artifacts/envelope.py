@@ -51,9 +51,8 @@ RENAMED: dict[tuple[str, int], dict[str, str]] = {
     ("tilewright/single-summary", 3): {"core": "hardware"},
     ("tilewright/multi-summary", 2): {"model": "schedule_model", "cost_model": "model"},
 }
-"""(schema, previous version of the schema) -> {key in artifacts of the previous version: new name of this key in the
-version that this code reads}.
-"""
+"""Renamed keys of artifacts: (schema, previous version of the schema) -> {old key: new key}. This code reads only the
+new key."""
 
 
 class Artifact(NamedTuple):
@@ -93,8 +92,8 @@ def rows_digest(rows: Iterable[Any]) -> str:
 def read_artifact(path: Path | str, schema: str = "") -> Artifact:
     """Read and verify an artifact: a table of rows if the suffix is .jsonl, otherwise a single object.
 
-    Raises ArtifactError if the file is missing or damaged, if its schema is not `schema` ('' accepts any schema), or if
-    this version of tilewright does not read its schema version.
+    Raises ArtifactError if the file is missing or damaged, if it has another schema than `schema`, or if this version
+    of tilewright cannot read its schema version. The value '' of `schema` accepts any schema.
     """
     content = read_bytes(path)
     try:
@@ -121,9 +120,10 @@ def read_artifact(path: Path | str, schema: str = "") -> Artifact:
 
 
 def read_beside(path: Path, artifact: Path) -> bytes:
-    """Bytes of a file that was written together with an artifact, after comparison with the digest in this artifact. If
-    the artifact is missing, the bytes are not checked. Raises ArtifactError if the file is missing or its bytes have
-    changed."""
+    """Bytes of a file that was written together with an artifact. The bytes are compared with the digest in the
+    artifact; if the artifact is missing, they are not checked. Raises ArtifactError if the file is missing or its bytes
+    have changed.
+    """
     content = read_bytes(path)
     if artifact.is_file():
         expected = read_artifact(artifact).provenance.get(FILES_BESIDE, {}).get(path.name)

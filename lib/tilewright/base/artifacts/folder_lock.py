@@ -76,9 +76,9 @@ class Holder:
 def holding(folder: Path | str) -> Iterator[None]:
     """Context in which this process holds the lock of a folder. The folder is made if it is missing.
 
-    The context does nothing if the lock of the folder, or of a folder that contains it, is already held by a process
-    from which this process was started, directly or through other processes. Raises InputError, which names the holder,
-    if any other process holds the lock.
+    The context does nothing if an ancestor process already holds the lock of this folder, or of a folder above it. An
+    ancestor is a process that started this process, directly or through other processes. If any other process holds the
+    lock, InputError names the holder.
     """
     place = Path(folder)
     if is_held_around(place):
@@ -92,9 +92,8 @@ def holding(folder: Path | str) -> Iterator[None]:
 
 
 def is_held_around(folder: Path) -> bool:
-    """True if this process was started, directly or through other processes, by the process that holds the lock of the
-    folder, or of a folder that contains it. Raises InputError if any other process holds the lock.
-    """
+    """True if an ancestor process (`holding`) holds the lock of the folder, or of a folder above it. Raises InputError
+    if any other process holds the lock."""
     for place in (folder.absolute(), *folder.absolute().parents):
         holder = read_holder(place)
         if holder is not None and _holds(place, holder):
@@ -123,7 +122,7 @@ def take(folder: Path, process: int, command: str) -> str:
 
 
 def release(folder: Path, token: str) -> None:
-    """Release the lock, unless another holder has taken it in the meantime."""
+    """Release the lock. If another holder has taken the lock in the meantime, it stays."""
     holder = read_holder(folder)
     if holder is not None and holder.token == token:
         with suppress(OSError):
@@ -200,9 +199,8 @@ def _holds(folder: Path, holder: Holder) -> bool:
 
 @contextmanager
 def _guarded(folder: Path) -> Iterator[None]:
-    """Context that only one process of this host can enter at a time, so that two processes do not both take the lock
-    of a holder that has ended. On a file system without locks, the context has no effect.
-    """
+    """Context that only one process of this host can enter at a time. Two processes can therefore not both take the
+    lock of a holder that has ended. On a file system without locks, the context has no effect."""
     guard = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):  # a file system without locks: the hard link still decides who is first

@@ -7,9 +7,9 @@ to each unit:
   digests of the unit's inputs and of the bytes of the unit's files. If a person copies the results, the manifest is
   copied too.
 * `<unit>.due` is the order to make the unit. The order is written before the job runs, and has the content that the
-  manifest is expected to have. For each file at that time, the order also has the digest, size, times and inode. The
-  bytes of a file are read again only if its size, times or inode have changed. The order is valid only on this machine.
-  If the order is lost, all files are read again.
+  manifest is expected to have. For each file that exists at that time, the order also has the digest, size, times and
+  inode. The bytes of a file are read again only if its size, times or inode have changed. The order is valid only on
+  this machine. If the order is lost, all files are read again.
 
 Snakemake looks at the age and the bytes of the order (`workflow/rules/common.smk`). The order of a unit that has to be
 made contains a random number, because Snakemake ignores a younger file if it has recorded the same bytes before.
@@ -86,8 +86,8 @@ class _Seen(NamedTuple):
     """State of a file at the time when the digest of its bytes was computed."""
 
     stat: tuple[int, ...]
-    """Size in bytes, time of modification in ns, time of the last change of the inode in ns, and number of the inode.
-    """
+    """Size in bytes, time of the last modification in ns, time of the last change of the inode in ns, and number of the
+    inode."""
     digest: str
     at_ns: int
 
@@ -154,9 +154,8 @@ _CHANGED = "has changed since this run began; start the run again"
 
 
 def results_above(folder: Path) -> Path | None:
-    """Nearest folder with manifests: `folder` itself or a folder above it. Such a folder is a folder of results. None
-    if there is none.
-    """
+    """Nearest folder of results, recognised by its manifests: `folder` itself or a folder above it. None if there is no
+    such folder."""
     places = (folder, *folder.parents, *folder.absolute().parents)
     return next((place for place in places if (place / FOLDER).is_dir()), None)
 
@@ -184,17 +183,17 @@ class Order(NamedTuple):
     step: str = ""
     reads: Mapping[str, Sequence[str]] = {}
     unmade: tuple[str, ...] = ()
-    """Units that the job reads, but that are missing or were made from inputs other than the planned ones."""
+    """Units that the job reads and that are not as planned: they are missing, or were made from other inputs."""
 
     def refuse_unmade(self) -> None:
-        """Raise InputError if a unit that the job reads is missing or was not made as planned."""
+        """Raise InputError if a unit that the job reads is missing, or was made from other inputs than planned."""
         if self.unmade:
             raise InputError(
                 [Problem("has no up-to-date result: run `make run` again to make it", name) for name in self.unmade]
             )
 
     def remove_earlier(self) -> None:
-        """Delete files that an earlier result may have left behind and that the job might not replace."""
+        """Delete files of an earlier result that the job might not replace."""
         for file in (*(self.results / file for file in self.job.removes), *self._besides()):
             if file.is_dir() and not file.is_symlink():
                 shutil.rmtree(file)
@@ -202,15 +201,14 @@ class Order(NamedTuple):
                 file.unlink(missing_ok=True)
 
     def _besides(self) -> list[Path]:
-        """Existing files that match the patterns `besides` of the unit. The job makes such files only in some cases, so
-        these files can be left over from an earlier result.
-        """
+        """Existing files that match the patterns `besides` of the unit. The job makes such files only in some cases.
+        They can therefore be left over from an earlier result."""
         found = {path for pattern in self.besides for path in self.results.glob(pattern)}
         return sorted(found - {self.results / file for file in self.files})
 
     def refuse_changed_files(self) -> None:
-        """Raise InputError if the content of a file that people write has changed since the pipeline was planned. The
-        manifest would then name inputs that differ from those that the job has read."""
+        """Raise InputError if the content of a file that people write has changed since the pipeline was planned.
+        Without this check, the manifest would name inputs that the job has not read."""
         changed = [file for file, digests in self.reads.items() if not says(file, *digests)]
         if changed:
             raise InputError([Problem(_CHANGED, file) for file in changed])
@@ -272,12 +270,11 @@ class ResultsLedger:
     results: Path
     units: Mapping[str, Unit]
     is_main: bool = True
-    """True if this process decides which jobs run. If False, this process runs a job for another process. It then does
-    not replace the order file of a unit that has to be made, unless this order file is outdated.
-    """
+    """True if this process decides which jobs run. False if it only runs a job for another process. For a unit that has
+    to be made, it then replaces the order file only if that file is outdated."""
     damaged: list[str] = field(default_factory=list)
-    """Files whose bytes have changed since their unit wrote them. Only units for which `state` was called are checked.
-    """
+    """Files whose bytes have changed since their unit wrote them. Only the units that were passed to `state` are
+    checked."""
     _made_of: dict[str, str] = field(default_factory=dict)
     _said: dict[str, Mapping[str, JsonValue]] = field(default_factory=dict)
     _reads: dict[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
@@ -346,7 +343,7 @@ class ResultsLedger:
             )
         if manifest.made_of != self.made_of(unit.name):
             changed = [key for key, value in self._said[unit.name].items() if manifest.said.get(key) != value]
-            others = "the list of files that it writes, or the inputs of a unit that it needs"
+            others = "the list of its files, or the inputs of a unit that it reads"
             return f"changed: {', '.join(changed) or others}"
         for need in unit.needs:
             made = self._manifest(need)
@@ -371,9 +368,9 @@ class ResultsLedger:
         return self._manifests[name]
 
     def _bring_to_present(self, unit: Unit) -> None:
-        """Set the time stamp of the files that the unit makes or reads to the present if it lies in the future. This
-        can happen after the clock was set back. Snakemake refuses a job that reads a file younger than the files that
-        the job wrote.
+        """Set time stamps that lie in the future to the present, for the files that the unit makes or reads. Such time
+        stamps appear if the clock was set back. Without this step, Snakemake refuses a job that reads a file younger
+        than the files that the job wrote.
         """
         now = time.time_ns()
         for file in (*(self.results / file for file in unit.files), *map(Path, unit.reads)):
@@ -388,8 +385,8 @@ class ResultsLedger:
         return own is not None and all(age < own for age in ages)
 
     def _make_older(self, order: Path, unit: Unit) -> None:
-        """Make the files of a unit older than its order file. This is needed for files that have to be made again but
-        are not older than the order file."""
+        """Make the files of a unit older than its order file. This is needed if the files have to be made again, but
+        are younger than the order file."""
         own = os.stat(order).st_mtime_ns
         for file in unit.files:
             age = _age(self.results / file)
@@ -398,9 +395,9 @@ class ResultsLedger:
 
 
 def _look(path: Path, before: _Seen | None) -> _Seen:
-    """Present state of a file or folder. The bytes of a file are not read again if its size, times and inode are those
-    in `before`, the earlier state, and if the digest in `before` was computed long enough after the last change. The
-    files in a folder are always read.
+    """Present state of a file or folder. `before` is the earlier state. The digest in `before` is used again on two
+    conditions: size, times and inode have not changed, and the digest was computed long enough after the last change.
+    Otherwise, the bytes are read. The files in a folder are always read.
     """
     if path.is_dir():  # the times of a folder do not show changes of the files in it
         return _Seen((0, 0, 0, 0), files_digest(path), 0)
@@ -450,5 +447,5 @@ def _set_age(path: Path, age_ns: int) -> None:
 
 
 def paths_below(results: Path, paths: Sequence[Path | str]) -> tuple[str, ...]:
-    """Paths of files relative to the folder of results, in the form in which objects `Unit` name files."""
+    """Paths of files relative to the folder of results. `Unit.files` has this form."""
     return tuple(Path(path).relative_to(results).as_posix() for path in paths)

@@ -32,8 +32,8 @@ _ARCHIVE_END = b"PK\x05\x06"
 _ARCHIVE_END_BYTES = 22
 """Size in bytes of the last record of a zip archive, without its comment."""
 _MOST_CHANGED = 2
-"""Largest number of wrong bytes in a damaged seal. A file with at most this many wrong bytes where a seal is expected
-counts as a file with a damaged seal. A file with more wrong bytes counts as a file that never had a seal."""
+"""Largest number of wrong bytes in a damaged seal. If more bytes are wrong where a seal is expected, the file counts as
+a file without a seal."""
 
 
 def sealed_document(text: str) -> bytes:
@@ -47,7 +47,7 @@ def sealed_line(text: str) -> bytes:
 
 
 def sealed_parquet(content: bytes) -> bytes:
-    """Bytes of a Parquet file with its seal between the data and the footer, where readers do not look."""
+    """Bytes of a Parquet file with a seal between the data and the footer. Readers of Parquet ignore this place."""
     start = _footer_start(content)
     digest = digest_of_bytes(content).encode()
     return content[:start] + _PARQUET_TAG + digest + content[start:]
@@ -84,8 +84,8 @@ def is_sealed_archive(content: bytes) -> bool:
 
 
 def may_have_been_sealed(path: Path | str, content: bytes) -> bool:
-    """True if a file has a seal, or bytes that differ from a seal in only a few places. JSON and tables of other
-    programs have no seal."""
+    """True if a file has a seal, or bytes that differ from a seal in at most `_MOST_CHANGED` places. JSON and tables of
+    other programs have no seal."""
     match Path(path).suffix:
         case ".json":
             return _resembles(content, _DOCUMENT_END) or _resembles(content, _ROWS_END)
@@ -133,8 +133,8 @@ def read_sealed(path: Path | str, *, is_required: bool = True) -> bytes:
 
 
 def check_seal(path: Path | str, is_sealed: bool) -> None:
-    """Raise ArtifactError if `is_sealed` is false. A false value means that the file has changed, or that an older
-    version wrote it."""
+    """Raise ArtifactError if `is_sealed` is false. The file has then changed, or an older version of tilewright wrote
+    it."""
     if not is_sealed:
         message = "its digest does not match its content, or an older version of tilewright wrote it"
         raise ArtifactError([Problem(f"artifact is damaged: {message}; {REMEDY}", str(path))])

@@ -34,7 +34,7 @@ _MENTION = re.compile(
     rb"((?:\.\w+)*)(?: import (\([^)]*\)|[^\n]*))?"
 )
 """Pattern that finds three texts: imports of a module of this package, imports from such a module, and names of such
-modules in quotes. The groups are the module (".cost.kernel") and the names that are imported from it. The pattern
+modules in quotes. The first group is the module (".cost.kernel"), and the second has the imported names. The pattern
 begins with the word that the search finds fastest.
 """
 _FOR_TYPES = re.compile(rb"^if TYPE_CHECKING:.*\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
@@ -302,7 +302,7 @@ def code_digest(step: str) -> str:
 
 
 def code_digest_of_modules(modules: Iterable[str]) -> str:
-    """Current digest of the code that some modules of the package and their imports run."""
+    """Current digest of the code that runs when some modules of the package run, with all their imports."""
     return _running_code_digest(StepCode(tuple(sorted(set(modules)))), all_entered())
 
 
@@ -319,9 +319,8 @@ def code_files(step: str, tree: SourceTree) -> list[str]:
 
 @cache
 def _running_tree(entries: Entries) -> SourceTree:
-    """Sources of the running package. `entries` is the key of the cache: with other registry entries, other modules are
-    imported, so the sources are read again.
-    """
+    """Sources of the running package. `entries` is the key of the cache. Other registry entries import other modules,
+    so the sources are then read again."""
     return SourceTree(PACKAGE, bytecode.SOURCES)
 
 
@@ -346,9 +345,8 @@ def digest_of(tree: SourceTree, code: StepCode) -> str:
 
 
 def _files_of_others(files: Iterable[str]) -> list[Path]:
-    """Source files of plug-ins: all Python files of each package that has an object in a registry, if the module of
-    this registry is in `files`.
-    """
+    """Source files of plug-ins: all Python files of each package that adds an object to a registry. A registry counts
+    only if its module is in `files`."""
     modules = {module.partition(".")[0] for file in files for module in entered(module_name(file))} - {NAME}
     return [path for module in sorted(modules) for path in files_of_package(module)]
 

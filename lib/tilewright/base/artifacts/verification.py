@@ -94,9 +94,8 @@ def _together(sealed: Verified, compared: Iterable[tuple[Path, Problem | None]])
 
 
 def _with_seals(folder: Path, paths: Iterable[Path]) -> Verified:
-    """Verify those of `paths` that are files with a seal, and the files that were written together with them. `folder`
-    is the folder of results that contains `paths`.
-    """
+    """Verify the files with a seal among `paths`, and the files that were written together with them. `folder` is the
+    folder of results that contains `paths`."""
     files: list[Path] = []
     problems: dict[Path, Problem] = {}
     for path in sorted(paths):
@@ -117,9 +116,9 @@ def _with_seals(folder: Path, paths: Iterable[Path]) -> Verified:
 
 
 def _compared_with_manifests(folder: Path, part: Path | None = None) -> Iterator[tuple[Path, Problem | None]]:
-    """Pairs (file, problem) for all order files, all damaged manifests, and all files that the other manifests name.
-    The problem is None for an intact file. If `part` is given, only files in this part of the folder are returned.
-    Missing files are left out, because the next run makes them.
+    """Pairs (file, problem): all order files, all damaged manifests, and all files that intact manifests name. The
+    problem is None for an intact file. If `part` is given, only files in this part of the folder are returned. Missing
+    files are left out, because the next run makes them.
     """
     for path, is_intact in read_orders(folder):
         if part is None or _is_within(folder / path.relative_to(folder / FOLDER), part):
