@@ -1,6 +1,5 @@
-"""Access times of memories, compared with the clock: the cost model moves one word per cycle, however long an access
-takes.
-"""
+"""Access times of memories, compared with the clock period. The cost model moves one word per cycle, even if an access
+takes longer than a cycle."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -25,7 +24,7 @@ class AccessTime(NamedTuple):
 
 
 def access_note(access_ns: float, period_ns: float) -> str:
-    """Words that say how long an access takes, and how long it takes in the cost model."""
+    """Text with the access time in ns, and the time in ns for which the cost model counts an access."""
     return f"an access takes {access_ns:.4g} ns, but counts as one cycle of {period_ns:.4g} ns"
 
 

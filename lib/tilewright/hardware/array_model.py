@@ -18,7 +18,7 @@ MAC = "mac"
 
 
 class ArrayRefusalError(MappingError):
-    """Error of an array that cannot run a spatial mapping, or whose model gives no energy for this mapping."""
+    """Error of an array that cannot run a spatial mapping, or whose model has no energy for the mapping."""
 
 
 class InputWindow(NamedTuple):
@@ -41,7 +41,7 @@ class ArrayWork(NamedTuple):
     """Work of a layer on an array."""
 
     operations: int
-    """Number of multiply-accumulates. For a layer without multiply-accumulates, number of its other operations."""
+    """Number of multiply-accumulates. If the layer has none, the number of its other operations."""
     unrolling: Mapping[str, Mapping[str, int]]
     """Unrolling factors: array dimension -> loop dimension -> number of lanes."""
     lanes: Mapping[str, Mapping[str, float]] = {}
@@ -49,14 +49,16 @@ class ArrayWork(NamedTuple):
     fault B15 (docs/model.md), each number is the average number of busy lanes.
     """
     input_loops: Mapping[str, InputWindow | None] = {}
-    """Loop dimension over which inputs differ -> its input window; None if the dimension has no window.
+    """Input windows of loop dimensions over which inputs differ: loop dimension -> its window; None if it has no
+    window.
 
-    If the model profile is the reference, the keys are the dimensions over which weights stay the same (fault B14,
+    In the profile of the reference, the keys are the dimensions over which weights stay the same (fault B14,
     docs/model.md).
     """
     profile: ModelProfile = REFERENCE
     active_share: float = 1.0
-    """Share of the operations that take energy. It is 1 unless zeros stop operations (`mapping.zeros`)."""
+    """Share of the operations that take energy. The share is below 1 only if zeros stop operations (`mapping.zeros`).
+    """
 
 
 class ArrayModel(Protocol):
@@ -89,8 +91,8 @@ class ArrayModel(Protocol):
 
 
 class Digital(NamedTuple):
-    """Array of units that do one operation per cycle. The energy of an operation does not depend on the data
-    (zigzag-dse 3.9.1), unless zeros stop operations."""
+    """Array of units that do one operation per cycle. As in zigzag-dse 3.9.1, the energy of an operation does not
+    depend on the data. Only operations that a zero stops take no energy."""
 
     terms: tuple[str, ...] = (MAC,)
 

@@ -1,7 +1,7 @@
 """Attributes: additional numbers of memories, arrays and cores, each declared once.
 
-The declaration defines a key of hardware files, and a figure of the memory, array or core in artifacts. An attribute
-with an energy term (`term`) is a static power: it adds to this term an energy that grows with time. Plug-ins enter
+Each declaration defines a key of hardware files, and a field of the memory, array or core in artifacts. An attribute
+with an energy term (`term`) is a static power. Its energy grows with time, and counts in this term. Plug-ins enter
 their attributes in `ENTERED` under a name.
 """
 
@@ -29,14 +29,13 @@ class Attribute:
     field: str
     """Name of the number in artifacts, with its unit."""
     quantity: Quantity
-    """Allowed values: a power, energy or size with its unit, a whole number, or any number that is not negative."""
+    """Kind of the number: a power, energy or size with its unit, a whole number, or any number that is not negative."""
     sentence: str
     """Description of the number, for documentation and schema."""
     default: float = 0.0
     term: str = ""
-    """Energy term that includes this power; '' if the attribute is in no energy term. An attribute with an energy term
-    is a static power: hardware draws it in every cycle, busy or idle.
-    """
+    """Energy term that contains the energy of this power; '' if there is no such term. An attribute with an energy term
+    is a static power: hardware draws it in every cycle, busy or idle."""
 
 
 LEAKAGE = Attribute(
@@ -82,14 +81,14 @@ LEAST_COMMAND = Attribute(
     "array",
     "least_command_cycles",
     "number",
-    "Smallest number of cycles for which a command occupies the array. Needs `command_iterations`.",
+    "Smallest number of cycles for which one command occupies the array. Needs `command_iterations`.",
 )
 COMMAND_LATENCY = Attribute(
     "command_latency_cycles",
     "array",
     "command_latency_cycles",
     "number",
-    "Cycles from the issue of a command to its end, without the cycles for which the command occupies the array. These"
+    "Cycles from the issue of a command to its end, minus the cycles for which the command occupies the array. These"
     " cycles include queues, and the filling and draining of the array. Needs `commands_in_flight`.",
 )
 COMMANDS_IN_FLIGHT = Attribute(
@@ -104,7 +103,8 @@ REQUEST_LATENCY = Attribute(
     "memory",
     "request_latency_cycles",
     "number",
-    "Cycles from a request to its data, if no cache serves it. Needs `requests_in_flight` and `burst`.",
+    "Cycles from a request to the arrival of its data, if no cache has the data. Needs `requests_in_flight` and"
+    " `burst`.",
 )
 REQUESTS_IN_FLIGHT = Attribute(
     "requests_in_flight",
@@ -145,8 +145,8 @@ BUILT_IN = (LEAKAGE, UNIT_LEAKAGE, *WAITING)
 
 
 def _fault(name: str, entry: object) -> str:
-    """Reason why the attribute of a plug-in is invalid by itself; '' if it is valid. Conflicts between attributes are
-    found by `attributes`."""
+    """Reason why the attribute of a plug-in is invalid by itself; '' if it is valid. `attributes` finds conflicts
+    between attributes."""
     if not isinstance(entry, Attribute):
         return f"is a {type(entry).__name__}, not an Attribute"
     if entry.of not in get_args(Owner):
@@ -165,7 +165,8 @@ ENTERED: Registry[Attribute] = Registry(__name__, _fault)
 
 
 def attributes(owner: Owner | None = None) -> tuple[Attribute, ...]:
-    """Attributes of one owner, or of all owners if `owner` is None; built-in attributes come first.
+    """Attributes of one owner (memory, array or core), or of all owners if `owner` is None. Built-in attributes come
+    first.
 
     Raises InputError if two attributes of one owner have the same key or the same field.
     """
@@ -175,9 +176,8 @@ def attributes(owner: Owner | None = None) -> tuple[Attribute, ...]:
 
 @cache
 def _checked(others: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
-    """Attributes of all owners: built-in ones first, then `others`, those of plug-ins. Raises InputError if two
-    attributes of one owner have the same key or field.
-    """
+    """Attributes of all owners: the built-in ones, then `others`, which are the attributes of plug-ins. Raises
+    InputError if two attributes of one owner have the same key or the same field."""
     problems = []
     known = list(BUILT_IN)
     for attribute in others:
@@ -197,9 +197,8 @@ def power_terms() -> tuple[str, ...]:
 
 
 def figures_of(owner: Owner, given: Mapping[str, Any]) -> Figures:
-    """Figures of a memory, array or core. `given` has the values in the hardware file, by key. A value of None stands
-    for the default.
-    """
+    """Pairs (field, value) of the attributes of a memory, array or core (`owner`). `given` has the values in the
+    hardware file, by key. Attributes with their default value are left out. None in `given` stands for the default."""
     found = {
         one.field: given[one.key]
         for one in attributes(owner)
@@ -209,9 +208,8 @@ def figures_of(owner: Owner, given: Mapping[str, Any]) -> Figures:
 
 
 def figure(attribute: Attribute, figures: Figures) -> float:
-    """Value of an attribute in `figures`, the figures of a memory, array or core. If `figures` lacks the attribute, the
-    result is its default.
-    """
+    """Value of an attribute in `figures`, the attributes of a memory, array or core. An attribute that `figures` lacks
+    has its default value."""
     return dict(figures).get(attribute.field, attribute.default)
 
 
@@ -220,7 +218,6 @@ def _fields(owner: Owner) -> tuple[str, ...]:
 
 
 def spread(owner: Owner) -> dict[str, Any]:
-    """Metadata of a dataclass field that holds figures of `owner`. Artifacts write each of these figures under a key of
-    its own, beside the other fields.
-    """
+    """Metadata of a dataclass field that holds the attributes of `owner`. In artifacts, each attribute has a key of its
+    own, beside the other fields."""
     return {"spread": partial(_fields, owner)}

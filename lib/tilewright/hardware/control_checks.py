@@ -24,7 +24,7 @@ def check_control(problems: Problems, entry: HardwareFile, *, is_alone: bool = T
         if getattr(table, key) is None:
             continue
         if not is_alone:
-            message = "rules of the control are obeyed only on a single core; this file describes one of several cores"
+            message = "only runs on a single core obey rules of the control; this file describes one of several cores"
             place.at((key,), message, None, LEAVE_OUT)
         elif key == UNROLLED:
             _check_unrolled(place.within(UNROLLED), entry)
@@ -32,12 +32,13 @@ def check_control(problems: Problems, entry: HardwareFile, *, is_alone: bool = T
             check_loops(place, (key,), getattr(table, key))
             ordered += [place] if key == ORDERED else []
     for place in ordered[MOST_ORDERS:]:
-        message = f"at most {MOST_ORDERS} memories can have a loop order, and as many before this one have it"
+        message = f"at most {MOST_ORDERS} memories can have a loop order, and {MOST_ORDERS} before this one have it"
         place.at((ORDERED,), message, None, LEAVE_OUT)
 
 
 def _tables(problems: Problems, entry: HardwareFile) -> Iterator[tuple[Problems, TableModel, str]]:
-    """Triples (problems at a table of the file, the table, key of a rule that the table can have)."""
+    """Triples (problems, table, key): each table of the file that can have a rule, with the collector of its problems
+    and the key of the rule."""
     if entry.operational_array is not None:
         yield problems.within("operational_array"), entry.operational_array, UNROLLED
     for name, memory in (entry.memories or {}).items():

@@ -14,9 +14,8 @@ from tilewright.base.yamlfile import YamlDocument, load_yaml, table
 FOLDER_OF_HARDWARE, FOLDER_OF_INPUTS = "hardware", "inputs"
 _MOST_LISTED = 12
 _MOST_FILES = 20_000
-"""Number of visited files after which the search for a file name without folders leaves a folder and continues in the
-next one.
-"""
+"""Largest number of files that the search for a file name visits in one folder. After this number, the search continues
+in the next folder."""
 MOST_COPIES = 1024
 """Largest number of copies of one core that `core_counts` can ask for."""
 T = TypeVar("T")
@@ -26,12 +25,12 @@ def find_core_file(name: str, folder: Path) -> Path | None:
     """Path of the core file that `name` means in an accelerator file in `folder`; None if there is no such file. The
     search begins in `folder`.
 
-    If `name` has folders and does not begin with `./`, the path `name` is then resolved from the working folder, and
-    from each folder above `folder`.
+    A `name` with folders that does not begin with `./` is then looked up from the working folder, and from each folder
+    above `folder`.
 
-    If `name` has no folders, the folder `cores` in `folder` is searched next. After this, the search goes through
-    `folder` and all folders above it whose name contains `hardware` or is `inputs`, with their subfolders. A file found
-    in this last step counts only if some folder in its path has `hardware` in its name.
+    A `name` without folders is then looked up in the folder `cores` in `folder`. The last places are `folder` and the
+    folders above it that have `hardware` in their name or are called `inputs`, with all their subfolders. A file from
+    these last places counts only if a folder in its path has `hardware` in its name.
     """
     given = Path(name)
     near = [folder / given]
@@ -46,10 +45,12 @@ def find_core_file(name: str, folder: Path) -> Path | None:
 
 
 def core_file_names(paths: list[Path]) -> list[str]:
-    """Names of core files, in the order of `paths`. A name is the file name without suffix, after as many folder names
-    as are needed to distinguish the files. If some files differ only in the suffix, all names have their suffix. Names
-    are joined by `-`. If that makes two of them equal, such as those of b-x.yaml and b/x.yaml, all folders are in the
-    names, and each `-` of a folder or file is written as `_-`.
+    """Names of core files, in the order of `paths`. A name is the file name without suffix. If several files have this
+    name, folder names are put in front of all names until the names differ, joined by `-`. If some files differ only in
+    their suffixes, all names have their suffix.
+
+    Names such as those of b-x.yaml and b/x.yaml stay equal. In this case, all names have all their folders, and each
+    `-` of a folder or file is written as `_-`.
     """
     resolved = [path.resolve() for path in paths]
     distinct = list(dict.fromkeys(resolved))
@@ -73,8 +74,8 @@ class CoreIds:
     offchip: int | None
     """Id of the off-chip core if the file gives one. The id is kept even if no core has this id."""
     is_certain: bool = True
-    """True if the set of ids is certain. The set is uncertain if two cores have the same id; another check reports
-    this."""
+    """True if the set of ids is certain. The set is uncertain if two cores have the same id. Another check reports such
+    cores."""
     copy_of: Mapping[int, int] = field(default_factory=dict, compare=False)
     """Id of a copy that `core_counts` makes -> id of its original core."""
 
@@ -92,9 +93,8 @@ class CoreIds:
         return tuple(copy for copy, original in self.copy_of.items() if original == core_id)
 
     def said_of(self, said: Mapping[int, T], core_id: int) -> T | None:
-        """Entry of a core in the table `said`, whose keys are core ids. A copy without an entry takes the entry of its
-        original core. None if neither has an entry.
-        """
+        """Entry of a core in the table `said`, whose keys are core ids. A copy without an entry has the entry of its
+        original core. None if there is no entry."""
         return said.get(core_id, said.get(self.copy_of.get(core_id, core_id)))
 
     @property
@@ -118,9 +118,8 @@ def core_ids_of(document: YamlDocument) -> CoreIds:
 
 
 def core_files_of(data: Any) -> dict[int, tuple[tuple[str | int, ...], str]]:
-    """Pairs (position in `data` at which the core file is named, file name as written), by core id. This function does
-    not check the names.
-    """
+    """Core files by core id, as pairs (position in `data` of the file name, file name as written). This function does
+    not check the names."""
     cores = table(data).get("cores")
     numbered = enumerate(cores) if isinstance(cores, list) else table(cores).items()
     found: dict[int, tuple[tuple[str | int, ...], str]] = {
@@ -158,8 +157,8 @@ def contained_cores(data: Any) -> dict[Any, Any] | None:
 
 
 def core_paths(file: Path) -> dict[str, Path]:
-    """Paths of the existing core files of an accelerator file, by core file name. {} for the file of one core, and for
-    an accelerator file that contains its cores.
+    """Paths of the existing core files of an accelerator file, by core file name. The result is {} for the file of a
+    single core, and for an accelerator file that contains the descriptions of its cores.
 
     Raises InputError if the accelerator file cannot be read.
     """

@@ -1,8 +1,8 @@
 """Reader of the hardware YAML of one core, in the form of zigzag-dse 3.9.1 and in the forms of other versions.
 
-Until 2025 a memory had `r_bw` and `w_bw`, a number of ports of each kind, and, for each operand, a table that assigns a
-port to each direction. Core files of Stream 2.1 give the `type` of a core. If the type says that the core only stores
-data, the file can omit the array or give an array without units.
+Until 2025, a memory had the keys `r_bw` and `w_bw`, a number of ports of each kind, and a table per operand that
+assigned a port to each direction. Core files of Stream 2.1 give the `type` of a core. The file of a core that only
+stores data can omit the array, or can have an array without units.
 """
 
 from collections.abc import Iterator
@@ -86,8 +86,8 @@ def only_stores(document: YamlDocument) -> bool:
 
 def with_dummy_array(document: YamlDocument) -> YamlDocument:
     """Copy of the document of a core, with an array of one unit without costs in place of its array. The new array has
-    the dimensions of the old array. If the old array has no dimensions, the new array has those that the memories
-    serve.
+    the dimensions of the old array. If the old array has no dimensions, the new array has the dimensions that the
+    memories serve.
     """
     data = table(document.data)
     array = table(data.get("operational_array", data.get("multipliers")))
@@ -190,10 +190,10 @@ def core_entry(
 
 
 def areas_without_unit(document: YamlDocument, entry: HardwareFile) -> list[str]:
-    """Notice that the areas of a file have no unit, at the line of the first area; [] if the areas have a unit or if
-    some area is missing.
+    """List with one notice that the areas of a file have no unit, at the line of the first area. The list is empty if
+    the areas have a unit, or if some area is missing.
 
-    Only commands that check the file show this notice. Tables of results contain a separate remark about missing areas.
+    Only commands that check the file show this notice. Tables of results have a separate remark on missing areas.
     """
     problems = Problems(document)
     if area_unit(entry) == NO_UNIT and core_area(core_of(entry)).lacks_unit:
@@ -203,9 +203,8 @@ def areas_without_unit(document: YamlDocument, entry: HardwareFile) -> list[str]
 
 
 def _first_area(document: YamlDocument) -> KeyPath:
-    """Path of the first nonzero area in the file. If only the library of costs gives areas, the path is (), which means
-    the whole file.
-    """
+    """Path of the first nonzero area in the file. The path is (), which means the whole file, if all areas come from
+    the library of costs."""
     places: list[KeyPath] = [("operational_array", "unit_area"), ("multipliers", "multiplier_area")]
     places += [("memories", str(name), "area") for name in table(table(document.data).get("memories"))]
     given = [path for path in places if document.written(path)]
@@ -213,10 +212,10 @@ def _first_area(document: YamlDocument) -> KeyPath:
 
 
 def clock_notes(core: Core, period_ns: float | None) -> Iterator[tuple[KeyPath, str]]:
-    """Pairs (path in the file, notice), for a clock that is too fast or missing.
+    """Pairs (path in the file, notice) on a clock that is too fast or missing.
 
     If the clock is too fast, a notice names the accesses or operations that take longer than a cycle. If the clock is
-    missing, a notice names the static power from the library of costs, which is then left out.
+    missing, the static power from the library of costs is left out, and a notice says so.
     """
     if period_ns is None:
         if power_mw := static_power_mw(core):
@@ -264,8 +263,8 @@ def area_unit(entry: HardwareFile) -> str:
 
 
 def _areas(entry: HardwareFile) -> list[WrittenArea]:
-    """Areas that the file gives. Areas from the library of costs are left out. They are in mm2, but do not show the
-    unit of the areas that the file gives as numbers without a unit."""
+    """Areas that the file gives. Areas from the library of costs are left out: they are in mm2, but they do not show
+    the unit of plain numbers in the file."""
     own = [memory.area for memory in entry.memories.values() if not is_from_library(memory)]
     written = [entry.operational_array.unit_area, *own]
     return [area for area in written if area is not None]
@@ -316,9 +315,8 @@ def _in_memory_parameters(entry: HardwareFile) -> tuple[tuple[str, float], ...]:
 
 
 def _precharging_pj(entry: HardwareFile, name: str) -> float:
-    """Additional energy in pJ of reading a word of the memory `name`: energy that `r_cost` does not include. The result
-    is 0 unless the memory consists of the cells of an in-memory array, and each cell holds several weights.
-    """
+    """Additional energy in pJ of reading a word of the memory `name`, beyond `r_cost`. The energy is 0 for any memory
+    other than the cells of an in-memory array, and for cells with a single weight."""
     precision = entry.operational_array.input_precision
     if name != CELLS or not entry.operational_array.is_imc or precision is None:
         return 0.0
@@ -370,8 +368,8 @@ def _given(entry: TableModel) -> dict[str, Any]:
 
 
 def _costs(entry: MemoryEntry) -> tuple[float, float, float, CostSource | None]:
-    """Read energy, write energy and area of a memory, and the source of these costs (None if the hardware file gives
-    them)."""
+    """Read energy, write energy and area of a memory, and the source of these costs. The source is None if the hardware
+    file gives the costs."""
     if is_from_library(entry):
         found = library_cost(entry)
         return found.read_energy_pj, found.write_energy_pj, found.area_mm2, found.source

@@ -19,18 +19,18 @@ class CoreVariants:
     memories: tuple[str, ...]
     """Names of the memories, in the order of the core."""
     ports: tuple[tuple[str, str], ...]
-    """Pairs (memory name, port name), one per column of `widths`."""
+    """Pairs (memory name, port name). Column i of `widths` belongs to pair i."""
     widths: np.ndarray
-    """Word widths in bits: int64 array [row, port]. Each distinct combination of widths among the variants has one
-    row."""
+    """Word widths in bits: int64 array [row, port]. The array has one row for each distinct combination of widths among
+    the variants."""
     width_of: np.ndarray
-    """Index of the row of `widths` that each variant has: int64 array [variant]."""
+    """Row of `widths` that each variant has: int64 array [variant] of row indices."""
     word_pj: np.ndarray
     """Energies in pJ of reading and of writing a word: float64 array [variant, memory, 2]."""
     arrays: tuple[OperationalArray, ...]
     """Distinct arrays of the variants."""
     array_of: np.ndarray
-    """Index in `arrays` of each variant's array: int64 array [variant]."""
+    """Array that each variant has: int64 array [variant] of indices in `arrays`."""
 
     @cached_property
     def _column(self) -> dict[tuple[str, str], int]:
@@ -79,9 +79,8 @@ class CoreVariants:
         return tuple(self.widths.max(axis=0).tolist())
 
     def of_widths(self, rows: Sequence[int]) -> tuple["CoreVariants", np.ndarray]:
-        """Pair (variants whose row of `widths` is in `rows`, indexes of these variants among all variants of this
-        object).
-        """
+        """Pair (variants, indices). The variants are those whose row of `widths` is in `rows`. The indices are the
+        places of these variants among all variants of this object."""
         chosen = np.flatnonzero(np.isin(self.width_of, rows))
         number = {row: place for place, row in enumerate(rows)}
         width_of = np.array([number[row] for row in self.width_of[chosen].tolist()], np.int64)

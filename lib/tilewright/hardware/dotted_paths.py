@@ -24,7 +24,7 @@ def key_path(data: Any, path: str) -> KeyPath | Problem:
     if below or isinstance(data, list):
         return _no_such_key(data, key)
     if not isinstance(data, dict):
-        return Problem("not a table in the base file, so no key can be set in it", value=key)
+        return Problem("is not a table in the base file, so it cannot have keys", value=key)
     has_numbers = bool(data) and all(type(known) is int for known in data)
     return (*found, int(key) if has_numbers and key.isdecimal() else key)
 
@@ -48,12 +48,12 @@ def path_text(data: Any, path: KeyPath) -> str:
 
 
 def _walked(data: Any, text: str) -> tuple[KeyPath, Any, str]:
-    """Triple: keys of the longest existing prefix of a path, value at this prefix, rest of the path ('' if the whole
-    path exists).
+    """Triple (keys, value, rest) for the longest prefix of a path that exists in the data. `keys` are the keys of the
+    prefix, and `value` is the value at the prefix. `rest` is the remaining path; '' if the whole path exists.
 
-    A key can contain dots and brackets, such as `reg.O[0]`. Several keys can therefore match the start of the path.
-    Among the keys with which the whole path exists, the longest key is taken. If no key leads to the end, the key with
-    the longest existing prefix is taken.
+    A key can contain dots and brackets, such as `reg.O[0]`. Several keys can therefore match the start of the path. The
+    longest key with which the whole path exists is taken. If there is no such key, the key with the longest existing
+    prefix is taken.
     """
     if not text:
         return (), data, ""

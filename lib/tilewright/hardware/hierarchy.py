@@ -31,18 +31,16 @@ class MemoryHierarchy:
 def memory_hierarchy(core: Core) -> MemoryHierarchy:
     """Hierarchy of the memories of `core`.
 
-    Memories are placed one after the other. For each operand that a memory holds, the memory is placed above those
-    earlier memories that hold this operand and have the greatest height. The height of a memory is its highest level
-    among all operands that it holds. From inner to outer, memories between which no order is given keep the order of
-    the file.
+    Memories are placed one after the other. A memory is placed above earlier memories: for each of its operands, above
+    the highest memories that hold this operand. The height of a memory is its highest level among all its operands. If
+    these rules give no order between two memories, they keep the order of the file, from inner to outer.
     """
     return hierarchy_of(tuple(memory.operands for memory in core.memories))
 
 
 def hierarchy_of(held: tuple[tuple[str, ...], ...]) -> MemoryHierarchy:
-    """Hierarchy of memories from the operands that each memory holds. `held` has the operands of each memory, in file
-    order.
-    """
+    """Hierarchy of memories, from the operands that each memory holds. `held[i]` has the operands of memory i of the
+    file."""
     below: dict[int, list[int]] = {}
     highest_level: list[int] = []
     operands = list(dict.fromkeys(itertools.chain.from_iterable(held)))
@@ -64,8 +62,8 @@ def hierarchy_of(held: tuple[tuple[str, ...], ...]) -> MemoryHierarchy:
 
 
 def instance_count(core: Core, memory_index: int) -> int:
-    """Number of instances of a memory. There is one instance for each position along the array dimensions that the
-    memory does not serve."""
+    """Number of instances of a memory. An instance serves all units along the served dimensions. There is one instance
+    for each position along the other array dimensions."""
     served = core.memories[memory_index].served_dimensions
     return math.prod(size for name, size in core.operational_array.dimensions if name not in served)
 

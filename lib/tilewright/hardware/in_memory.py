@@ -2,9 +2,9 @@
 
 Section names refer to docs/model.md#in-memory-arrays.
 
-A bank has cells with weights at the crossings of word lines and bit lines. Analog arrays add products along a bit line
-and convert the sum; digital arrays have an adder tree for each column. The bits of activations arrive in groups, one
-after another.
+A bank has word lines and bit lines. At each crossing, a cell stores weights. Analog arrays add products along a bit
+line and convert the sum; digital arrays have an adder tree for each column. The bits of activations arrive in groups,
+one after another.
 """
 
 import math
@@ -37,8 +37,7 @@ class InMemory(NamedTuple):
     def energies_pj(self, array: OperationalArray, work: ArrayWork) -> tuple[float, ...]:
         """Energy in pJ of all operations of a layer, by component (section "Energy").
 
-        The energy is computed as if a single bank did all the work. This bank then takes operations / lanes * phases
-        cycles.
+        The computation assumes that a single bank does all the work. The bank takes operations / lanes * phases cycles.
         """
         own = InMemoryArray.of(array, self.analog)
         columns, rows = _product(work.lanes.get(own.word_line, {})), _product(work.lanes.get(own.bit_line, {}))
@@ -56,8 +55,8 @@ class InMemory(NamedTuple):
         """Energy in pJ of the components before the place-value adders, by component.
 
         `columns` is the number of columns in use, `driven` is the number of rows that take inputs, and `activations` is
-        the number of operations per lane of a bank. `only_driven` has an effect only on digital arrays: if it is true,
-        only multipliers in rows that take inputs switch; otherwise, the multipliers of all rows switch.
+        the number of operations per lane of a bank. In digital arrays, the multipliers of all rows switch. If
+        `only_driven` is true, only the multipliers in rows that take inputs switch.
         """
         bits, phases = own.weight_bits, own.phases
         if self.analog:
@@ -98,8 +97,8 @@ class InMemory(NamedTuple):
     def refusal(self, array: OperationalArray, work: ArrayWork) -> str:
         """Reason why a mapping is refused; '' if the mapping is allowed.
 
-        If the model profile repairs fault B14 (docs/model.md), only mappings that need more rows than the array has are
-        refused. Otherwise, the mappings for which the reference ends with an error are refused.
+        A model profile that repairs fault B14 (docs/model.md) refuses only mappings that need more rows than the array
+        has. Other profiles refuse the mappings for which the reference ends with an error.
         """
         own = InMemoryArray.of(array, self.analog)
         if work.profile.complete_in_memory_model:
@@ -112,11 +111,11 @@ class InMemory(NamedTuple):
             return f"{_UNKNOWN}: cells of {own.cell_bits} bits for weights of {own.weight_bits} bits; {_REPAIRED}"
         slid = _unshared(own, work)
         if slid and len(work.lanes.get(own.bit_line, {})) == 1:
-            loops = f"loops {', '.join(slid)} unrolled over {own.word_line} with one loop unrolled over {own.bit_line}"
+            loops = f"loops {', '.join(slid)} unrolled over {own.word_line}, and one loop unrolled over {own.bit_line}"
             return f"{_UNKNOWN}: {loops}; {_REPAIRED}"
         alone = [name for name, window in work.input_loops.items() if window is None]
         if slid and alone:
-            loops = f"loops {', '.join(slid)} unrolled over {own.word_line} with equal weights over {', '.join(alone)}"
+            loops = f"loops {', '.join(slid)} unrolled over {own.word_line}, and equal weights over {', '.join(alone)}"
             return f"{_UNKNOWN}: {loops}; {_REPAIRED}"
         return ""
 
@@ -130,9 +129,9 @@ DIGITAL = InMemory(False, _DIGITAL_TERMS)
 def used_rows(own: InMemoryArray, work: ArrayWork) -> int:
     """Number of rows of a bank that take inputs (section "Rows").
 
-    Several columns can compute neighbouring outputs of one sliding window. The inputs of these columns then lie in
-    diagonals, and each further output needs one more row. The reference counts these additional rows in a wrong loop
-    (fault B14). If the model profile repairs this fault, the result is the number of distinct inputs.
+    Neighbouring columns can compute neighbouring outputs of one sliding window. Their inputs then lie in diagonals, and
+    each further output needs one more row. The reference counts these additional rows in a wrong loop (fault B14). If
+    the model profile repairs this fault, the result is the number of distinct inputs.
     """
     beside, along = work.lanes.get(own.word_line, {}), work.lanes.get(own.bit_line, {})
     if work.profile.complete_in_memory_model:
@@ -172,16 +171,13 @@ def _distinct_inputs(beside: Mapping[str, float], along: Mapping[str, float], wo
 
 
 def _whole(rows: float) -> int:
-    """Number of rows, rounded up to a whole number. An excess over a whole number that is only a rounding error is
-    ignored.
-    """
+    """Number of rows, rounded up to a whole number. An excess that is only a rounding error is ignored."""
     return math.ceil(rows * (1 - 1e-12))
 
 
 def _unshared(own: InMemoryArray, work: ArrayWork) -> list[str]:
-    """Loop dimensions that the mapping spreads over columns, and along which inputs differ (`input_loops`). [] if the
-    mapping uses only one row.
-    """
+    """Loop dimensions that the mapping spreads over columns and along which inputs differ (`input_loops`). The list is
+    empty if the mapping uses only one row."""
     if _product(work.lanes.get(own.bit_line, {})) == 1:
         return []
     return [name for name in work.lanes.get(own.word_line, {}) if name in work.input_loops]

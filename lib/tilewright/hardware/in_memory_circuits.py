@@ -21,7 +21,7 @@ _NAND_NS, _XOR_NS = 0.0478, 0.0478 * 2.4
 # One bit of each block (section "Blocks").
 ADDER_PJ = (_NAND_PF * 3 + _XOR_PF * 2) * _SQUARED_V
 HALF_ACTIVE_ADDER_PJ = _XOR_PF * 2 * _SQUARED_V
-"""Energy in pJ of a one-bit adder of which one input stays 0."""
+"""Energy in pJ of a one-bit adder if one of its inputs stays 0."""
 MULTIPLIER_PJ = 0.5 * _NAND_PF * _SQUARED_V
 REGISTER_PJ = _FLIP_FLOP_PF * _SQUARED_V
 LINE_PJ = _LINE_PF * _SQUARED_V
@@ -58,7 +58,7 @@ def driver_energy_pj(bits: int) -> float:
 
 
 def precharging_energy_pj(cell_bits: int, weight_bits: int) -> float:
-    """Energy in pJ of charging the lines to read one weight of a cell that holds several weights; 0 for a cell with one
+    """Energy in pJ of charging the lines that read one weight of a cell. The energy is 0 for a cell that holds only one
     weight.
 
     The weights of a cell are read one after another, on separate lines (docs/model.md#cells).
@@ -88,13 +88,12 @@ class InMemoryArray:
     converter_bits: float
     """Resolution of the analog-to-digital converters; 0 in digital arrays."""
     cell_bits: int
-    """Number of weight bits stored at one multiplier, which uses the weights one after another."""
+    """Number of weight bits at one multiplier. The multiplier uses the weights one after another."""
 
     @classmethod
     def of(cls, array: OperationalArray, analog: bool) -> "InMemoryArray":
-        """Parameters of an in-memory array. The dimension whose name sorts first runs along the word lines, and the
-        second along the bit lines. All further dimensions are banks.
-        """
+        """Parameters of an in-memory array. Array dimensions are sorted by name: the first runs along the word lines,
+        the second along the bit lines. All further dimensions are banks."""
         sides = sorted(array.dimensions)
         (word_line, columns), (bit_line, rows) = sides[:2]
         given = dict(array.parameters)
@@ -124,9 +123,8 @@ class InMemoryArray:
 
     @property
     def place_value_inputs(self) -> int:
-        """Number of values that a column adds after shifting each to its place value. Analog arrays have one value per
-        weight bit; digital arrays have one value per activation bit that arrives in a cycle.
-        """
+        """Number of values that a column shifts to their place values and adds. Analog arrays have one value per weight
+        bit. Digital arrays have one value per activation bit that arrives in a cycle."""
         return self.weight_bits if self.analog else self.serial_bits
 
     @property
@@ -145,7 +143,7 @@ class InMemoryArray:
 
     @property
     def place_value_adders(self) -> float:
-        """Number of one-bit adders of a column that add values of different place value."""
+        """Number of one-bit adders of a column that add the values after the shift to their place values."""
         inputs = self.place_value_inputs
         if inputs == 1:
             return 0
@@ -212,8 +210,8 @@ class InMemoryArray:
         """Energy in pJ of the adder tree of a column, if products arrive on `used_rows` rows of the column
         (docs/model.md#adder-trees).
 
-        Subtrees without products do not switch. If products arrive on only one input of an adder, the adder passes them
-        on and counts as half active.
+        Subtrees without products do not switch. An adder with products on only one input passes them on, and counts as
+        half active.
         """
         if used_rows >= self.rows:
             return self.tree_adders * ADDER_PJ

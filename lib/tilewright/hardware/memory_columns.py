@@ -13,7 +13,7 @@ MEMORY_COLUMNS: dict[str, tuple[Any, Callable[[Memory], float]]] = {
     "write_energy_pj": (np.float64, lambda memory: memory.write_energy_pj),
     "force_double_buffering": (np.int8, lambda memory: memory.force_double_buffering),
 }
-"""Name of a column -> (type of its entries, function that computes the entry of a memory)."""
+"""Columns by name: (type of the entries, function that computes the entry of a memory)."""
 
 
 def memory_columns(memories: Sequence[Memory]) -> dict[str, np.ndarray]:

@@ -39,11 +39,11 @@ def is_from_library(memory: MemoryEntry) -> bool:
 def check_library_cost(
     problems: Problems, memory: MemoryEntry, clock_mhz: float | None = None, common_clock_mhz: float | None = None
 ) -> None:
-    """Report as a problem why a memory cannot have its cost from the library. Otherwise, report the limitations of this
-    cost: interpolated and omitted figures as remarks, and a DRAM that needs several parts as a notice.
+    """Report a problem if a memory cannot have its cost from the library. Otherwise, report the limits of this cost:
+    interpolated and omitted costs as remarks, and a DRAM that needs several parts to reach its bandwidth as a notice.
 
-    `clock_mhz` is the clock in the core file, and `common_clock_mhz` that of the accelerator. The bandwidth of a DRAM
-    is not checked if both are None.
+    `clock_mhz` is the clock in the core file, and `common_clock_mhz` is the clock in the accelerator file. If both are
+    None, the bandwidth of a DRAM is not checked.
     """
     key = "cost" if memory.cost is not None else "auto_cost_extraction"
     given = [name for name in GIVEN if getattr(memory, name) is not None]
@@ -73,9 +73,8 @@ def check_library_cost(
 
 
 def _beyond_the_part(memory: MemoryEntry, clock_mhz: float) -> list[str]:
-    """Text which says that a DRAM moves more data per second than one DRAM part of its type can, in a list with one
-    entry. The list is empty if one part is enough, or if the bandwidth of a part is not known.
-    """
+    """List with one text if a DRAM moves more data per second than one DRAM part of its type. The list is empty if one
+    part is enough, or if the bandwidth of a part is not known."""
     part = entries().get(memory.cost.type or "") if memory.cost is not None else None
     if part is None or part.bandwidth_gbyte_s is None:
         return []
@@ -92,9 +91,8 @@ def _beyond_the_part(memory: MemoryEntry, clock_mhz: float) -> list[str]:
 
 
 def _is_complete(problems: Problems, cost: CostEntry) -> bool:
-    """True if `cost` has the key that its `from` requires, only keys that this `from` allows, and no problem so far.
-    Missing and excess keys are reported as problems.
-    """
+    """True if `cost` has no problem so far, has the key that its `from` requires, and has no key that this `from` does
+    not allow. Missing and excess keys are reported as problems."""
     law = getattr(cost, "from")
     if law is None:
         return False
@@ -124,7 +122,7 @@ def memory_shape(size_bits: int, ports: list[PortEntry]) -> MemoryShape:
 
 
 def _zigzag_word_bits(ports: list[PortEntry]) -> int:
-    """Word width in bits that zigzag-dse uses when it asks CACTI for the costs of the memory."""
+    """Word width in bits for which zigzag-dse asks CACTI for the costs of the memory."""
     for kind in ("read", "read_write"):
         for port in ports:
             if port.type == kind:
@@ -133,9 +131,8 @@ def _zigzag_word_bits(ports: list[PortEntry]) -> int:
 
 
 def _other_words(ports: list[PortEntry]) -> list[str]:
-    """List with a text which says that some ports are wider or narrower than the word for which zigzag-dse computes
-    energies; [] if there are no such ports.
-    """
+    """List with one text if some ports are wider or narrower than the word for which zigzag-dse computes energies; []
+    otherwise."""
     word = _zigzag_word_bits(ports)
     others = dict.fromkeys(f"{port.name} {port.bandwidth_max}" for port in ports if port.bandwidth_max != word)
     told = f"ports of other widths ({', '.join(others)}) have the energies of a word of {word} bits"

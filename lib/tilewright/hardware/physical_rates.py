@@ -25,11 +25,11 @@ CLOCK_KEY = "clock_frequency"
 """Key of the clock in hardware files."""
 _WIDTHS = ("bandwidth_min", "bandwidth_max")
 _ENERGIES = {"r_cost": "write", "w_cost": "read"}
-"""Key of an energy per word -> type of port that does not use this energy."""
+"""Energy per word (key of a memory) -> type of port that does not use this energy."""
 _HERTZ_A_MEGAHERTZ = 10**6
 _STANDS_IN = 64
-"""Number of bits per cycle that replaces an invalid bandwidth, so that the reader can also find the other problems of
-the file."""
+"""Bandwidth in bits per cycle that replaces an invalid bandwidth. The reader then also finds the other problems of the
+file."""
 _BANDWIDTH, _ENERGY_OF_A_CYCLE = "bandwidth", "unit_energy_cost"
 
 
@@ -42,12 +42,12 @@ def written_clock_mhz(data: Any) -> float | None:
 
 
 def core_in_cycles(document: YamlDocument, problems: Problems, clock_mhz: float | None = None) -> YamlDocument:
-    """Core file in which bandwidths of ports per second are converted to bits per cycle, and energies per bit to
+    """Core file in which bandwidths per second of ports are converted to bits per cycle, and energies per bit to
     energies per word in pJ.
 
     `clock_mhz`, the clock of the accelerator that contains the core, is used only if the core file gives no clock.
-    Problems are reported for invalid values, for a bandwidth per second without a clock, and for an energy per word if
-    the width of the word depends on the clock.
+    Three things are reported as problems: an invalid value, a bandwidth per second without a clock, and an energy per
+    word if the width of the word depends on the clock.
     """
     memories = table(table(document.data).get("memories"))
     if not any(_has_physical_rate(memory) for memory in memories.values()):
@@ -87,9 +87,8 @@ def links_in_cycles(document: YamlDocument, problems: Problems) -> YamlDocument:
 
 @dataclass
 class _Clock:
-    """Clock of a file. `is_missed` becomes true when the missing clock is reported as a problem, so that it is reported
-    only once.
-    """
+    """Clock of a file. `is_missed` becomes true when the missing clock is reported as a problem. It is then not
+    reported again."""
 
     frequency_mhz: float | None
     is_missed: bool = False
@@ -157,9 +156,8 @@ def _bits_per_cycle(value: Any, problems: Problems, path: KeyPath, clock: "_Cloc
 def _energies(
     memory: dict[Any, Any], ports: list[Any], depends: set[Any], problems: Problems
 ) -> Iterator[tuple[str, float]]:
-    """Pairs (key, energy of a word in pJ) for the energies of a memory that the file gives per bit. `depends` has the
-    types of the ports whose width depends on the clock.
-    """
+    """Pairs (key, energy of a word in pJ) for the energies of a memory that are per bit in the file. `depends` has the
+    types of the ports whose width depends on the clock."""
     for key, other_kind in _ENERGIES.items():
         value = memory.get(key)
         if is_energy_per_bit(value):
@@ -182,7 +180,8 @@ def _energies(
                 yield key, 0.0
         elif value not in (None, 0, 0.0) and depends - {other_kind}:
             message = (
-                "is an energy per word, but a port has a bandwidth per second: the width of a word depends on the clock"
+                "is an energy per word, but a port has a bandwidth per second: the width of a word, and therefore its"
+                " energy, depends on the clock"
             )
             problems.at((key,), message, value, "an energy per bit, such as 8 pJ/b")
 
@@ -202,8 +201,8 @@ def _link_in_cycles(
     own = {_ENERGY_OF_A_CYCLE, "energy_per_bit"} & link.keys()
     if (link if own else default or {}).get(_ENERGY_OF_A_CYCLE) not in (None, 0, 0.0):
         message = (
-            "is an energy per busy cycle, but the bandwidth is per second: the number of bits in a cycle depends on the"
-            " clock, and so does the energy of a bit"
+            "is an energy per busy cycle, but the bandwidth is per second: the number of bits per cycle, and"
+            " therefore the energy per bit, depends on the clock"
         )
         place = problems if own or default is None else Problems(problems.places)
         if place is not problems:

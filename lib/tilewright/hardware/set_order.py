@@ -1,8 +1,8 @@
 """Order in which the reference (zigzag-dse 3.9.1) iterates over sets of dimensions.
 
-This order decides ties in the reference. It also decides what some faults of the reference do. The reference keeps
-dimensions in Python sets. It computes the hash of a dimension by SHA-512 from the pickled name and class, so the order
-is the same in every process. This module computes the same hashes, and iterates over a Python set of these integers.
+The reference keeps dimensions in Python sets. The order of a set decides ties, and the effect of some faults. The
+reference computes the hash of a dimension by SHA-512 from the pickled name and class, so every process has the same
+order. This module computes the same hashes, and iterates over a Python set of these integers.
 """
 
 import hashlib
@@ -15,7 +15,8 @@ _HASH_MODULUS = (1 << 61) - 1  # CPython reduces hashes of integers modulo this 
 
 
 def _pickled_class(class_name: str) -> bytes:
-    """Pickle (protocol 4) of a reference to the class `class_name` of zigzag-dse. zigzag-dse need not be installed."""
+    """Pickle (protocol 4) of a reference to the class `class_name` of zigzag-dse. The result does not need an installed
+    zigzag-dse."""
     module = b"zigzag.datatypes"
     body = b"".join(b"\x8c" + bytes([len(text)]) + text + b"\x94" for text in (module, class_name.encode()))
     body += b"\x93\x94."

@@ -15,17 +15,16 @@ NS_A_CYCLE_AT_1_MHZ = 1e3
 
 
 def clock_period_ns(core: Core) -> float | None:
-    """Clock period of a core in ns, from its clock frequency. If the file gives no clock frequency, the period is the
-    shortest clock cycle of the array. None if the model of the array gives no shortest clock cycle either.
-    """
+    """Clock period of a core in ns. It follows from the clock frequency. Without a frequency in the file, the period is
+    the shortest clock cycle of the array. None if the model of the array has no shortest cycle either."""
     if core.clock_frequency_mhz:
         return NS_A_CYCLE_AT_1_MHZ / core.clock_frequency_mhz
     return array_model(core.operational_array).clock_period_ns(core.operational_array)
 
 
 def static_power_mw(core: Core, term: str | None = None) -> float:
-    """Static power of a core in mW. It is the sum over the core itself, its array, and all instances of its memories.
-    Memories that were removed because a layer does not use them are included. If `term` names an energy term, only the
+    """Static power of a core in mW: the sum over the core itself, its array, and all instances of its memories. The sum
+    includes memories that were removed because a layer does not use them. If `term` names an energy term, only the
     powers of this term are summed; None sums all powers.
 
     The result is 0 if the file gives no static power.
@@ -45,9 +44,9 @@ def memory_power_mw(core: Core, index: int, term: str | None = None) -> float:
 
 
 def _power_mw(owner: Owner, figures: Figures, term: str | None) -> float:
-    """Sum in mW of the static powers in `figures`, the attributes of one memory instance, one unit of the array or one
-    core (as `owner` says). If `term` names an energy term, only the powers of this term are summed; None sums all
-    powers.
+    """Sum in mW of the static powers in `figures`. These are attributes of one memory instance, one unit of the array
+    or one core; `owner` says which. If `term` names an energy term, only the powers of this term are summed; None sums
+    all powers.
     """
     if not figures:
         return 0.0
@@ -101,5 +100,5 @@ def system_rates_pj_a_cycle(accelerator: MultiCoreAccelerator) -> dict[str, floa
 
 
 def missing_clock(named: str) -> str:
-    """Message that static power is given without a clock."""
+    """Message that a file gives static power without a clock."""
     return f"static power ({named}) needs the frequency of the clock, because the model counts time only in cycles"

@@ -1,12 +1,12 @@
 """Accelerator of several cores: the cores with their roles, the links, the shared memories, and the area.
 
-A link is one resource: all transfers over the link share its bandwidth, whichever cores send and receive. A wire in one
-direction carries the transfers of one pair of cores. A bus, or the single port of a DRAM, carries the transfers of many
+A link is one resource: all transfers over the link share its bandwidth, whichever cores send and receive. A directed
+wire carries the transfers of one pair of cores. A bus, or the single port of a DRAM, carries the transfers of many
 pairs.
 
-Files can omit areas, as most files of the reference do, or give them without a unit. Results therefore give the area of
-a core or accelerator only if every part has an area in mm2, and never a sum over some of the parts. There is one
-exception: the area of a core with an in-memory array leaves out memories without area, and a note names these memories.
+Files can omit areas, as most files of the reference do, or give areas without a unit. Results therefore give the area
+of a core or accelerator only if every part has an area in mm2. There is one exception: the area of a core with an
+in-memory array leaves out memories without area, and a note names these memories.
 """
 
 from dataclasses import dataclass, field, replace
@@ -39,7 +39,8 @@ class Link:
     None if the file gives the energy per bit itself.
     """
     is_multicast: bool = field(default=False, metadata=LEFT_OUT)
-    """True if the link carries data once for all cores that receive the data together (`multicast` in the file)."""
+    """True if the link carries data only once for several cores that receive the data together (`multicast` in the
+    file)."""
 
     @property
     def core_ids(self) -> tuple[int, ...]:
@@ -57,12 +58,12 @@ class Link:
 
 
 def energy_per_bit_pj(unit_energy_pj_per_cycle: float, bandwidth_bits_per_cycle: int | None) -> float:
-    """Energy of a bit on a link, computed from the energy of a busy cycle. Each busy cycle counts as full: it carries
-    as many bits as the link is wide.
+    """Energy of a bit on a link, computed from the energy of a busy cycle. Each busy cycle counts as full: the number
+    of its bits is the width of the link.
 
-    The reference tool multiplies the energy of a cycle by the cycles of a transfer. The energy of the reference
-    therefore includes the unused part of the last cycle, and cycles in which the link waits for a slower link. The
-    energy in this model includes neither. A link of infinite bandwidth is never busy and needs no energy.
+    The reference tool multiplies the energy of a cycle by the cycles of a transfer. This includes the unused part of
+    the last cycle, and cycles in which the link waits for a slower link. The model of tilewright includes neither. A
+    link of infinite bandwidth is never busy and needs no energy.
     """
     return 0.0 if bandwidth_bits_per_cycle is None else unit_energy_pj_per_cycle / bandwidth_bits_per_cycle
 
@@ -74,13 +75,12 @@ def all_pairs(core_ids: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
 
 BY_CORE_IDS, BY_LOAD = "core_ids", "load"
 """Rules for the choice among equally wide paths with the same number of links. BY_CORE_IDS takes the path whose list of
-core ids comes first in order. BY_LOAD takes the path whose most loaded link has the smallest load. The load of a link
-is the number of already chosen paths over the link, divided by its width.
+core ids is first in lexicographic order. BY_LOAD takes the path whose most loaded link has the smallest load. The load
+of a link is the number of paths over it that are already chosen, divided by its width.
 """
 COMPUTE, POOLING, SIMD, MEMORY, OFFCHIP = "compute", "pooling", "simd", "memory", "offchip"
-"""Roles of cores. By default, data of other cores can pass only through compute cores, and through memory cores that
-share a memory with a compute core; the key `routers` of the file changes this.
-"""
+"""Roles of cores. By default, data of other cores can pass through compute cores. They can also pass through memory
+cores that share a memory with a compute core. The key `routers` of the file changes this rule."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,8 @@ class CorePlace:
 
     core_id: int
     file_name: str
-    """Name of the core file without folder and suffix. Folders or the suffix are added if different files would
-    otherwise have the same name. Cores with the same file have equal costs.
-    """
+    """Name of the core file without folder and suffix. If different files have the same name, folders or the suffix are
+    added. Cores with the same file have equal costs."""
     role: str = COMPUTE
     is_router: bool = True
     """True if data of other cores can pass through the core."""
@@ -115,7 +114,7 @@ def memory_text(place: MemoryPlace) -> str:
 
 @dataclass(frozen=True)
 class MemoryInstance:
-    """Memory at the top of the hierarchy of one or several cores. Schedulers track the content of these memories."""
+    """Outermost memory of one or several cores. Schedulers track the content of these memories."""
 
     memory: Memory
     users: tuple[tuple[int, tuple[str, ...]], ...]
@@ -136,13 +135,11 @@ class MultiCoreAccelerator(Accelerator):
     places: tuple[CorePlace, ...]
     links: tuple[Link, ...]
     sharing_groups: tuple[tuple[int, ...], ...] = ()
-    """Groups of cores, as core ids. The cores of a group share a top memory if each of them has a top memory of this
-    name.
+    """Groups of cores, as core ids. If all cores of a group have a top memory of the same name, they share this memory.
     """
     shared_memories: tuple[tuple[MemoryPlace, ...], ...] = ()
-    """Groups of top memories of different cores; each group is one physical memory. Cores that share only such a memory
-    can have links to one another, unlike the cores of a group in `sharing_groups`.
-    """
+    """Groups of top memories of different cores. Each group is one physical memory. Cores that share only such a memory
+    can have links to one another. Cores of a group in `sharing_groups` cannot."""
     clock_frequency_mhz: float = field(default=0.0, metadata=LEFT_OUT)
     """Clock of all cores; 0 if not given."""
     equal_paths: str = field(default=BY_CORE_IDS, metadata=LEFT_OUT)
@@ -177,9 +174,8 @@ class MultiCoreAccelerator(Accelerator):
         return tuple(place.core_id for place in self.places if place.role != OFFCHIP)
 
     def sharers_of(self, core_id: int) -> tuple[int, ...]:
-        """Ids of the cores in the sharing group of a core, including this core. If the core is in no group of
-        `sharing_groups`, the result has only its own id.
-        """
+        """Ids of the cores in the sharing group of a core, including this core. For a core outside all
+        `sharing_groups`, the result is only its own id."""
         return next((group for group in self.sharing_groups if core_id in group), (core_id,))
 
     @cached_property
@@ -209,7 +205,8 @@ class MultiCoreAccelerator(Accelerator):
 IN_CELLS = "I2"
 """Memory operand that the cells of an in-memory array hold."""
 CELLS = "cells"
-"""Name of the memory that consists of the cells of an in-memory array. The area of these cells has the same name."""
+"""Name of the memory that consists of the cells of an in-memory array. The component with the area of the cells has the
+same name."""
 LEFT_OUT_OF_AREA = "not counted, no area given: "
 """First words of the note on an area that leaves out memories."""
 UNITS = "units"
@@ -225,7 +222,7 @@ class Area:
     mm2: float | None
     """Area in mm2; None if the area is unknown. `note` then has the reason."""
     note: str
-    """Text about what the area lacks; '' if the area is known and complete.
+    """Text on the parts that the area lacks; '' if the area is known and complete.
 
     If the area is unknown, the text names the parts without area, or says that areas have no unit. If the area is
     known, the text names the parts that the area leaves out.
@@ -259,9 +256,9 @@ def core_area(core: Core, profile: ModelProfile = CORRECTED) -> Area:
 def area_breakdown_mm2(core: Core, profile: ModelProfile) -> dict[str, dict[str, float]]:
     """Areas of a core with an in-memory array: `array` by component, `memories` by name; {} for other cores.
 
-    The reference counts one instance of each memory, and counts the cells twice: as a memory and as a part of the
-    array. The model with fault B15 repaired (docs/model.md) counts every instance, and counts the cells only as a part
-    of the array.
+    The reference counts one instance of each memory. It counts the cells twice: as a memory, and as a part of the
+    array. A model profile that repairs fault B15 (docs/model.md) counts every instance, and counts the cells only as a
+    part of the array.
     """
     array = core.operational_array
     circuits = array_model(array).area_breakdown_mm2(array)
@@ -314,8 +311,8 @@ def on_chip_memories(core: Core, is_part: bool = False) -> tuple[int, ...]:
 
     In an accelerator of several cores (`is_part`), the off-chip memory is a separate core, and all memories of other
     cores are on the chip. In an accelerator of one core, the outermost memory of an operand (the DRAM) is off the chip.
-    There are two exceptions. This outermost memory is on the chip if its operands have no other memory, or if the file
-    gives the memory an area, such as the area of an interface.
+    There are two exceptions. An outermost memory is on the chip if its operands have no other memory. It is also on the
+    chip if the file gives its area, such as the area of an interface.
     """
     indexes = range(len(core.memories))
     return tuple(
@@ -346,7 +343,7 @@ def _area(amount: float, missing: str, bare: list[str]) -> Area:
     """Area of `amount` mm2, or an unknown area with the reason.
 
     `missing` is a text that names the parts without area; '' if all parts have an area. `bare` has the names of the
-    cores whose areas have no unit. In an accelerator of one core, `bare` is [''] if the areas have no unit.
+    cores whose areas have no unit. For the single core of an accelerator, '' stands in place of the name.
     """
     if missing:
         return Area(None, f"area not given for {missing}")

@@ -29,9 +29,8 @@ from tilewright.hardware.topologies import COLUMNS, ROWS, topology
 
 
 def check_ids(problems: Problems, document: YamlDocument, entry: SystemFile, ids: CoreIds) -> None:
-    """Report errors in the ids and roles of cores: ids that are given twice or that belong to no core, roles that the
-    off-chip core cannot have, and keys that exclude each other.
-    """
+    """Report errors in the ids and roles of cores: repeated and unknown ids, roles that the off-chip core cannot have,
+    and keys that exclude each other."""
     for path in document.repeated:
         if len(path) == 2 and path[0] == "cores":
             problems.at(path, "another core has this id, and only the last one would count", path[1])
@@ -55,7 +54,7 @@ def check_ids(problems: Problems, document: YamlDocument, entry: SystemFile, ids
 
 
 def _check_roles(problems: Problems, entry: ConnectivityFile, ids: CoreIds) -> None:
-    """Report errors in the keys that exist only in files with a list of connections."""
+    """Report errors in the keys of roles. Only files with a list of connections have these keys."""
     check_energy_keys(problems, entry)
     for key in ("core_roles", "core_coordinates"):
         for core_id in getattr(entry, key) or {}:
@@ -80,18 +79,16 @@ def check_energy_keys(problems: Problems, entry: ConnectivityFile | ConnectionEn
 
 
 def known_core(problems: Problems, path: KeyPath, core_id: int, ids: CoreIds) -> bool:
-    """True if a core has this id. Otherwise, the id is reported as a problem, unless the ids of the file are uncertain
-    because two cores have the same id.
-    """
+    """True if a core has this id. Otherwise, the id is reported as a problem. It is not reported if two cores of the
+    file have the same id, because the ids are then uncertain."""
     if core_id not in ids.known and ids.is_certain:
         problems.at(path, "no core has this id", core_id, ids.allowed)
     return core_id in ids.known
 
 
 def check_multicast(problems: Problems, entry: ConnectivityFile, ids: CoreIds, routers: Collection[int]) -> None:
-    """Report each directed link with `multicast: true` to a core that passes no data on, because only this core can
-    receive the data of the link. A core whose role or id is wrong is reported elsewhere.
-    """
+    """Report each directed link with `multicast: true` to a core that passes no data on. Only this core can receive the
+    data of the link, so the key has no effect. Another check reports a core whose role or id is wrong."""
     if problems.has("routers") or problems.has("core_roles"):
         return
     for index, written in each(entry.core_connectivity):
@@ -100,16 +97,15 @@ def check_multicast(problems: Problems, entry: ConnectivityFile, ids: CoreIds, r
         receiver = written.cores[1] if written.type == "link" and len(written.cores or ()) == 2 else None
         if receiver in ids.known and receiver not in routers:
             message = (
-                f"needs several receivers, but core {receiver} passes no data on: no other core can receive the data"
+                f"needs several receivers, but only core {receiver} can receive the data, because it passes no data on"
             )
             allowed = f"no multicast, or {receiver} among the routers, or type: bus"
             problems.at(("core_connectivity", index, "multicast"), message, written.multicast, allowed)
 
 
 def core_list(problems: Problems, path: KeyPath, listed: Sequence[int] | None, ids: CoreIds) -> tuple[int, ...] | None:
-    """Core ids of a list. None if the list has fewer than two cores, has a core twice, or has a core that does not
-    exist. Errors are reported.
-    """
+    """Core ids of a list. None if the list has fewer than two cores, a repeated core, or an unknown core. These errors
+    are reported."""
     if listed is None or problems.has(*path):
         return None
     found = tuple(listed)
@@ -126,9 +122,8 @@ def core_list(problems: Problems, path: KeyPath, listed: Sequence[int] | None, i
 
 
 def note_closed_memories(problems: Problems, path: KeyPath, core: Core) -> None:
-    """Report a notice for each top memory whose ports do not let other cores write inputs to the memory or read outputs
-    from it.
-    """
+    """Report a notice for each top memory that other cores cannot access, because its ports lack a direction: writing
+    inputs to the memory, or reading outputs from it."""
     for memory, operands in top_memories(core):
         needed = [(operand, "th" if operand == "O" else "fh") for operand in operands]
         missing = [
@@ -142,8 +137,8 @@ def note_closed_memories(problems: Problems, path: KeyPath, core: Core) -> None:
 
 
 def note_silent_ports(problems: Problems, path: KeyPath, core: Core) -> None:
-    """Report a notice for each top memory of the off-chip core, `core`, whose ports lack a direction that streaming
-    needs: `tl` (read out to the lower level) for inputs, or `fl` (written by the lower level) for outputs.
+    """Report a notice for each top memory of the off-chip core, `core`, whose ports cannot stream. Streaming needs the
+    direction `tl` (read out to the lower level) for inputs, and `fl` (written by the lower level) for outputs.
 
     Data that do not fit into an on-chip core are streamed.
     """
@@ -158,16 +153,15 @@ def note_silent_ports(problems: Problems, path: KeyPath, core: Core) -> None:
 
 
 def check_graph(problems: Problems, document: YamlDocument, entry: GraphFile, ids: CoreIds) -> None:
-    """Report errors in the sizes of a regular graph, and in the ids of its pooling, SIMD and off-chip core. A key that
-    only files with a list of connections have is an error, too.
-    """
+    """Report errors in the sizes of a regular graph, and in the ids of its pooling, SIMD and off-chip core. Keys that
+    only files with a list of connections can have are errors, too."""
     graph = entry.graph
     if graph is None:
         return
     other = next((key for key in ("core_connectivity", "offchip_core") if key in document.data), None)
     if other is not None:
         problems.found[:] = [problem for problem in problems.found if problem.path != other]
-        problems.at((other,), "belongs to the other kind of accelerator file; give either graph or core_connectivity")
+        problems.at((other,), "belongs to accelerator files of the other kind; give either graph or core_connectivity")
     special: dict[int, str] = {}
     is_known = True
     for key in (*ROLE_KEYS, "offchip_core_id"):
@@ -192,8 +186,8 @@ def check_graph(problems: Problems, document: YamlDocument, entry: GraphFile, id
 def _check_sizes(problems: Problems, graph: GraphEntry, regular: Sequence[int], is_known: bool) -> None:
     """Report sizes that are missing, that the topology does not have, or that do not match the number of cores.
 
-    `is_known` is false if the id of the pooling, SIMD or off-chip core is wrong. The number of regular cores is then
-    unknown and is not checked.
+    If `is_known` is false, the id of the pooling, SIMD or off-chip core is wrong. The number of regular cores is then
+    unknown, so the check against this number is left out.
     """
     shape = topology(graph.type)
     sizes = graph_sizes(graph)
@@ -228,9 +222,8 @@ _MOST_LISTED = 8
 
 
 def check_unmodelled(problems: Problems, entry: ConnectivityFile, ids: CoreIds, cores: Mapping[int, Core]) -> None:
-    """Report ids, memories and ports in `bandwidth` and `memory_aliases` that do not exist. Also report rates of a port
-    if `bandwidth` has rates for the whole core of this port.
-    """
+    """Report ids, memories and ports in `bandwidth` and `memory_aliases` that do not exist. Also report the rates of a
+    port whose core already has rates for all its ports."""
     rates = entry.bandwidth if isinstance(entry.bandwidth, dict) else {}
     for key in rates:
         core_id, memory, port = parse_rate_place(key)
@@ -281,9 +274,8 @@ def _check_port(problems: Problems, path: KeyPath, core: Core, memory: str, port
 
 
 def _rate(key: Any, rate: RateEntry, links: tuple[Link, ...]) -> str:
-    """Text with the rates of a port or core, and with the total bandwidth of the links into and out of the core. If
-    `key` names a port, the core is that of the port.
-    """
+    """Text with the rates of a port or core, and with the total bandwidth of the links into and out of the core. `key`
+    names the core, or a port of the core."""
     core_id = parse_rate_place(key)[0]
     burst = f", in bursts of {rate.burst} bytes" if rate.burst else ""
     strided = ", less for strided data" if rate.strided else ""
@@ -317,7 +309,8 @@ class MemorySharing:
 
 def read_sharing(problems: Problems, entry: SystemFile, ids: CoreIds, cores: Mapping[int, Core]) -> MemorySharing:
     """Groups of cores that share memories, and groups of memories that are one physical memory, as the file gives them.
-    Errors in the groups are reported. `cores` holds the cores that could be read; only their memories are checked.
+    Errors in the groups are reported. `cores` holds the cores whose files could be read; the memories of other cores
+    are not checked.
     """
     groups: list[tuple[int, ...]] = []
     memories: list[tuple[MemoryPlace, ...]] = []
@@ -346,7 +339,7 @@ def _group_of_cores(
     problems: Problems, path: KeyPath, listed: list[int], ids: CoreIds, groups: list[tuple[int, ...]]
 ) -> tuple[int, ...] | None:
     """Ids of the cores in `listed` and of their copies, sorted. None if fewer than two cores are listed, if an id is
-    unknown or repeated, or if the off-chip core is listed. These errors are reported, and so is a core that is in an
+    unknown or repeated, or if the off-chip core is listed. These errors are reported, and also a core that is in an
     earlier group.
     """
     found = core_list(problems, path, listed, ids)
@@ -358,14 +351,14 @@ def _group_of_cores(
     earlier = {core_id for other in groups for core_id in other}
     for core_id in sorted(earlier.intersection(found)):
         message = "the core is also in another group"
-        problems.at(path, message, core_id, "each core in one group only, or groups of memories, such as [0.out, 1.in]")
+        problems.at(path, message, core_id, "each core in only one group, or groups of memories such as [0.out, 1.in]")
     return tuple(sorted(ids.with_copies(found)))
 
 
 def _check_group(problems: Problems, path: KeyPath, group: dict[int, Core]) -> list[str]:
     """Names of the top memories that a group of cores shares.
 
-    A problem is reported if the cores have no top memories of equal name, or if cores describe a shared memory
+    A problem is reported if no top memory has the same name in all cores, or if the cores describe a shared memory
     differently. A notice names top memories that a core does not share.
     """
     ids, cores = list(group), list(group.values())

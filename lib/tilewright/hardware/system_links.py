@@ -1,11 +1,12 @@
-"""Links of an accelerator: those of a regular graph or a connectivity list, as in Stream, and those of the ports of the
+"""Links of an accelerator: links of a regular graph or a connectivity list, as in Stream, and links of the ports of the
 off-chip memory.
 
-The path of a pair of cores is the path of least transfer time. A transfer occupies all links of its path at the same
-time, at the width of the narrowest link. The chosen path is therefore the one whose narrowest link is widest. Ties go
-to the path with fewer links; the key `equal_paths` of the accelerator file decides among the remaining paths. If
-several links join two cores, the widest link is taken. If several links are equally wide, the first of them is taken.
-Data pass only through cores that are routers, and the off-chip core is never a router.
+If several links join two cores, the widest link is taken; among equally wide links, the first. A transfer occupies all
+links of its path at the same time, at the width of the narrowest link.
+
+The path of a pair of cores is the path of least transfer time: the path whose narrowest link is widest. Ties go to the
+path with fewer links; the key `equal_paths` of the accelerator file decides among the remaining paths. Data pass only
+through cores that are routers, and the off-chip core is never a router.
 """
 
 import math
@@ -96,7 +97,8 @@ def connection_links(connection: Connection, sharing: set[Pair]) -> Iterator[Lin
 
 
 def with_multicast(links: Iterable[Link], is_multicast: bool) -> list[Link]:
-    """Links that carry data once for all receivers if `is_multicast` is true; otherwise the given links unchanged."""
+    """Links of which each carries data only once for all its receivers if `is_multicast` is true. Otherwise, the given
+    links unchanged."""
     return [replace(link, is_multicast=True) if is_multicast else link for link in links]
 
 
@@ -123,8 +125,8 @@ def _both_ways(pairs: list[Pair], width: int | None, cost: LinkCost, sharing: se
 
 
 def offchip_ports(core: Core) -> tuple[int | None, int | None, bool]:
-    """Tuple (bits per cycle that the off-chip memory can read, bits per cycle that it can write, True if it has a
-    single port).
+    """Widths of the ports of the off-chip memory: (bits per cycle that it can read, bits per cycle that it can write,
+    True if it has a single port).
 
     The first port that can read gives the read width, and the first port that can write gives the write width. A width
     is None if there is no such port.
@@ -148,8 +150,8 @@ def offchip_links(
     """Links between the off-chip core and the `others`. If the off-chip memory has one port, one link carries both
     directions. Otherwise, each direction has its own link.
 
-    If `given` is (), the links have the bandwidths of the ports of the off-chip memory. Otherwise, its only element is
-    the bandwidth of all links in bits per cycle, or None for infinite bandwidth.
+    If `given` is (), the links have the bandwidths of the ports of the off-chip memory. Otherwise, `given` has one
+    element: the bandwidth of all links in bits per cycle, or None for infinite bandwidth.
     """
     read, write, single_port = offchip_ports(core)
     assert read is not None

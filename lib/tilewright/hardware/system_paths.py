@@ -3,14 +3,13 @@
 The key `equal_paths` of the file decides among paths of equal width and equal number of links. With `core_ids`, the
 path whose list of core ids is first in lexicographic order is taken.
 
-With `load`, the senders choose their paths one after the other: first the off-chip core, then the other cores in the
-order of their ids. A sender chooses paths to its receivers in the order of the number of links on the path, then in the
-order of the receivers' ids. A path to a receiver is a path already chosen to a neighbour of the receiver, plus one
-link. Among these paths, the sender takes the path whose most loaded link has the smallest load. Ties go to the smaller
-sum of the loads, then to the smaller core ids. The load of a link is the number of already chosen paths that contain
-the link, divided by the width of the link.
+With `load`, the senders choose their paths one after the other: first the off-chip core, then the other cores by id. A
+sender chooses paths to near receivers first, by the number of links; receivers at the same distance come by id. A path
+to a receiver extends a chosen path to a neighbour of the receiver by one link. Among these paths, the sender takes the
+path whose most loaded link has the smallest load. Ties go to the smaller sum of the loads, then to the smaller core
+ids. The load of a link is the number of chosen paths that contain the link, divided by the width of the link.
 
-With both values of the key, the paths of equal width from one sender form a tree.
+With both `core_ids` and `load`, the paths of equal width from one sender form a tree.
 """
 
 import math
@@ -170,9 +169,9 @@ class _Loads:
         """Labels, by core id, of paths from any of `sources` over links of width `least_width` or more. A core without
         such a path has no label.
 
-        The chosen paths are extended by one link at a time, so each path has as few links as possible. If several
-        extended paths reach the same core, the path whose most loaded link has the smallest load is chosen. The paths
-        that are chosen for earlier cores count as loads for later cores. A path can pass only through `routers`.
+        Paths grow by one link at a time, so each path has as few links as possible. If several paths reach the same
+        core, the path whose most loaded link has the smallest load is chosen. Paths that are chosen for earlier cores
+        add to the loads for later cores. A path can pass only through `routers`.
         """
         trial = list(self._counts)
         last: dict[int, _Label] = {core_id: (0, (core_id,), ()) for core_id in sources}
@@ -208,13 +207,13 @@ _MOST_LISTED = 8
 def check_paths(problems: Problems, accelerator: MultiCoreAccelerator, place: KeyPath) -> None:
     """Report a problem for the pairs of cores between which no data can move.
 
-    Report a notice for the pairs whose data must pass through the off-chip core, and for the links that no path uses.
+    Report two kinds of notices: pairs whose data must pass through the off-chip core, and links that no path uses.
     """
     table = path_table(accelerator)
     missing = [pair for pair in all_pairs(accelerator.core_ids) if not table.has_path(*pair)]
     lost = [pair for pair in missing if not _through_memory(table, accelerator.offchip_core_id, pair)]
     if lost:
-        allowed = "links in both directions, over cores that are routers"
+        allowed = "links in both directions, directly or through routers"
         problems.at(place, f"no data can get from core {_listed(lost)}", allowed=allowed)
     in_place = _in_place(accelerator)
     by_way = [pair for pair in missing if pair not in lost and pair not in in_place]

@@ -1,9 +1,9 @@
-"""Ports of the off-chip memory, each linked with only some of the cores: the key `offchip_ports` of an accelerator
+"""Ports of the off-chip memory that are linked with only some of the cores: the key `offchip_ports` of an accelerator
 file.
 
 Each port is a link (or a link for each direction) between the off-chip core and the cores that the port names. Every
-port reaches all data. If the file does not have the key, all other cores are linked with the same ports: those in the
-core file of the off-chip memory.
+port reaches all data. Without the key, all other cores are linked with the same ports, which are in the core file of
+the off-chip memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ def read_ports(
     if ids.offchip is None:
         problems.at((KEY,), "needs an off-chip core, but the file has none", WRITTEN, "offchip_core: FILE")
     if any(ids.offchip in connection.core_ids for connection in connections):
-        message = "an entry of core_connectivity also names the off-chip core; this entry would make one more port"
+        message = "an entry of core_connectivity also names the off-chip core, and would add one more port"
         problems.at((KEY,), message, WRITTEN, f"either links of the off-chip core in core_connectivity, or {KEY}")
     found = []
     for index, port in each(entry.offchip_ports):

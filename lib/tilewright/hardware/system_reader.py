@@ -60,9 +60,8 @@ from tilewright.hardware.yaml_checks import OFF_CHIP, PART, STORE
 def read_connections(
     problems: Problems, entry: ConnectivityFile, ids: CoreIds, sharing: set[tuple[int, int]]
 ) -> tuple[Connection, ...]:
-    """Connections that the valid entries of the connectivity list describe, with further connections for copies of
-    cores. Errors in the other entries are reported.
-    """
+    """Connections in the valid entries of the connectivity list, and connections of the copies of cores. Errors in the
+    other entries are reported."""
     connections: list[Connection] = []
     joined: dict[tuple[int, int], int] = {}
     for index, written in enumerate(entry.core_connectivity or ()):
@@ -78,10 +77,10 @@ def read_connections(
 
 
 def _for_copies(connection: Connection, ids: CoreIds) -> Iterator[Connection]:
-    """Connections that replace `connection` when the copies of its cores are added. A bus becomes one bus that joins
-    all the cores and copies. A directed bus becomes several directed buses: one from the sender and one from each copy
-    of the sender, each to all receivers and their copies. A link becomes one link for each pair of a sender (or its
-    copy) and a receiver (or its copy).
+    """Connections that replace `connection` if its cores have copies. A bus becomes one bus that joins all the cores
+    and copies. A directed bus becomes several directed buses: one from the sender and one from each copy of the sender,
+    each to all receivers and their copies. A link becomes one link for each pair of a sender (or its copy) and a
+    receiver (or its copy).
     """
     first, *others = connection.core_ids
     if connection.is_bus and not connection.directed:
@@ -95,9 +94,8 @@ def _for_copies(connection: Connection, ids: CoreIds) -> Iterator[Connection]:
 
 
 def default_cost(entry: ConnectivityFile | ConnectionEntry) -> LinkCost:
-    """Energy of a link that the keys of `entry` give; 0 if `entry` has no such key. `entry` is a connection, or the
-    accelerator file, whose keys are the defaults for its links.
-    """
+    """Energy of a link by the keys of `entry`; 0 if `entry` has no such key. `entry` is a connection, or the
+    accelerator file with its defaults for all connections."""
     return LinkCost(entry.unit_energy_cost or 0.0, entry.energy_per_bit)
 
 
@@ -127,10 +125,10 @@ def _bare_connection(problems: Problems, entry: ConnectionEntry | list[int], ids
 def _finished(
     place: Problems, written: ConnectionEntry | list[int], problems: Problems, file: ConnectivityFile, bare: Connection
 ) -> Connection | None:
-    """Connection `bare` with its bandwidth and its cost. Each of the two comes from the entry `written`, or from the
-    defaults of the file if the entry lacks it.
+    """Connection `bare` with its bandwidth and its cost. Both come from the entry `written`. If the entry lacks one of
+    them, the default of the file takes its place.
 
-    None if a bandwidth is missing, or if the link has infinite bandwidth and an energy per busy cycle. Such an error is
+    None if a bandwidth is missing, or if a link of infinite bandwidth has an energy per busy cycle. Such an error is
     reported.
     """
     own = written if isinstance(written, ConnectionEntry) else ConnectionEntry.model_construct()
@@ -183,9 +181,9 @@ def _check_pairs(
 def read_clock(problems: Problems, entry: SystemFile, cores: Mapping[KeyPath, Core]) -> float:
     """Clock frequency in MHz that the accelerator file or a core file gives; 0 if no file gives it.
 
-    Problems are reported for cores with different clocks, and for static power that a core file gives if there is no
-    clock. Static power from the library of costs is not reported: if there is no clock, this power is left out. `cores`
-    maps the path of a core in the accelerator file to the core. Only cores that could be read are in `cores`.
+    Two things are reported as problems: cores with different clocks, and a core file that gives static power if no file
+    gives a clock. Static power from the library of costs is no problem: without a clock, it is left out. `cores` has
+    the cores that could be read, by their path in the accelerator file.
     """
     clock = entry.clock_frequency or max((core.clock_frequency_mhz for core in cores.values()), default=0.0)
     for place, core in cores.items():
@@ -217,9 +215,8 @@ def _of_the_file(memory: Memory) -> Figures:
 
 
 def _note_clock(problems: Problems, clock_mhz: float, cores: Mapping[KeyPath, Core]) -> None:
-    """Report notices on the clock, each once per core file. Without a clock (`clock_mhz` is 0), a notice names the
-    static power that is left out. With a clock, a notice names the accesses and operations that take longer than a
-    cycle.
+    """Report notices on the clock, each once per core file. If `clock_mhz` is 0, there is no clock: a notice names the
+    static power that is left out. Otherwise, a notice names the accesses and operations that take longer than a cycle.
     """
     period_ns = NS_A_CYCLE_AT_1_MHZ / clock_mhz if clock_mhz else None
     told = set()
@@ -243,9 +240,8 @@ class CoreFile:
     path: Path | None
     """Path of the file; None for a core that the accelerator file contains."""
     name: str
-    """Name of the core file without folder and suffix. The reader of an accelerator adds folders or the suffix if
-    several of its core files would otherwise have the same name.
-    """
+    """Name of the core file without folder and suffix. If several core files of an accelerator have the same name, its
+    reader adds folders or the suffix."""
     core: Core
     says_operator_types: bool
     """True if the core file gives the operators that the core can run. If it is false, `operator_types` of `core` is
@@ -358,8 +354,8 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
 
 
 def _core_files(problems: Problems, document: YamlDocument, ids: CoreIds) -> dict[int, CoreFile]:
-    """Core files that can be read, by core id. A file is read twice only if it is used both for the off-chip core and
-    for another core."""
+    """Core files that can be read, by core id. A file that is used both for the off-chip core and for another core is
+    read twice; any other file is read once."""
     folder = Path(document.file).parent if document.file else Path()
     contained = contained_cores(document.data)
     read: dict[tuple[Path | str, bool], CoreFile | None] = {}

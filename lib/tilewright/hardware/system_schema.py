@@ -1,7 +1,7 @@
 """Schema of the multi-core accelerator file: a regular graph (2024) or a list of connections (2025).
 
 Both forms of the file are those of Stream. docs/multi-core.md lists the files of Stream, and the keys that tilewright
-adds. Keys of Stream 2.1 that have no effect on any number are read and checked too (`note_unmodelled`).
+adds. Keys of Stream 2.1 that change no result are also read and checked (`note_unmodelled`).
 """
 
 import math
@@ -153,9 +153,9 @@ class StridedEntry(TableModel):
     """Measured rates of transfers whose data lie in short rows (strided data)."""
 
     read: dict[PositiveCount, PositiveNumber] = Field(default={})
-    """Number of contiguous bytes in a row -> rate of reads in bits per cycle."""
+    """Rates of reads in bits per cycle, by the number of contiguous bytes in a row."""
     write: dict[PositiveCount, PositiveNumber] = Field(default={})
-    """Number of contiguous bytes in a row -> rate of writes in bits per cycle."""
+    """Rates of writes in bits per cycle, by the number of contiguous bytes in a row."""
 
 
 class RateEntry(TableModel):
@@ -178,7 +178,7 @@ class ReconfigurationEntry(TableModel):
     cycles_per_column: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """Number of cycles per column of the array."""
     reset_cycles: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Number of cycles that a reconfiguration takes in addition to the cycles per column, for any number of columns."""
+    """Number of cycles that each reconfiguration takes in addition to the cycles per column."""
 
 
 RatePlace = Annotated[int | str, BeforeValidator(_checked_place), JsonSchema({"type": "string"})]
@@ -192,8 +192,8 @@ class ConnectionEntry(TableModel):
     """Link between two cores, or bus between several."""
 
     type: Literal["link", "bus"] = "link"
-    """`link`: joins two cores. Each direction has the full bandwidth, unless `directed: true` or `duplex: half` is
-    given. `bus`: one medium that all transfers between the listed cores share."""
+    """`link`: joins two cores. Each direction has the full bandwidth; `directed: true` and `duplex: half` change this.
+    `bus`: one medium that all transfers between the listed cores share."""
     cores: Annotated[list[CoreId], Field(min_length=2)]
     """Ids of the cores that the link or bus joins. The off-chip core can be among them."""
     bandwidth: LinkBandwidth | None = None
@@ -217,7 +217,7 @@ class OffchipPortEntry(TableModel):
     """Port of the off-chip memory. The port is linked with some of the cores."""
 
     cores: Annotated[list[CoreId], Field(min_length=1)]
-    """Ids of the cores that the port is linked with. Other cores reach the port over these cores."""
+    """Ids of the cores that are linked with the port. Other cores reach the port through these cores."""
     bandwidth: LinkBandwidth | None = None
     """Bits per cycle (or `8 B/cycle`), or per second (`32 GB/s`) with a `clock_frequency`. Default: the bandwidth in
     the core file of the off-chip memory."""
@@ -252,21 +252,20 @@ class ConnectivityFile(TableModel):
     offchip_core_id: CoreId | None = None
     """Id of the off-chip memory among `cores`. Give either this key or `offchip_core`."""
     core_connectivity: list[Connection] = Field(default=[])
-    """Links and buses between cores. Two core ids, such as `0, 1`, are a link in each direction. More ids are a bus. A
-    table also gives bandwidth and energy.
+    """Links and buses between cores. Two core ids, such as `0, 1`, mean a link in each direction. More ids mean a bus.
+    A table can also give bandwidth and energy.
 
     If no entry names the off-chip core, the ports of the off-chip memory link the off-chip core with all other cores,
     or with the cores that `offchip_ports` lists.
     """
     offchip_ports: Annotated[list[OffchipPortEntry], Field(min_length=1)] = Field(default=[])
-    """Ports of the off-chip memory (memory channels), each with the cores that it is linked with. Default: the ports in
-    the core file of the off-chip memory, each linked with all other cores.
-    """
+    """Ports of the off-chip memory (memory channels), each with the ids of the cores that are linked with it. Default:
+    the ports in the core file of the off-chip memory, each linked with all other cores."""
     core_memory_sharing: list[SharingGroup] = Field(default=[])
     """Groups of cores, such as `0, 1`, whose top memories of equal name are one physical memory.
 
-    A group can also list top memories that are one physical memory, such as `[0.out, 1.in]`. The cores of the listed
-    memories then share no other memories through this group.
+    A group can also list top memories that are one physical memory, such as `[0.out, 1.in]`. The cores then share only
+    the listed memories through this group.
     """
     bandwidth: FileBandwidth | None = None
     """Default bandwidth of links, in bits per cycle (or `8 B/cycle`, or `inf`), or per second (`32 GB/s`) with a
@@ -299,14 +298,14 @@ class ConnectivityFile(TableModel):
     share a memory with a compute core.
     """
     forwarding: bool = False
-    """`true`: a core that holds weights or network inputs can send them to other cores. Each fetch uses the source from
-    which the transfer would have the highest rate when the fetch starts. The sources are the off-chip memory and the
-    cores that hold the data.
+    """`true`: a core that holds weights or network inputs can send them to other cores. The sources of a fetch are the
+    off-chip memory and the cores that hold the data. A fetch uses the source with the highest transfer rate at its
+    start.
     """
     equal_paths: Literal["core_ids", "load"] = "core_ids"
-    """Choice among paths of equal width with equally many links. `core_ids`: the path whose list of core ids is first
-    in lexicographic order. `load`: the path whose most loaded link has the smallest load. The load of a link is the
-    number of already chosen paths that contain the link, divided by the width of the link.
+    """Choice among paths of equal width with the same number of links. `core_ids`: the path whose list of core ids is
+    first in lexicographic order. `load`: the path whose most loaded link has the smallest load. The load of a link is
+    the number of chosen paths that contain the link, divided by the width of the link.
     """
     clock_frequency: FrequencyMhz | None = None
     """Frequency of the common clock, in MHz (or `1.2 GHz`). The key is not needed if core files give the frequency."""
@@ -329,9 +328,8 @@ class GraphEntry(TableModel):
     nb_rows: PositiveCount | None = None
     """Number of rows of a mesh or torus. Core i is in row i mod nb_rows and column i div nb_rows."""
     nb_cols: PositiveCount | None = None
-    """Number of columns of a mesh or torus. nb_rows times nb_cols must be the number of all cores other than the
-    pooling, the SIMD and the off-chip core.
-    """
+    """Number of columns of a mesh or torus. nb_rows times nb_cols must be the number of regular cores. The pooling,
+    SIMD and off-chip core are not regular."""
     sizes: dict[Name, PositiveCount] = Field(default={})
     """Further sizes by name, for topologies of plug-ins that need them."""
     bandwidth: LinkBandwidth
@@ -363,9 +361,8 @@ class GraphFile(TableModel):
     graph: GraphEntry
     """Regular graph that links the cores."""
     offchip_ports: Annotated[list[OffchipPortEntry], Field(min_length=1)] = Field(default=[])
-    """Ports of the off-chip memory (memory channels), each with the cores that it is linked with. Default: the ports in
-    the core file of the off-chip memory, each linked with all other cores.
-    """
+    """Ports of the off-chip memory (memory channels), each with the ids of the cores that are linked with it. Default:
+    the ports in the core file of the off-chip memory, each linked with all other cores."""
     core_files: ContainedCores = None
     """Core descriptions by name. If this key is given, `cores` names these descriptions instead of files."""
     core_counts: CoreCounts = Field(default={})
@@ -375,8 +372,8 @@ class GraphFile(TableModel):
     core_memory_sharing: list[SharingGroup] = Field(default=[])
     """Groups of cores, such as `0, 1`, whose top memories of equal name are one physical memory.
 
-    A group can also list top memories that are one physical memory, such as `[0.out, 1.in]`. The cores of the listed
-    memories then share no other memories through this group.
+    A group can also list top memories that are one physical memory, such as `[0.out, 1.in]`. The cores then share only
+    the listed memories through this group.
     """
     core_operator_types: dict[CoreId, Annotated[list[OperatorType], Field(min_length=1)]] = Field(default={})
     """Operators that cores can run, by core id. This key replaces the `operator_types` of the core files."""
@@ -385,14 +382,14 @@ class GraphFile(TableModel):
     share a memory with a compute core. The pooling, SIMD and off-chip core are not compute cores.
     """
     forwarding: bool = False
-    """`true`: a core that holds weights or network inputs can send them to other cores. Each fetch uses the source from
-    which the transfer would have the highest rate when the fetch starts. The sources are the off-chip memory and the
-    cores that hold the data.
+    """`true`: a core that holds weights or network inputs can send them to other cores. The sources of a fetch are the
+    off-chip memory and the cores that hold the data. A fetch uses the source with the highest transfer rate at its
+    start.
     """
     equal_paths: Literal["core_ids", "load"] = "core_ids"
-    """Choice among paths of equal width with equally many links. `core_ids`: the path whose list of core ids is first
-    in lexicographic order. `load`: the path whose most loaded link has the smallest load. The load of a link is the
-    number of already chosen paths that contain the link, divided by the width of the link.
+    """Choice among paths of equal width with the same number of links. `core_ids`: the path whose list of core ids is
+    first in lexicographic order. `load`: the path whose most loaded link has the smallest load. The load of a link is
+    the number of chosen paths that contain the link, divided by the width of the link.
     """
     clock_frequency: FrequencyMhz | None = None
     """Frequency of the common clock, in MHz (or `1.2 GHz`). The key is not needed if core files give the frequency."""

@@ -1,6 +1,6 @@
 """Edits of values in the text of a hardware or mapping file.
 
-Comments, the order of keys, and units stay as written if the values can be changed in place (see `changed_text`).
+If the values can be changed in place (`changed_text`), comments, units and the order of keys stay as written.
 """
 
 import contextlib
@@ -52,8 +52,8 @@ def changed_text(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str:
 
 
 def _edited_beside_aliases(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str | None:
-    """Text in which one scalar or alias is replaced. None if there are several changes, or if the value at the path is
-    neither a scalar nor an alias.
+    """Text in which one scalar or alias is replaced. None if there are several changes, or if the path leads to a table
+    or list.
 
     If the old value is an alias, only the alias at the path is replaced. If the old value has an anchor, the first
     alias of this anchor gets the anchor and the old value.

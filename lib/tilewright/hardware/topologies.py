@@ -35,7 +35,7 @@ class Topology(Protocol):
 
     @property
     def is_bus(self) -> bool:
-        """True if one medium joins all cores. `edges` is then not used."""
+        """True if one medium joins all cores. A bus does not use `edges`."""
 
     def fault(self, sizes: Sizes, core_count: int) -> SizeFault | None:
         """Reason why `core_count` cores cannot form a graph of this topology with the given sizes; None if they can
@@ -80,26 +80,22 @@ class Bus(NamedTuple):
 
 
 _MESH = (
-    "between neighbours. The mesh has all cores except those of `pooling_core_id`, `simd_core_id` and"
-    " `offchip_core_id`. Number these cores from 0 in the order of their ids: core i is in row i mod `nb_rows`, column"
-    " i div `nb_rows`"
+    "between neighbours. The mesh has all cores except the cores of `pooling_core_id`, `simd_core_id` and"
+    " `offchip_core_id`. Its cores are numbered from 0 in the order of their ids: core i is in row i mod `nb_rows`,"
+    " column i div `nb_rows`"
 )
-_TORUS = (
-    "the links of the mesh. In addition, each row and each column of three or more cores has a link between its two"
-    " ends"
-)
+_TORUS = "the links of the mesh. Each row and each column of three or more cores also has a link between its two ends"
 
 
 class Mesh(NamedTuple):
-    """Grid of rows and columns in which neighbours are linked. The cores fill one column after the other, as in
-    Stream's 2-D mesh.
-    """
+    """Grid of rows and columns. Neighbours are linked. The cores fill one column after the other, as in Stream's 2-D
+    mesh."""
 
     keys: tuple[str, ...] = (ROWS, COLUMNS)
     is_bus: bool = False
     wraps: bool = False
-    """True for a torus, in which the two ends of each row and column are linked too. The two ends of a row of only two
-    cores are neighbours, so they get no second link."""
+    """True for a torus: the two ends of each row and column are linked too. If a row has only two cores, its ends are
+    neighbours and get no second link."""
 
     @property
     def links(self) -> str:
@@ -117,9 +113,8 @@ class Mesh(NamedTuple):
         return SizeFault(ROWS, message, f"{ROWS} times {COLUMNS} is {core_count}")
 
     def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
-        """Pairs of each core with the next core in its column, and with the next core in its row. In a torus, the next
-        core of the last core is the first core, if the column or row has more than two cores.
-        """
+        """Pairs of each core with the next core in its column, and with the next core in its row. In a torus, the first
+        core of a column or row is the next core of the last core, if there are more than two cores."""
         rows, columns = sizes[ROWS], sizes[COLUMNS]
         for place in range(core_count):
             column, row = place // rows, place % rows

@@ -35,9 +35,8 @@ class Variant:
 
 
 def read_variants(path: Path) -> tuple[str, tuple[Variant, ...]]:
-    """Pair (name of the base file, all variants that a file of variants describes). Each variant is checked to be a
-    valid hardware file. Raises InputError with every problem.
-    """
+    """Pair (name of the base file, all variants in a file of variants). Each variant is checked as a hardware file.
+    Raises InputError with every problem."""
     document = load_yaml(path)
     problems = list(_shape_problems(document))
     if problems:

@@ -1,5 +1,5 @@
-"""Checks of the keys that describe calls of the core, commands of the array and requests to memories
-(docs/model.md#waiting): each key must have an effect, and values must not contradict each other.
+"""Checks of the keys for calls of the core, commands of the array and requests to memories (docs/model.md#waiting).
+Each key must have an effect, and values must not contradict each other.
 
 Invalid fields are None in the checked tree, and are reported elsewhere.
 """
@@ -43,7 +43,7 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     CACHES: (REQUEST_LATENCY.key,),
     ROWS: (REQUEST_LATENCY.key,),
 }
-"""Key -> further keys without which this key has no effect."""
+"""Key -> other keys that this key needs in order to have an effect."""
 
 
 def has_waiting(entry: HardwareFile) -> bool:
@@ -56,7 +56,7 @@ def check_waiting(problems: Problems, entry: HardwareFile, *, only_stores: bool 
     """Report each key of calls, commands or requests (docs/model.md#waiting) that has no effect, and values of these
     keys that contradict each other.
 
-    If `only_stores` is true, no layer runs on the core. None of the keys then has an effect, so every one is reported.
+    If `only_stores` is true, no layer runs on the core. No key then has an effect, so every key is reported.
     """
     memories = {name: memory for name, memory in (entry.memories or {}).items() if memory is not None}
     if only_stores:
@@ -76,16 +76,15 @@ def check_waiting(problems: Problems, entry: HardwareFile, *, only_stores: bool 
         _check_page(place, memory)
         _check_caches(place, memory)
         if _given(memory, REQUEST_LATENCY.key) and (above := _above(name, memories)):
-            why = f"only requests to the outermost memory take time, and {above} is above this memory"
+            why = f"only requests to the outermost memory take time, but {above} is above this memory"
             message = f"has no effect here, because {why}"
             place.at((REQUEST_LATENCY.key,), message, WRITTEN, LEAVE_OUT)
     _check_one_memory(problems, memories)
 
 
 def _check_one_memory(problems: Problems, memories: Mapping[str, MemoryEntry]) -> None:
-    """Report the key `request_latency_cycles` of each outermost memory except the first that has the key. In the model,
-    only the requests to one memory take time.
-    """
+    """Report the key `request_latency_cycles` of every outermost memory after the first memory with this key. In the
+    model, only the requests to one memory take time."""
     first, *others = [
         name for name in memories if _given(memories[name], REQUEST_LATENCY.key) and not _above(name, memories)
     ] or [""]
@@ -95,9 +94,8 @@ def _check_one_memory(problems: Problems, memories: Mapping[str, MemoryEntry]) -
 
 
 def _refuse_all(problems: Problems, entry: HardwareFile, memories: Mapping[str, MemoryEntry]) -> None:
-    """Report every key of calls, commands and requests that the file gives. The core only stores data, so no layer runs
-    on it and these keys have no effect.
-    """
+    """Report every key of calls, commands and requests in the file. No layer runs on a core that only stores data, so
+    these keys have no effect."""
     tables: list[tuple[Problems, TableModel]] = [(problems, entry)]
     if entry.operational_array is not None:
         tables.append((problems.within("operational_array"), entry.operational_array))
@@ -134,9 +132,8 @@ def _check_page(problems: Problems, memory: MemoryEntry) -> None:
 
 
 def _check_caches(problems: Problems, memory: MemoryEntry) -> None:
-    """Report caches that are not larger than the cache before them, caches that are faster than the cache before them,
-    and caches that are slower than the memory.
-    """
+    """Report caches that are not larger than the cache before them. Also report caches that are faster than the cache
+    before them or slower than the memory."""
     caches = memory.caches or []
     for (_, first), (place, second) in pairwise(each(caches)):
         if first.size and second.size and second.size <= first.size:
@@ -156,9 +153,8 @@ def _check_caches(problems: Problems, memory: MemoryEntry) -> None:
 
 
 def check_loops(problems: Problems, path: KeyPath, names: Sequence[str | None] | None) -> None:
-    """Report a problem for each loop dimension that the list at `path` has twice. Report a notice for each name that is
-    unusual for a loop dimension.
-    """
+    """Report a problem for each repeated loop dimension in the list at `path`. Report a notice for each name that loop
+    dimensions usually do not have."""
     problems.repeated(path, names or (), "is listed twice")
     for place, name in each(names):
         if not is_usual_loop(name):

@@ -22,8 +22,8 @@ CORES = "core_files"
 def whole_text(source: object, accelerator: Accelerator) -> str:
     """YAML text of an accelerator, made from the file or dict from which the accelerator was read.
 
-    Reading the text gives the same accelerator. If the source is an artifact, the text is taken from the artifact. The
-    result is '' if no text gives the same accelerator.
+    Reading the text gives the same accelerator. If the source is an artifact, the text comes from the artifact. The
+    result is '' if there is no such text.
     """
     if isinstance(source, str | PathLike):
         path = Path(source)
@@ -60,8 +60,8 @@ def hardware_text(path: Path) -> str:
 
 
 def _whole(document: YamlDocument, accelerator: Accelerator) -> dict[Any, Any] | None:
-    """Data of an accelerator file, with the name of the accelerator and the data of the core files added; None if a
-    core file is missing."""
+    """Data of an accelerator file with the name of the accelerator and the data of its core files; None if a core file
+    is missing."""
     data: dict[Any, Any] = table(document.data)
     if isinstance(accelerator, MultiCoreAccelerator):
         cores = contained_cores(data)

@@ -2,10 +2,13 @@
 
 Invalid fields are None in the checked tree, and are reported elsewhere.
 
-Each memory of an input must read the input out to the level below (tl). Each memory of an input, except the topmost,
-must also be refilled from the level above (fh). Each memory of an output must be written by the level below (fl). Each
-memory of an output, except the topmost, must also write the output to the level above (th). Partial sums are read back
-(tl and fh) only if a loop order moves them up before they are final.
+The ports of a memory must carry these directions:
+* for an input: reading to the level below (tl), and writing from the level above (fh);
+* for an output: writing from the level below (fl), and reading to the level above (th);
+* for partial sums: both directions back (tl and fh), but only if a loop order moves partial sums up before they are
+  final.
+
+The topmost memory of an operand has no level above, and does not need fh and th.
 """
 
 import math
@@ -34,8 +37,7 @@ def check_in_memory(
     problems: Problems, array: ArrayEntry, memories: Mapping[str, MemoryEntry | None], is_computing: bool
 ) -> None:
     """Report errors in an in-memory array and in its cells. In any other array, report keys that only in-memory arrays
-    can have, and, if `is_computing` is true, a missing `unit_energy`.
-    """
+    can have. If `is_computing` is true, also report a missing `unit_energy` of such an array."""
     place = problems.within("operational_array")
     if not array.is_imc:
         for key in IN_MEMORY_KEYS:
@@ -52,7 +54,7 @@ def check_in_memory(
     _check_cells(problems.within("memories"), array, memories)
     for key in ("unit_energy", "unit_area"):
         if getattr(array, key):
-            place.unused((key,), "not used: the cost of an in-memory array comes from a model of its circuits")
+            place.unused((key,), "not used: a model of its circuits gives the cost of an in-memory array")
 
 
 def _check_kind(problems: Problems, array: ArrayEntry) -> None:
@@ -100,7 +102,8 @@ def _check_sides(problems: Problems, array: ArrayEntry) -> None:
     rows = array.sizes[index]
     if rows is not None and not _is_power_of_two(rows):
         told = (
-            f"adder trees of a digital in-memory array need a power of two as the size of {names[index]}, its bit lines"
+            f"the size of {names[index]} (the bit lines) must be a power of two, because a digital in-memory array"
+            f" has adder trees"
         )
         problems.at(("sizes", index), told, rows, _POWERS_OF_TWO)
 
@@ -134,7 +137,7 @@ def _is_power_of_two(number: int) -> bool:
 
 _OUTPUT = "O"
 FORBIDDEN_DIRECTIONS = {"read": ("fh", "fl"), "write": ("th", "tl")}
-"""Directions that a port of each type cannot carry."""
+"""Directions that a port of each type (read, write) cannot carry."""
 _WAYS = {False: (("tl", "fh"), ()), True: (("fl", "th"), ("tl", "fh"))}
 """Directions that the ports of a memory must carry for an operand. The key is True for the output operand and False for
 an input.
@@ -151,8 +154,8 @@ PARTIAL = ": loop orders that read partial sums back will be refused"
 def check_directions(
     problems: Problems, entry: HardwareFile, memories: dict[str, MemoryEntry], is_part: bool = False
 ) -> None:
-    """Report directions that no port carries: a problem for directions that every layer needs, a notice for directions
-    that only some layers need.
+    """Report directions that no port carries. A direction that every layer needs gives a problem; a direction that only
+    some layers need gives a notice.
 
     If `is_part` is true, the core is one of several cores. The `operator_types` in its file then decide which layers,
     and therefore which inputs, the core has.
@@ -188,8 +191,8 @@ def _levels(memories: dict[str, MemoryEntry]) -> Iterator[tuple[str, MemoryEntry
 
 
 def _carried(memory: MemoryEntry) -> set[tuple[str, str]] | None:
-    """Pairs (operand, direction) that the ports carry; None if some pairs are invalid. Invalid pairs are reported
-    elsewhere. An invalid pair can be the misspelt form of a missing pair, so missing pairs are not reported then."""
+    """Pairs (operand, direction) that the ports carry; None if some pairs are invalid. An invalid pair is reported
+    elsewhere. It can be a misspelt form of a pair that seems to be missing, so missing pairs are then not reported."""
     found: set[tuple[str, str]] = set()
     for port in memory.ports or (None,):
         if port is None or port.allocation is None:
@@ -216,9 +219,8 @@ def is_usual_loop(name: str) -> bool:
 
 
 def check_dataflows(problems: Problems, written: DataflowEntry | list[DataflowEntry] | None, array: ArrayEntry) -> None:
-    """Report unknown array dimensions, repeated dataflows, unusual or repeated loop dimensions, and array dimensions
-    that have fewer lanes than their loops take.
-    """
+    """Report unknown array dimensions, repeated dataflows, and unusual or repeated loop dimensions. Also report loops
+    that take more lanes than their array dimension has."""
     known = names_of(array.dimensions)
     size_of = dict(zip(array.dimensions or (), array.sizes or (), strict=False))
     alternatives = [written] if isinstance(written, dict) else written or []
@@ -234,8 +236,8 @@ def check_dataflows(problems: Problems, written: DataflowEntry | list[DataflowEn
 
 def _check_exclusive_dataflows(problems: Problems, entry: HardwareFile, use: str) -> None:
     """Report a problem if `exclusive_dataflows` is set without dataflows, because the array could then run no layer.
-    Report a notice if the key has no effect. This is the case if the file describes the only core (`use` is ALONE) or a
-    core that only stores data (STORE).
+    Report a notice if the key has no effect, because the file describes the only core (`use` is ALONE) or a core that
+    only stores data (STORE).
     """
     if not entry.exclusive_dataflows:
         return
@@ -275,7 +277,7 @@ ALONE, PART, STORE, OFF_CHIP = "alone", "part", "store", "off chip"
 that only stores data, and the off-chip core. Unusual values in the file of the off-chip core are not reported.
 """
 LARGEST_ARRAY = 2**40
-"""Largest allowed number of units of an array: a million times the number of units of the largest existing chip."""
+"""Largest allowed number of units of an array: a million times the number of units of the largest chip that exists."""
 
 
 def check_hardware(
@@ -285,7 +287,7 @@ def check_hardware(
     use: str = ALONE,
     clock_mhz: float | None = None,
 ) -> None:
-    """Report as problems all errors that involve several fields, and as notices all unusual values.
+    """Report errors that involve several fields as problems, and unusual values as notices.
 
     `use` is the use of the core file (ALONE, PART, STORE or OFF_CHIP). `clock_mhz` is the clock of the accelerator of
     several cores that contains the core, if any.
@@ -325,9 +327,8 @@ def check_hardware(
 
 
 def _check_clock(problems: Problems, entry: HardwareFile, memories: dict[str, MemoryEntry]) -> None:
-    """Report static power in a file without a clock. Without a clock, the static power cannot be turned into energy per
-    cycle. Cores with an in-memory array are exempt, because the model of the array has a clock.
-    """
+    """Report static power in a file without a clock. Without a clock, static power gives no energy per cycle. Cores
+    with an in-memory array are exempt, because the model of the array has a clock."""
     leaking = [name for name, memory in memories.items() if _draws("memory", memory)]
     array = entry.operational_array
     leaking += ["the array"] if array is not None and _draws("array", array) else []
@@ -349,7 +350,7 @@ def _note_unmodelled_keys(problems: Problems, entry: HardwareFile) -> None:
         theirs = f"; Stream takes {accumulator} for partial sums of convolutions and matrix products"
         problems.unused(("operand_precision",), f"not used: {ours}{theirs if accumulator else ''}")
     if entry.banks is not None:
-        problems.unused(("banks",), "not used: in the model, no access waits for a bank")
+        problems.unused(("banks",), "not used: in the model, accesses never wait for a bank")
 
 
 def _check_array(problems: Problems, array: ArrayEntry) -> None:
@@ -422,8 +423,7 @@ def _check_allocation(problems: Problems, port: PortEntry, held: list[str], owne
         if owners.get(pair, owner) != owner:
             problems.unused(
                 place,
-                f"port {owners[pair]} also lists '{', '.join(pair)}'; if several ports list a pair, the last one"
-                " carries it",
+                f"port {owners[pair]} also lists '{', '.join(pair)}'; only the last port that lists a pair carries it",
             )
         owners[pair] = owner
 
@@ -438,9 +438,8 @@ def _check_operands_have_memories(problems: Problems, memories: dict[str, Memory
 
 
 def _note_narrowing_memories(problems: Problems, memories: dict[str, MemoryEntry]) -> None:
-    """Report a notice for each memory that serves fewer array dimensions than the memory below it, and therefore has
-    more instances. Such a memory is possibly at the wrong level.
-    """
+    """Report a notice for each memory that serves fewer array dimensions than the memory below it. Such a memory has
+    more instances than the memory below, and is possibly at the wrong level."""
     for operand in MEMORY_OPERANDS:
         below: tuple[str, set[str]] | None = None
         for name, memory in memories.items():

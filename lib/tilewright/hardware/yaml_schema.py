@@ -115,8 +115,8 @@ class PortEntry(TableModel):
     type: Literal["read", "write", "read_write"]
     """Kind of access of the port. A read port cannot carry fh or fl; a write port cannot carry tl or th."""
     bandwidth_min: BandwidthBits
-    """Smallest amount of data that an access can move, in bits per cycle (or `8 B/cycle`). For the energy, each
-    transfer is rounded up to a multiple of this amount.
+    """Smallest amount of data that an access can move, in bits per cycle (or `8 B/cycle`). For its energy, a transfer
+    is rounded up to a multiple of this amount.
 
     A bandwidth per second (`25.6 GB/s`) needs `clock_frequency`.
     """
@@ -159,17 +159,16 @@ class CacheEntry(TableModel):
     size: SizeBits
     """Capacity, in bits (or `512 KiB`)."""
     request_latency_cycles: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    """Cycles from a request to its data, if the cache has the data."""
+    """Cycles from a request to the arrival of its data, if the cache has the data."""
 
 
 class RunLengthEntry(TableModel):
-    """Run-length compression of the data in a memory (docs/model.md#zeros): pairs of a number of zeros and an element
-    that is not zero. Eyeriss has pairs of 5 and 16 bits, three of them in 64 bits.
-    """
+    """Run-length compression of the data in a memory (docs/model.md#zeros). The code of the data is a list of pairs
+    (number of zeros, next element that is not zero). Eyeriss has pairs of 5 and 16 bits, three of them in 64 bits."""
 
     operands: Annotated[list[Literal["I1", "I2", "O"]], Field(min_length=1)]
-    """Memory operands whose data are compressed. Of O, only final outputs are compressed. The workload gives the shares
-    of zeros."""
+    """Memory operands whose data are compressed. For O, only final outputs are compressed. The workload gives the
+    shares of zeros."""
     run_bits: Annotated[int, Field(ge=1, le=16)]
     """Bits of the number of zeros before an element."""
     pairs: Annotated[int, Field(ge=1, le=1024)]
@@ -184,7 +183,7 @@ class ZeroGatingEntry(TableModel):
     operands: Annotated[list[Literal["I1", "I2"]], Field(min_length=1)]
     """Memory operands whose zeros stop an operation. The workload gives the shares of zeros."""
     reads_of: Annotated[list[Literal["I1", "I2"]], Field(min_length=1)] | None = None
-    """Memory operands that are not read from their innermost memory for a stopped operation."""
+    """Memory operands that are not read from their innermost memory for an operation that a zero stops."""
 
 
 class MemoryEntry(TableModel):
@@ -218,29 +217,27 @@ class MemoryEntry(TableModel):
     ports: Annotated[list[PortEntry], Field(min_length=1)]
     """Ports of each instance of the memory."""
     served_dimensions: list[ArrayDimension]
-    """Array dimensions along which one instance multicasts or collects data. [] means one instance per array
-    element."""
+    """Array dimensions along which one instance serves all units: it multicasts data to them or collects data from
+    them. [] means one instance per unit."""
     force_double_buffering: bool = False
     """`true`: only half of the size is usable, so that the next tile can be loaded while the current one is used."""
     caches: Annotated[list[CacheEntry], Field(min_length=1, max_length=4)] | None = None
     """Caches between the core and the memory, from the smallest to the largest. Needs `request_latency_cycles`."""
     row_dimensions: Annotated[list[Name], Field(min_length=1)] | None = None
-    """Loop dimensions along which elements have consecutive addresses in the memory. For each operand, the first listed
-    dimension that indexes the operand counts. Needs `burst`.
-    """
+    """Loop dimensions along which elements have consecutive addresses in the memory. For each operand, only the first
+    listed dimension that indexes the operand counts. Needs `burst`."""
     tile_dimensions: list[Name] | None = None
     """Loop dimensions along which a tile in the memory can be larger than the tiles in the memories below
     (docs/model.md#control). Default: all. Loops that only reuse data of an operand are always possible.
     """
     loop_order: Annotated[list[Name], Field(min_length=2)] | None = None
-    """Order of loop dimensions, inner to outer (docs/model.md#control). It holds for the loops from the innermost loop
-    that steps through data of this memory up to the outermost loop. Default: any order. Other dimensions can have any
-    place.
+    """Order of loop dimensions, inner to outer (docs/model.md#control). The order applies from the innermost loop that
+    steps through data of this memory up to the outermost loop. Dimensions that are not listed can have any place.
+    Default: any order.
     """
     run_length: RunLengthEntry | None = None
-    """Compression of the data in the memory. Default: none. Its ports move the compressed data; the memory has room for
-    the plain data.
-    """
+    """Compression of the data in the memory. Default: none. The ports move the compressed data. The data still take the
+    room of the plain data."""
 
 
 class ArrayEntry(TableModel):
@@ -266,8 +263,8 @@ class ArrayEntry(TableModel):
     zero_gating: ZeroGatingEntry | None = None
     """Gating of operations with a zero. Default: none, so every operation takes `unit_energy`."""
     input_precision: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
-    """Bits of activations and of weights for which an in-memory array is built, both powers of two. Other arrays do not
-    use this key."""
+    """Number of bits of activations and of weights in an in-memory array, both powers of two. Other arrays do not use
+    this key."""
     is_imc: bool = False
     """`true`: the array computes in memory. The dimension whose name sorts first runs along the word lines, the second
     along the bit lines, and further dimensions are banks. The memory `cells` holds weights at each crossing of lines
@@ -320,9 +317,9 @@ class HardwareFile(TableModel):
     area_unit: Literal["mm2", "none"] | None = None
     """Unit of areas that the file gives as plain numbers.
 
-    `none`: the unit is unknown, as in ZigZag's examples, so areas are not compared. The default is mm2 if the file
-    gives some area with a unit, if the file gives no area other than 0, or if the array is an in-memory array.
-    Otherwise, the default is none.
+    `none`: the unit is unknown, as in ZigZag's examples, so areas are not compared. The default is mm2 in three cases:
+    some area of the file has a unit, no area is above 0, or the array is an in-memory array. Otherwise, the default is
+    none.
     """
     clock_frequency: FrequencyMhz | None = None
     """Frequency of the clock, in MHz (or `1.2 GHz`). The frequency turns cycles into seconds and static power into
@@ -330,16 +327,14 @@ class HardwareFile(TableModel):
     dataflows: _Dataflows | None = None
     """Spatial mappings for layers that have none in the mapping file: loops by array dimension, such as `K, 16`.
 
-    If a list of such tables is given, each layer gets the best table. The key `dataflows` has an effect only in runs on
-    several cores.
+    From a list of such tables, each layer gets the best table. The key has an effect only in runs on several cores.
     """
     exclusive_dataflows: bool | None = None
-    """`true`: the array runs only its `dataflows`. If a layer has none of the loops that the dataflow gives for an
-    array dimension, only one unit along this dimension works. A layer that has no loop of any dataflow runs on one unit
-    of the array.
+    """`true`: the array runs only its `dataflows`. If a layer has no loop of the dataflow for an array dimension, only
+    one unit along this dimension works. A layer that has no loop of any dataflow runs on one unit of the array.
 
-    `false`, the default: a search chooses the loops of those array dimensions for which a dataflow has no loop of the
-    layer.
+    `false`, the default: if a layer has no loop of the dataflow for an array dimension, a search chooses the loops of
+    this dimension.
     """
     operator_types: Annotated[list[OperatorType], Field(min_length=1)] = Field(default=[MAC])
     """Operators that the core can run: ONNX operator types (`MaxPool`) and groups of them.
@@ -347,7 +342,7 @@ class HardwareFile(TableModel):
     The groups are `mac`, `vector`, `pooling`, `elementwise`, `normalization`, `reduction`, `softmax` and `all`.
 
     On one core, other operators have no cost, and results list them. On several cores, a core without this key runs the
-    layers that the mapping file or its role gives it.
+    layers that the mapping file or its role assigns to it.
     """
     operand_precision: OperandPrecisionEntry | None = None
     """Element types of the core's units (Stream 2.1). Not modelled."""
@@ -380,8 +375,8 @@ def _hardware_file(known: tuple[Attribute, ...]) -> type[HardwareFile]:
 
 
 def _with_attributes(table: type[Model], owner: Owner, known: tuple[Attribute, ...], **fields: Any) -> type[Model]:
-    """Subclass of `table` with a further key for each attribute in `known` that belongs to `owner`. `fields` are
-    further fields of the subclass.
+    """Subclass of `table` with further keys. `known` has attributes; each attribute of `owner` gives a key. `fields`
+    are further fields of the subclass.
 
     Raises InputError if `table` already has the key of an attribute.
     """

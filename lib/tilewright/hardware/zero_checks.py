@@ -14,7 +14,7 @@ RUN_LENGTH, ZERO_GATING = "run_length", "zero_gating"
 
 
 def check_zeros(problems: Problems, entry: HardwareFile, *, is_alone: bool = True) -> None:
-    """Report each key for zeros that has no effect or that the cost model cannot follow.
+    """Report each key for zeros that has no effect, or that the cost model does not support.
 
     If `is_alone` is false, the core is one of several cores. Runs on several cores do not model zeros, so every key is
     reported.
@@ -27,7 +27,7 @@ def check_zeros(problems: Problems, entry: HardwareFile, *, is_alone: bool = Tru
 
 
 def _is_refused(problems: Problems, entry: TableModel, key: str, is_alone: bool) -> bool:
-    """True if a table has the key although the core is one of several cores. This is then reported."""
+    """True if a table has the key although the core is one of several cores. Such a key is reported."""
     if getattr(entry, key) is not None and not is_alone:
         message = "zeros are modelled only on a single core; this file describes one of several cores"
         problems.at((key,), message, None, LEAVE_OUT)
@@ -47,7 +47,7 @@ def _check_gating(problems: Problems, array: ArrayEntry, is_alone: bool) -> None
     stopping = whole(gating.operands)
     for index, operand in enumerate(gating.reads_of or ()):
         if operand is not None and not set(stopping) - {operand}:
-            message = "has no effect: a read is left out because of a zero of another operand, and `operands` has none"
+            message = "has no effect: only a zero of another operand stops a read, and `operands` has no other operand"
             place.at(("reads_of", index), message, WRITTEN, LEAVE_OUT)
 
 
@@ -64,7 +64,7 @@ def _check_code(problems: Problems, memory: MemoryEntry, is_alone: bool) -> None
     if code.run_bits is not None and code.pairs is not None and code.word is not None:
         least = code.pairs * (code.run_bits + 1)
         if code.word < least:
-            message = f"has no room for {code.pairs} pairs with {code.run_bits} bits of zeros and 1 bit of an element"
+            message = f"has no room for {code.pairs} pairs of {code.run_bits} bits for zeros and 1 bit for an element"
             place.at(("word",), message, WRITTEN, f"{least} bits or more")
     if getattr(memory, REQUEST_LATENCY.key, None):
         message = f"cannot be combined with `{REQUEST_LATENCY.key}`: requests count the bits of plain data"

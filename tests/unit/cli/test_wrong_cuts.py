@@ -90,7 +90,7 @@ SYSTEMS: dict[str, tuple[Data, str, list[str]]] = {
             ]
         },
         "core_connectivity[1].multicast",
-        ["needs several receivers, but core 4 passes no data on"],
+        ["needs several receivers, but only core 4 can receive the data"],
     ),
     "a port at an unknown core": (
         {"offchip_ports": [{"cores": [0, 9]}]},

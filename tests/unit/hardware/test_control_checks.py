@@ -94,4 +94,4 @@ def test_one_of_several_cores_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         parse_accelerator(tmp_path / "system.yaml")
     for key in ("unrolled_dimensions", "tile_dimensions", "loop_order"):
-        assert f"{key}: rules of the control are obeyed only on a single core" in str(refused.value)
+        assert f"{key}: only runs on a single core obey rules of the control" in str(refused.value)

@@ -44,7 +44,7 @@ def test_where_a_path_leads(path: str, keys: tuple[str | int, ...]) -> None:
         ("array.sizes.2", Problem("the base file has no such key", value="2", allowed="0, 1")),
         ("array.sizes.x", Problem("the base file has no such key", value="x", allowed="0, 1")),
         ("memories.sram.ports.q.bits", Problem("the base file has no such key", value="q", allowed="r, w")),
-        ("name.first", Problem("not a table in the base file, so no key can be set in it", value="first")),
+        ("name.first", Problem("is not a table in the base file, so it cannot have keys", value="first")),
         ("name.first.of", Problem("the base file has no such key", value="first")),
     ],
 )

@@ -212,7 +212,7 @@ def test_wrong_systems_are_refused() -> None:
     found = problems_of(system("500 MHz", bandwidth="4 GB/s", unit_energy_cost=2))
     assert found == [
         "core_connectivity[0].unit_energy_cost: is an energy per busy cycle, but the bandwidth is per second: the"
-        " number of bits in a cycle depends on the clock, and so does the energy of a bit"
+        " number of bits per cycle, and therefore the energy per bit, depends on the clock"
     ]
     of_all = {**system("500 MHz", bandwidth="4 GB/s"), "unit_energy_cost": 2}
     assert [one.partition(":")[0] for one in problems_of(of_all)] == ["unit_energy_cost"]

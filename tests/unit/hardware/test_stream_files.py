@@ -100,7 +100,7 @@ def test_all_keys_are_read_and_each_is_told_once_a_file(tmp_path: Path) -> None:
             "operand_precision: not used: widths of operands and of partial sums come from the workload; Stream takes "
             "int24 for partial sums of convolutions and matrix products",
         ),
-        ("array.yaml", "banks: not used: in the model, no access waits for a bank"),
+        ("array.yaml", "banks: not used: in the model, accesses never wait for a bank"),
         (
             "accelerator.yaml",
             "bandwidth: not modelled: only the bandwidths of links limit transfers; the file gives 9.dram.rw_port_1 "

@@ -70,7 +70,7 @@ def test_a_repeated_key_and_an_overriding_port_are_noted() -> None:
     core = read_accelerator(CONFORMANCE / "hardware" / "generic_array_cacti.yaml", notices).cores[0]
     assert core.memories[3].port_of["O", "tl"] == 1
     assert core.memories[3].port_of["I1", "tl"] == 0
-    assert sum("if several ports list a pair, the last one carries it" in notice for notice in notices) == 4
+    assert sum("only the last port that lists a pair carries it" in notice for notice in notices) == 4
 
 
 @pytest.mark.parametrize("path", files("mapping"))

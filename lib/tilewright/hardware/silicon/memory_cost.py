@@ -2,9 +2,9 @@
 
 If the library has no figures for a node, figures of another node are scaled by the law of Stillmaker and Baas
 (Integration 58, 2017). This law is fitted to simulations of inverters with predictive technology models from 180 to 7
-nm. Factors for nodes between those of the law are interpolated by logarithms. The law describes logic. Below 22 nm, the
-energies of measured SRAM fall much less than the law says (docs/costs.md). Results that use the law therefore state
-that it is a law for logic.
+nm. For a node between two nodes of the law, the logarithms of the factors are interpolated. The law describes logic.
+Below 22 nm, the energies of measured SRAM fall much less than the law says (docs/costs.md). Results that use the law
+therefore state that it is a law for logic.
 """
 
 import math
@@ -38,9 +38,8 @@ LAW = "Stillmaker and Baas 2017"
 
 
 class NodeFigures(NamedTuple):
-    """Energy, delay and area of a circuit at a process node, in arbitrary units. Only the ratio of the numbers of two
-    nodes has a meaning.
-    """
+    """Energy, delay and area of a circuit at a process node, in arbitrary units. Only ratios between two nodes have a
+    meaning."""
 
     energy: float
     delay: float
@@ -86,13 +85,13 @@ CELLS = {"hp": HP, "lstp": LSTP}
 """Cell type in hardware files -> name of this cell type in CACTI."""
 SOURCE = "CACTI 7 (Balasubramonian et al., ACM TACO 14(2), 2017)"
 FURTHEST = 2
-"""Largest factor by which a size or width can exceed the largest value in the table, or fall below the smallest."""
+"""Largest factor of extrapolation: a size or width can exceed the largest value in the table by this factor, or can be
+smaller than the smallest value by this factor."""
 
 
 class NoCostError(ValueError):
-    """Error of a memory for which the library cannot give a cost, for example because its size or its process node is
-    too far from the known ones.
-    """
+    """Error of a memory for which the library cannot give a cost. For example, its size or its process node is too far
+    from the sizes or nodes in the library."""
 
     def __init__(self, message: str, allowed: str = "") -> None:
         super().__init__(message)
@@ -101,7 +100,7 @@ class NoCostError(ValueError):
 
 @dataclass(frozen=True)
 class SramCost:
-    """Costs of an SRAM, and the steps by which they are computed, as texts."""
+    """Costs of an SRAM. The texts `steps` say how the costs are computed."""
 
     read_energy_pj: float
     """Energy in pJ of reading a word."""
@@ -172,11 +171,11 @@ def _at_group(group: SramGroup, size_bytes: float, width_bits: int) -> SramCost:
 
 
 def _around(what: str, value: float, known: Sequence[int], unit: str, steps: list[str]) -> list[tuple[int, float]]:
-    """Pairs (value in the table, weight) from which `value` is interpolated: `value` itself if the table has it, else
-    the two neighbours of `value`.
+    """Pairs (value in the table, weight) for interpolating `value`. If the table has `value`, it is the only pair.
+    Otherwise, the pairs are the two neighbours of `value`.
 
-    A value outside the table is extrapolated from the two values at that end of the table, and a text about the
-    extrapolation is added to `steps`. Raises NoCostError if the value is too far outside.
+    A value outside the table is extrapolated from the two values at this end of the table, and `steps` gets a text on
+    the extrapolation. Raises NoCostError if the value is too far outside.
     """
     if value in known:
         return [(int(value), 1.0)]
@@ -269,9 +268,8 @@ CACTI_RANGE = (0.7, 1.3)
 measurements by 10 to 30 %.
 """
 _ZIGZAG_RF_FACTOR = 128
-"""Factor by which the SRAM that stands for a register file is larger than the register file. zigzag-dse 3.9.1 takes the
-cost of this larger SRAM for the register file, and does not divide the cost by the factor.
-"""
+"""Factor by which zigzag-dse 3.9.1 enlarges a register file. It takes the cost of an SRAM of the enlarged size as the
+cost of the register file, and does not divide the cost by the factor."""
 
 
 @dataclass(frozen=True)
@@ -305,9 +303,9 @@ class CostSource:
     access_time_ns: float | None = None
     """Access time in ns; None if unknown."""
     relative_range: tuple[float, float] = (1.0, 1.0)
-    """Smallest and largest factor by which the true energies and area can differ from these figures. For SRAM, the
-    factors are CACTI_RANGE. For DRAM, they are the smallest and the largest published energy, divided by the energy
-    used. If no range is known, they are (1.0, 1.0).
+    """Range of the true energies and area, as smallest and largest factor on these figures. For SRAM, the factors are
+    CACTI_RANGE. For DRAM, they are the smallest and the largest published energy, divided by the energy used. Without a
+    known range, they are (1.0, 1.0).
     """
 
 
@@ -359,8 +357,7 @@ def _smaller_when_wider(shape: MemoryShape, found: dict[int, SramCost], node_nm:
 def zigzag_memory(size_bits: int, word_bits: int, memory_type: str) -> MemoryCost:
     """Cost that zigzag-dse 3.9.1 finds with `auto_cost_extraction`. Raises NoCostError.
 
-    `word_bits` is the width of the first read port, or of the first read-write port if there is no read port. Other
-    ports do not count.
+    `word_bits` is the width of the first read port. Without a read port, it is the width of the first read-write port.
     """
     if memory_type == DRAM:
         raise NoCostError("the table of CACTI has no DRAM", "r_cost, w_cost and area; or `cost: {from: dram}`")

@@ -2,11 +2,11 @@
 
 The logarithm of a figure is a function of the logarithms of size, width and process node. The method is universal
 kriging (Matheron, 1963; Cressie, Statistics for Spatial Data, 1993, section 3.4). The logarithm of a figure is the sum
-of two parts. The first is a polynomial of third order in size and width, with further terms in node, type of cells and
-ports. The second is computed from the deviations of neighbouring memories from that polynomial. Memories of similar
-size, width and number of words have most weight, because CACTI chooses the same banks for them. The same memory at
-other nodes and with other cells has weight, too. To measure the error of the law, one memory, or all memories of one
-size or width, are left out of the table and predicted.
+of two parts. The first part is a polynomial of third order in size and width, with further terms in node, type of cells
+and ports. The second part is computed from the deviations of neighbouring memories from the polynomial. Memories of
+similar size, width and number of words have the largest weights, because CACTI chooses the same banks for them. The
+same memory at other nodes and with other cells also has a weight. To measure the error of the law, one memory, or all
+memories of one size or width, are left out of the table and predicted.
 
 `python -m tilewright.hardware.silicon.sram_law` predicts the memories that the CACTI table lacks, and writes them to
 `cacti_filled.csv`. No other module of tilewright uses this module.
@@ -44,9 +44,8 @@ The values minimise the prediction errors of the law. To measure these errors, o
 or width, are left out of the table and predicted.
 """
 NUGGET = 0.02
-"""Variance of the part of a deviation that neighbouring memories do not predict, divided by the variance of the part
-that they predict. Deviations have an unpredicted part because CACTI makes discontinuous choices.
-"""
+"""Variance of the unpredicted part of a deviation, divided by the variance of the predicted part. The predicted part
+follows from neighbouring memories. The other part exists because CACTI makes discontinuous choices."""
 DIGITS = 6
 """Number of significant digits that CACTI prints. Predicted figures are rounded to this number of digits, because
 further digits would differ between machines.
@@ -55,9 +54,9 @@ WIDTHS = {PLAIN: (16, 32, 64, 128, 256, 512), ZIGZAG_CALL: (8, 16, 32, 64, 128, 
 _SIZES = {PLAIN: (9, 22), ZIGZAG_CALL: (7, 23)}
 """Setup -> base-2 logarithms of the smallest and the largest size in bytes. All sizes are powers of two."""
 _CORNER = 4
-"""Largest factor by which the number of words of a memory in the grid can fall below the number that CACTI needs. Such
-memories, at the corners of the grid, get predicted figures, because a memory between four points of the grid is
-interpolated from all four.
+"""Largest factor by which the words of a memory in the grid can be fewer than CACTI needs. Such memories are at the
+corners of the grid. They get predicted figures, because a memory between four points of the grid is interpolated from
+all four points.
 """
 
 
@@ -142,9 +141,8 @@ def _trend(points: np.ndarray) -> np.ndarray:
 
 
 def _covariance(some: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Covariance between the deviations of each memory in `some` and each memory in `others`: an array with a row for
-    each memory of `some` and a column for each memory of `others`.
-    """
+    """Covariance between the deviations of two groups of memories. The array has one row for each memory of `some`, and
+    one column for each memory of `others`."""
     columns = (some[:, 0], some[:, 1], some[:, 2], some[:, 3], some[:, 0] - some[:, 1], some[:, 4])
     other = (others[:, 0], others[:, 1], others[:, 2], others[:, 3], others[:, 0] - others[:, 1], others[:, 4])
     far = sum(
@@ -166,8 +164,8 @@ def errors(law: SramLaw, setup: str, whole: str = "") -> np.ndarray:
     figures). The figures are those of `SramFigures`. Each memory is predicted from all other memories of `law`.
 
     If `whole` is `size_bytes` or `width_bits`, all memories of the setup with the same size or width are predicted
-    together, from all memories of `law` except these. The smallest and the largest size or width are never predicted
-    and have no errors in the array, because the law does not predict beyond the table.
+    together, from the other memories of `law`. The law does not predict beyond the table. The array therefore has no
+    errors for the smallest and the largest size or width.
     """
     own = [place for place, (group, _) in enumerate(law.places) if group.setup == setup]
     if not whole:
