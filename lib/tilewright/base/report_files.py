@@ -228,7 +228,8 @@ def of_part(files: Iterable[ReportFile], part: str) -> tuple[ReportFile, ...]:
 
 
 def names_of(files: Iterable[ReportFile], part: str = "") -> tuple[str, ...]:
-    """Names of the files in the part `part` of the report that every run has. For the part '', the names in all parts."""
+    """Names of the files in the part `part` of the report that every run has. For the part '', the names in all
+    parts."""
     return tuple(file.name for file in of_part(files, part) if not file.of_some_runs)
 
 

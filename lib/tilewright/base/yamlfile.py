@@ -62,7 +62,8 @@ class YamlDocument:
     """Keys that are given more than once; the last value of each is used."""
 
     def line_of(self, path: KeyPath) -> int:
-        """Line of `path`. If `path` has no line, the line of the nearest enclosing value that has a line; 0 if unknown."""
+        """Line of `path`. If `path` has no line, the line of the nearest enclosing value that has a line; 0 if
+        unknown."""
         for length in range(len(path), -1, -1):
             if path[:length] in self.lines:
                 return self.lines[path[:length]]

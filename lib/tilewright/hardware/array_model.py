@@ -57,8 +57,8 @@ class ArrayWork(NamedTuple):
     """
     profile: ModelProfile = REFERENCE
     active_share: float = 1.0
-    """Share of the operations that take energy. The share is below 1 only if zeros stop operations (`mapping.zeros`).
-    """
+    """Share of the operations that take energy. The share is below 1 only if zeros stop operations
+    (`mapping.zeros`)."""
 
 
 class ArrayModel(Protocol):

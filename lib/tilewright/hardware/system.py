@@ -135,8 +135,8 @@ class MultiCoreAccelerator(Accelerator):
     places: tuple[CorePlace, ...]
     links: tuple[Link, ...]
     sharing_groups: tuple[tuple[int, ...], ...] = ()
-    """Groups of cores, as core ids. If all cores of a group have a top memory of the same name, they share this memory.
-    """
+    """Groups of cores, as core ids. If all cores of a group have a top memory of the same name, they share this
+    memory."""
     shared_memories: tuple[tuple[MemoryPlace, ...], ...] = ()
     """Groups of top memories of different cores. Each group is one physical memory. Cores that share only such a memory
     can have links to one another. Cores of a group in `sharing_groups` cannot."""

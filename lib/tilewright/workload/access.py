@@ -1,10 +1,10 @@
-"""Access relations: which elements of one tensor depend on which elements of another, as affine functions of loops.
+"""Access relations: dependences between the elements of two tensors, as affine functions of loops.
 
 Operators that compute (Conv) and operators that only move data (Slice) have relations of the same form. A relation has
-loops with sizes. For each axis of the output and of the input, it has an index `offset + sum(coefficient * loop)`. For
-each combination of loop values, the output element depends on the input element if both elements lie inside their
-tensors. An input index outside the input tensor is padding. An output index outside the output tensor is a cropped
-result.
+loops with sizes. For each axis of the output and of the input, it has an index `offset + sum(coefficient * loop)`. Each
+combination of loop values gives one output element and one input element. The output element depends on the input
+element if both lie inside their tensors. An input index outside the input tensor is padding. An output index outside
+the output tensor is a cropped result.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ class AxisIndex(NamedTuple):
 
 @dataclass(frozen=True)
 class TensorAccess:
-    """Access to a tensor: the element that each combination of loop values reads or writes."""
+    """Access to a tensor: each combination of loop values reads or writes one element."""
 
     tensor: str
     axes: tuple[AxisIndex, ...]
@@ -36,21 +36,20 @@ class TensorAccess:
 
 @dataclass(frozen=True)
 class IndexMap:
-    """Affine map from loop values to pairs (output element, input element): some or all dependences of one output
-    tensor on one input tensor.
+    """Affine map from loop values to pairs (output element, input element). The map has some or all dependences of one
+    output tensor on one input tensor.
 
     The dependences of a node are the union of its maps.
     """
 
     loops: tuple[tuple[str, int], ...]
-    """Pairs (loop, size). A loop that only the input uses is a reduction: each output element depends on the input
-    elements of all values of this loop."""
+    """Pairs (loop, size). A loop that only the input uses is a reduction: an output element depends on the input
+    elements for all values of this loop."""
     output: TensorAccess
     input: TensorAccess
     operand: str = ""
     """Operand of the layer, I or W, that the input tensor holds. It is '' if the node only moves data, and for a bias,
-    because a bias is not an operand of its layer.
-    """
+    because a bias is no operand of its layer."""
     is_exact: bool = True
     """False if the map is a superset of the true dependences, because the true dependences are not affine."""
 
@@ -88,9 +87,9 @@ def identity_map(output: str, source: str, shape: Shape, *, is_exact: bool = Tru
 
 
 def reads_gaps(index_map: IndexMap, size_of: Mapping[str, int]) -> bool:
-    """True if a map may skip input elements between elements that it reads, as with a stride larger than the window.
+    """True if a map may leave gaps between the input elements that it reads, as with a stride larger than the window.
 
-    `size_of` has the loop sizes of a tile. A loop that is missing in `size_of` has the size that the map gives.
+    `size_of` has the loop sizes of a tile. For a loop that `size_of` lacks, the size in the map counts.
     """
     sizes = {**index_map.size_of, **{name: size for name, size in size_of.items() if name in index_map.size_of}}
     return not index_map.is_exact or any(_has_gaps(axis, sizes) for axis in index_map.input.axes)
@@ -99,8 +98,8 @@ def reads_gaps(index_map: IndexMap, size_of: Mapping[str, int]) -> bool:
 def _has_gaps(axis: AxisIndex, size_of: Mapping[str, int]) -> bool:
     """True if the indices along an axis can skip values between the smallest and the largest index.
 
-    No value is skipped if each coefficient is at most one more than the largest sum of the terms with smaller
-    coefficients. Signs of coefficients are ignored, and so are loops of size 1.
+    There is no gap if each coefficient is at most one more than the largest sum of the terms with smaller coefficients.
+    Signs of coefficients are ignored, and so are loops of size 1.
     """
     reach = 0
     for coefficient, size in sorted((abs(coefficient), size_of[name]) for name, coefficient in axis.terms):

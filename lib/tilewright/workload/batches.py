@@ -1,4 +1,4 @@
-"""Networks with another batch: the file of a network is read again with another number of samples that run together.
+"""Networks with another batch size: the file of a network is read again with another number of samples per pass.
 
 Layers of a YAML file have the loop B. A step of a language model has the key `batch`. In an ONNX file, the batch is the
 first axis of all inputs of the network. A network from layers in YAML or from ONNX is refused if the work of at least
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 BATCH_LOOP = "B"
 """Name of the loop over the samples of a batch in the layers of a YAML file."""
 _RECURRENT = ("GRU", "LSTM", "RNN")
-"""Operators whose first axis can be the time, so that the axis of the batch is not known."""
+"""Operators whose first axis can be the time. The axis of the batch is then not known."""
 _REFUSED = "the batch of this network cannot be changed"
 
 
@@ -101,9 +101,8 @@ class BatchedNetwork:
         return with_tensors(found)
 
     def _of_model(self, batch: int) -> Workload:
-        """Network of the ONNX model in which the first axis of every input has the size `batch`. All other shapes are
-        inferred again.
-        """
+        """Network of the ONNX model in which the first axis of every input has the size `batch`. The other shapes are
+        inferred again."""
         import onnx
 
         from tilewright.workload.onnx.resolution.inputs import network_inputs
@@ -125,7 +124,7 @@ class BatchedNetwork:
         first = failures[0].problems[0]
         count = len(failures[0].problems)
         others = f" (and {count - 1} more)" if count > 1 else ""
-        why = f"{_REFUSED}, because shapes in the file fit only a batch of {self.batch}{self._given_inside}"
+        why = f"{_REFUSED}, because shapes in the file are valid only for the batch {self.batch}{self._given_inside}"
         told = f"{why}: {first.path}: {first.message}{others}"
         raise InputError([Problem(told, str(self.path), value=f"batch {batch}")])
 
@@ -145,9 +144,8 @@ class BatchedNetwork:
         return f", or because {some_of(found)} gives a size inside the network for this batch" if found else ""
 
     def _check_work(self, found: Workload, batch: int) -> None:
-        """Raise InputError unless the work of every layer grows in proportion to the batch. `found` is the network with
-        the batch `batch`; it is compared with the network that the run has read.
-        """
+        """Raise InputError if the work of some layer does not grow in proportion to the batch. `found` is the network
+        with the batch `batch`. It is compared with the network of the run."""
         works = [{node.name: node.layer.mac_count for node in one.nodes if node.layer} for one in (self.now, found)]
         before, after = works
         wrong = [name for name, count in before.items() if after.get(name, 0) * self.batch != count * batch]
@@ -170,7 +168,8 @@ def _with_loop(entry: Mapping[str, Any], batch: int) -> Mapping[str, Any]:
 
 def _batch_of_loops(workload: Workload, document: YamlDocument) -> int:
     """Size of the loop over the batch, which must be the same in all layers of a YAML file. Raises InputError if the
-    sizes differ, or if the loop of some layer is missing, does not index the output, or is part of a sliding window.
+    sizes differ. Also raises InputError if a layer lacks the loop, or if the loop does not index the output or is part
+    of a sliding window.
     """
     problems, sizes = [], dict[int, str]()
     for index, node in enumerate(workload.nodes):
@@ -192,9 +191,8 @@ def _batch_of_loops(workload: Workload, document: YamlDocument) -> int:
 
 
 def _batch_of_inputs(model: "onnx.ModelProto", options: NetworkOptions, file: str) -> int:
-    """Batch of an ONNX model: size of the first axis of all inputs; 1 if file and options leave this size open. Raises
-    InputError if the batch cannot be changed.
-    """
+    """Batch of an ONNX model: the size of the first axis of all inputs. It is 1 if neither the file nor the options
+    give this size. Raises InputError if the batch cannot be changed."""
     from tilewright.workload.onnx.resolution.inputs import GivenSizes, network_inputs, resolve_inputs
 
     recurrent = [node.name for node in model.graph.node if bare_type(node.op_type) in _RECURRENT]
@@ -214,7 +212,7 @@ def _batch_of_inputs(model: "onnx.ModelProto", options: NetworkOptions, file: st
 
 
 def _refuse_shared_symbols(model: "onnx.ModelProto", file: str) -> None:
-    """Raise InputError if a named size of a first axis is also the size of another axis of an input."""
+    """Raise InputError if the first axis of an input and another axis have the same named size."""
     first, others = dict[str, str](), dict[str, str]()
     for name, axis, symbol in _open_axes(model):
         (others if axis else first).setdefault(symbol, f"{name}[{axis}]")
@@ -226,8 +224,7 @@ def _refuse_shared_symbols(model: "onnx.ModelProto", file: str) -> None:
 
 def _open_axes(model: "onnx.ModelProto") -> Iterator[tuple[str, int, str]]:
     """Triples (input, axis, name of the size), one for each axis of a network input for which the file has no fixed
-    size. If the file has no symbol for the size, its name is `INPUT[AXIS]`.
-    """
+    size. A size without a symbol in the file has the name `INPUT[AXIS]`."""
     from tilewright.workload.onnx.resolution.inputs import ANONYMOUS_SYMBOLS, network_inputs
 
     for value in network_inputs(model.graph):
@@ -241,9 +238,9 @@ def _options_at(model: "onnx.ModelProto", options: NetworkOptions, batch: int) -
     """Options for reading the model with another batch, in the order in which they are tried.
 
     In the shapes that the user gives for inputs, the first size is replaced by `batch`. Sizes that the user gives for
-    first axes are left out, because the changed model already has the size `batch` there. A pattern that names a first
-    axis can also name other axes. If there are such patterns, the result has two items: options with these patterns,
-    and then options without them.
+    first axes are left out, because the changed model already has the size `batch` there. A pattern for a first axis
+    can also match other axes. If there are such patterns, the result has two items: first the options with these
+    patterns, then the options without them.
     """
     from tilewright.workload.onnx.resolution.inputs import network_inputs
 
@@ -274,9 +271,8 @@ def _keys_of_first_axes(model: "onnx.ModelProto", options: NetworkOptions) -> tu
 
 
 def _options_inside(model: "onnx.ModelProto", options: NetworkOptions) -> list[str]:
-    """Names of options that give sizes of tensors inside the network: `input_shapes.TENSOR` if the tensor is not an
-    input of the network, and `dims.KEY` if the key fits no axis of an input. A key is a name or a pattern.
-    """
+    """Names of options that give sizes of tensors inside the network. The name is `input_shapes.TENSOR` for a tensor
+    that is no network input. It is `dims.KEY` for a key (a name or a pattern) that fits no axis of an input."""
     from tilewright.workload.onnx.resolution.inputs import GivenSizes, network_inputs, tensor_of
 
     inputs = {value.name for value in network_inputs(model.graph)}

@@ -1,4 +1,4 @@
-"""Dependences between elements of tensors, computed as boxes of elements from access relations."""
+"""Dependences between elements of tensors. They are computed from access relations, as boxes of elements."""
 
 from collections.abc import Mapping
 
@@ -11,11 +11,11 @@ Boxes = npt.NDArray[np.int64]
 """Array [box, axis, 2] of boxes of elements. The last axis has the first index and the end (exclusive) of the box along
 the axis."""
 _Range = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
-"""Range of a loop or an index in each box: two arrays [box], with the smallest and the largest value."""
+"""Range of a loop or an index in each box: two arrays of shape (boxes,) with the smallest and the largest values."""
 _SWEEPS = 2
-"""Number of times that the ranges of the loops are narrowed by all axes of the output and of the input. A second time
-helps if two axes share a loop: when the later axis has narrowed the range of this loop, the earlier axis can narrow the
-ranges of its other loops.
+"""Number of passes in which all axes of the output and the input narrow the ranges of the loops. A second pass helps if
+two axes share a loop: in the first pass, the later axis narrows the range of this loop; in the second pass, the earlier
+axis narrows its other loops.
 """
 
 
@@ -28,12 +28,12 @@ def input_boxes(
     one dependence. If an output box has no dependence, its input box is all 0. Output boxes may reach outside the
     output tensor.
 
-    A returned box is the smallest possible box if the index of every axis has at most one loop, or has loops that do
-    not overlap, such as 8 * a + b with b below 8. Otherwise the box can be larger.
+    A returned box can be larger than necessary. It is the smallest possible box if the index of every axis has at most
+    one loop, or has loops that do not overlap, such as 8 * a + b with b below 8.
 
     The ranges of the loops are narrowed by interval arithmetic. The index of an output axis is a sum of terms, and must
-    lie in the output box. The box and the ranges of all other terms therefore limit each term. In the same way, the
-    index of an input axis must lie in the input tensor, because elements outside the tensor (padding) are not read.
+    lie in the output box. This limits each term, given the ranges of the other terms. In the same way, the index of an
+    input axis must lie in the input tensor, because elements outside the tensor (padding) are not read.
     """
     boxes = np.asarray(output_boxes, dtype=np.int64)
     count = len(boxes)
@@ -75,8 +75,8 @@ def _box_of_all(index_map: IndexMap, boxes: Boxes, output_shape: Shape, input_sh
     """Box of all input elements that a map reads, as an array [input axis, 2] with the first index and the end
     (exclusive).
 
-    The result is None if one of the output boxes `boxes` does not contain all elements that the map writes, or if the
-    map has an index outside a tensor.
+    The result is None if an output box in `boxes` lacks an element that the map writes, or if the map has an index
+    outside a tensor.
     """
     reached = [
         [index_range(axis, index_map.size_of) for axis in access.axes] for access in (index_map.output, index_map.input)
@@ -103,9 +103,8 @@ def _reach(axis: AxisIndex, ranges: Mapping[str, _Range]) -> _Range:
 
 
 def _bound_loops(axis: AxisIndex, bounds: _Range, ranges: dict[str, _Range]) -> npt.NDArray[np.bool_]:
-    """Narrow the ranges of the loops of an axis so that the index of the axis lies within `bounds`. Returns an array
-    [box]; False means that no loop values of the box give such an index.
-    """
+    """Narrow the ranges of the loops of an axis so that the index of the axis lies within `bounds`. Returns an array of
+    shape (boxes,). An element is False if no loop values of the box give such an index."""
     possible = bounds[0] <= bounds[1]
     if not axis.terms:
         return possible & (bounds[0] <= axis.offset) & (axis.offset <= bounds[1])
@@ -129,10 +128,10 @@ def _bound_loops(axis: AxisIndex, bounds: _Range, ranges: dict[str, _Range]) -> 
 
 def _common_part(axis: AxisIndex, output_axis: AxisIndex) -> tuple[int, AxisIndex]:
     """Pair (factor, rest) that splits the index of an input axis: index = factor * (terms of the output axis) + rest.
-    Returns (0, axis) if there is no such factor, or if the output axis has fewer than two loops.
+    The pair is (0, axis) if there is no such factor, or if the output axis has fewer than two loops.
 
-    The split is useful if several loops form one output index, such as the rows and columns of a flattened axis. The
-    ranges of these loops can only be limited together.
+    The split is useful if several loops form one output index, such as the rows and columns of a flattened axis. Only
+    their sum has a limit then, not the single loops.
     """
     wanted = {name: coefficient for name, coefficient in output_axis.terms if coefficient}
     own = dict(axis.terms)

@@ -22,7 +22,7 @@ MODELLED, PASS_THROUGH = "modelled", "pass-through"
 APPROXIMATED = "approximated"
 """Status of a node whose work or dependences are estimates (see coverage.json)."""
 UNSUPPORTED = "unsupported"
-"""Status of a node if the reader of the network file has no model of the work of the node (see coverage.json)."""
+"""Status of a node with work for which the reader of the network file has no model (see coverage.json)."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,10 @@ class WorkloadNode:
     operator_type: str
     layer: Layer | None
     sources: tuple[tuple[str, int], ...] = ()
-    """Pairs (operand, id of the producing node), one for each edge that ends in this node, in the order in which the
-    graph has the edges. Constant operands have no edge.
-    """
+    """Edges that end in this node, as pairs (operand, id of the producing node), in the order of the graph. Constant
+    operands have no edge."""
     output_elements: int | None = None
-    """Number of elements of all outputs of a pass-through operator. None for layers, and if the number is not known."""
+    """Number of elements of all outputs of a pass-through operator. None for a layer, and if the number is unknown."""
     is_network_output: bool = False
     """True if an output of this node is also an output of the network."""
     unit: str = ""
@@ -76,12 +75,11 @@ class WorkloadNode:
     layer.
     """
     origin: str = ""
-    """Name of the operator that this node computes or is a part of; '' if there is no such operator, as for a layer of
-    a YAML file.
-    """
+    """Name of the operator that this node computes, wholly or in part. '' if there is no operator, as for a layer of a
+    YAML file."""
     origin_type: str = ""
-    """Type of the operator named `origin`. For example, the type is Softmax for the parts ReduceMax, Sub, Exp, ... of a
-    Softmax. '' if there is no such operator."""
+    """Type of the operator `origin`. For example, ReduceMax, Sub, Exp and further parts of a Softmax have the type
+    Softmax. '' if there is no operator."""
     status: str = ""
     """Status `modelled`, `approximated`, `pass-through` or `unsupported`, as in coverage.json; '' for a layer of a YAML
     file.
@@ -93,17 +91,16 @@ class WorkloadNode:
     index_maps: tuple[IndexMap, ...] = ()
     """Dependences of the outputs on the inputs. The maps of a layer have the loops of the layer."""
     layer_left_out: Layer | None = None
-    """Layer that is removed from the node because a core with an in-memory array cannot run it. The node then has no
-    cost. None for other nodes. The reference tool (zigzag-dse) includes this layer in its analysis of data locality.
+    """Layer that is removed from the node, because a core with an in-memory array cannot run it. The node then has no
+    cost, but the reference tool (zigzag-dse) includes the layer in its analysis of data locality. None for other nodes.
     """
     repeats: int = field(default=1, metadata=LEFT_OUT)
-    """Number of equal nodes of the network that this node represents, such as equal blocks of a language model. The
-    equal nodes run one after another, and all totals count each of them."""
+    """Number of equal nodes that this node represents, such as equal blocks of a language model. They run one after
+    another, and every total counts each of them."""
 
     whole_id: int | None = field(default=None, metadata=LEFT_OUT)
-    """Id of a node of the network file, if this node computes a part of that node or adds its partial sums. None for a
-    node that stands for itself.
-    """
+    """Id of a node of the network file, if this node computes a part of it or adds its partial sums. None for a node
+    that is a whole node of the file."""
     uncosted_mac_count: int | None = field(default=None, metadata=LEFT_OUT)
     """Number of multiply-accumulates of an operator with status `unsupported`. None if the number is not known, and
     for other nodes.
@@ -111,15 +108,13 @@ class WorkloadNode:
 
     @property
     def network_id(self) -> int:
-        """Id in the network file: the id of this node, or, if this node is a part of another node of the file, the id
-        of that other node.
-        """
+        """Id in the network file. For a part of a node, it is the id of the whole node; for any other node, it is the
+        node's own id."""
         return self.node_id if self.whole_id is None else self.whole_id
 
     def __post_init__(self) -> None:
         """Write the name and the types of the node's operator into the layer, if the layer is a part of this operator.
-        Entries of a mapping file can then name the operator.
-        """
+        An entry of a mapping file can then select the layer by the name or type of the operator."""
         if self.layer is None:
             return
         types = dict.fromkeys((self.origin_type, bare_type(self.origin_type)))
@@ -169,8 +164,8 @@ class Workload:
     def layers_in_order(self) -> tuple[WorkloadNode, ...]:
         """Nodes with a layer, in topological order. Layers are executed and summed in this order.
 
-        Nodes are sorted by topological generation. Within a generation, they are in the order in which the traversal
-        reaches their last incoming edge, as in zigzag-dse 3.9.1.
+        Nodes are sorted by topological generation. Within a generation, their order is that in which the traversal
+        reaches their last incoming edges, as in zigzag-dse 3.9.1.
         """
         by_id = {node.node_id: node for node in self.nodes}
         sorter = TopologicalSorter({node.node_id: [] for node in self.nodes})
@@ -181,10 +176,9 @@ class Workload:
 
 
 def refuse_folded(workload: Workload, why: str) -> None:
-    """Raise InputError if a node represents several equal nodes. The message begins with `why`, a sentence without a
-    period that says what needs separate nodes.
-    """
+    """Raise InputError if a node represents several equal nodes. The message begins with `why`, a sentence without its
+    period, such as "X needs separate nodes"."""
     if workload.is_folded:
         folded = next(node for node in workload.nodes if node.repeats > 1)
-        told = f"{why}, but one layer of this workload stands for several: set `written_out: true` in the workload file"
+        told = f"{why}, but one layer here represents several layers: set `written_out: true` in the workload file"
         raise InputError([Problem(told, path=workload.name, value=f"{folded.repeats} x {folded.name}")])

@@ -1,7 +1,7 @@
 """Layer: a loop nest over named dimensions with affine operand accesses.
 
 A part of a split layer has a name such as `conv1#2of4`, the second of four parts of `conv1`. An entry of a mapping file
-that selects a layer by name or glob also applies to the parts of the layer, unless another entry names the part.
+that selects a layer by name or glob also selects the parts of the layer. An entry that names a part takes precedence.
 
 The functions `activation_operand` and `weight_operand` follow the rule of zigzag-dse 3.9.1.
 
@@ -63,12 +63,11 @@ class Layer:
     constant_operands: tuple[str, ...] = ()
     """Input operands that are known before run time (weights)."""
     zeros: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
-    """Pairs (key, share) with the share of zeros, from 0 to 1, of each input operand and of final outputs (key
-    `O_final`), if it is given. Partial sums have no share: they count as never zero.
-    """
+    """Pairs (key, share of zeros from 0 to 1) for the input operands and for final outputs (key `O_final`), if a person
+    gives them. Partial sums have no share: they count as never zero."""
     part_of: tuple[str, ...] = field(default=(), compare=False, repr=False, metadata=DERIVED)
-    """Operator that this layer is a part of, as (name, type); () for a layer that is a whole operator. If the type has
-    a domain, there is a third entry: the type without the domain.
+    """Operator that this layer is a part of, as (name, type); () for a layer that is a whole operator. A type with a
+    domain adds a third entry: the type without the domain.
 
     For example, the maximum, the exponentials, the sum and the quotients of a softmax are parts of the softmax. The
     field does not change any cost.
@@ -120,7 +119,7 @@ _PART = re.compile(r"(.+?)(#[1-9][0-9]*of[1-9][0-9]*)+", re.DOTALL)
 
 
 def part_name(name: str, place: int, count: int) -> str:
-    """Name of part `place` (counted from 0) of the `count` parts of a layer."""
+    """Name of part `place` of the `count` parts of a layer. `place` counts from 0."""
     return f"{name}#{place + 1}of{count}"
 
 
@@ -128,9 +127,8 @@ _SUM = "#sum"
 
 
 def sum_name(name: str, place: int, count: int) -> str:
-    """Name of an addition of partial sums of the layer `name`. `place` is the number of the addition, counted from 0,
-    and `count` is the number of additions of the layer.
-    """
+    """Name of an addition of partial sums of the layer `name`. `place` is the index of the addition, from 0. `count` is
+    the number of additions of the layer."""
     return f"{name}{_SUM}{place + 1}of{count}"
 
 
@@ -149,8 +147,8 @@ def whole_name(name: str) -> str:
 def activation_operand(layer: Layer) -> str:
     """Input operand that other layers produce: the input that is not constant.
 
-    If neither input is constant, the activation is the second input. If both inputs are constant, the activation is the
-    last input that has the first sliding window of the layer, or the first input if no input has this window.
+    If neither input is constant, the activation is the second input. If both are constant, it is the last input that
+    has the layer's first sliding window. If no input has this window, it is the first input.
     """
     inputs = layer.input_operands
     constants = layer.constant_operands
@@ -221,9 +219,8 @@ def parse_equation(text: str) -> OperandDimensions:
 
 
 def parse_relation(text: str) -> DimensionRelation:
-    """Sliding window from a text such as `ix = 2*ox + 1*fx`; a missing coefficient is 1. Raises FieldError if the text
-    does not have this form, if a coefficient is 0, or if a dimension occurs twice.
-    """
+    """Sliding window from a text such as `ix = 2*ox + 1*fx`; a missing coefficient is 1. Raises FieldError for another
+    form, a coefficient of 0, or a repeated dimension."""
     match = _RELATION.fullmatch(text)
     if match is None:
         raise FieldError("is not a sliding window over two loop dimensions", "ix = 2*ox + 1*fx")

@@ -1,8 +1,8 @@
 """Conversion of loop nests to layers, the form that the cost model takes.
 
-In the cost model, a loop dimension is relevant or irrelevant to an operand, and a sliding window has two loops. If
-several loops index one axis without overlap (channels of groups, `g * channels + c`), each loop becomes a dimension of
-the layer. If two loops overlap on an axis, they become a sliding window.
+In the cost model, a loop dimension is relevant or irrelevant to an operand, and a sliding window has two loops. Loops
+that index one axis without overlap (such as `g * channels + c`) become separate dimensions of the layer. Two loops that
+overlap on an axis become a sliding window.
 """
 
 from collections.abc import Mapping
@@ -74,9 +74,8 @@ def overlapping_terms(axis: AxisIndex, sizes: Mapping[str, int]) -> tuple[tuple[
     """Terms (loop, coefficient) of the sliding window of an axis, with the largest coefficient first. Loops of size 1
     are left out. Signs of coefficients are dropped, because they do not change which elements are accessed.
 
-    Returns () if no loops overlap, so that every combination of loop values gives a different index. Loops do not
-    overlap if each coefficient in this order is larger than the largest sum of all later terms, as in 8 * a + b with b
-    below 8.
+    The result is () if no loops overlap: every combination of loop values then gives another index. This is the case if
+    each coefficient is larger than the largest sum of all later terms, as in 8 * a + b with b below 8.
     """
     moving = [(loop, abs(c)) for loop, c in axis.terms if sizes[loop] > 1 and c]
     widest_first = sorted(moving, key=lambda term: -term[1])
@@ -89,7 +88,7 @@ def overlapping_terms(axis: AxisIndex, sizes: Mapping[str, int]) -> tuple[tuple[
 
 
 def accumulates(loop_sizes: tuple[tuple[str, int], ...], output: TensorAccess) -> bool:
-    """True if several combinations of loop values are summed in one output element."""
+    """True if an output element is the sum over several combinations of loop values."""
     written = {loop for axis in output.axes for loop, _ in axis.terms}
     return any(size > 1 and loop not in written for loop, size in loop_sizes)
 

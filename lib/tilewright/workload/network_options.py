@@ -7,8 +7,8 @@ from tilewright.base.json_values import JsonObject
 
 ASSUMED, FILE = "assumed", "file"
 PRECISIONS = (ASSUMED, FILE)
-"""Values of the option `precision`. `assumed`: floating-point tensors have 8 bits per element, as if they were
-quantised (as in zigzag-dse). `file`: floating-point tensors have the bits that the file stores."""
+"""Values of the option `precision`, which sets the bits of floating-point tensors. `assumed`: 8 bits per element, as if
+the tensors were quantised (as in zigzag-dse). `file`: the bits that the file stores."""
 BRANCHES = ("then", "else")
 WEIGHTS, ACTIVATIONS, PARTIAL = "weights", "activations", "partial"
 BIT_OPERANDS = (WEIGHTS, ACTIVATIONS, PARTIAL)
@@ -35,9 +35,8 @@ class NetworkOptions(NamedTuple):
     input_shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Shapes of network inputs and of tensors inside the network, by tensor name."""
     branches: tuple[tuple[str, str], ...] = ()
-    """Branch (`then` or `else`) of each operator `If` whose condition is not constant. The name `*` stands for all
-    such operators.
-    """
+    """Branch (`then` or `else`) of each operator `If` whose condition is not constant, by name. The name `*` stands for
+    all these operators."""
     precision: str = ASSUMED
     """Bits of floating-point tensors: `assumed` counts 8 bits per element; `file` counts the stored bits."""
 
@@ -92,7 +91,7 @@ def _pairs(value: Any) -> Any:
 
 
 def _unknown_operand(option: str, key: str, operands: tuple[str, ...]) -> list[Problem]:
-    """Problem of a key of an option if its last part is none of `operands`; [] otherwise."""
+    """Problem of a key of an option whose last part is not in `operands`; [] if there is none."""
     operand = str(key).rpartition(".")[2]
     if operand in operands:
         return []
@@ -101,9 +100,8 @@ def _unknown_operand(option: str, key: str, operands: tuple[str, ...]) -> list[P
 
 
 def _faults_of_bits(pairs: tuple[tuple[str, int], ...]) -> list[Problem]:
-    """Problems of the option `bits` that are found without the network: an unknown operand, or a number of bits out of
-    range.
-    """
+    """Problems of the option `bits` that do not depend on the network: an unknown operand, or a number of bits out of
+    range."""
     problems = []
     for key, bits in pairs:
         problems += _unknown_operand("bits", key, BIT_OPERANDS)
@@ -114,7 +112,7 @@ def _faults_of_bits(pairs: tuple[tuple[str, int], ...]) -> list[Problem]:
 
 
 def _faults_of_zeros(pairs: tuple[tuple[str, float], ...]) -> list[Problem]:
-    """Problems of the option `zeros` that are found without the network: an unknown operand or a wrong share."""
+    """Problems of the option `zeros` that do not depend on the network: an unknown operand, or a wrong share."""
     problems = []
     for key, share in pairs:
         problems += _unknown_operand("zeros", key, ZERO_OPERANDS)

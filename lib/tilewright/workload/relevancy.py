@@ -15,8 +15,8 @@ from tilewright.workload.layer import DimensionRelation, Layer
 class OperandRelevancy:
     """Relevant and irrelevant loop dimensions of one operand, and the sliding windows of this operand.
 
-    A dimension of size 1 can be missing in both lists. A dimension that is missing in both lists is partially relevant
-    if it occurs in one of `relations`.
+    A dimension of size 1 can be missing in both lists. Any other dimension that is missing in both lists occurs in one
+    of `relations`, and is partially relevant.
     """
 
     relevant: tuple[str, ...]
@@ -67,7 +67,7 @@ class WindowGroup:
 
 @lru_cache(maxsize=2048)
 def window_groups(layer: Layer, operand: str, relations: tuple[DimensionRelation, ...]) -> tuple[WindowGroup, ...]:
-    """Sliding windows `relations` of an operand, in groups: no two groups have a loop in common."""
+    """Sliding windows `relations` of an operand, divided into groups. Different groups have no loop in common."""
     own = dict(layer.operand_dimensions)[operand]
     left, groups = list(relations), []
     while left:
@@ -86,7 +86,7 @@ def _step(relations: list[DimensionRelation], own: tuple[str, ...], layer: Layer
     """Steps of the loops of a group of sliding windows, as pairs (loop dimension, step).
 
     Two iterations access the same positions if their indices differ by the steps in all loops at once. The steps are
-    the smallest integers with this property. If no integers have this property, every step is NO_STEP. `relations` are
+    the smallest integers for which this is true. If there are no such integers, every step is NO_STEP. `relations` are
     the windows of the group, and `own` are the dimensions of the operand.
     """
     names = list(dict.fromkeys(name for relation in relations for name, _ in relation.terms))
@@ -112,8 +112,8 @@ def distinct_positions(coefficients: tuple[int, int], first: int, second: int, e
     c2).
 
     The result is first * second minus the number of pairs (i, j) that repeat a value of another pair. If `exact` is
-    False, the number of repetitions that is subtracted becomes negative for a dilation that is larger than the tile, as
-    in the reference tool (fault B12, docs/model.md). The result is then too large.
+    False, the result is too large for a dilation that exceeds the tile, as in the reference tool (fault B12,
+    docs/model.md): the number of repetitions becomes negative.
     """
     divisor = math.gcd(*coefficients)
     outer = second - coefficients[0] // divisor
@@ -125,7 +125,7 @@ def data_dimension_size(layer: Layer, relation: DimensionRelation, profile: Mode
     """Size of the data dimension of a sliding window (such as ix), for the whole layer. If the layer gives this size,
     it is used. Otherwise, the size is the number of positions that the loops access, minus the padding.
 
-    The result is at least 1, even if the padding has as many positions as the loops access.
+    The result is at least 1, even if all positions are padding.
     """
     explicit = dict(layer.data_dimension_sizes)
     if relation.data_dimension in explicit:
@@ -143,9 +143,8 @@ def outputs_have_windows(layer: Layer) -> bool:
 
 
 def joins_windows(profile: ModelProfile) -> bool:
-    """True if the profile counts sliding windows that share loops as one: each combination of their positions that the
-    loops access counts once. Otherwise, the profile multiplies the position counts of the single windows.
-    """
+    """True if the profile counts sliding windows that share loops together: each distinct combination of their
+    positions counts once. Otherwise, the profile multiplies the position counts of the single windows."""
     return profile.exact_window_sizes and profile.whole_tiles
 
 

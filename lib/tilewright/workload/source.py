@@ -45,7 +45,7 @@ def kind_of_source(source: WorkloadSource) -> str:
 
 
 def refuse_options(source: WorkloadSource, options: NetworkOptions) -> None:
-    """Raise InputError if the source is not an ONNX file or model, but options that apply only to ONNX are given."""
+    """Raise InputError if the source is not ONNX, but has options that apply only to ONNX."""
     if kind_of_source(source) == NETWORK:
         return
     default = NetworkOptions()
@@ -68,9 +68,8 @@ def refuse_options(source: WorkloadSource, options: NetworkOptions) -> None:
 
 
 def read_parsed(source: Any) -> Workload:
-    """Workload of an artifact file, given by its path. A `Workload` object is returned unchanged. Raises InputError if
-    the file does not exist or has no valid workload.
-    """
+    """Workload of an artifact file. A `Workload` object is returned unchanged. Raises InputError if the file does not
+    exist or has no valid workload."""
     if isinstance(source, Workload):
         return source
     return read_object(Workload, existing_file(source, "workload"), "tilewright/workload")
@@ -127,8 +126,8 @@ def parse_workload(
     options: NetworkOptions | None = None,
     notices: list[str] | None = None,
 ) -> Workload:
-    """Workload of a source: a YAML file, an ONNX file, an artifact file of a workload, a list of dicts, the dict of a
-    language model, or an ONNX model in memory. A workload that is already parsed is returned unchanged.
+    """Workload of a source. The source is a file (YAML, ONNX, or the artifact of a workload), a list of dicts, the dict
+    of a language model, or an ONNX model in memory. A parsed workload is returned unchanged.
 
     `model` is the name of the model profile. The profile decides how ONNX axes are read, and whether a list of layers
     gets tensors. `options` are the properties that an ONNX file does not fix. `dims` are the sizes of dynamic

@@ -81,9 +81,9 @@ class SourcesEntry(TableModel):
     """Layers that produce the inputs of a layer."""
 
     W: int | None = None
-    """Id of the layer that produces the weights. If the weights are constant, this is the layer's own id."""
+    """Id of the layer that produces the weights. The layer's own id means that the weights are constant."""
     I: int | None = None  # noqa: E741
-    """Id of the layer that produces the input. If the input is constant, this is the layer's own id."""
+    """Id of the layer that produces the input. The layer's own id means that the input is constant."""
 
 
 class LayerEntry(TableModel):
@@ -124,9 +124,8 @@ class LayerEntry(TableModel):
     pr_loop_dims: list[LoopDimension] | None = None
     """Dimensions that sliding windows declare, in the order of `pr_loop_sizes` and `padding`."""
     pr_loop_sizes: list[PositiveCount] | None = None
-    """Sizes of the dimensions in `pr_loop_dims`, without padding. If this key is given, the sizes do not depend on
-    `padding`.
-    """
+    """Sizes of the dimensions in `pr_loop_dims`, without padding. With this key, `padding` does not change the
+    sizes."""
     padding: list[Padding] | None = None
     """Padding `[before, after]` for each dimension of `pr_loop_dims`."""
 
@@ -172,8 +171,8 @@ def _note_wide_results(problems: Problems, entries: list[LayerEntry]) -> None:
             found.setdefault((bits.O, bits.O_final), []).append(index)
     for (partial, final), indices in found.items():
         message = (
-            f"final outputs of {final} bits are wider than partial sums (O) of {partial} bits; the additional bits"
-            " add no accuracy"
+            f"final outputs have {final} bits, but partial sums (O) have only {partial} bits; the additional bits add"
+            f" no accuracy"
         )
         others = f" (in {len(indices)} layers of the file)" if len(indices) > 1 else ""
         problems.notice((indices[0], "operand_precision", "O_final"), message + others)
@@ -282,9 +281,8 @@ def _check_windows(problems: Problems, entry: LayerEntry, relations: list[Dimens
 
 
 def _note_contradictions(problems: Problems, entry: LayerEntry, relations: dict[str, DimensionRelation]) -> None:
-    """Give a notice for each dimension whose `padding` contradicts its size in `pr_loop_sizes`. The size takes
-    precedence.
-    """
+    """Give a notice for each dimension with a `padding` that contradicts its size in `pr_loop_sizes`. The size takes
+    precedence."""
     extents = dict(zip(entry.loop_dims or (), entry.loop_sizes or (), strict=False))
     given = zip(entry.pr_loop_dims or (), entry.pr_loop_sizes or (), entry.padding or (), strict=False)
     for index, (name, size, padding) in enumerate(given):
@@ -297,7 +295,7 @@ def _note_contradictions(problems: Problems, entry: LayerEntry, relations: dict[
         # If an input is a little longer than needed, its last positions are in no window.
         if not reach <= size + sum(padding) < reach + max(factor for _, factor in terms):
             why = "does not set the size, because pr_loop_sizes gives it; the two keys contradict each other"
-            told = f"{name} has {size} + {sum(padding)} positions, but the loops reach over {reach} positions"
+            told = f"{name} has {size} + {sum(padding)} positions, but the loops span {reach} positions"
             problems.unused(("padding", index), f"{why}: {told}")
 
 
@@ -352,7 +350,7 @@ def workload_of(document: YamlDocument, name: str, notices: list[str] | None = N
 
 
 def _unique_names(names: list[str]) -> list[str]:
-    """Names of which no two are equal. If a name is repeated, the repetitions get `__2`, `__3`, ..."""
+    """Names without repetitions. Repetitions of a name get `__2`, `__3`, ..."""
     unique: list[str] = []
     for name in names:
         candidates = itertools.chain((name,), (f"{name}__{number}" for number in itertools.count(2)))

@@ -1,11 +1,11 @@
-"""Tensors and index maps of a network that is given as a list of layers, so that its layers can be cut and fused.
+"""Tensors and index maps of a network that a file gives as a list of layers. With them, layers can be cut and fused.
 
-A list of layers says which layer produces an operand. It does not say which axis of the producer's output is which axis
-of the consumer's input. The axes are therefore matched by position: O[b][k][oy][ox] of a producer is I[b][c][iy][ix] of
-its consumer. The names of the axes do not matter. If the shapes differ, the first of these rules that fits applies:
+A list of layers names the producer of an operand, but does not match the axes of the producer's output with the axes of
+the consumer's input. The axes are therefore matched by position, not by name: O[b][k][oy][ox] of a producer is
+I[b][c][iy][ix] of its consumer. If the shapes differ, the first of these rules that fits applies:
 
 1. Two kinds of differences are allowed: an axis of size 1 is repeated, and a window reaches into padding that the file
-   does not give. All elements that such a window can reach are needed.
+does not give. All elements that such a window can reach are needed.
 2. If the two shapes have the same number of elements, the data are reshaped in row-major order.
 3. All elements along axes with different sizes are needed. If the numbers of axes differ, the whole tensor is needed.
 
@@ -40,27 +40,25 @@ class Window:
 
 @dataclass(frozen=True)
 class OperandAxis:
-    """One axis of an operand, as described by the layer that has the operand."""
+    """One axis of an operand, as the layer of the operand describes it."""
 
     index: AxisIndex
     size: int
     """Size of the axis in elements, without padding."""
     reach: int
-    """Number of indices of the axis that the loops access. Indices in the padding that the file gives are not counted.
-    The number is at least 1.
-    """
+    """Number of indices of the axis that the loops access, without padding that the file gives. The number is at least
+    1."""
     window: Window | None = None
 
 
 @dataclass(frozen=True)
 class AxisMatch:
-    """Match of an axis of an operand with an axis of a tensor."""
+    """Match of an axis of an operand with an axis of its tensor."""
 
     index: AxisIndex
     extra_loop: tuple[tuple[str, int], ...] = ()
-    """Loop that the index needs in addition to the loops of the layer, as ((name, size),). With this loop, the index
-    covers all elements that can be needed. () if the loops of the layer are enough.
-    """
+    """Loop that the index needs besides the loops of the layer, as ((name, size),). With this loop, the index covers
+    all elements that can be needed. () if the loops of the layer are enough."""
     assumption: str = ""
     """Assumption of the match, as a phrase for a notice; '' if nothing is assumed."""
     is_whole: bool = False
@@ -105,21 +103,20 @@ def _window(layer: Layer, relation: DimensionRelation) -> Window:
 
 
 def sizes_of(axes: Sequence[OperandAxis]) -> Shape:
-    """Shape of an operand, as described by the layer that has the operand."""
+    """Shape of an operand, as the layer of the operand describes it."""
     return tuple(axis.size for axis in axes)
 
 
 def goes_together(axes: Sequence[OperandAxis], shape: Shape) -> bool:
-    """True if every axis of an operand matches the axis of a tensor at the same position. Padding and repetition of
-    axes of size 1 are allowed.
-    """
+    """True if every axis of an operand matches the axis of the tensor at the same position. Padding is allowed, and an
+    axis of size 1 can be repeated."""
     if len(axes) != len(shape):
         return False
     return not any(match_axis(axis, size, "").is_whole for axis, size in zip(axes, shape, strict=True))
 
 
 def is_reshape(axes: Sequence[OperandAxis], shape: Shape) -> bool:
-    """True if an operand has as many elements as a tensor but a shape that does not match the shape of the tensor."""
+    """True if an operand and a tensor have the same number of elements, but shapes that do not match."""
     return not goes_together(axes, shape) and math.prod(sizes_of(axes)) == math.prod(shape)
 
 
@@ -128,7 +125,7 @@ def match_axis(axis: OperandAxis, size: int, loop_name: str) -> AxisMatch:
     `size` indices. `loop_name` is the name of the loop that the match adds, if it needs one.
 
     A window can reach beyond the axis of the tensor, because the file does not give the padding. The window is then
-    assumed to reach into the padding at each end of the axis, by at most the length of the window minus 1.
+    assumed to reach into padding at each end of the axis, by at most its length minus 1.
     """
     lacking = axis.reach - size
     if axis.window is None:
@@ -179,8 +176,8 @@ def with_tensors(workload: Workload, notices: list[str] | None = None) -> Worklo
     outputs.
 
     Outputs of the network are the tensors that no layer reads. Inputs of the network are the operands I that no layer
-    produces. An operand of 0 bits that no layer produces (weights of pooling) has no tensor. A reshape between layers
-    becomes a pass-through node before the layer that reads its output; the `sources` of the layers do not change.
+    produces. An operand of 0 bits without a producer (weights of pooling) has no tensor. A reshape between layers
+    becomes a pass-through node before the layer that reads its output. The `sources` of the layers do not change.
     Assumptions are appended to `notices`. A workload that already has tensors is returned unchanged.
     """
     if workload.tensors:
@@ -203,8 +200,7 @@ def with_tensors(workload: Workload, notices: list[str] | None = None) -> Worklo
 
 def _with_maps(node: WorkloadNode, layer: Layer, reading: _Reading) -> Iterator[WorkloadNode]:
     """Nodes of a layer: reshape nodes for inputs, then the layer with its index maps. An input gets a reshape node if
-    its producer makes a tensor with as many elements as the layer reads but with another shape.
-    """
+    its tensor has the same number of elements, but another shape than the layer reads."""
     sources = dict(node.sources)
     output_axes = operand_axes(layer, OUTPUT)
     made = Tensor(f"{layer.name}.{OUTPUT}", sizes_of(output_axes), layer.bits_of[FINAL_OUTPUT])

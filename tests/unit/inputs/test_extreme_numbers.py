@@ -69,8 +69,8 @@ def test_results_wider_than_sums_are_noted_once() -> None:
     notices: list[str] = []
     workload_of(parse_yaml(wide + other, "net.yaml"), "net", notices)
     assert notices == [
-        "net.yaml:7 conv.operand_precision.O_final: final outputs of 32 bits are wider than partial sums (O) of 16 bits"
-        "; the additional bits add no accuracy (in 2 layers of the file)"
+        "net.yaml:7 conv.operand_precision.O_final: final outputs have 32 bits, but partial sums (O) have only 16"
+        " bits; the additional bits add no accuracy (in 2 layers of the file)"
     ]
     notices = []
     workload_of(parse_yaml(LAYER, "net.yaml"), "net", notices)

@@ -107,7 +107,7 @@ def test_onnx_files_with_a_fixed_batch(tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     onnx.save(convolutions(1, (1, 4, 36)), path)
     told = refusal(BatchedNetwork(path, "corrected"))
-    assert "shapes in the file fit only a batch of 1" in told
+    assert "shapes in the file are valid only for the batch 1" in told
     assert "reshape: Reshape of [4, 4, 6, 6] to [1, 4, 36]" in told
     square = onnx.helper.make_node("MatMul", ["x", "turned"], ["y"], name="square")
     turn = onnx.helper.make_node("Transpose", ["x"], ["turned"], perm=[1, 0], name="turn")

@@ -40,7 +40,7 @@ def test_padding_and_sizes_that_contradict_each_other(size: int, padding: list[i
     first = [line for line in found if "padding[0]" in line]
     assert bool(first) == contradicts
     if contradicts:
-        positions = f"IX has {size} + 1 positions, but the loops reach over 9"
+        positions = f"IX has {size} + 1 positions, but the loops span 9"
         assert f"the two keys contradict each other: {positions}" in first[0]
 
 

@@ -1,4 +1,4 @@
-"""Language models: from the configuration of a model and a requested step to a workload of layers.
+"""Language models: a workload of layers, made from the configuration of a model and a requested step.
 
 `families` reads the fields of a configuration into an `architecture`. `weights` counts the parameters of a model.
 `reader` reads a workload file. `model` makes the layers of a step, with the help of the modules `attention` and

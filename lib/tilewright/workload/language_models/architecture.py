@@ -6,9 +6,8 @@ Sizes are in elements. This module computes no costs; other modules of this pack
 from dataclasses import dataclass
 
 PRE, SANDWICH, PARALLEL = "pre", "sandwich", "parallel"
-"""Position of the norms of a block. PRE: one norm before each part. SANDWICH: one norm before and one norm after each
-part. PARALLEL: one norm, whose output both parts read.
-"""
+"""Positions of the norms of a block. PRE: one norm before each part. SANDWICH: one norm before and one norm after each
+part. PARALLEL: one norm; both parts read its output."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ LAYER_NORM = Norm(is_centred=True, has_shift=True)
 
 @dataclass(frozen=True)
 class Attention:
-    """Attention with groups of query heads. All query heads of a group share one key head. A group is one query head
+    """Attention with groups of query heads. All query heads of a group share one key head. A group has one query head
     (MHA), several query heads (GQA), or all query heads (MQA)."""
 
     heads: int
@@ -77,7 +76,7 @@ class StateSpace:
     kernel: int
     """Kernel size of the convolution, in tokens."""
     rank: int
-    """Rank of the projection that computes the step sizes (the discretisation steps of the recurrence)."""
+    """Rank of the projection that computes the step sizes. A step size is the discretisation step of the recurrence."""
     has_bias: bool
     has_kernel_bias: bool
 
@@ -135,7 +134,7 @@ class Architecture:
     scales_embedding: bool = False
     has_output_softcap: bool = False
     most_tokens: int | None = None
-    """Largest number of positions for which the model was made; None if the configuration does not give it."""
+    """Number of positions for which the model was made; None if the configuration does not give it."""
 
     @property
     def kinds(self) -> dict[Block, int]:

@@ -5,8 +5,8 @@ channel for the score, one operation for scaling, four operations for the softma
 channel of the value. A soft cap needs one more operation per pair.
 
 If the pairs of a request are in several pieces (`visible_keys`), each piece is a layer. Further layers then merge the
-row maxima, the row sums and the outputs of the pieces. A row of a FOLDED piece has the pairs of two queries, but only
-one row statistic is counted for it. About half of the row statistics of such a piece are therefore not counted.
+row maxima, the row sums and the outputs of the pieces. A row of a FOLDED piece has the pairs of two queries, but counts
+as one row with one maximum and one sum. About half of these statistics of the piece are therefore not counted.
 """
 
 from typing import NamedTuple
@@ -50,8 +50,8 @@ def _part(name: str, piece: Piece) -> str:
 def _query(piece: Piece, is_other: bool = False) -> AxisIndex:
     """Index of the query in row D of a piece: first query + D.
 
-    If `is_other` is true, index of the second query in row D of a FOLDED piece, which is a query of the smaller
-    triangle: first query - 1 - D.
+    A row of a FOLDED piece has a second query, from the smaller triangle. If `is_other` is true, the result is the
+    index of this query: first query - 1 - D.
     """
     if is_other:
         return AxisIndex((("D", -1),), piece.first_query - 1)
@@ -59,8 +59,9 @@ def _query(piece: Piece, is_other: bool = False) -> AxisIndex:
 
 
 def _key(piece: Piece, name: str, is_other: bool = False) -> AxisIndex:
-    """Index, on the axis of keys, of the key that belongs to a column of a piece. `name` is the loop over the columns.
-    If `is_other` is true, it is the index of the column's second key; only FOLDED and WRAPPED pieces have second keys.
+    """Index, on the axis of keys, of the key of a column. `name` is the loop over the columns of the piece. If
+    `is_other` is true, the result is the index of the second key of the column. Only FOLDED and WRAPPED pieces have
+    second keys.
     """
     if piece.kind == FOLDED:
         first = piece.first_key + piece.other_queries
@@ -120,7 +121,7 @@ def _stage(
     """Name of the output tensor of an operation on every (query, key) pair.
 
     If `row` is not '', it names a tensor [requests, key heads, query heads per key head, queries]. The operation then
-    also reads, for each pair, the element of this tensor that belongs to the query.
+    also reads, for each pair, the element of this tensor for the query.
     """
     loops = (*heads.outer, ("D", piece.queries), ("K", piece.keys))
     target = builder.tensor(_part(name, piece) + ".out", builder.shape(source))
@@ -179,8 +180,8 @@ def _together(
 ) -> str:
     """Name of the tensor of `shape` that merges the results of the pieces for all queries.
 
-    The pieces of a strip of queries are merged one after another. If a repeated piece represents several blocks of
-    keys, each of these blocks is merged. Different strips have no query in common, so their results are concatenated.
+    The pieces of a strip of queries are merged one after another. A repeated piece represents several blocks of keys,
+    and each of these blocks is merged. Different strips have no query in common, so their results are concatenated.
     """
     found = dict(zip(pieces, parts, strict=True))
     results = []
@@ -224,8 +225,8 @@ def _side_by_side(
 ) -> str:
     """Name of a tensor of `shape` with the results of consecutive queries. `start` is the first of these queries.
 
-    `rows` has the tensors with these results. If there are several tensors, or if one tensor represents several blocks
-    of queries, a new node that only moves data joins the results in one tensor.
+    `rows` has the tensors with these results. Several tensors are joined in one tensor, by a new node that only moves
+    data. The same holds for a tensor that represents several blocks of queries.
     """
     if len(rows) == 1 and rows[0].blocks == 1:
         return rows[0].tensor
@@ -248,8 +249,7 @@ def _side_by_side(
 
 def _merged(builder: Builder, name: str, operator_type: str, one: str, other: str, shape: tuple[int, ...]) -> str:
     """Name of the tensor of `shape` in which a new layer merges the results `one` and `other` of two pieces. The layer
-    takes one operation per element of `shape`, even if a piece has fewer rows.
-    """
+    takes one operation per element of `shape`, even if a piece has fewer rows than `shape`."""
     names = ("B", "G", "H", "D")[: len(shape)] if len(shape) > 2 else ("D", "K")
     target = builder.tensor(f"{name}.out", shape)
     loops = tuple(zip(names, shape, strict=True))

@@ -8,7 +8,7 @@ attention:
 * EXPANDED: keys and values of all heads are computed from the latent vectors of all visible tokens, including cached
   tokens.
 
-The two ways give the same result. The numbers of tokens decide which way is less work.
+Both ways give the same result. The numbers of new and cached tokens decide which way needs less work.
 """
 
 from collections.abc import Iterator
@@ -59,9 +59,8 @@ def pieces_of(group: Requests, step: ModelStep, window: int | None = None) -> tu
 
 
 def _projected(builder: Builder, which: str, source: str, attention: Attention, heads: int, bits: int | None) -> str:
-    """Name of the projected queries or keys, after normalisation and rotation if the model has them. An element of the
-    result has `bits` bits.
-    """
+    """Name of the projected queries or keys. They are normalised and rotated if the model does so. An element of the
+    result has `bits` bits."""
     width = attention.width
     has_norm = attention.head_norm is not None
     last = None if has_norm or attention.is_rotary else bits
@@ -74,9 +73,8 @@ def _projected(builder: Builder, which: str, source: str, attention: Attention, 
 
 
 def _rows_of(groups: tuple[Requests, ...]) -> Iterator[tuple[int, Requests]]:
-    """Pairs (first row, group), one for each group of requests. The group begins at this row in tensors with one row
-    for each new token of all requests.
-    """
+    """Pairs (first row, group), one for each group of requests. `first row` is the first row of the group in tensors
+    with one row per new token of all requests."""
     first = 0
     for group in groups:
         yield first, group
@@ -84,9 +82,8 @@ def _rows_of(groups: tuple[Requests, ...]) -> Iterator[tuple[int, Requests]]:
 
 
 def cached_tokens(group: Requests, window: int | None = None) -> int:
-    """Number of cached tokens per request that attention reads. With a window of `window` tokens, attention reads only
-    cached tokens that a new token sees.
-    """
+    """Number of cached tokens per request that attention reads. With a window, attention reads only the cached tokens
+    that some new token sees."""
     return group.context - first_position(group.context, window)
 
 
@@ -102,7 +99,7 @@ def kept(
 ) -> Kept:
     """Keys or values of all tokens of a group of requests: the cached rows, followed by the rows of the new tokens.
 
-    `new` is the tensor with the new rows. They begin at row `first` and at channel `start`. `cached` is the number of
+    `new` is the tensor with the new rows, which begin at row `first` and at channel `start`. `cached` is the number of
     cached tokens of each request, and `size` is (heads, width). The new rows are already computed, so appending them
     costs nothing.
     """
@@ -219,9 +216,8 @@ def _into_latent(builder: Builder, query: str, attention: LatentAttention, weigh
 
 
 def _out_of_latent(builder: Builder, latent: str, attention: LatentAttention, weight: str) -> str:
-    """Add the product of the tensor `latent` (sums of latent vectors, weighted by the attention scores) and the
-    up-projection of values. Returns the name of the resulting tensor [rows, heads * value width].
-    """
+    """Add the product of the tensor `latent` and the up-projection of values. `latent` has sums of latent vectors,
+    weighted by the attention scores. Returns the name of the resulting tensor [rows, heads * value width]."""
     rows = builder.shape(latent)[0]
     target = builder.tensor("v_absorbed.out", (rows, attention.heads * attention.value_width))
     column = affine(("K", 1), offset=attention.width)
@@ -295,7 +291,7 @@ def _absorbed(cache: str, attention: LatentAttention) -> tuple[Kept, Kept]:
 
 def _expand(builder: Builder, keys: str, both: str, attention: LatentAttention, weight: str, step: ModelStep) -> None:
     """Add the up-projection that computes keys and values of all tokens from the latent vectors `keys`. The result is
-    the tensor `both`. If keys are processed in blocks, one repeated node represents all equal blocks of tokens.
+    the tensor `both`. If attention processes keys in blocks, one repeated node represents all equal blocks of tokens.
     """
     count, heads, tokens, width = builder.shape(both)
     block = None if step.is_written_out else step.key_block

@@ -22,7 +22,7 @@ Loops = tuple[tuple[str, int], ...]
 Axis = AxisIndex | str
 """Index along an axis, or the name of the loop that is the index."""
 _MAXIMUM = "ReduceMax"
-"""Operator whose partial results are no wider than its final result."""
+"""Operator whose partial results are as wide as its final result."""
 MODELLED, PASS_THROUGH = "modelled", "pass-through"
 
 
@@ -76,9 +76,8 @@ class Builder:
         return self._tensor(name, shape, self.precision.weights, is_constant=True)
 
     def tied(self, source: str, name: str, shape: tuple[int, ...]) -> str:
-        """Add a constant that is the transpose of the weights `source`, and return its full name. The constant does not
-        count as further weights.
-        """
+        """Add a constant that is the transpose of the weights `source`, and return its full name. The constant adds no
+        weights of its own."""
         target = self._tensor(name, shape, self.precision.weights, is_constant=True)
         rows, columns = shape
         loops = (("D", rows), ("K", columns))
@@ -92,9 +91,8 @@ class Builder:
         return whole
 
     def table(self, name: str, *shape: int) -> str:
-        """Add an input of the network, and return its name. All blocks share this input, such as the cosines of the
-        rotation angles. If an input with this name and shape already exists, it is used.
-        """
+        """Add an input of the network that all blocks share, such as the cosines of the rotation angles, and return its
+        name. An existing input with this name and shape is used again."""
         whole = f"{name}.{'x'.join(map(str, shape))}"
         if whole not in self.tensors:
             self.tensors[whole] = Tensor(whole, shape, self.precision.activations, "", "override")
@@ -135,9 +133,9 @@ class Builder:
 
         * `others` are accesses to tensors that the layer also reads, at no cost (a bias).
         * `further` has additional dependences (index maps) of the output, by operand.
-        * `superset` names the operands whose exact dependences are not known: any element of the output can depend on
-          any element of the operand.
-        * `sizes` has the shape of the part that the layer reads, for operands that are a part of their tensor.
+        * `superset` names the operands without exact dependences: any element of the output can depend on any element
+          of the operand.
+        * `sizes` has the shape of an operand that is only a part of its tensor.
         * `operator` is (name, type) of the operator that the layer is a part of.
         * `sums` are the bits of partial sums if they differ from the default.
         """
@@ -166,11 +164,11 @@ class Builder:
         return output.tensor
 
     def _sums(self, operator_type: str, loops: Loops, output: TensorAccess, bits: Mapping[str, int]) -> int:
-        """Number of bits of a partial sum in a layer. If the layer sums nothing, or computes maxima, the result is the
-        number of bits of an output.
+        """Number of bits of a partial sum in a layer. It is the number of bits of an output if the layer sums nothing
+        or computes maxima.
 
-        If the layer sums values, the precision of the model gives the number. If the model gives none, the number is
-        twice the bits of the widest input. The result is never smaller than the number of bits of an output.
+        Otherwise, the precision of the model gives the number; by default, it is twice the bits of the widest input. It
+        is never smaller than the number of bits of an output.
         """
         if operator_type == _MAXIMUM or not accumulates(loops, output):
             return bits[OUTPUT]
@@ -189,9 +187,8 @@ class Builder:
         return self._any_of(written, access_of_loops(output, (name for name, _ in written)), source)
 
     def _any_of(self, loops: Loops, output: TensorAccess, source: str, operand: str = "") -> IndexMap:
-        """Map in which each element of the output can depend on any element of `source`. The output keeps the loops
-        `loops`, so that tiles can cut it along these loops.
-        """
+        """Map in which each element of the output can depend on any element of `source`. The map keeps the output loops
+        `loops`, so the output can be cut into tiles along them."""
         read = tuple((f"S{axis}", size) for axis, size in enumerate(self.shape(source)))
         return IndexMap((*loops, *read), output, access_of_loops(source, (name for name, _ in read)), operand, False)
 
@@ -229,12 +226,11 @@ class Builder:
         self._producer_of.update((output, node_id) for output in outputs)
 
     def _sources(self, maps: Sequence[IndexMap], is_layer: bool) -> Iterator[tuple[str, int]]:
-        """Pairs (operand, id of the producing node). The operand W comes first, then the operand I. Then come the
-        producers of all other inputs, each listed one time, as I3, I4, ... (or as I1, I2, ... if the node has no
-        layer).
+        """Pairs (operand, id of the producing node). The operand W comes first, then the operand I. The producers of
+        all other inputs follow, each listed one time: as I3, I4, ... for a layer, and as I1, I2, ... for a node without
+        a layer.
 
-        Inputs that no node produces are left out, and so are other inputs from a node that is already the source of W
-        or I.
+        Inputs that no node produces are left out. Another input from the source of W or I is left out, too.
         """
         found = [(one.operand, self._producer_of.get(one.input.tensor)) for one in maps]
         produced = [(operand, source) for operand, source in found if source is not None]
@@ -293,8 +289,8 @@ class Builder:
         self, name: str, product: str, sizes: tuple[int, int, int], others: Sequence[TensorAccess], bits: int | None
     ) -> str:
         """Add the layer that scales a matrix product and sums it over the groups of weights, and return the name of the
-        result. Each output needs one operation per group, which reads a scale and a zero point. `sizes` is (rows,
-        inputs, outputs) of the product.
+        result. Each output needs one operation per group; the operation reads a scale and a zero point. `sizes` is
+        (rows, inputs, outputs) of the product.
         """
         rows, inputs, outputs = sizes
         groups = self.precision.groups(inputs)
@@ -376,8 +372,8 @@ class Builder:
         """Add the rotary position embedding of the channels of each head, and return the name of its result. The
         embedding takes two products and one sum per channel.
 
-        `width` is the number of rotated channels per head. `places` is (number of features from one head to the next,
-        first feature that is rotated).
+        `width` is the number of rotated channels per head. `places` is (distance from one head to the next in features,
+        first rotated feature).
         """
         rows, (pitch, start) = self.shape(source)[0], places
         half = width // 2

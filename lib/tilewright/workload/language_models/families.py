@@ -50,7 +50,7 @@ quantisation of the stored weights; the workload file gives the bits instead.
 SAID_BY_THE_WORKLOAD = {
     "quantization_config": "has no effect: `precision` in the workload file sets the bits and scales of weights"
 }
-"""Field that only seems to affect the cost -> message that says why it has no effect."""
+"""Fields that seem to affect the cost but do not -> message with the reason."""
 
 
 @dataclass
@@ -66,8 +66,9 @@ class Fields:
     asked: list[str] = field(default_factory=list)
 
     def count(self, name: str, default: int | None = None, most: int = 1 << 40) -> int:
-        """Value of a field that is a whole number from 1 to `most`. If the field is missing or wrong, the result is the
-        default, or 1 without a default. A wrong value, or a missing field without a default, is reported as a problem.
+        """Value of a field that is a whole number from 1 to `most`. A missing field has the default. A wrong field, or
+        a missing field without a default, is reported as a problem; the value is then the default, or 1 without a
+        default.
         """
         value = self._value(name)
         if value is None:
@@ -84,9 +85,8 @@ class Fields:
         return None if self._value(name) is None else self.count(name)
 
     def number(self, name: str, default: int, most: int = 1 << 40) -> int:
-        """Value of a field that is a whole number from 0 to `most`; `default` if the field is missing. If the value is
-        wrong, report a problem and return `default`.
-        """
+        """Value of a field that is a whole number from 0 to `most`. A missing field has the default. A wrong field is
+        reported as a problem, and also has the default."""
         value = self._value(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most):
             self.problems.at((*self.path, name), "must be a whole number", value, f"0 to {most:,}")
@@ -94,8 +94,9 @@ class Fields:
         return default if value is None else value
 
     def has_cap(self, name: str) -> bool:
-        """True if the field makes the model apply a soft cap. A number above 0 applies a cap, and so does a missing
-        field (default of the family); null and 0 apply none. Any other value is reported as a problem.
+        """True if the field makes the model apply a soft cap. This is the case for a number above 0, and for a missing
+        field, which has the default of the family. It is not the case for null and 0. Any other value is reported as a
+        problem.
         """
         value = self._value(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
@@ -121,9 +122,8 @@ class Fields:
         return default if value is None else value
 
     def choice(self, name: str, known: Sequence[str], default: str | None = None) -> str:
-        """Value of a field, which must be one of the texts `known`; `default` if the field is missing. A wrong value,
-        or a missing field without a default, is reported as a problem. The result is then the first text of `known`.
-        """
+        """Value of a field, which must be one of the texts `known`. A missing field has the default. A wrong value, or
+        a missing field without a default, is reported as a problem; the result is then the first text of `known`."""
         value = self._value(name)
         if value is None and default is not None:
             return default
@@ -151,9 +151,8 @@ class Fields:
         return None if wrong else value
 
     def only(self, name: str, allowed: Any, meaning: str) -> None:
-        """Report a problem if a field has a value other than `allowed`. A missing field counts as `allowed`. `meaning`
-        describes the other values in the message.
-        """
+        """Report a problem if a field has another value than `allowed`. A missing field counts as `allowed`. In the
+        message, `meaning` says what other values mean."""
         value = self._value(name)
         if value is not None and (value != allowed or isinstance(value, bool) != isinstance(allowed, bool)):
             self.problems.at((*self.path, name), f"is not modelled: {meaning}", value, str(allowed).lower())
@@ -170,8 +169,8 @@ class Fields:
 
     def finish(self) -> None:
         """Report problems and unused fields, after all known fields have been read. A field that no method has read is
-        a problem, because it could change the cost; fields in WITHOUT_COST are no problem. Fields in
-        SAID_BY_THE_WORKLOAD are reported as unused.
+        a problem, because it could change the cost. The exceptions are fields in WITHOUT_COST, and fields in
+        SAID_BY_THE_WORKLOAD, which are reported as unused.
         """
         known = sorted({*self.asked, "model_type"})
         for name in self.data:
@@ -223,9 +222,9 @@ def _activation(fields: Fields, name: str, default: str) -> str:
 def _grouped(
     fields: Fields, *, has_bias: bool | None = None, output_bias: bool | None = None, width: int | None = None
 ) -> Attention:
-    """Grouped-query attention as in Llama. If `has_bias` is given, it replaces the field `attention_bias`.
-    `output_bias` says whether the output projection has a bias; by default, it has one if the other projections have
-    one. `width` is the head width if the field `head_dim` is missing.
+    """Grouped-query attention as in Llama. `has_bias` replaces the field `attention_bias`. `output_bias` says whether
+    the output projection has a bias; by default, it has a bias if the other projections have one. `width` is the head
+    width if the field `head_dim` is missing.
     """
     hidden, heads = fields.count("hidden_size"), fields.count("num_attention_heads")
     key_heads = fields.count("num_key_value_heads", heads)
@@ -299,7 +298,7 @@ def _mixture(fields: Fields, experts: str, expert: FeedForward, shared: FeedForw
 
 
 def _kinds_of_attention(fields: Fields, window: int | None, default: list[str]) -> list[int | None]:
-    """Window of each layer, from the field `layer_types` or else from the default of the family. The window None means
+    """Window of each layer, from the field `layer_types`; if it is missing, from the default of the family. None means
     full attention."""
     types = fields.texts("layer_types", (_FULL, _SLIDING), len(default)) or default
     if window is None and _SLIDING in types:
@@ -463,9 +462,8 @@ def _falcon(fields: Fields, name: str) -> Architecture:
 
 
 _STEP_RANK_OF = 16
-"""Divisor for the rank of the step sizes in a state-space layer. If the configuration gives the rank as `auto`, the
-rank is the hidden size divided by this number, rounded up.
-"""
+"""Divisor for the rank of the step sizes in a state-space layer. The rank `auto` in a configuration means the hidden
+size divided by this number, rounded up."""
 
 
 def _mamba(fields: Fields, name: str) -> Architecture:

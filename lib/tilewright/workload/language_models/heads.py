@@ -39,21 +39,19 @@ class Heads:
         return (("B", self.group.count), ("G", self.key_heads), ("H", self.shared))
 
     def row(self, query: AxisIndex) -> AxisIndex:
-        """Row of a query in tensors with one row for each new token of all requests. The request is the value of loop
-        B, and `query` is the index of the query among the new tokens of the request.
-        """
+        """Row of a query in tensors with one row per new token of all requests. The loop B is the request. `query` is
+        the index of the query among the new tokens of the request."""
         return AxisIndex((("B", self.group.tokens), *query.terms), self.first_row + query.offset)
 
     def channel(self, width: int, inner: str) -> AxisIndex:
         """Index of channel `inner` of a query head, in a tensor with `width` channels per head. The loop G is the key
-        head, and the loop H is the query head among those that share the key head.
-        """
+        head. The loop H is the query head within the group of this key head."""
         return affine(("G", self.shared * width), ("H", width), (inner, 1))
 
 
 @dataclass(frozen=True)
 class AttentionSite:
-    """Nodes of a workload that compute one attention (scores, softmax and weighted values) of a group of requests."""
+    """Nodes of a workload that compute one attention of a group of requests: scores, softmax and weighted values."""
 
     prefix: str
     """Prefix of the names of the layers, with `/` at the end."""

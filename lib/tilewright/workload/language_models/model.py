@@ -1,14 +1,14 @@
 """Layers of one step of a language model: embedding, blocks, last norm and the projection to the vocabulary.
 
-Equal blocks appear as one repeated block, in the order in which each kind of block first occurs. If the workload is
+Equal blocks are one repeated block. The blocks are in the order of the first block of each kind. If the workload is
 written out, every block has its own layers, in the order of the model.
 
 A block mixes tokens by attention or by a selective state space (Mamba: projections, a short causal convolution, and the
 recurrence of its state). It also has a feed-forward part or a mixture of experts.
 
 The recurrence h = decay * h + input, y = C * h is computed token by token. The nodes for one token read the state and
-write the new state. These nodes are repeated for each token of a request; if the workload is written out, each token
-has its own nodes. All values that do not depend on the state are computed for all tokens together.
+write the new state. They are repeated for each token of a request; if the workload is written out, each token has its
+own nodes. Values that do not depend on the state are computed for all tokens together.
 """
 
 import math
@@ -48,12 +48,12 @@ def feed_forward(builder: Builder, source: str, part: FeedForward) -> str:
 
 
 def expert_loads(mixture: Mixture, tokens: int, load: str | tuple[int, ...]) -> dict[int, int]:
-    """Spread of tokens over experts: number of tokens -> number of experts that get this many, most tokens first.
+    """Spread of tokens over experts: number of tokens -> number of experts with this many tokens, most tokens first.
 
-    BALANCED uses as many experts as possible. EXPECTED uses the expected number of experts that get a token if each
-    token goes to random experts: experts * (1 - (1 - chosen / experts) ** tokens), rounded. In both cases, tokens are
-    spread evenly over the experts that are used. If `load` is a tuple, it gives the tokens of each expert. Experts
-    without tokens are left out.
+    BALANCED uses all experts that can have a token. EXPECTED sends each token to random experts, and uses the expected
+    number of experts with a token: experts * (1 - (1 - chosen / experts) ** tokens), rounded. In both cases, the used
+    experts share the tokens evenly. If `load` is a tuple, it gives the tokens of each expert. Experts without tokens
+    are left out.
     """
     if not isinstance(load, str):
         counts = Counter(tokens for tokens in load if tokens)
@@ -208,9 +208,9 @@ def _convolution(builder: Builder, both: str, first: int, group: Requests, mixer
 
 
 def _discrete(builder: Builder, inner: str, chosen: str, steps: str, mixer: StateSpace) -> tuple[str, str]:
-    """Add the nodes that make a state-space model discrete in time, and return the names of two tensors: the factor by
-    which the state decays at a token, and the update that is added to the state. Both tensors have the shape [rows,
-    width, state], with one row per token.
+    """Add the nodes that make a state-space model discrete in time. Returns the names of two tensors: the decay factor
+    of the state at a token, and the update that is added to the state. Both tensors have the shape [rows, width,
+    state], with one row per token.
     """
     rows = builder.shape(inner)[0]
     shape = (rows, mixer.width, mixer.state)

@@ -85,9 +85,8 @@ class RequestsEntry(TableModel):
 
 
 class LanguageModelFile(TableModel):
-    """Workload file that describes one step (one pass of a language model over new tokens): the model, and the requests
-    that take part in the step.
-    """
+    """Workload file for one step of a language model (one pass over new tokens): the model, and the requests of the
+    step."""
 
     language_model: str | dict[str, Any]
     """Path of a configuration (`config.json` of Hugging Face) relative to the folder of this file, or the fields
@@ -104,26 +103,23 @@ class LanguageModelFile(TableModel):
     tokens: Tokens | None = None
     """Number of new tokens of each request. Required in prefill; 1 by default in decode."""
     context: Context | None = None
-    """Number of tokens of each request that are in the cache of the request before the step. Required in decode; 0 by
-    default in prefill.
-    """
+    """Number of tokens of each request that the cache holds before the step. Required in decode; 0 by default in
+    prefill."""
     requests: Annotated[list[RequestsEntry], Field(min_length=1)] | None = None
     """Groups of equal requests that run together in one step. This key replaces `phase`, `batch`, `tokens` and
     `context`."""
     precision: PrecisionOfModel | None = None
     """Bits of the numbers of the model; the default is 8."""
     experts: Literal["expected", "balanced"] | list[Context] = "expected"
-    """Number of tokens per expert. `expected`: the average spread if each token goes to random experts. `balanced`: a
-    spread over as many experts as possible. A list gives the tokens of each expert.
-    """
+    """Number of tokens per expert. `expected`: the average spread if each token goes to random experts. `balanced`: an
+    even spread over all experts that can have a token. A list gives the tokens of each expert."""
     latent_attention: Literal["absorbed", "expanded"] | None = None
     """Form of latent attention. `absorbed` runs on latent vectors; `expanded` runs on keys and values that are
     computed from the latent vectors. The default is `absorbed` if every request has one new token, else `expanded`.
     """
     key_block: Tokens | None = None
-    """Number of keys that attention processes at a time. If it is given, the results of the blocks of keys are merged:
-    the maximum, the sum and the output of each query. By default, attention processes all keys at once.
-    """
+    """Number of keys that attention processes at a time. The maximum, the sum and the output of each query are then
+    merged over the blocks of keys. By default, attention processes all keys at once."""
     logits: Literal["last", "all"] = "last"
     """Tokens for which logits are computed: the last token of each request (`last`), or all tokens (`all`)."""
     written_out: bool = False
@@ -233,7 +229,7 @@ def _groups(entry: LanguageModelFile, problems: Problems) -> tuple[Requests, ...
 def _note_other_models(
     entry: LanguageModelFile, written: Mapping[str, object], model: Architecture, problems: Problems
 ) -> None:
-    """Add a notice for each key of the file that acts only on parts which this model does not have."""
+    """Add a notice for each key of the file that acts only on parts that the model does not have."""
     mixers = {type(block.mixer) for block in model.blocks}
     has_experts = any(isinstance(block.feed_forward, Mixture) for block in model.blocks)
     for key, part, is_there in (
@@ -248,9 +244,9 @@ def _note_other_models(
 def _check_experts(
     entry: LanguageModelFile, model: Architecture, groups: tuple[Requests, ...], problems: Problems
 ) -> None:
-    """Check the numbers of tokens that a file gives for the experts. A problem is reported if the model has no experts,
-    if the list does not have one number per expert, if a number exceeds the number of new tokens, or if the sum is not
-    the number of new tokens times the number of experts per token.
+    """Check the numbers of tokens that a file gives for the experts. A problem is reported in four cases: the model has
+    no experts, the list does not have one number per expert, a number exceeds the number of new tokens, or the sum is
+    wrong. The right sum is the number of new tokens times the number of experts per token.
     """
     if not isinstance(entry.experts, list) or not groups or None in entry.experts:
         return
@@ -292,8 +288,8 @@ def _check_scales(precision: PrecisionOfModel | None, model: Architecture, probl
 
 
 def _check_positions(model: Architecture, groups: tuple[Requests, ...], problems: Problems) -> None:
-    """Check the positions of tokens. For a model with learned position embeddings, a position beyond the last embedding
-    is a problem. For any other model, a position beyond the positions for which the model was made gives a notice."""
+    """Check the positions of tokens. If the model has learned position embeddings, a position beyond the last embedding
+    is a problem. In any other model, a position beyond those for which it was made gives a notice."""
     last = max((group.context + group.tokens for group in groups), default=0)
     told = beyond_positions(model, last)
     if told and model.positions:
@@ -303,7 +299,7 @@ def _check_positions(model: Architecture, groups: tuple[Requests, ...], problems
 
 
 def beyond_positions(model: Architecture, last: int) -> str:
-    """Warning about a request that reaches position `last`; '' if the model was made for this position."""
+    """Warning about a request that reaches position `last`. '' if the model was made for this position."""
     if model.most_tokens is None or last <= model.most_tokens:
         return ""
     return f"{model.name} was made for {model.most_tokens:,} tokens, but a request has {last:,}"
@@ -312,9 +308,8 @@ def beyond_positions(model: Architecture, last: int) -> str:
 def _check_size(
     entry: LanguageModelFile, model: Architecture, groups: tuple[Requests, ...], problems: Problems
 ) -> None:
-    """Report a problem if the workload of the step would have too many layers (more than MOST_NODES, by an estimate).
-    Causes are many entries in `requests`, or the option `written_out` for a large model.
-    """
+    """Report a problem if the workload of the step would have more than MOST_NODES layers, by an estimate. The causes
+    are many entries in `requests`, or the option `written_out` for a large model."""
     if not groups:
         return
     from tilewright.workload.language_models.model import expert_loads

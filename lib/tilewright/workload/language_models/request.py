@@ -11,15 +11,13 @@ ABSORBED, EXPANDED = "absorbed", "expanded"
 from the latent vectors.
 """
 EXPECTED, BALANCED = "expected", "balanced"
-"""Spread of tokens over experts. EXPECTED: the average spread if each token goes to random experts. BALANCED: a spread
-over as many experts as possible.
-"""
+"""Spreads of tokens over experts. EXPECTED: the average spread if each token goes to random experts. BALANCED: an even
+spread over all experts that can have a token."""
 DEFAULT_BITS = 8
 DEFAULT_SCALE_BITS = 16
 DEFAULT_BLOCK = 1024
-"""Default block size if costs are computed for many contexts. It is the number of keys that attention processes at a
-time, and also the number of prompt tokens per step.
-"""
+"""Default block size for costs of many contexts: number of keys that attention processes at a time, and number of
+prompt tokens per step."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +28,8 @@ class Requests:
     tokens: int
     """Number of new tokens of each request."""
     context: int
-    """Number of tokens of each request that earlier steps have processed. The cache holds the keys and values of these
-    tokens, or the state after them."""
+    """Number of tokens of each request before the step. The cache holds the keys and values of these tokens, or the
+    state after them."""
 
     @property
     def rows(self) -> int:
@@ -65,9 +63,8 @@ class Precision:
         return self.weight_scale + self.weight_zero_point if self.weight_group else 0
 
     def groups(self, inputs: int) -> int:
-        """Number of groups into which the weights of one output are divided, if the output has `inputs` inputs; 0 if
-        weights have no scales. The last group can be smaller.
-        """
+        """Number of groups of weights of one output with `inputs` inputs; 0 if weights have no scales. The last group
+        can be smaller."""
         return -(-inputs // self.weight_group) if self.weight_group else 0
 
 

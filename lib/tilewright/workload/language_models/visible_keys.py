@@ -9,12 +9,11 @@ w keys, a query sees only the last w of these keys. The pieces have exactly as m
   by 180 degrees and joined to the other triangle, which gives a rectangle of p queries x (m + 1) keys (FOLDED).
   Together, the two rectangles read n queries and n + 1 keys if n is even, or n + 1 queries and n keys if n is odd.
 * If a block size is given, a rectangle with more keys than a block is cut into blocks and a remainder.
-* With a window of w keys, queries are cut into blocks of 2 h, where h is w / 2 rounded up. Each half of a block is a
-  rectangle of h queries and w columns (WRAPPED). Within a half, the keys that its first query sees leave the window one
-  by one (a triangle), and later keys enter the window one by one (another triangle). Side by side, the two triangles
-  fill the rectangle: column j has key j for the queries up to j, and key j + w for the later queries. Together, the
-  rectangles of both halves read 2 h queries and 2 w keys. The block has 2 h queries and 2 w keys if w is odd, or 2 h
-  queries and 2 w - 1 keys if w is even.
+* With a window of w keys, queries are cut into blocks of 2 h queries; h is w / 2, rounded up. Each half of a block is a
+  rectangle of h queries and w columns (WRAPPED). From query to query, one key leaves the window and one key enters it.
+  The leaving keys and the entering keys form two triangles, which together fill the rectangle: column j has key j for
+  the queries up to j, and key j + w for the later queries. Together, the rectangles of both halves read 2 h queries and
+  2 w keys. The block has 2 h queries and 2 w keys if w is odd, or 2 h queries and 2 w - 1 keys if w is even.
 * The last block can be smaller, with b < 2 h queries. All of these queries see the keys b to w - 1, counted from the
   first key of the block; these keys form a rectangle. The triangles before and after these keys are WRAPPED, with b
   keys for each half of the queries.
@@ -36,27 +35,25 @@ class Piece(NamedTuple):
     name: str
     first_query: int
     queries: int
-    """Number of queries. A FOLDED piece consists of two triangles. This number then counts only the queries of the
-    larger triangle. The `other_queries` queries of the smaller triangle come before these queries."""
+    """Number of queries. A FOLDED piece consists of two triangles; the number then counts only the queries of the
+    larger triangle. The `other_queries` queries of the smaller triangle come before them."""
     first_key: int
     keys: int
     other_queries: int = 0
     repeats: int = 1
-    """Number of equal pieces along the keys that this piece represents. The pieces are consecutive blocks of keys, and
-    this piece is the first of them."""
+    """Number of equal pieces along the keys that this piece represents. The pieces are consecutive blocks of keys; this
+    piece is the first block."""
     wrap: int = 0
-    """Distance, in keys, between the first key and the second key of each column of a WRAPPED piece. A column has two
-    keys because the window of keys moves from query to query. 0 for pieces of other kinds.
-    """
+    """Distance in keys between the first and the second key of each column of a WRAPPED piece. A column has two keys,
+    because the window of keys moves from query to query. 0 for other pieces."""
     first_row: int = 0
-    """Row at which a WRAPPED piece begins: the position of its first query in its block of queries, counted from 0.
-    Each column of the piece has two keys. The query in row r of the block sees the second key of the first r columns,
-    and the first key of all other columns.
+    """First row of a WRAPPED piece: the position of its first query in its block of queries, counted from 0. Each
+    column of the piece has two keys. The query in row r of the block sees the second key of the first r columns, and
+    the first key of all other columns.
     """
     query_blocks: int = 1
-    """Number of equal pieces that this piece represents along the queries. The pieces are consecutive blocks of
-    queries, and this piece is the first block.
-    """
+    """Number of equal pieces along the queries that this piece represents. The pieces are consecutive blocks of
+    queries; this piece is the first block."""
 
     @property
     def stands_for(self) -> int:
@@ -86,9 +83,8 @@ class Strip(NamedTuple):
     first_query: int
     queries: int
     parts: tuple[tuple[Piece, ...], ...]
-    """Pieces of the strip, divided into sequences in the order in which they are merged. The pieces of one sequence
-    have no query in common, so their results are concatenated before they are merged with those of other sequences.
-    """
+    """Sequences of pieces of the strip, in the order in which they are merged. The pieces of one sequence have no query
+    in common. Their results are concatenated first, and then merged with the results of other sequences."""
 
 
 def first_position(context: int, window: int | None) -> int:
@@ -101,8 +97,8 @@ def visible_pieces(
 ) -> tuple[Piece, ...]:
     """Pieces for `tokens` new queries after `context` cached tokens. A window includes the query's own key.
 
-    Rectangles are cut into blocks of `block` keys. Equal blocks are one repeated piece, unless `is_written_out` is
-    true.
+    Rectangles are cut into blocks of `block` keys. Equal blocks are one repeated piece; if `is_written_out` is true,
+    each block is a piece of its own.
     """
     first = first_position(context, window)
     whole = tokens if window is None else min(tokens, max(0, window - context))
@@ -196,8 +192,8 @@ def _windows(tokens: int, window: int, first_query: int, first_key: int, is_writ
 
 
 def _last_windows(tokens: int, window: int, first_query: int, first_key: int, is_written_out: bool) -> list[Piece]:
-    """Pieces of the last block of queries, if each query sees a window of `window` keys. The block has `tokens`
-    queries, at most as many as the window has keys. Its first query sees the keys from `first_key` on.
+    """Pieces of the last block of queries, with a window of `window` keys per query. The block has `tokens` queries, at
+    most `window`. Its first query sees the keys from `first_key` on.
 
     The keys that all these queries see form a rectangle. The other keys form one WRAPPED piece for each half of the
     queries. If `is_written_out` is false and both halves have the same number of queries, one repeated piece represents
@@ -220,9 +216,8 @@ def _last_windows(tokens: int, window: int, first_query: int, first_key: int, is
 
 
 def _query_blocks(piece: Piece, step: int) -> list[Piece]:
-    """Pieces that `piece` represents, one for each block of queries. From one block to the next, the first query and
-    the first key both increase by `step`.
-    """
+    """Single pieces that `piece` represents, one for each block of queries. From block to block, the first query and
+    the first key both increase by `step`."""
     return [
         piece._replace(
             name=f"{piece.name}{place}",

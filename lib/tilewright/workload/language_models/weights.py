@@ -28,7 +28,7 @@ class Weight(NamedTuple):
     copies: int = 1
     """Number of tensors of this name and shape."""
     inputs: int = 0
-    """Number of inputs per output of a matrix product; 0 for a tensor that is not the matrix of a product."""
+    """Number of inputs per output, if the tensor is the matrix of a product; 0 for other tensors."""
 
     @property
     def elements(self) -> int:
@@ -53,7 +53,7 @@ def weight_bits(model: Architecture, precision: Precision) -> int:
 
 
 def active_parameter_count(model: Architecture) -> int:
-    """Number of parameters that one token uses. Experts to which the token is not sent do not count."""
+    """Number of parameters that one token uses. Experts that the token does not go to are left out."""
     unused = 0
     for block, count in model.kinds.items():
         mixture = block.feed_forward

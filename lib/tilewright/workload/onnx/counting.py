@@ -1,13 +1,15 @@
-"""Work of single operators that have no layers of their own.
+"""Amount of work of single operators that have no layers of their own.
 
-The multiply-accumulates of an operator are counted in one of two ways. The module `macs` computes them from shapes, or
-the operator is read as a model that contains only this operator, with a model profile that models every operator. The
-second way is used for operators that are defined by a function of the model, for operators without an operator family
-that are defined by a function of ONNX, for If, Loop and Scan, and for operators with multiply-accumulates for which
-`macs` has no formula.
+The multiply-accumulates of an operator are counted in one of two ways:
+* The module `macs` computes them from shapes. If no operator family models the operator, the rest of its work is
+  unknown, except for operators that only move sequences.
+* The operator is read as a model of its own, with a model profile that models every operator. This way is used for
+  operators that a function of the model defines, for operators without an operator family that a function of ONNX
+  defines, for If, Loop and Scan, and for operators with multiply-accumulates for which `macs` has no formula.
 
-In the first way, the work of an operator that no operator family models is unknown, unless the operator only moves
-sequences. Unknown work never counts as free.
+
+
+Unknown work never counts as free.
 """
 
 from collections.abc import Mapping
@@ -44,7 +46,7 @@ class Work:
 
     @property
     def is_free(self) -> bool:
-        """True if the operator is known to have no multiply-accumulates."""
+        """True if the operator certainly has no multiply-accumulates."""
         return self.is_known and self.mac_count == 0
 
 
@@ -52,9 +54,8 @@ NOTHING, UNKNOWN = Work(0, is_known=True), Work(None, is_known=False)
 
 
 def works_alone(node: OnnxNode, functions: Mapping[tuple[str, str, str], onnx.FunctionProto]) -> bool:
-    """True if the work of an operator is counted by reading a separate model that contains only this operator. This
-    reading needs the shapes of all inputs of the operator.
-    """
+    """True if the work of an operator is counted by reading a separate model with only this operator. The shapes of all
+    inputs of the operator must then be known."""
     proto = node.proto
     key = (standard_domain(proto.domain), proto.op_type, proto.overload)
     if key in functions or (proto.op_type in _CONTROL_FLOW and proto.domain in STANDARD_DOMAINS):
@@ -161,9 +162,8 @@ class WorkCounter:
 
 
 def _ifs(proto: onnx.NodeProto) -> "list[onnx.NodeProto]":
-    """Operators `If` that an operator contains: the operator itself, if it is an If, and those in its subgraphs at any
-    depth.
-    """
+    """Operators `If` inside an operator: the operator itself if it is an If, and every If in its subgraphs at any
+    depth."""
     found = [proto] if proto.op_type == _BRANCHING else []
     for attribute in proto.attribute:
         for graph in (attribute.g, *attribute.graphs):

@@ -23,14 +23,12 @@ class OperatorCoverage:
     status: str
     node_count: int
     mac_count: int | None
-    """Number of multiply-accumulates of these operators; None if the number is not known for one of them."""
+    """Number of multiply-accumulates of these operators; None if it is unknown for any of them."""
     operation_count: int | None = 0
-    """Number of operations that are not multiply-accumulates (comparisons, additions, exponentials, ...); None if the
-    number is not known for one of the operators.
-    """
+    """Number of operations that are no multiply-accumulates (comparisons, additions, exponentials, ...); None if it is
+    unknown for any operator."""
     moved_bits: int | None = 0
-    """Bits of all tensors that these operators read and write; None if the number is not known for one of the
-    operators."""
+    """Bits of all tensors that these operators read and write; None if the number is unknown for any operator."""
 
 
 @dataclass(frozen=True)
@@ -51,29 +49,28 @@ class Coverage:
 
     @property
     def total_mac_count(self) -> int:
-        """Number of multiply-accumulates of all operators for which this number is known."""
+        """Number of multiply-accumulates of all operators with a known number."""
         return sum(row.mac_count or 0 for row in self.operators)
 
     @property
     def modelled_mac_share(self) -> float | None:
-        """Share (0 to 1) of the multiply-accumulates of the network that are in layers with costs. 1 for a network
-        without multiply-accumulates; None if the number of multiply-accumulates of an operator is not known.
-        """
+        """Share (0 to 1) of the network's multiply-accumulates that are in layers with costs. The share is 1 for a
+        network without multiply-accumulates. It is None if the number of some operator is unknown."""
         return _share(self.modelled_mac_count, [row.mac_count for row in self.operators])
 
     @property
     def modelled_operation_share(self) -> float | None:
-        """Number of operations that have costs, as a share (0 to 1) of all operations. Multiply-accumulates do not
-        count as operations here. The share is 1 for a network without operations, and None if an operator has an
-        unknown number of operations.
-        """
+        """Share (0 to 1) of the network's operations that have costs. Multiply-accumulates do not count as operations
+        here. The share is 1 for a network without operations. It is None if the number of some operator is unknown."""
         costed = sum(row.operation_count or 0 for row in self.operators if _is_costed(row))
         return _share(costed, [row.operation_count for row in self.operators])
 
     @property
     def modelled_bits_share(self) -> float | None:
-        """Share (0 to 1) of moved bits: the bits that operators of any status except `unsupported` read and write,
-        divided by the bits that all operators read and write. None if an operator has an unknown number of bits."""
+        """Share (0 to 1) of the network's moved bits that operators of any status except `unsupported` move. The moved
+        bits of an operator are the bits that it reads and writes. The share is None if the number of some operator is
+        unknown.
+        """
         costed = sum(row.moved_bits or 0 for row in self.operators if row.status != UNSUPPORTED)
         return _share(costed, [row.moved_bits for row in self.operators])
 

@@ -1,7 +1,8 @@
-"""Bits per element of ONNX types, derived from the type names, so that types of newer versions are known, too.
+"""Bits per element of ONNX types. They are derived from the names of the types, so that types of newer versions are
+known, too.
 
-Types narrower than a byte are counted as the standard packs them: two elements of four bits in a byte, four elements of
-two bits in a byte, four elements of six bits in three bytes. A boolean takes a byte.
+Types narrower than a byte count with their packed size: two elements of four bits in a byte, four elements of two bits
+in a byte, four elements of six bits in three bytes. A boolean takes a byte.
 """
 
 import re
@@ -15,7 +16,7 @@ element of these types has."""
 _BOOL_BITS = 8
 _NAMED_BITS = re.compile(r"(?:U?INT|FLOAT)(\d+)(?:E\d+M\d+\w*)?")
 _WIDEST_QUANTISED = 32
-"""Bits of the widest quantised integer type. Wider integers do not represent real numbers."""
+"""Number of bits of the widest quantised integer type. Wider integers are not quantised numbers."""
 
 
 def _bits_of(name: str) -> int | None:
@@ -40,6 +41,6 @@ QUANTISED_BITS: Mapping[int, int] = {
     and bits <= _WIDEST_QUANTISED
     and number not in (onnx.TensorProto.BOOL, onnx.TensorProto.UINT32)
 }
-"""Bits of the integers and narrow floats that represent real numbers, by element type."""
+"""Bits of the integers and narrow floats that represent quantised real numbers, by element type."""
 NARROW_TYPES: frozenset[int] = frozenset(number for number, bits in QUANTISED_BITS.items() if bits < 8)
 """Element types narrower than a byte. They are only used for quantised numbers."""

@@ -64,9 +64,8 @@ class BitsOfNetwork:
         """Copy of `tensors` (name -> facts) in which the field `given_bits` has the bits that the user gives. Only
         floating-point tensors get given bits.
 
-        A constant gets the bits that are given for the weights of the operators that read or write it. Any other tensor
-        gets the bits that are given for the activations of these operators. If the operators give different numbers,
-        the largest number is used.
+        The operators that read or write a tensor decide: a constant gets the bits of their weights, and any other
+        tensor gets the bits of their activations. If the operators have different numbers, the largest number is used.
         """
         bits: dict[str, int] = {}
         for node in nodes:
@@ -100,9 +99,9 @@ class BitsOfNetwork:
     def unused(self, workload: Workload) -> Iterator[Problem]:
         """Problems of the pairs (key, bits) that have no effect, one problem for each such pair.
 
-        Bits of weights have no effect if no layer of the selected operators has a constant operand. Bits of activations
-        have none if the selected operators have no layers. Bits of partial sums have none if no layer of the selected
-        operators has partial sums with this number of bits.
+        Bits of weights have no effect if no selected operator has a layer with a constant operand. Bits of activations
+        have no effect if no selected operator has a layer. Bits of partial sums have no effect if no layer of a
+        selected operator has partial sums with this number of bits.
         """
         for key, bits in self.pairs:
             selector, _, operand = key.rpartition(".")

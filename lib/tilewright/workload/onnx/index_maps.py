@@ -16,9 +16,8 @@ from tilewright.workload.access import AxisIndex, IndexMap, Shape, TensorAccess
 
 Integers = npt.NDArray[np.int64]
 MOST_PIECES = 4096
-"""Largest number of affine pieces of an operator. If more pieces are needed, one map with a superset of the dependences
-is used instead. Reshapes have the smaller limit `_MOST_RESHAPE_PIECES`.
-"""
+"""Largest number of affine pieces of an operator. With more pieces, the operator has one map with a superset of the
+dependences. Reshapes have the smaller limit `_MOST_RESHAPE_PIECES`."""
 _MOST_PERIODS = 256
 _FEW_RUNS = 4
 NOWHERE = -1
@@ -31,9 +30,8 @@ class TooManyPiecesError(Exception):
 
 @dataclass(frozen=True)
 class GridPiece:
-    """Box of positions in an array of index vectors. The vector at a position is `base + sum(steps[axis] * distance)`,
-    where the distance along each axis is counted from the first position of the box.
-    """
+    """Box of positions in an array of index vectors. The vector at a position is `base + sum(steps[axis] * distance)`.
+    The distance along an axis is the number of positions from the start of the box."""
 
     starts: tuple[int, ...]
     """First position along every axis of the array."""
@@ -55,8 +53,8 @@ class AxisPiece:
 
 
 def grid_pieces(values: Integers, kept: npt.NDArray[np.bool_] | None = None) -> list[GridPiece]:
-    """Affine pieces that cover an array of index vectors [..., component]. Each position at which `kept` is true is in
-    exactly one piece, and no other position is in a piece. By default, all positions are kept.
+    """Affine pieces that cover an array of index vectors [..., component]. A position is in exactly one piece if `kept`
+    is true there, and in no piece otherwise. By default, all positions are kept.
 
     Raises TooManyPiecesError if more than MOST_PIECES pieces are needed.
     """
@@ -115,8 +113,8 @@ def _whole_piece(values: Integers) -> GridPiece | None:
 
 
 def _runs(values: Integers, kept: npt.NDArray[np.bool_]) -> list[GridPiece]:
-    """Runs of consecutive positions at which `kept` is true and along which the index vector changes by a constant
-    step. `values` has the index vector of every position, as an array of shape (positions, components). Each run is as
+    """Runs of consecutive positions along which the index vector changes by a constant step, and at which `kept` is
+    true. `values` has the index vector of every position, as an array of shape (positions, components). Each run is as
     long as possible.
     """
     pieces: list[GridPiece] = []
@@ -158,9 +156,8 @@ def _pieces_of_rows(values: Integers, kept: npt.NDArray[np.bool_]) -> list[list[
 
 
 def _merged(rows: list[list[GridPiece]]) -> list[GridPiece]:
-    """Pieces of an array, from the pieces of its rows. Pieces of consecutive rows that are equal except for their bases
-    are merged into one piece if the base changes by a constant step from row to row.
-    """
+    """Pieces of an array, from the pieces of its rows. Pieces of consecutive rows are merged if they differ only in
+    their bases, and if the base changes by a constant step from row to row."""
     places: dict[tuple[object, ...], list[tuple[int, GridPiece]]] = {}
     for number, row in enumerate(rows):
         for piece in row:
@@ -180,7 +177,7 @@ def _merged(rows: list[list[GridPiece]]) -> list[GridPiece]:
 
 def _consecutive(rows: Integers) -> Iterator[range]:
     """Ranges of positions along the first axis of `rows`, an array of shape (positions, columns). Column 0 is a row
-    number. Within a range of two or more positions, column 0 increases by 1 from position to position, and each other
+    number. In a range of two or more positions, column 0 increases by 1 from position to position, and every other
     column changes by a constant step.
     """
     steps = np.diff(rows, axis=0)
@@ -211,8 +208,8 @@ def _folded(values: Integers, kept: npt.NDArray[np.bool_], period: int, offset: 
     loop, over all full periods. The positions after the last full period have pieces of their own. `offset` is the
     output position of the first value.
 
-    None if the values, or the positions at which `kept` is true, do not repeat with this period, or if there are fewer
-    than two full periods. Values also repeat if they shift by a constant from each period to the next.
+    None if there are fewer than two full periods, or if the values or `kept` do not repeat. Values that shift by a
+    constant from each period to the next also count as repeated.
     """
     count = len(values) // period
     if count < 2 or (kept[period:] != kept[:-period]).any():
@@ -237,9 +234,8 @@ Coefficients = Mapping[int, int]
 
 @dataclass(frozen=True)
 class Stride:
-    """Loop of an index map. It has the number of iterations, and the steps of one iteration: one step along each axis
-    of the output tensor, and one along each axis of the input tensor.
-    """
+    """Loop of an index map: the number of iterations, and the steps of one iteration along each axis of the output
+    tensor and of the input tensor."""
 
     size: int
     output: Coefficients = field(default_factory=dict)
@@ -309,8 +305,8 @@ def grid_map(
 
 
 def separable_maps(ends: Ends, axes: Sequence[Sequence[AxisPiece]]) -> list[IndexMap]:
-    """Index maps of an operator for which the input index along each axis depends only on the output index along the
-    same axis. Output and input have the same rank.
+    """Index maps of an operator whose axes are independent: the input index along an axis depends only on the output
+    index along this axis. Output and input have the same rank.
 
     `axes` has the pieces of each axis; each combination of pieces gives one map. Raises TooManyPiecesError for more
     than MOST_PIECES combinations.
@@ -333,9 +329,9 @@ def reshape_maps(ends: Ends) -> list[IndexMap]:
     """Maps of a reshape, which keeps the row-major order of all elements; [] for tensors without elements.
 
     A suffix product is the number of elements of the last axes of a shape. There is one exact map if each suffix
-    product of one shape divides the larger suffix products of the other shape. Otherwise there are several exact maps.
-    If there would be too many exact maps, the result is one map with a superset of the dependences. This map mixes axes
-    only within ranges of axes that have the same number of elements in both shapes.
+    product of one shape divides the larger suffix products of the other shape. Otherwise, there are several exact maps.
+    Too many exact maps are replaced by one map with a superset of the dependences. This map mixes axes only within
+    ranges of axes that have the same number of elements in both shapes.
 
     Raises ValueError if the shapes have different numbers of elements.
     """
@@ -356,7 +352,8 @@ def reshape_maps(ends: Ends) -> list[IndexMap]:
 
 @dataclass(frozen=True)
 class _Run:
-    """Set of row-major positions: `base + sum(stride * loop)`, and the `length - 1` positions after each of these."""
+    """Set of row-major positions: each position `base + sum(stride * loop)`, and the `length - 1` positions after
+    it."""
 
     base: int
     loops: tuple[tuple[int, int], ...]
@@ -365,9 +362,8 @@ class _Run:
 
 
 def _suffix_products(shape: Shape) -> list[int]:
-    """Suffix products of a shape: first the number of all elements; then, for each axis from the outermost, the number
-    of elements that one step along this axis skips in row-major order.
-    """
+    """Suffix products of a shape. The first is the number of all elements. The next ones belong to the axes, from the
+    outermost on: the number of elements in one step along the axis, in row-major order."""
     products = [1]
     for size in reversed(shape):
         products.append(products[-1] * size)
@@ -375,9 +371,9 @@ def _suffix_products(shape: Shape) -> list[int]:
 
 
 def _split(runs: list[_Run], boundary: int) -> list[_Run]:
-    """Runs cut at multiples of `boundary`, so that blocks of `boundary` positions contain them. In a resulting run,
-    only loops whose stride is a multiple of `boundary` lead from one block to another. All other loops of the run and
-    its `length` consecutive positions stay within one block.
+    """Runs cut at multiples of `boundary`, the size of a block of positions. In a resulting run, only loops with a
+    stride that is a multiple of `boundary` lead from block to block. All its other loops, and its `length` consecutive
+    positions, stay within one block.
 
     Raises TooManyPiecesError if there are more than _MOST_RESHAPE_PIECES runs.
     """
@@ -445,9 +441,9 @@ def _run_map(ends: Ends, run: _Run) -> IndexMap:
 def _mixed_map(ends: Ends) -> IndexMap:
     """Map with a superset of the dependences of a reshape.
 
-    A suffix product is the number of elements of the last axes of a shape. The suffix products that both shapes have
-    divide the axes of each shape into ranges. If a range is a single axis in both shapes, the positions along this axis
-    correspond one to one. Within any other range, each output position can depend on all input positions.
+    A suffix product is the number of elements of the last axes of a shape. The common suffix products of both shapes
+    divide the axes of each shape into ranges. If a range is a single axis in both shapes, its positions correspond one
+    to one. Within any other range, each output position can depend on all input positions.
     """
     outputs, sources = _suffix_products(ends.output_shape), _suffix_products(ends.source_shape)
     strides: list[Stride] = []
@@ -467,8 +463,8 @@ def _axes_between(products: list[int], upper: int, lower: int) -> list[tuple[int
     of size 1 are left out.
 
     A suffix product is the number of elements of the last axes of a shape. `products` has all suffix products of the
-    shape, from the complete shape to 1. Axis n belongs to the entries n and n + 1 of `products`. The axis is in the
-    result if both entries are from `lower` to `upper`.
+    shape, from the product of all sizes to 1. Axis n lies between the entries n and n + 1 of `products`. The axis is in
+    the result if both entries are in the range from `lower` to `upper`.
     """
     pairs = enumerate(pairwise(products))
     return [(axis, above // step) for axis, (above, step) in pairs if lower <= step < above <= upper]

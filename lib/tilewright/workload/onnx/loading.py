@@ -15,8 +15,8 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from tilewright.base.errors import InputError, Problem
 
 LARGEST_DATA_BYTES = 2**20
-"""Length of the longest data field that is kept, in bytes. A constant whose values are needed (see `evaluation`) has at
-most half as many bytes."""
+"""Length in bytes of the longest data field that is kept. A constant with needed values (`evaluation`) has at most half
+this length."""
 _DEEPEST = 64
 _LENGTH_DELIMITED = 2
 _FIXED_BYTES = {1: 8, 5: 4}
@@ -162,7 +162,7 @@ def _read_bytes(path: Path, file: str) -> bytes:
 
 
 def _content(path: Path) -> bytes:
-    """Content of the file. A large file is read without the data of its weights, to save memory."""
+    """Content of the file. To save memory, a large file is read without the data of its weights."""
     if path.is_dir() or path.stat().st_size <= LARGEST_DATA_BYTES:
         return path.read_bytes()
     with path.open("rb") as file:
@@ -186,9 +186,8 @@ def _decode(content: bytes, file: str) -> onnx.ModelProto:
 
 
 def _texts(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[object]:
-    """Texts of a graph or function that later steps use, such as names of nodes and tensors. An element is of type
-    bytes instead of str if the text in the file is not valid UTF-8.
-    """
+    """Texts of a graph or function that later steps use, such as names of nodes and tensors. A text that is not valid
+    UTF-8 in the file has the type bytes instead of str."""
     for node in graph.node:
         yield from (node.name, node.op_type, node.domain, node.overload, *node.input, *node.output)
         for attribute in node.attribute:

@@ -1,8 +1,8 @@
 """Lowering: conversion of one ONNX operator to loop nests with costs, to moves of data, or to a remark.
 
-Every operator family has a module in `operators/` with functions `lower_...(op: Lowering)`. These functions are
-registered by ONNX operator type. Such a function reads shapes, attributes and constants from `op`, and adds loop nests
-and moves to `op`.
+Every operator family has a module in `operators/` with functions `lower_...(op: Lowering)`, which are registered by
+ONNX operator type. Such a function reads shapes, attributes and constants from `op`, and adds loop nests and moves to
+it.
 """
 
 import math
@@ -159,13 +159,13 @@ class Lowering:
     ) -> None:
         """Add a loop nest: one layer that reads `inputs` and writes `output`.
 
-        * `inputs` are the accesses of operand I, or of I and W. The layer names the operands in this order. If I is
-          constant and W is computed, the two names are exchanged, so that I is the computed tensor.
+        * `inputs` are the accesses of operand I, or of I and W. If the first input is constant and the second is
+          computed, the two names are exchanged, so that I is always the computed tensor.
         * `others` are accesses to further tensors, such as a bias. Reading these tensors costs nothing.
-        * `costed` are accesses by operand (O, I, W). If a layer cannot describe the true accesses, these accesses
-          replace them in the layer only.
+        * `costed` are accesses by operand (O, I, W) for the layer only. They replace true accesses that a layer cannot
+          describe.
         * `layer` replaces the whole layer. By default, the layer is derived from the accesses.
-        * `further` are index maps of further inputs, which the loops of the layer cannot index.
+        * `further` are index maps of further inputs that the loops of the layer cannot index.
         * `part` and `operator_type` are the name and the type of the part that the nest computes, if the operator is
           decomposed into parts.
         * `is_exact` is false if the accesses describe a superset of the dependences.
@@ -204,8 +204,8 @@ class Lowering:
         self._raise_status(PASS_THROUGH)
 
     def approximated(self, reason: str) -> None:
-        """Set the status of the operator to APPROXIMATED, which says that its costs or dependences are estimates. The
-        status UNSUPPORTED is kept. In both cases, add `reason` to the remarks."""
+        """Add `reason` to the remarks, and set the status of the operator to APPROXIMATED: its costs or dependences are
+        estimates. The status UNSUPPORTED is kept."""
         self._raise_status(APPROXIMATED)
         self.remarks.append(reason)
 
@@ -265,8 +265,8 @@ def file_tensor(facts: TensorFacts, policy: str) -> Tensor:
 def whole_map(
     output: str, output_shape: Shape, source: str, source_shape: Shape, *, is_exact: bool = False
 ) -> IndexMap:
-    """Map in which every output element depends on every input element. If `is_exact` is true, the operator really has
-    all these dependences. If not, the map is a superset of the true dependences."""
+    """Map in which every output element depends on every input element. `is_exact` is true if the operator has all
+    these dependences. Otherwise, the map is a superset of the true dependences."""
     written = tuple((f"D{axis}", size) for axis, size in enumerate(output_shape))
     read = tuple((f"S{axis}", size) for axis, size in enumerate(source_shape))
     return IndexMap(
@@ -299,8 +299,8 @@ def lowers(
     """Decorator that registers a function for operator types of a domain. '' is the standard domain.
 
     `shapes` is a rule for output shapes that onnx does not infer, such as `like_first_input`. `attributes` has the
-    names of the attributes, separated by spaces, of operators that onnx does not define. Raises ValueError if an
-    operator already has a function, or if `shapes` is given although onnx infers the shapes.
+    attribute names of operators that onnx does not define, separated by spaces. Raises ValueError if an operator
+    already has a function, or if `shapes` is given although onnx infers the shapes.
     """
     known = None if attributes is None else frozenset(attributes.split())
 
@@ -365,9 +365,9 @@ def lower(op: Lowering) -> None:
 
 
 def _is_empty(op: Lowering) -> bool:
-    """True if the operator has nothing to compute: all its outputs are empty tensors, or one of its inputs is computed
-    and empty although the operator needs elements in this input. An empty constant does not count, because it stands
-    for an input that is not given.
+    """True if the operator has nothing to compute. This is the case if all its outputs are empty tensors, or if it
+    needs elements of a computed input that is empty. An empty constant does not count, because it stands for an input
+    that is not given.
     """
     known = op.graph.tensors
     made = [known[name] for name in op.node.outputs if name in known]
@@ -395,9 +395,8 @@ _MAY_BE_EMPTY: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("com.microsoft", "GroupQueryAttention"): (3, 4),
     ("com.microsoft", "MultiHeadAttention"): (6, 7),
 }
-"""Indices of the inputs that can be empty although the operator does work, by (domain, operator type). These inputs are
-caches before the first token, and the indices and the updates of a scatter.
-"""
+"""Inputs that can be empty although the operator does work: (domain, operator type) -> indices of the inputs. They are
+caches before the first token, and the indices and updates of a scatter."""
 _EVERY_INPUT_MAY_BE_EMPTY = frozenset({"Concat", "Loop", "QLinearConcat", "Scan"})
 
 

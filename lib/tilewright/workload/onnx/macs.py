@@ -1,4 +1,4 @@
-"""Multiply-accumulates of operators without costs, so that reports can say how much work has no costs."""
+"""Multiply-accumulates of operators without costs. With these numbers, reports can say how much work has no costs."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -16,8 +16,8 @@ def counted_macs(node: OnnxNode, shapes: Shapes) -> int | None:
     """Number of multiply-accumulates of one operator, computed from shapes; None if there is no formula for the
     operator, or if the shapes do not determine the number.
 
-    If there is no formula, the number is 0 in only two cases: the operator is modelled and its type is not in
-    MAC_TYPES, or its type is in UNMODELLED_WITHOUT_MACS. An unknown operator never counts as 0.
+    Without a formula, the number is 0 for a modelled operator with a type outside MAC_TYPES, and for a type in
+    UNMODELLED_WITHOUT_MACS. It is never 0 for an unknown operator.
     """
     if node.operator_type in UNMODELLED_WITHOUT_MACS:
         return 0

@@ -16,8 +16,8 @@ class MatrixProduct:
 
     out_batch: Shape
     left_batch: Shape
-    """Batch sizes of the left operand, as many as in `out_batch`. A batch size is 1 if all batches share the left
-    operand."""
+    """Batch sizes of the left operand, with the length of `out_batch`. A size of 1 means that all batches share the
+    left operand."""
     right_batch: Shape | None
     """Batch sizes of the right operand; None if its shape is not known."""
     rows: int
@@ -35,9 +35,8 @@ class MatrixProduct:
 def matrix_product(node: OnnxNode, shapes: Shapes) -> MatrixProduct:
     """Sizes of a Gemm or MatMul. Raises InputError if inputs are missing, or if shapes do not fit together.
 
-    As in the definition of ONNX, vectors become matrices of one row or one column, and operands of lower rank are
-    repeated over the batches. If there are more than two batch dimensions, all except the first are merged into one
-    dimension.
+    As ONNX defines, vectors become matrices of one row or one column, and operands of lower rank are repeated over the
+    batches. From more than two batch dimensions, all but the first are merged into one.
     """
     left, out = node.input_shape(0, shapes), node.output_shape(shapes)
     right = shapes.get(node.inputs[1]) if len(node.inputs) > 1 else None
@@ -115,8 +114,7 @@ def gemm_layer(node: OnnxNode, product: MatrixProduct, roles: OperandRoles, prof
 
 
 def _dims_carried(product: MatrixProduct, batch: Shape, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of the batch dimensions over which an operand with the batch sizes `batch` varies. A dimension that has
-    size 1 in the output counts as one over which every operand varies.
-    """
+    """Names of the batch dimensions that index an operand with the batch sizes `batch`. A dimension of size 1 in the
+    output is in the result for every operand."""
     sizes = zip(names, batch, product.out_batch, strict=True)
     return tuple(name for name, own, full in sizes if own > 1 or full == 1)

@@ -37,8 +37,8 @@ class OnnxNode:
     name: str
     proto: onnx.NodeProto
     opsets: Mapping[str, int] = field(default_factory=dict)
-    """Version of each operator set, by domain. The versions are given only for an operator of a function that imports
-    other versions than the model."""
+    """Version of each operator set, by domain. Only an operator of a function has versions here, if the function
+    imports other versions than the model."""
     given: GivenBits = GivenBits()
     """Bits that the user gives for the operands. These bits take precedence over attributes in the file."""
 
@@ -127,8 +127,8 @@ class OnnxNode:
 
 @dataclass(frozen=True)
 class OperandRoles:
-    """Sources of the operands of one layer: the inputs of the operator that are I and W, the constant operands, and the
-    nodes that produce the other operands."""
+    """Operands of one layer and their sources: the operator inputs that are I and W, and the nodes that produce
+    operands. A constant operand has no such node."""
 
     activation_input: int
     """Index of the node input that is operand I."""
@@ -152,7 +152,7 @@ _DEFAULT_BITS = 8
 SELECTING = frozenset(
     {"MaxPool", "GlobalMaxPool", "MaxRoiPool", "ReduceMax", "ReduceMin", "ArgMax", "ArgMin", "TopK", "Hardmax"}
 )
-"""Operators that select one of several values. Partial results of such an operator are no wider than its result."""
+"""Operators that select one of several values. The partial results of such an operator are as wide as its result."""
 _WIDEST_ACCUMULATOR_BITS = 32
 """Bits of accumulators under the policy FILE, unless an input is wider."""
 
@@ -205,8 +205,8 @@ def partial_sum_bits(node: OnnxNode, operand_bits: int, final_bits: int, accumul
 
 def overridden_bits(node: OnnxNode, *, is_weight: bool) -> int | None:
     """Bits that an attribute of the node gives: `weight_size` for constant operands, `act_size` for all other operands.
-    None if the attribute is missing, or if the user gives bits for such operands: the bits of the user take precedence,
-    and the tensors already have them.
+    None if the attribute is missing. Also None if the user gives bits for such operands, because the tensors then
+    already have the bits of the user.
 
     Raises InputError for a value of the attribute that is not positive.
     """

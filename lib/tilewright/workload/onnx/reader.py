@@ -38,7 +38,8 @@ from tilewright.workload.onnx.tensor_facts import TensorFacts
 from tilewright.workload.onnx.unused_parts import unused_of_model
 
 Reading = Callable[[onnx.ModelProto, ModelProfile, NetworkOptions], tuple[Workload, Coverage]]
-"""Function from a model to its workload (without a name) and its coverage. Raises InputError with all problems."""
+"""Function that reads a model: it returns the workload (without a name) and the coverage. Raises InputError with all
+problems."""
 OTHER_READINGS: Registry[Reading] = Registry(__name__)
 """Readers for model profiles without the switch `model_every_operator`, by name of the profile."""
 
@@ -66,8 +67,8 @@ def read_onnx(
     reproduces zigzag-dse 3.9.1 is used.
 
     `source` is a path or a model in memory. Weights are never loaded and can be missing. The default of `name` is the
-    file name without its suffix, or the name of the graph. `dims` are sizes of dynamic dimensions. If `dims` is given,
-    it replaces the sizes in `options`. If `notices` is given, the notices of the coverage are appended to it.
+    file name without its suffix, or the name of the graph. `dims` are sizes of dynamic dimensions, which replace the
+    sizes in `options`. The notices of the coverage are appended to `notices`.
 
     Raises InputError with all problems: an unreadable file, an inconsistent graph, unknown sizes.
     """
@@ -122,8 +123,8 @@ def read_every_operator(
 class _Reading:
     """State while one ONNX model is read.
 
-    The state holds the nodes that have been made so far, the node that produces each tensor, one entry of the coverage
-    per operator, and each remark with the names of the operators that caused it.
+    The state has the nodes that have been made so far, the node that produces each tensor, and one entry of the
+    coverage per operator. It also has each remark, with the names of the operators that caused it.
     """
 
     graph: ResolvedGraph
@@ -162,9 +163,8 @@ class _Reading:
         return OperatorCoverage(node.operator_type, op.status, 1, macs, operations, bits)
 
     def _uncosted_macs(self, op: Lowering) -> int | None:
-        """Number of multiply-accumulates of an operator that is not modelled. None if the number is not known, and for
-        modelled operators.
-        """
+        """Number of multiply-accumulates of an operator that is not modelled. None if the number is unknown, and for a
+        modelled operator."""
         if op.status != UNSUPPORTED:
             return None
         return counted_macs(op.node, {name: facts.shape for name, facts in self.graph.tensors.items()})
@@ -207,8 +207,8 @@ class _Reading:
 
     def _sources(self, lowered: LoweredNode) -> Iterator[tuple[str, int]]:
         """Pairs (operand, id of the producing node) for the tensors that a node reads. Operand W comes before operand
-        I, as in zigzag-dse 3.9.1. Then come the producers of tensors that are not operands, such as a bias, each listed
-        one time under a further name, such as I3.
+        I, as in zigzag-dse 3.9.1. The producers of other tensors, such as a bias, follow. Each is listed one time,
+        under a further name such as I3.
         """
         produced = [
             (index_map.operand, self.producer_of[index_map.input.tensor])
@@ -252,9 +252,8 @@ _OTHER_NAMES = {1: "I", 2: "W"}
 
 
 def _node_status(op: Lowering, is_move: bool) -> str:
-    """Status of a node. A node that only moves data has the status pass-through, unless its operator is not modelled.
-    Any other node has the status of its operator.
-    """
+    """Status of a node. A node that only moves data is pass-through; if its operator is not modelled, it is
+    unsupported. Any other node has the status of its operator."""
     return PASS_THROUGH if is_move and op.status != UNSUPPORTED else op.status
 
 

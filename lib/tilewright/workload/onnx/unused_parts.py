@@ -79,9 +79,8 @@ def unused_of_model(model: onnx.ModelProto) -> list[Unused]:
 
 
 def _unused_operator_sets(model: onnx.ModelProto) -> list[Unused]:
-    """Notices of imported operator sets that no operator uses. These notices are given only if the model does not
-    import the standard domain: the unused domain is then probably a misspelling of it.
-    """
+    """Notices of imported operator sets that no operator uses. There are such notices only if the model does not import
+    the standard domain, because the unused domain is then probably a misspelling of it."""
     versions = _opsets(model.opset_import)
     if "" in versions:
         return []
@@ -158,8 +157,7 @@ def _known(
     node: onnx.NodeProto, opsets: Mapping[str, int], functions: Mapping[tuple[str, str], onnx.FunctionProto]
 ) -> frozenset[str] | None:
     """Names of the attributes that the operator of `node` defines; None if the operator is not known. `functions` has
-    the functions of the model, by (domain, name): the operator can be one of them.
-    """
+    the functions of the model, by (domain, name). A call of such a function is also a known operator."""
     domain = standard_domain(node.domain)
     function = functions.get((domain, node.op_type))
     if function is not None:

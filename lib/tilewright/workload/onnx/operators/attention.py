@@ -17,7 +17,8 @@ _SCORES = ("B", "H", "D", "K")
 
 @dataclass(frozen=True)
 class HeadTensor:
-    """Tensor of heads: [batch, heads, positions, width], or [batch, positions, heads * width] if it is flat."""
+    """Tensor with the channels of several heads: [batch, heads, positions, width], or [batch, positions, heads * width]
+    if it is flat."""
 
     tensor: str
     batch: int
@@ -26,7 +27,7 @@ class HeadTensor:
     width: int
     is_flat: bool = False
     start: int = 0
-    """First channel of the heads. It is above 0 if a flat tensor also holds other channels before the heads."""
+    """First channel of the heads. It is above 0 if other channels come before the heads in a flat tensor."""
 
     def at(self, head: Axis, position: Axis, channel: Axis) -> TensorAccess:
         """Element of the tensor at the given indices, for the batch entry of loop B."""
@@ -43,16 +44,14 @@ class ScoreParts:
     """Operations on the scores between the two matrix products."""
 
     hides_keys: bool = False
-    """True if at least one key is hidden from at least one query: by causality, by a window, by the lengths of
-    sequences, or by a mask that has fewer columns than there are keys.
-    """
+    """True if some key is hidden from some query: by causality, by a window, by the lengths of sequences, or by a mask
+    with fewer columns than keys."""
     masks: tuple[str, ...] = ()
     """Names of the tensors that are broadcast to [batch, heads, queries, keys] and added to the scores."""
     has_softcap: bool = False
     others: tuple[tuple[str, tuple[Axis, ...]], ...] = ()
-    """Pairs (name of a tensor, indices of this tensor over the loops B, H, D, K). The tensors, such as lengths, decide
-    which keys are hidden. Reading them costs nothing.
-    """
+    """Further tensors that decide which keys are hidden, such as lengths. Each is a pair (name, indices over the loops
+    B, H, D, K). Reading them costs nothing."""
     exposed: str = ""
     """Name of the output that holds the scores; '' if there is no such output."""
     exposed_stage: int = 0
@@ -78,7 +77,7 @@ def attention(
         raise op.node.error(
             "wrong numbers of heads",
             f"{query.heads}, {key.heads}, {value.heads}",
-            "as many key heads as value heads, and a multiple of this number of query heads",
+            "the same number of key heads and value heads, which must divide the number of query heads",
         )
     if query.width != key.width or value.positions != key.positions or value.width != output.width:
         raise op.node.error(
@@ -160,7 +159,7 @@ def _unary(op: Lowering, source: str, part: str, operator_type: str) -> str:
 def _masked(op: Lowering, scores: str, parts: ScoreParts) -> str:
     """Name of the tensor of scores after masking. Each tensor in `parts.masks` is added to the scores.
 
-    In two cases, a further layer hides keys, with one operation per score: `parts.others` has tensors, or
+    A further layer with one operation per score hides keys if `parts.others` has tensors. The same layer is added if
     `parts.hides_keys` is true and there are no mask tensors.
     """
     names, shape = _SCORES, op.shape(scores)
@@ -248,9 +247,8 @@ def added_bias(op: Lowering, data: HeadTensor, bias: str, start: int, part: str)
 
 
 def batch_access(op: Lowering, tensor: str, batch: int) -> tuple[Axis, ...]:
-    """Index along each axis of a tensor with one value per batch entry, or one value for all of them. Raises InputError
-    if the shape is not [batch], [1], [batch, 1] or [1, 1].
-    """
+    """Index along each axis of a tensor with one value per batch entry, or with a single value for all entries. Raises
+    InputError if the shape is not [batch], [1], [batch, 1] or [1, 1]."""
     shape = op.shape(tensor)
     if len(shape) > 2 or shape[:1] not in ((batch,), (1,)) or any(size != 1 for size in shape[1:]):
         raise op.node.error(f"wrong shape of tensor '{tensor}'", str(list(shape)), f"[{batch}]")
@@ -286,7 +284,7 @@ def has_softcap(op: Lowering) -> bool:
 
 _STAGES = 4
 _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = 3, 4, 5, 6
-"""Indices of the inputs of the standard operator that come after query, key and value."""
+"""Indices of four inputs of the standard operator. They come after the inputs query, key and value."""
 
 
 @lowers("Attention")

@@ -133,10 +133,10 @@ def angles_of_places(
     """Name of the tensor [batch, positions, half] with the values of input `cache` for every position. `half` is half
     the number of rotated channels.
 
-    `cache` and `positions` are indices of inputs. If input `positions` is missing, input `cache` already has the shape
-    of the result. Otherwise input `cache` has the shape [positions, half], and input `positions` selects its rows.
-    Input `positions` has one value per token, one value per batch entry, or one value for all tokens. `known` has these
-    values, as one list per batch entry, if they are constant. Raises InputError for any other shape.
+    `cache` and `positions` are indices of inputs. Input `cache` has the shape [positions, half], and input `positions`
+    selects its rows: by one value per token, one value per batch entry, or one value for all tokens. If input
+    `positions` is missing, input `cache` already has the shape of the result. If the positions are constant, `known`
+    has their values, as one list per batch entry. Raises InputError for any other shape.
     """
     given, shape = op.input(cache), op.input_shape(cache)
     wanted = (data.batch, data.positions, shape[-1])
@@ -226,7 +226,7 @@ def _projection(op: Lowering, channels: int) -> str:
 
 @lowers("MultiHeadAttention", domain=_MICROSOFT)
 def lower_multi_head_attention(op: Lowering) -> None:
-    """Attention with as many key heads as query heads. A bias is first added to queries, keys and values.
+    """Attention in which each query head has a key head of its own. A bias is first added to queries, keys and values.
 
     Raises InputError if shapes do not fit together.
     """
@@ -268,7 +268,7 @@ def _attend(
             (key.batch, query.positions, key.positions): ("B", "D", "K"),
         }
         if op.shape(padding) not in forms:
-            op.unsupported(f"{op.node.operator_type} with this form of padding mask is not modelled")
+            op.unsupported(f"{op.node.operator_type} with a padding mask of this form is not modelled")
             return
         others = ((padding, forms[op.shape(padding)]),)
         hides_keys |= op.shape(padding) == (key.batch,)
@@ -331,11 +331,11 @@ def _turned(op: Lowering, data: HeadTensor, prefix: str) -> HeadTensor:
 
 
 def _cached(op: Lowering, past: str, new: HeadTensor, present: str, length: str, part: str) -> HeadTensor:
-    """Heads of the cache after the step: the entries of the tensor `past`, followed by the entries of `new`. If
-    `present` is not '', it is the output tensor for this cache.
+    """Heads of the cache after the step: the entries of the tensor `past`, followed by the entries of `new`. `present`
+    is the output tensor for this cache; '' if the operator has no such output.
 
-    In a cache of fixed length, the new entries are written to a position that is known only at run time. Each element
-    of this cache is therefore assumed to depend on all new entries.
+    In a cache of fixed length, the position of the new entries is known only at run time. Each element of this cache is
+    therefore assumed to depend on all new entries.
     """
     before = op.shape(past)[2] if past else 0
     if not present or op.shape(present)[2] == before + new.positions:

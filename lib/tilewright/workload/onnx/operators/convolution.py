@@ -21,8 +21,8 @@ Loops = tuple[tuple[str, int], ...]
 
 _MOST_AXES = 3
 _AXES_OF_LAYER = 2
-"""Largest number of axes for which a convolution gets the same layer as in zigzag-dse. With more axes, the layer
-follows from the accesses."""
+"""Largest number of axes for which a convolution has the same layer as in zigzag-dse. For more axes, the layer follows
+from the accesses."""
 
 
 def spatial_names(axes: int) -> tuple[str, ...]:
@@ -42,16 +42,15 @@ def lower_conv(op: Lowering) -> None:
 
 @lowers("NhwcConv", "QLinearConv", domain="com.microsoft")
 def lower_conv_of_onnxruntime(op: Lowering) -> None:
-    """Convolution as in Conv, except that the channels of input and output are the last axis. The filters have the
-    layout of the ONNX standard."""
+    """Convolution like Conv, but with the channels as the last axis of input and output. The filters have the layout of
+    the ONNX standard."""
     _add_conv(op, op.output())
 
 
 @lowers("FusedConv", "NhwcFusedConv", domain="com.microsoft")
 def lower_fused_conv(op: Lowering) -> None:
     """Convolution, followed by one nest with one operation per element. This nest adds input 3 (if given) and applies
-    the activation. The nest is left out if the operator has neither input 3 nor an activation.
-    """
+    the activation. Without input 3 and activation, there is no such nest."""
     summed = [op.input(3)] if op.has_input(3) else []
     if not summed and not op.node.has("activation"):
         _add_conv(op, op.output())
@@ -167,7 +166,7 @@ def bias_access(op: Lowering, index: int, channel: AxisIndex, channels: int) -> 
 
 @lowers("DeformConv")
 def lower_deformable_conv(op: Lowering) -> None:
-    """Convolution that samples its input at positions from another input. It has the cost of a Conv. The interpolation
+    """Convolution that samples its input at positions from another input. It has the cost of a Conv; the interpolation
     costs nothing.
 
     Each sample depends on the whole image of its channel, on its own offset and on its own mask. Raises InputError if

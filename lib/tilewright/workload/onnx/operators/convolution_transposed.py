@@ -1,15 +1,15 @@
 """ConvTranspose: every input element is multiplied by the whole filter, and results at the same position are summed.
 
-Along an axis, an input position i and a tap f write the output position `stride * i + dilation * f - padding`. Results
-of two taps are summed only if their output positions have the same residue modulo the stride. The operator therefore
-consists of several convolutions, one for each residue. The taps of one residue are f = r + period * F, with r < period,
-a loop F over the taps, and period = stride / gcd(stride, dilation). Consecutive residues with the same number of taps
-can share a loop nest.
+Along an axis, input position i and tap f (a kernel index) write the output position `stride * i + dilation * f -
+padding`. Results of two taps are summed only if their output positions have the same residue modulo the stride. The
+operator therefore consists of several convolutions, one for each residue. The taps of one residue are f = r + period *
+F, with r < period, a loop F over the taps, and period = stride / gcd(stride, dilation). Consecutive residues with the
+same number of taps can share a loop nest.
 
-The loop along an axis goes over output positions if the output is stride times as long as the input and a residue has
-several taps. The input is then a sliding window. Otherwise, or if there would be too many residues or nests, the loop
-goes over input positions. The number of multiply-accumulates is the same in both cases: input elements times taps.
-Results that the padding removes are counted too.
+The loop along an axis goes over output positions on two conditions: the output is stride times as long as the input,
+and a residue has several taps. The input is then a sliding window. Otherwise, the loop goes over input positions, and
+also if there would be too many residues or nests. The number of multiply-accumulates is the same in both cases: input
+elements times taps. Results that the padding removes are counted too.
 """
 
 import math
@@ -26,9 +26,8 @@ from tilewright.workload.onnx.products import ConvSizes
 
 _MOST_NESTS = 16
 _MOST_RESIDUES = 4096
-"""Limit for examining the residues of an axis one by one. If an axis has at least this many residues, its nests loop
-over input positions.
-"""
+"""Limit for examining the residues of an axis one by one. An axis with at least this many residues has nests that loop
+over input positions."""
 _MOST_AXES = 3
 
 
@@ -48,9 +47,8 @@ class _Axis:
     tap: AxisIndex
     """Index of the kernel along this axis."""
     partial: AxisIndex
-    """Index of the partial result along this axis. The partial result is the tensor that the nest writes: it has only
-    the output positions of the `residues` residues of the nest, with `partial_length` positions per residue.
-    """
+    """Index of the partial result along this axis. The partial result is the tensor that the nest writes. It has only
+    the output positions of the nest's `residues` residues, with `partial_length` positions per residue."""
     partial_length: int
     output: AxisIndex
     """Index of the output along this axis, over the loops P* (positions) and R* (residues)."""
@@ -64,18 +62,16 @@ class _Axis:
 
     @property
     def costed_partial(self) -> AxisIndex:
-        """Index of the partial result along this axis, as the cost model sees it. The cost model cannot describe an
-        output with a sliding window, that is, an index that depends on both O* and F*. This index therefore depends on
-        R* and on the longer of the loops O* and F*.
+        """Index of the partial result along this axis in the cost model. The cost model has no outputs with a sliding
+        window, so the index cannot depend on both O* and F*. It depends on R* and on the longer of the loops O* and F*.
         """
         longer = "O" if self.length >= self.taps else "F"
         return affine((f"{longer}{self.letter}", self.residues), (f"R{self.letter}", 1))
 
     @property
     def costed_source(self) -> AxisIndex:
-        """Index of the input along this axis, as the cost model sees it together with `costed_partial`. The index
-        depends on the loops O* and F*. If F* is longer than O*, the index depends only on O*.
-        """
+        """Index of the input along this axis in the cost model, to go with `costed_partial`. The index depends on the
+        loops O* and F*. If F* is longer than O*, it depends only on O*."""
         if self.length < self.taps:
             return affine((f"O{self.letter}", 1))
         return affine((f"O{self.letter}", 1), (f"F{self.letter}", -1))
@@ -153,8 +149,8 @@ def _axis_parts(geometry: ConvSizes, axis: int, *, exact: bool) -> list[_Axis]:
 
     A residue is a set of output positions that are equal modulo the stride. A part is a range of consecutive residues
     with the same number of taps (kernel elements). If the loop of the nest goes over output positions, the residues of
-    a part have one more property: their first output positions read the same input position through their first taps.
-    If `exact` is false, all loops go over input positions.
+    a part also share one input position: their first output positions read it through their first taps. If `exact` is
+    false, all loops go over input positions.
     """
     stride, dilation, kernel = geometry.strides[axis], geometry.dilations[axis], geometry.kernel[axis]
     period = stride // math.gcd(stride, dilation)
@@ -173,12 +169,12 @@ def _axis_parts(geometry: ConvSizes, axis: int, *, exact: bool) -> list[_Axis]:
 
 
 def _runs_of_shift(geometry: ConvSizes, axis: int, taps: range) -> list[tuple[int, int, int]]:
-    """Groups of consecutive residues whose first output positions read the same input position through their first
-    taps.
+    """Groups of consecutive residues that share an input position: their first output positions read this position
+    through their first taps.
 
-    A residue is a set of output positions that are equal modulo the stride. The first output position of a residue is
-    its lowest position, which is below the stride. `taps` has the first tap (index of the kernel) of each residue. A
-    group is a tuple (index in `taps` of its first residue, number of residues, input position).
+    A residue is a set of output positions that are equal modulo the stride. Its first output position is the lowest
+    one, which is below the stride. `taps` has the first tap (index of the kernel) of each residue. A group is a tuple
+    (index in `taps` of its first residue, number of residues, input position).
     """
     stride, dilation, before = geometry.strides[axis], geometry.dilations[axis], geometry.pads_before[axis]
     runs: list[tuple[int, int, int]] = []
@@ -198,9 +194,9 @@ def _axis_part(geometry: ConvSizes, axis: int, letter: str, run: tuple[int, int,
     its first tap in the kernel. Its taps are r + period * F, with period = stride / gcd(stride, dilation).
 
     The part has the residues from `first` to `first + residues - 1`, and each residue has `taps` taps. If `by_output`
-    is true, the loop O* goes over output positions, and `shift` is the input position that the first output position of
-    each residue reads through its first tap. If `by_output` is false, the loop O* goes over input positions, and
-    `shift` is not used.
+    is true, the loop O* goes over output positions. The first output position of each residue then reads input position
+    `shift` through its first tap. If `by_output` is false, the loop O* goes over input positions, and `shift` is not
+    used.
     """
     first, residues, taps, shift = run
     stride, dilation, length = geometry.strides[axis], geometry.dilations[axis], geometry.in_size[axis]
@@ -300,9 +296,9 @@ def _geometry(op: Lowering) -> ConvSizes:
 def _pads_before(
     op: Lowering, in_size: Shape, out_size: Shape, kernel: Shape, strides: Shape, dilations: Shape
 ) -> Shape:
-    """Padding at the start of each spatial axis, in elements. If the attribute `pads` applies, the padding comes from
-    it. With an automatic padding mode or a given output shape, the padding is computed from the number of elements by
-    which the unpadded result is larger than `out_size`.
+    """Padding at the start of each spatial axis, in elements. The padding comes from the attribute `pads`. With an
+    automatic padding mode or a given output shape, it follows from the elements by which the unpadded result exceeds
+    `out_size`.
 
     Raises InputError if an attribute has the wrong length.
     """

@@ -24,9 +24,9 @@ def lower_einsum(op: Lowering) -> None:
     """Lower Einsum, with one loop nest for each product of two tensors. A nest has one loop for each label. If there is
     only one tensor, the tensor is summed or moved.
 
-    A label that is neither in a later tensor nor in the output is summed as early as possible. The work of a nest that
-    sums products is the product of its loop sizes, in multiply-accumulates. Raises InputError for an equation that does
-    not fit the inputs.
+    A label that no later tensor and no output has is summed as early as possible. The number of multiply-accumulates of
+    a nest that sums products is the product of its loop sizes. Raises InputError for an equation that does not fit the
+    inputs.
     """
     terms, output = _parsed(op)
     sizes = _sizes(op, terms)
@@ -101,7 +101,7 @@ def _loop_name(label: str) -> str:
 
 
 def _access(op: Lowering, term: _Term) -> TensorAccess:
-    """Access to a term. An axis of size 1 has index 0, so that it is broadcast if the size of its label is larger."""
+    """Access to a term. An axis of size 1 has index 0. It is therefore broadcast if the size of its label is larger."""
     axes: list[AxisIndex] = [
         fixed() if size == 1 else loop(_loop_name(label))
         for label, size in zip(term.labels, op.shape(term.tensor), strict=True)
@@ -161,9 +161,8 @@ def _labels(text: str, hidden: int) -> tuple[str, ...]:
 
 
 def _sizes(op: Lowering, terms: Sequence[_Term]) -> dict[str, int]:
-    """Size of each label of the equation. If a label has size 1 in one term and another size in a different term, the
-    axis of size 1 is broadcast. Raises InputError if a label has two different sizes and neither is 1.
-    """
+    """Size of each label of the equation. A label can have size 1 in one term and a larger size in another term; the
+    axis of size 1 is then broadcast. Raises InputError if a label has two different sizes and neither is 1."""
     sizes: dict[str, int] = {}
     for term in terms:
         for label, size in zip(term.labels, op.shape(term.tensor), strict=True):

@@ -3,8 +3,7 @@
 Each operator is one nest on the vector unit. The nest computes every output element from the input elements with the
 same indices.
 
-The nest counts one operation per loop iteration: an element of an exponential counts as much as an element of an
-addition.
+The nest counts one operation per loop iteration. An exponential counts as one operation, like an addition.
 """
 
 import math
@@ -46,9 +45,7 @@ def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
 
 
 def is_one_constant(op: Lowering, tensor: str) -> bool:
-    """True if the tensor is a constant of one element. Such a constant is part of the instruction
-    and not an operand.
-    """
+    """True if the tensor is a constant of one element. Such a constant is part of the instruction, and no operand."""
     return op.is_constant(tensor) and math.prod(op.shape(tensor)) == 1
 
 
@@ -91,7 +88,7 @@ def combine(op: Lowering, output: str, sources: Sequence[str], operator_type: st
     """Combine any number of tensors from left to right, two at a time, as Sum, Max, Min and Mean do.
 
     The division of a Mean belongs to the last step. A single tensor is only passed on. `part` is the name of the last
-    step, and the prefix of the names of all other steps.
+    step. The names of all other steps begin with `part`.
     """
     first, *following = sources
     if not following:
@@ -178,10 +175,10 @@ def lower_fast_gelu(op: Lowering) -> None:
 
 @lowers("Where")
 def lower_where(op: Lowering) -> None:
-    """Operator Where with one operation per element, or with two operations if the condition and both choices have more
-    than one element each, because a layer reads at most two tensors.
+    """Operator Where with one operation per element. A layer reads at most two tensors, so Where needs two operations
+    per element if the condition and both choices have more than one element each.
 
-    Each output depends on both choices, also if the condition is constant.
+    Each output depends on both choices, even if the condition is constant.
     """
     condition, chosen, other = op.input(0), op.input(1), op.input(2)
     sources, is_exact = [condition, chosen, other], not op.is_constant(condition)
@@ -196,9 +193,8 @@ def lower_where(op: Lowering) -> None:
 
 @lowers("Identity")
 def lower_identity(op: Lowering) -> None:
-    """Identity: the input is passed on. Identity of a sequence or of an optional value is not modelled, because such a
-    value has no shape.
-    """
+    """Identity: the input is passed on. Identity of a sequence or an optional value is not modelled, because a value of
+    these kinds has no shape."""
     if op.input() not in op.graph.tensors:
         op.unsupported("Identity of a value that is not a tensor is not modelled")
         return
@@ -226,8 +222,8 @@ def lower_dropout(op: Lowering) -> None:
 @lowers("Trilu")
 @lowers("Trilu", domain="com.microsoft")
 def lower_trilu(op: Lowering) -> None:
-    """Trilu, which moves the triangle that is kept; the other elements are zero. If the diagonal is not known, every
-    element is assumed to be kept."""
+    """Trilu, which copies one triangle and sets the other elements to zero. If the diagonal is not known, every element
+    is assumed to be copied."""
     shape = op.output_shape()
     diagonal = op.values(1)
     if op.has_input(1) and diagonal is None:
@@ -247,10 +243,10 @@ def lower_trilu(op: Lowering) -> None:
 
 @lowers("CumSum", "CumProd")
 def lower_cumulative(op: Lowering) -> None:
-    """Running sum or product along an axis, with one operation per element. A move without costs follows. It states on
-    which elements each result depends: on the elements up to its own position. With the attribute `reverse`, each
-    result depends on the elements from its own position on. With the attribute `exclusive`, the element at its own
-    position is left out. If the axis is known only at run time, each result is assumed to depend on all elements.
+    """Running sum or product along an axis, with one operation per element. A move without costs follows, which has the
+    dependences: each result depends on the elements up to its own position. With the attribute `reverse`, it depends on
+    the elements from its own position on. With the attribute `exclusive`, the element at its own position is left out.
+    If the axis is known only at run time, each result is assumed to depend on all elements.
     """
     shape = op.output_shape()
     given = op.values(1)
@@ -275,6 +271,6 @@ def lower_cumulative(op: Lowering) -> None:
 
 @lowers("RandomNormalLike", "RandomUniformLike")
 def lower_random(op: Lowering) -> None:
-    """Random numbers with one operation per element. The values of the input do not matter, so the dependences are a
-    superset."""
+    """Random numbers with one operation per element. The result depends only on the shape of the input; the dependences
+    are a superset."""
     elementwise(op, op.output(), [op.input()], is_exact=False)

@@ -36,9 +36,9 @@ def lower_embed_layer_normalization(op: Lowering) -> None:
 
 
 def _rows(op: Lowering, part: str, table: int, indices: int | None) -> str:
-    """Name of the tensor [batch, tokens, hidden] with a row of a table for every token. `table` is the index of the
-    input with the table. `indices` is the index of the input with the row number of each token; if it is None, the row
-    number is the position of the token in the sequence. Raises InputError if shapes do not fit together.
+    """Name of the tensor [batch, tokens, hidden] with a row of a table for every token. Input `table` has the table,
+    and input `indices` has the row number of each token. If `indices` is None, the row number is the position of the
+    token in the sequence. Raises InputError if shapes do not fit together.
     """
     batch, length, hidden = op.output_shape()
     count, width = op.input_shape(table)

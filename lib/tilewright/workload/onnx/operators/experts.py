@@ -11,16 +11,16 @@ from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lower
 from tilewright.workload.onnx.operators.softmax import softmax_parts
 
 _SEPARATE, _INTERLEAVED, _CONCATENATED = 0, 1, 2
-"""Values of the attribute `swiglu_fusion`: the gate and the value of SwiGLU are separate tensors, or interleaved or
-concatenated in one tensor."""
+"""Values of the attribute `swiglu_fusion`: the gate and the value of SwiGLU are in two tensors (_SEPARATE), or in one
+tensor in which they alternate (_INTERLEAVED) or follow each other (_CONCATENATED)."""
 _ACTIVATIONS = {"relu": "Relu", "gelu": "Gelu", "silu": "Swish", "swiglu": "Swish", "identity": ""}
 
 
 @dataclass(frozen=True)
 class _Sizes:
     """Sizes of a mixture of experts. `hidden` is the number of channels of a token, `inner` the number of channels
-    inside an expert, and `chosen` the number of experts per token. The (token, expert) pairs form `groups` groups of
-    equal size. An expert has at most one group.
+    inside an expert, and `chosen` the number of experts per token. The pairs (token, chosen expert) form `groups`
+    groups of equal size. An expert has at most one group.
     """
 
     tokens: int
@@ -45,8 +45,8 @@ class _Sizes:
 def lower_mixture_of_experts(op: Lowering) -> None:
     """Mixture of experts: softmax of the router, choice of the k best experts, the experts, and the weighted sum.
 
-    Every pair of a token and an expert that is chosen for this token has two matrix products (three if the gate is
-    separate), with the activation between them. Raises InputError if shapes do not fit together.
+    Each pair (token, chosen expert) has two matrix products, with the activation between them. A separate gate adds a
+    third product. Raises InputError if shapes do not fit together.
     """
     fusion = op.node.integer("swiglu_fusion", _SEPARATE)
     kind = op.node.text("activation_type", "relu")
@@ -94,8 +94,7 @@ def _sizes(op: Lowering, fusion: int) -> _Sizes:
 
 def _route(op: Lowering, sizes: _Sizes) -> str:
     """Add the router, and return the name of the tensor [tokens, experts per token] with the largest probabilities of
-    each token. The probabilities result from a softmax over the experts. Comparisons are counted as in TopK.
-    """
+    each token. The probabilities come from a softmax over the experts. Comparisons are counted as in TopK."""
     shape = (sizes.tokens, sizes.experts)
     probabilities = op.temporary("probabilities", shape, op.input(1))
     softmax_parts(op, op.input(1), probabilities, 1, "router_")
@@ -183,9 +182,8 @@ def _combined(
 
 
 def _gather(op: Lowering, sizes: _Sizes, source: str, weights: str) -> None:
-    """Add two nodes: a move that brings the k results of each token back to this token, and a nest that adds these
-    results, weighted by the router.
-    """
+    """Add two nodes. A move brings the results of the k experts of each token back to this token. A nest then adds
+    these results, weighted by the router."""
     back = op.temporary("returned", (sizes.tokens, sizes.chosen, sizes.hidden), op.output())
     outer = (("T", sizes.tokens), ("S", sizes.chosen), ("K", sizes.hidden))
     op.move(

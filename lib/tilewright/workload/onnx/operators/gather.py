@@ -68,9 +68,8 @@ def lower_gather(op: Lowering) -> None:
 
 @lowers("GatherElements")
 def lower_gather_elements(op: Lowering) -> None:
-    """Lower GatherElements, which reads single elements. Each output element is read from the position of the data that
-    has the same indices, except along one axis: there, the tensor of indices gives the index.
-    """
+    """Lower GatherElements, which reads single elements. The position that is read has the indices of the output
+    element, except along one axis: there, the tensor of indices gives the index."""
     ends, indices = ends_of(op), ends_of(op, 1)
     shape, picked = ends.source_shape, indices.source_shape
     axis = normal_axis(op, op.node.integer("axis", 0), len(shape))
@@ -97,7 +96,7 @@ def lower_gather_elements(op: Lowering) -> None:
 @lowers("GatherND")
 def lower_gather_nd(op: Lowering) -> None:
     """Lower GatherND, which copies slices of the data. The last axis of the tensor of indices holds index tuples, and
-    each tuple selects one slice. The leading `batch_dims` axes are batch axes: a tuple selects within its own batch.
+    each tuple selects one slice. The first `batch_dims` axes are batch axes: a tuple selects a slice of its own batch.
     """
     ends, indices = ends_of(op), ends_of(op, 1)
     shape, picked = ends.source_shape, indices.source_shape
@@ -132,9 +131,9 @@ def lower_gather_nd(op: Lowering) -> None:
 
 @lowers("OneHot")
 def lower_one_hot(op: Lowering) -> None:
-    """Lower OneHot. The output has the axes of the tensor of indices and one new axis, and each output element depends
-    on the index at its position along the other axes. If the two values to write (off, on) are computed at run time,
-    each output element also depends on both.
+    """Lower OneHot. The output has the axes of the tensor of indices and one new axis. Each output element depends on
+    the index at its position along the other axes. It also depends on the two values to write (off, on) if these are
+    computed at run time.
     """
     ends = ends_of(op)
     axis = normal_axis(op, op.node.integer("axis", -1), len(ends.output_shape))
@@ -187,7 +186,8 @@ def lower_reverse_sequence(op: Lowering) -> None:
 
 @lowers("Compress")
 def lower_compress(op: Lowering) -> None:
-    """Selection of the slices along an axis, or of the single elements, whose condition is true."""
+    """Selection by a condition: the result has the slices along an axis, or the single elements, for which the
+    condition is true."""
     ends = ends_of(op)
     shape = ends.source_shape
     condition = op.values(1)
@@ -213,8 +213,8 @@ def indices_of(op: Lowering, index: int, size: int) -> Integers | None:
     """Values of input `index` as indices into an axis of `size` elements, in a one-dimensional array; None if the
     values are not known. Negative indices, which are counted from the end, are converted to indices from the start.
 
-    Indices into an axis of one element need not be known, because they are 0; the result is then an array of zeros, or
-    None for more than _MOST_INDICES indices. Raises InputError for an index outside the axis.
+    For an axis of one element, all indices are 0, even if their values are not known. The result is None for more than
+    _MOST_INDICES unknown indices. Raises InputError for an index outside the axis.
     """
     values = constant_integers(op, index)
     if values is None:
@@ -258,17 +258,15 @@ def grid_places(sizes: Sequence[int]) -> Integers:
 
 
 _MOST_PLACES = 1 << 19
-"""Largest size of a scatter for which exact dependences are computed. The size is the number of positions that the
-indices can select: the product of the sizes of the indexed axes of the data.
-"""
+"""Largest number of positions that the indices of a scatter can select, if exact dependences are computed. The number
+is the product of the sizes of the indexed axes of the data."""
 _REDUCTIONS = ("none", "add", "mul", "max", "min")
 
 
 @lowers("Scatter", "ScatterElements")
 def lower_scatter_elements(op: Lowering) -> None:
-    """Lower ScatterElements, which writes single elements. Each update element is written to the position of the data
-    that has the same indices, except along one axis: there, the tensor of indices gives the index.
-    """
+    """Lower ScatterElements, which writes single elements. The position that is written has the indices of the update
+    element, except along one axis: there, the tensor of indices gives the index."""
     shape, picked, updates = (op.input_shape(number) for number in range(3))
     axis = normal_axis(op, op.node.integer("axis", 0), len(shape))
     if picked != updates or len(picked) != len(shape) or op.output_shape() != shape:
@@ -320,7 +318,8 @@ def lower_tensor_scatter(op: Lowering) -> None:
 
 @lowers("Col2Im")
 def lower_col2im(op: Lowering) -> None:
-    """Sum of overlapping blocks in an image, with one addition per element of the input (the columns)."""
+    """Sum of overlapping blocks in an image. The input has the blocks as columns. Each of its elements needs one
+    addition."""
     shape, output = op.input_shape(), op.output_shape()
     block = op.values(2)
     axes = len(output) - 2
@@ -351,7 +350,7 @@ def lower_col2im(op: Lowering) -> None:
         costed={"O": access(op.output(), "B", "C", *apart)},
     )
     if any(size > stride for size, stride in zip(kernel, strides, strict=True)):
-        op.approximated("blocks that overlap in the output cost as much as blocks that do not overlap")
+        op.approximated("overlapping blocks are counted with the cost of blocks that do not overlap")
 
 
 def _scatter_pieces(op: Lowering, targets: Integers, depth: int) -> bool:
@@ -390,10 +389,8 @@ def _added_maps(data: Ends, updates: Ends, targets: Integers, depth: int) -> lis
 
 
 def _written_maps(data: Ends, updates: Ends, targets: Integers, depth: int) -> list[IndexMap] | None:
-    """Exact maps of a scatter in which updates replace elements of the data: from the data for the positions that no
-    update writes, and from the updates for the other positions. If several updates write one position, the last one
-    counts. None if there are too many maps.
-    """
+    """Exact maps of a scatter in which updates replace elements of the data. Positions that an update writes depend on
+    the last update for the position. All other positions depend on the data. None if there are too many maps."""
     sizes, rest = data.source_shape[:depth], data.source_shape[depth:]
     outer = targets.ndim - 1
     flat = np.zeros(targets.shape[:-1], dtype=np.int64)
@@ -432,9 +429,8 @@ def _data_map(op: Lowering) -> IndexMap:
 
 
 def _computed(op: Lowering) -> list[int]:
-    """Indices of the inputs, other than the data input, on which the output of a scatter depends: input 2 (updates),
-    and input 1 (indices) if it is computed at run time.
-    """
+    """Indices of the inputs on which the output of a scatter depends, besides the data input: input 2 (updates), and
+    input 1 (indices) if it is computed at run time."""
     return [number for number in (1, 2) if number == 2 or not op.is_constant(op.input(number))]
 
 

@@ -21,8 +21,8 @@ Axis = AxisIndex | str
 
 
 def broadcast(op: Lowering, tensor: str, axes: Sequence[Axis], sizes: Mapping[str, int]) -> TensorAccess:
-    """Access to a tensor that is broadcast to a result indexed by `axes`. The axes are aligned from the last axis on,
-    and axes of size 1 are repeated.
+    """Access to a tensor that is broadcast to a result with the indices `axes`. Its axes are matched with the last axes
+    of the result, and axes of size 1 are repeated.
 
     `sizes` are the sizes of the loops. Raises InputError for a tensor that does not broadcast to the result.
     """
@@ -49,10 +49,10 @@ def split_axis(outer: str, size: int, inner: str) -> AxisIndex:
 
 
 def scale_accesses(op: Lowering, inputs: Iterable[int], channel: Axis, channels: int) -> list[TensorAccess]:
-    """Accesses to scales and zero points. `inputs` are their input indices. Each scale or zero point has one value, or
-    one value for each of `channels` channels, which the index `channel` selects.
+    """Accesses to scales and zero points. `inputs` are the indices of their inputs. Each of them has a single value, or
+    one value for each of `channels` channels; the index `channel` then selects the value.
 
-    Inputs that are missing, and constants of one element, which need no memory, are left out. Raises InputError for
+    Inputs that are missing are left out, and also constants of one element, which need no memory. Raises InputError for
     another shape.
     """
     accesses = []
@@ -75,8 +75,8 @@ def constant_operands(op: Lowering, tensors: Mapping[str, str]) -> tuple[str, ..
 
 
 def with_tensor_precision(op: Lowering, layer: Layer, tensors: Mapping[str, str]) -> Layer:
-    """Layer with new bits for each operand. An attribute of the node gives these bits; without an attribute, the tensor
-    of the operand gives them. `partial_sum_bits` gives the bits of partial sums.
+    """Layer with new bits for each operand. The bits of an operand come from an attribute of the node; without an
+    attribute, from the tensor of the operand. The bits of partial sums come from `partial_sum_bits`.
 
     `tensors` gives the tensor of each of the operands O, I and W.
     """
@@ -91,9 +91,8 @@ def with_tensor_precision(op: Lowering, layer: Layer, tensors: Mapping[str, str]
 
 
 def declare_superset(op: Lowering, *tensors: str) -> None:
-    """Declare that the dependences of the last nest on each of `tensors` are a superset of the true dependences.
-    Constant tensors are skipped.
-    """
+    """Declare the dependences of the last nest on each of the given tensors as a superset of the true dependences.
+    Constant tensors are skipped."""
     node = op.lowered[-1]
     changed = tuple(
         replace(index_map, is_exact=index_map.is_exact and index_map.input.tensor not in tensors)
@@ -105,9 +104,8 @@ def declare_superset(op: Lowering, *tensors: str) -> None:
 
 
 def declare_padding(op: Lowering, data: str, weights: str) -> None:
-    """Declare that the dependences of the last nest on `weights` are a superset, if the nest reads padding: positions
-    outside the tensor `data`. Products with padding have no effect on the result.
-    """
+    """Declare the dependences of the last nest on `weights` as a superset if the nest reads padding, which is outside
+    the tensor `data`. Products with padding have no effect on the result."""
     shape = op.shape(data)
     for index_map in op.lowered[-1].index_maps:
         if index_map.input.tensor == data:
@@ -233,8 +231,8 @@ def add_product(
     part: str = "",
     with_reference_layer: bool = False,
 ) -> bool:
-    """Add the nest of a product. Returns False if the product is unsupported. The first operand is operand I and the
-    second operand is operand W, or the other way round if only the first operand is constant.
+    """Add the nest of a product. Returns False if the product is unsupported. The first operand is I and the second
+    operand is W. If only the first operand is constant, it is W.
 
     With `with_reference_layer`, a product with up to two batch dimensions gets the same layer as in zigzag-dse.
     """
@@ -267,8 +265,8 @@ def product_scales(
     `rows`, `columns` and `whole` are indices of inputs: scales and zero points of the first operand, of the second
     operand, and of the result. An input in `rows` has one value per row of the first operand. An input in `columns` or
     `whole` has one value per column of the second operand. Each input can also have a single value, or batch axes in
-    front. Inputs that are missing, and constants of one element, which need no memory, are left out. Raises InputError
-    if shapes do not fit together.
+    front. Missing inputs are left out, and also constants of one element, which need no memory. Raises InputError if
+    shapes do not fit together.
     """
     found = []
     sizes = dict(product.loops)
@@ -315,8 +313,7 @@ def lower_fused_gemm(op: Lowering) -> None:
 def lower_matmul_to_float(op: Lowering) -> None:
     """Matrix product of integers with a floating-point result. Scales, zero points and the bias cost nothing.
 
-    DynamicQuantizeMatMul also quantises its first operand. This quantisation costs nothing here, which a remark
-    reports.
+    DynamicQuantizeMatMul also quantises its first operand. The quantisation costs nothing here, and a remark says so.
     """
     product = product_accesses(op, op.input(0), op.input(1))
     is_dynamic = op.node.proto.op_type == "DynamicQuantizeMatMul"
@@ -372,9 +369,9 @@ def lower_matmul_of_packed_weights(op: Lowering) -> None:
 def _add_packed_product(
     op: Lowering, outer: tuple[tuple[str, int], ...], bits: int, beside: list[TensorAccess | None], *, is_exact: bool
 ) -> None:
-    """Add a matrix product with packed weights. In the layer, one loop goes over the whole depth (the summed axis) and
-    the weights are not packed. The index maps of the packed weights and of the tensors in `beside` have a loop over the
-    blocks instead.
+    """Add a matrix product with packed weights. In the layer, the weights are not packed, and one loop goes over the
+    whole depth (the summed axis). In the index maps of the packed weights and of the tensors in `beside`, a loop over
+    the blocks takes its place.
 
     `outer` has the loops over the rows, and `bits` is the width of one weight. `beside` has accesses to tensors with
     one value per block, and None for tensors that are left out. `is_exact` is true if all blocks are complete.

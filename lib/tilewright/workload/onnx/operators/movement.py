@@ -28,9 +28,8 @@ def ends_of(op: Lowering, source: int = 0, output: int = 0) -> Ends:
 
 
 def permuted_strides(shape: Shape, order: Sequence[int] | None = None) -> list[Stride]:
-    """Strides of a map that copies a tensor of shape `shape` with its axes reordered: one loop for each output axis.
-    Output axis i is input axis `order[i]`. Without `order`, the axes keep their order.
-    """
+    """Strides of a map that copies a tensor of shape `shape` and reorders its axes: one loop for each output axis.
+    Output axis i is input axis `order[i]`. Without `order`, the axes keep their order."""
     axes = range(len(shape)) if order is None else order
     return [Stride(shape[source], {axis: 1}, {source: 1}) for axis, source in enumerate(axes)]
 
@@ -81,8 +80,8 @@ def constant_integers(op: Lowering, index: int) -> npt.NDArray[np.int64] | None:
 
 @lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 def lower_reshape(op: Lowering) -> None:
-    """Reshape, in which elements keep their row-major order. The values 0 and -1 and the attribute allowzero are
-    already resolved in the output shape."""
+    """Reshape, which keeps the row-major order of elements. The output shape is complete: the values 0 and -1 and the
+    attribute allowzero are already resolved."""
     maps = reshape_maps(ends_of(op))
     if not all(index_map.is_exact for index_map in maps):
         op.approximated(
@@ -183,8 +182,7 @@ def lower_tile(op: Lowering) -> None:
 @lowers("DepthToSpace", "SpaceToDepth")
 def lower_depth_space(op: Lowering) -> None:
     """Lower DepthToSpace or SpaceToDepth, which move data between channels and square blocks of an image. Each has one
-    exact map, whose loops include the rows and the columns of a block.
-    """
+    exact map. Among its loops are the rows and the columns of a block."""
     ends = ends_of(op)
     block = op.node.integer("blocksize", 0)
     if block < 1 or len(ends.source_shape) != 4 or len(ends.output_shape) != 4:
@@ -211,7 +209,7 @@ def lower_depth_space(op: Lowering) -> None:
 
 @lowers("Shape", "Size", "Constant", "ConstantOfShape", "EyeLike", "RandomNormal", "RandomUniform")
 def lower_source(op: Lowering) -> None:
-    """Operator whose output depends on no element of an input. The output depends at most on the shape of the input."""
+    """Operator without dependences on elements of an input. Its output depends at most on the shape of the input."""
     op.move()
 
 
@@ -280,8 +278,7 @@ def lower_pad(op: Lowering) -> None:
 @lowers("CenterCropPad")
 def lower_center_crop_pad(op: Lowering) -> None:
     """Crop or padding of every axis at both ends, to the output size. If the number of added or removed elements is
-    odd, one more element is added or removed at the end than at the start.
-    """
+    odd, the end has one more than the start."""
     ends = ends_of(op)
     axes = []
     for size, own in zip(ends.output_shape, ends.source_shape, strict=True):
@@ -345,9 +342,8 @@ def _pad_amounts(op: Lowering, rank: int) -> list[tuple[int, int]] | None:
 
 
 def _padded_axis(size: int, before: int, after: int, mode: str) -> list[AxisPiece]:
-    """Pieces of one padded axis. Negative padding crops the axis. The axis is cropped first; the modes that repeat
-    elements then repeat only elements that remain, as in numpy and ONNX.
-    """
+    """Pieces of one padded axis. Negative padding crops the axis. The crop comes first: modes that repeat elements
+    repeat only elements that remain, as in numpy and ONNX."""
     total = size + before + after
     first, kept = max(-before, 0), size + min(before, 0) + min(after, 0)
     if mode == "constant" or (before <= 0 and after <= 0):

@@ -1,4 +1,4 @@
-"""Normalisations by mean and variance, by a norm, or by neighbouring channels, and dynamic quantisation, decomposed
+"""Normalisations (by mean and variance, by a norm, or by neighbouring channels) and dynamic quantisation, decomposed
 into layers on the vector unit.
 
 A normalisation by mean and variance needs five operations per element: the sum for the mean, the subtraction, the sum
@@ -79,10 +79,8 @@ _Axes = tuple[AxisIndex | str, ...]
 
 @dataclass(frozen=True)
 class _Groups:
-    """Groups of elements that share statistics. `loops` go over all elements of the data. `data` holds the indices of
-    an element in the data tensor. `statistics` holds the indices, in the tensor of statistics, of the group that
-    contains this element.
-    """
+    """Groups of elements that share statistics. `loops` go over all elements of the data. `data` has the indices of an
+    element in the data tensor. `statistics` has the indices of its group in the tensor of statistics."""
 
     loops: Loops
     data: _Axes
@@ -115,8 +113,8 @@ def _normalise(
     """Add the parts of the normalisation of `source`. The result is written to `target`, or to output 0 if `target` is
     ''.
 
-    If the operator has the outputs with the indices `mean_output` and `deviation_output`, the mean and the reciprocal
-    deviation are written to these outputs.
+    The mean is written to output `mean_output`, and the reciprocal deviation to output `deviation_output`, if the
+    operator has these outputs.
     """
     shape, loops = op.shape(source), groups.loops
 
@@ -287,8 +285,8 @@ def lower_batch_normalization(op: Lowering) -> None:
     """Batch normalisation at inference: a multiplication by a scale and an addition of a shift, which count together as
     one operation per element.
 
-    There is one scale and one shift per channel, or (before opset 9, with `spatial` 0) per element of an image. Both
-    are computed before run time, at no cost, from the scale, shift, mean and variance of the operator.
+    Each channel has one scale and one shift. Before opset 9, with `spatial` 0, each element of an image has its own.
+    Both are computed before run time, at no cost, from the scale, shift, mean and variance of the operator.
     """
     if op.node.integer("training_mode", 0) or any(op.has_output(index) for index in range(1, len(op.node.outputs))):
         op.unsupported("BatchNormalization in training mode is not modelled")

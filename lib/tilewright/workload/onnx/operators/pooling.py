@@ -62,9 +62,8 @@ def channels_second(op: Lowering, shape: Shape) -> Shape:
 
 
 def _in_order(op: Lowering, axes: Sequence[AxisIndex | str]) -> list[AxisIndex | str]:
-    """Indices along the axes, in the order in which the operator stores its tensors. `axes` has the channels as the
-    second axis. If the operator has the channels last, the result has them as the last axis.
-    """
+    """Indices along the axes, in the order of the operator's tensors. `axes` has the channels as the second axis. If
+    the operator has the channels last, they are the last axis of the result."""
     return [axes[0], *axes[2:], axes[1]] if _is_channels_last(op) else list(axes)
 
 
@@ -75,9 +74,9 @@ def _is_channels_last(op: Lowering) -> bool:
 @lowers("MaxPool", "AveragePool", "LpPool")
 @lowers("NhwcMaxPool", "QLinearAveragePool", domain="com.microsoft")
 def lower_pool(op: Lowering) -> None:
-    """Pool as one nest with the loops B, K, OY, OX, FY, FX if there are two spatial axes. The loops OY and FY are
-    missing if there is one spatial axis, and the loops OZ and FZ are added if there are three. If a MaxPool has a
-    second output with indices, both outputs have the same dependences.
+    """Pool as one nest. With two spatial axes, its loops are B, K, OY, OX, FY, FX. With one spatial axis, OY and FY are
+    missing; with three, OZ and FZ are added. The second output of a MaxPool, with indices, has the same dependences as
+    the first.
 
     Windows that reach beyond the image (padding, `ceil_mode`) depend only on the elements inside the image.
     """
@@ -132,8 +131,8 @@ def lower_regions(op: Lowering) -> None:
     """Pooling of regions: samples are gathered for every region, and each sample needs one operation.
 
     A bin of RoiAlign has `sampling_ratio` * `sampling_ratio` positions, with four samples (the interpolated pixels) at
-    each position. If `sampling_ratio` is not given, the true number of positions depends on the region, and a bin
-    counts as four samples. A bin of MaxRoiPool also counts as four samples.
+    each position. Without `sampling_ratio`, the true number of positions depends on the region; a bin then counts as
+    four samples. A bin of MaxRoiPool also counts as four samples.
     """
     shape = op.output_shape()
     ratio = op.node.integer("sampling_ratio", 0)

@@ -1,8 +1,8 @@
-"""LSTM, GRU and RNN: products of all inputs at once; then, for each step, products with the state, and the gates.
+"""LSTM, GRU and RNN: first the products of all inputs at once, then the products with the state and the gates, step by
+step.
 
-A step depends on the steps before it, and normally has nodes of its own. If this would give too many nodes, consecutive
-steps form a block, which is lowered as a whole. The state inside a block is then assumed to depend on all inputs of the
-block.
+A step depends on the steps before it, and normally has nodes of its own. If there would be too many nodes, consecutive
+steps form a block with common nodes. The state inside a block is then assumed to depend on all inputs of the block.
 
 The three operators differ only in the arithmetic of a step.
 """
@@ -31,7 +31,8 @@ class RecurrentSizes:
     """True if the attribute `layout` is set. X is then [batch, steps, features], and a state is [batch, directions,
     hidden]."""
     channels_last: bool = False
-    """True if W and R are [directions, features or hidden, gates * hidden]. If not, the last two axes are exchanged."""
+    """True if W and R are [directions, features or hidden, gates * hidden]. If false, their last two axes are
+    exchanged."""
 
     def weights(self, tensor: str, direction: int, channel: AxisIndex) -> TensorAccess:
         """Access to W or R. The output channel is `channel`, and the loop over the input channels is C."""
@@ -41,7 +42,8 @@ class RecurrentSizes:
 
 @dataclass(frozen=True)
 class Value:
-    """Tensor with one batch axis and the channels as last axis, or the channels of such a tensor from `start` on."""
+    """Tensor with one batch axis, and with the channels as the last axis. The value has the channels from `start`
+    on."""
 
     tensor: str
     before: tuple[Axis, ...] = ()
@@ -86,15 +88,12 @@ class RecurrentSteps:
         return affine(("D", 1), offset=self.first) if self.length > 1 else fixed(self.first)
 
     def input_product(self, gate: int) -> Value:
-        """Products of the inputs with the weights of gate `gate`, for the steps of the block. The products of later
-        gates follow in the same tensor.
-        """
+        """Products of the inputs with the weights of gate `gate` and of later gates, for the steps of the block."""
         return Value(self.products, (self.time,), (), gate * self.sizes.hidden)
 
     def last(self, value: Value, *, is_reverse: bool) -> Value:
-        """Part of `value` for one step of the block: the step that runs last. If `is_reverse` is true, this step is the
-        earliest step along the time axis.
-        """
+        """Part of `value` for the step of the block that runs last. If `is_reverse` is true, this is the earliest step
+        along the time axis."""
         if self.length == 1:
             return value
         return Value(value.tensor, (fixed(0 if is_reverse else self.length - 1),), (), value.start)
@@ -180,9 +179,7 @@ def input_products(op: Lowering, sizes: RecurrentSizes, direction: int, prefix: 
 
 
 def starts_at_zero(op: Lowering) -> bool:
-    """True if an initial state is missing and therefore zero. Products with this state then have no effect on the
-    first step.
-    """
+    """True if an initial state is missing and therefore zero. Products with this state do not affect the first step."""
     states = (5, 6) if op.node.proto.op_type.endswith("LSTM") else (5,)
     return not all(op.has_input(index) for index in states)
 
@@ -199,7 +196,7 @@ def initial_state(op: Lowering, sizes: RecurrentSizes, index: int, direction: in
 
 
 _MOST_NODES = 480
-"""Approximate largest number of nodes for one operator."""
+"""Number of nodes that one operator can have, approximately. With more nodes, steps are lowered in blocks."""
 _SEQUENCE_LENGTHS, _INITIAL_STATE, _INITIAL_CELL, _PEEPHOLES = 4, 5, 6, 7
 """Indices of the inputs that come after X, W, R and B."""
 
@@ -254,7 +251,7 @@ def lower_quantised_lstm(op: Lowering) -> None:
 def _run(
     op: Lowering, sizes: RecurrentSizes, kind: _Kind, direction: int, length: int, *, is_reverse: bool
 ) -> Iterator[_Ran]:
-    """Blocks of one direction after lowering, in the order in which they run."""
+    """Lowered blocks of one direction, in the order in which they run."""
     prefix = f"{direction}." if sizes.directions > 1 else ""
     products = input_products(op, sizes, direction, prefix)
     inputs = (_INITIAL_STATE, _INITIAL_CELL)[: kind.states]
@@ -339,7 +336,7 @@ _KINDS = {
 
 
 def _block_length(sizes: RecurrentSizes, nodes: int) -> int:
-    """Number of steps of a block. The number is 1, unless blocks of one step would give too many nodes."""
+    """Number of steps of a block. It is above 1 only if blocks of one step would give too many nodes."""
     if sizes.directions * sizes.steps * nodes <= _MOST_NODES:
         return 1
     blocks = max(1, _MOST_NODES // (sizes.directions * (nodes + 2)))
@@ -439,7 +436,7 @@ def _move(op: Lowering, output: str, maps: list[IndexMap], part: str, *, with_le
 
 
 def _has_lengths(op: Lowering, sizes: RecurrentSizes) -> bool:
-    """True if the input `sequence_lens` can make a sequence of the batch shorter than the time axis of the tensor."""
+    """True if the input `sequence_lens` can give a sequence fewer steps than the time axis of the tensor."""
     if not op.has_input(_SEQUENCE_LENGTHS):
         return False
     values = op.values(_SEQUENCE_LENGTHS)

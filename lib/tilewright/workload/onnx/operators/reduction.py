@@ -16,7 +16,7 @@ _AXES_INPUT_SINCE_DEFAULT = 18
 _AFTERWARDS = {"ReduceL2": "Sqrt", "ReduceLogSum": "Log", "ReduceLogSumExp": "Log"}
 """Operator that is applied to each result of the reduction, by the type of the reduction."""
 _UNCHANGED_ALONE = frozenset({"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"})
-"""Reductions that leave the input unchanged if they combine a single element."""
+"""Reductions of a single element that leave the element unchanged."""
 
 
 def normalised_axes(op: Lowering, axes: Sequence[int], rank: int) -> tuple[int, ...]:
@@ -72,9 +72,8 @@ def _all_or_none(op: Lowering, rank: int) -> tuple[int, ...]:
     *("ReduceSum", "ReduceSumSquare"),
 )
 def lower_reduction(op: Lowering) -> None:
-    """Reduction as one nest over the input. The root of an L2 norm, the logarithm of a sum, and the exponentials before
-    a sum are separate nests. Taking absolute values or squares counts as part of the addition.
-    """
+    """Reduction as one nest over the input. Three operations are separate nests: the root of an L2 norm, the logarithm
+    of a sum, and the exponentials before a sum. Absolute values and squares count as part of the addition."""
     axes = _reduction_axes(op)
     kind, source, output = op.node.proto.op_type, op.input(), op.output()
     if axes is None:

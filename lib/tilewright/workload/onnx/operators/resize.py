@@ -5,10 +5,10 @@ two for `linear`, four for `cubic`, and more with antialiasing. An output elemen
 taps along each axis.
 
 If the taps of every axis are affine in loops (integer factors, strides), the operator is one nest. Otherwise, moves
-without costs gather the taps axis by axis, and a nest sums them. This nest counts as if it read one input element per
-output element, because neighbours share their taps.
+without costs gather the taps axis by axis, and a nest sums them. This nest counts one read per output element, because
+neighbouring outputs share their taps.
 
-With the same factor, the coordinate transformation and the rounding rule can decide whether the taps are affine.
+Besides the factor, the coordinate transformation and the rounding rule can decide whether the taps are affine.
 """
 
 import math
@@ -31,8 +31,8 @@ Taps = npt.NDArray[np.int64]
 NEAREST, LINEAR, CUBIC = "nearest", "linear", "cubic"
 MODES = (NEAREST, LINEAR, CUBIC)
 _SMALLEST_WEIGHT = 1e-12
-"""Smallest weight that counts as different from zero. Smaller weights are rounding errors: for example, a scale of 0.6
-in float32 gives neighbours weights of 1e-8."""
+"""Smallest weight that is not a rounding error. For example, a scale of 0.6 in float32 gives neighbours weights of
+1e-8, which count as zero."""
 _MOST_TAPS = 1 << 22
 """Largest number of elements of a table of taps. `axis_taps` raises ValueError if a table would have more elements."""
 
@@ -51,8 +51,8 @@ class ResizeRules:
 
 @dataclass(frozen=True)
 class ResizedAxis:
-    """One axis: its sizes, the scale that determines positions, and the region (as fractions from 0 to 1) for
-    tf_crop_and_resize."""
+    """One axis: its sizes, the scale that gives positions, and the region for tf_crop_and_resize (as fractions from 0
+    to 1)."""
 
     in_size: int
     out_size: int
@@ -69,9 +69,9 @@ def tap_count(rules: ResizeRules, axis: ResizedAxis) -> int:
 
 
 def axis_taps(rules: ResizeRules, axis: ResizedAxis) -> Taps:
-    """Taps along an axis. Row p has the input positions that output position p reads with a weight that is not zero.
-    Column c has the position that is c after the first of these positions, or NOWHERE if output position p does not
-    read it.
+    """Taps along an axis. Row p has the input positions that output position p reads with a weight other than zero.
+    Column c stands for the position at distance c from the first of them; it is NOWHERE if output position p does not
+    read this position.
 
     Raises ValueError for unknown rules, and if the table would have more than _MOST_TAPS elements.
     """
@@ -98,10 +98,8 @@ def axis_taps(rules: ResizeRules, axis: ResizedAxis) -> Taps:
 
 
 def _compact(read: Taps, is_read: npt.NDArray[np.bool_]) -> Taps:
-    """Table of the positions in `read` at which `is_read` is true, with one row for each output position. A row has
-    each position once, in ascending order. The column of a position is its distance from the first position of the row.
-    All other elements of the table are NOWHERE.
-    """
+    """Table of the positions in `read` for which `is_read` is true, with one row for each output position. The column
+    of a position is its distance from the first position of the row. All other elements of the table are NOWHERE."""
     count = read.shape[1]
     first = np.where(is_read, read, np.iinfo(np.int64).max).min(axis=1)
     taps = np.full(read.shape, NOWHERE, dtype=np.int64)
@@ -172,9 +170,8 @@ def _cubic(coefficient: float) -> Callable[[Floats], Floats]:
 
 
 _MOST_PIECES = 1024
-"""Largest number of index maps for one resized axis. If more maps are needed, each output position is assumed to depend
-on the whole axis.
-"""
+"""Largest number of index maps for one resized axis. With more maps, each output position is assumed to depend on the
+whole axis."""
 _ASYMMETRIC_UNTIL = 10
 """Last operator set whose Resize has no attribute coordinate_transformation_mode."""
 _KEEP_ASPECT_RATIO = {"not_larger": min, "not_smaller": max}
@@ -264,9 +261,9 @@ def _axes(op: Lowering, rules: ResizeRules) -> list[ResizedAxis] | None:
 
 
 def _scales(op: Lowering, places: Sequence[int], source: Shape, result: Shape) -> list[float] | None:
-    """Scale of every axis; None if the scales are known only at run time. If the operator gives scales, one for each of
-    the axes `places`, the other axes have the scale 1. Otherwise the scales are computed from the sizes. Raises
-    InputError for a wrong number of scales.
+    """Scale of every axis; None if the scales are known only at run time. Scales of the operator are for the axes
+    `places`; the other axes have the scale 1. Without scales, the sizes give the scales. Raises InputError for a wrong
+    number of scales.
     """
     by_size = [after / before for before, after in zip(source, result, strict=True)]
     stated: list[float] | None = _floats(op, "scales") or None
@@ -303,8 +300,8 @@ def _tap_name(name: str) -> str:
 
 def _form(name: str, axis: ResizedAxis, taps: Taps | None) -> _AxisForm | None:
     """Affine form of the taps of an axis; None if the taps are not affine in loops. Three kinds of axes have an affine
-    form: an unchanged axis (`taps` is None), an axis whose elements are each repeated the same number of times, and an
-    axis that is read in windows with a constant integer step. `name` is the name of the loop over the axis.
+    form: an unchanged axis (`taps` is None), an axis in which all elements are repeated equally often, and an axis that
+    is read in windows with a constant integer step. `name` is the name of the loop over the axis.
     """
     out, count = axis.out_size, axis.in_size
     if taps is None:
@@ -365,8 +362,8 @@ def _tap_maps(op: Lowering, gathered: str, source: str, place: int, table: Taps)
     """Maps that gather the taps of the tensor `source` along axis `place` in the tensor `gathered`. In `gathered`, this
     axis becomes two axes: output position, tap. `table` has the input position of each tap.
 
-    In two cases, one inexact map is returned, in which every tap depends on the whole axis: more than `_MOST_PIECES`
-    maps are needed, or `table` has only NOWHERE because the taps are not known. In all other cases, the maps are exact.
+    Usually, the maps are exact. If more than `_MOST_PIECES` maps are needed, or if `table` has only NOWHERE because the
+    taps are not known, the result is one inexact map. In this map, every tap depends on the whole axis.
     """
     shape = op.shape(source)
     others = [(f"D{axis}", size) for axis, size in enumerate(shape) if axis != place]
@@ -399,9 +396,8 @@ def _tap_maps(op: Lowering, gathered: str, source: str, place: int, table: Taps)
 
 
 def _superset(op: Lowering, rules: ResizeRules) -> None:
-    """Add the nest for a resize whose scales or region are known only at run time. Each output element is assumed to
-    depend on all input elements along every axis that can be resized.
-    """
+    """Add the nest for a resize if its scales or its region are known only at run time. Each output element is assumed
+    to depend on all input elements along every axis that can be resized."""
     source, result = op.input_shape(), op.output_shape()
     by_size = [ResizedAxis(before, after, after / before) for before, after in zip(source, result, strict=True)]
     is_region = rules.coordinates == "tf_crop_and_resize"
@@ -457,8 +453,8 @@ def lower_grid_sample(op: Lowering) -> None:
 
 @lowers("AffineGrid")
 def lower_affine_grid(op: Lowering) -> None:
-    """Grid of sampling positions. Each coordinate of the grid is a sum of products (coefficient times coordinate of the
-    output position), and the nest counts one operation per product.
+    """Grid of sampling positions. Each coordinate of the grid is a sum of products: a coefficient times a coordinate of
+    the output position. The nest counts one operation per product.
 
     A product with a coordinate 0 has no effect on the result. The dependences are therefore a superset of the true
     dependences.

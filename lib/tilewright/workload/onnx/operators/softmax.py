@@ -49,8 +49,8 @@ def _log_softmax_parts(op: Lowering, source: str, output: str, axes: Sequence[in
 
 
 def _softmax_axes(op: Lowering) -> tuple[int, ...]:
-    """Axes of a softmax. The result is the given axis (by default, the last axis). Before opset 13, it is the given
-    axis (by default, axis 1) and all later axes."""
+    """Axes of a softmax: the given axis (by default, the last axis). Before opset 13, they are the given axis (by
+    default, axis 1) and all later axes."""
     rank = len(op.input_shape())
     # QLinearSoftmax of onnxruntime has an attribute that gives the opset of its meaning.
     if op.node.integer("opset", max(op.opset, 1)) >= _SINGLE_AXIS_SINCE:

@@ -7,8 +7,8 @@ import onnx
 from tilewright.base.errors import InputError, Problem, nearest_name
 
 _LARGEST_ATTRIBUTE = 2**24
-"""Largest value of kernels, strides and similar attributes. With this limit, the product of such a value and the
-largest size is below 2^63."""
+"""Largest value of kernels, strides and similar attributes. The product of such a value and the largest size is then
+below 2^63."""
 
 
 _LARGEST_BLOCK = 2**12
@@ -26,9 +26,8 @@ _BOUNDED = _POSITIVE | {"pads", "paddings", "output_shape", "output_padding", "o
 
 
 _BECAME_INPUTS = frozenset({"axes", "split", "pads", "shape", "starts", "ends", "k", "repeats", "broadcast", "axis"})
-"""Attributes that change the result of an operator, and that only some versions of the operator have. If a node has
-such an attribute in a version without it, the attribute is reported as a problem, and not ignored.
-"""
+"""Attributes that change the result of an operator, and that became inputs in later versions. A node can have such an
+attribute in a version without it. This is reported as a problem, because the attribute would have no effect."""
 
 
 _DAMAGED = "has another type than in the definition of the operator"

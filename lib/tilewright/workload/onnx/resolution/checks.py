@@ -4,8 +4,8 @@ agree.
 The inference computes with 64-bit integers and does not check for overflow. Sizes that would overflow are therefore
 refused.
 
-If the operands of an operator do not agree (in channels, gates, biases, or indices), the network cannot run, although
-its shapes can look right. Source: Operators.md of ONNX.
+Operands of an operator that do not agree in channels, gates, biases or indices are refused. The network could not run,
+although its shapes can look right. Source: Operators.md of ONNX.
 
 All checks name operands and sizes in the same way in their messages.
 """
@@ -65,7 +65,7 @@ def check_consistency(
     values: Sequence[Values | None],
     output: Shape | None,
 ) -> None:
-    """Check that the operands of a standard operator fit together, for example that they have equally many channels.
+    """Check that the operands of a standard operator fit together, for example that their numbers of channels agree.
     Raises InputError if they do not.
 
     `inputs` and `values` have one entry per input of the operator; an entry is None if the input is missing or its

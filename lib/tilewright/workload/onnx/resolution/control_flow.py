@@ -3,9 +3,9 @@
 Loop and Scan are unrolled if their number of iterations is known: the operators of the body are repeated for each
 iteration.
 
-The condition of a Loop is known if its first value is known, and if the body passes it on or computes it from
-constants, the iteration number and states that are known before run time. If the number of iterations is decided at run
-time, the operator is kept and not modelled.
+The condition of a Loop is known before run time in one case: its first value is known, and the body passes it on or
+computes it from known values. Known values are constants, the iteration number, and states that are known before run
+time. If the number of iterations is decided at run time, the operator is kept and not modelled.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,8 +33,8 @@ EVERY_BRANCH = "*"
 """Key of `branches` that applies to every `If` without a key of its own."""
 
 LOOPS = frozenset({"SequenceMap"})
-"""Loops that are refused, because the number of their iterations, or the data of an iteration, are known only at run
-time."""
+"""Loops that are always refused, because the number of their iterations, or the data of an iteration, is known only at
+run time."""
 
 
 def loop_problem(node: onnx.NodeProto, name: str) -> Problem:
@@ -50,8 +50,8 @@ def loop_problem(node: onnx.NodeProto, name: str) -> Problem:
 def choose_branch(name: str, condition: np.ndarray | None, branches: Mapping[str, str]) -> str | Problem:
     """Branch of the operator If with the name `name`: THEN or ELSE.
 
-    If `condition` is known, its value decides. If it is not known, the choice of the user in `branches` (operator name
-    -> branch) decides. Returns a Problem if neither decides.
+    The value of `condition` decides if it is known. Otherwise, the choice of the user in `branches` (operator name ->
+    branch) decides. Returns a Problem if there is neither.
     """
     if condition is not None and condition.size == 1:
         return THEN if bool(condition.reshape(())) else ELSE
@@ -111,7 +111,7 @@ class TooLongDefinitionError(Exception):
 
 @dataclass(frozen=True)
 class LoopStep(PendingNode):
-    """State of a loop before iteration `number`. The object inherits the fields of the loop's node."""
+    """State of a loop before iteration `number`. The fields of the loop's node are fields of this object, too."""
 
     body: onnx.GraphProto = None  # type: ignore[assignment]
     count: int | None = None
@@ -163,7 +163,7 @@ class LoopUnroller:
     def next_nodes(self, step: LoopStep) -> tuple[list[PendingNode], list[str]]:
         """Pair (nodes that replace the loop step, names of scan outputs that are empty because no iteration has run).
 
-        Before the last iteration, the nodes are those of the next iteration and a loop step for the iterations after
+        If a further iteration follows, they are the nodes of this iteration, and a loop step for the iterations after
         it. After the last iteration, the nodes join the results of all iterations. Raises InputError if the condition
         is not known, or if the unrolled loops of the network have too many operators.
         """
@@ -285,9 +285,9 @@ class LoopUnroller:
     # --- inputs and results of an iteration ---------------------------------------------------------------------------
 
     def _inputs_of_body(self, step: LoopStep, label: str) -> tuple[list[PendingNode], dict[str, str]]:
-        """Pair for one iteration: (operators that compute inputs of the loop body, table of all inputs of the loop
-        body). The table has the name of each body input as key, and the name of the tensor that is this input as value.
-        An operator Loop needs no such operators. An operator Scan needs one operator for each scanned input.
+        """Pair for one iteration: (operators that compute inputs of the loop body, inputs of the loop body). The second
+        item is a table: name of the input in the body -> name of its tensor. A Loop needs no such operators; a Scan
+        needs one operator for each scanned input.
         """
         names = [value.name for value in step.body.input]
         if step.proto.op_type == "Loop":

@@ -23,20 +23,19 @@ Output = tuple[int, tuple[int | None, ...]] | None
 QUANTISER_DOMAINS = frozenset({"qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general"})
 CONTRIB_DOMAIN = "com.microsoft"
 MISJUDGED = frozenset({"STFT"})
-"""Standard operators whose shapes onnx infers wrongly. For STFT, onnx gives all bins also if only half of them are
-computed.
-"""
+"""Standard operators for which onnx infers wrong shapes. For STFT, onnx gives all bins even if only half of them are
+computed."""
 DELEGATED = {"FusedConv": ("Conv", 3), "FusedGemm": ("Gemm", 3)}
-"""Contrib operators whose shapes are those of a standard operator: contrib operator -> (standard operator, number of
-inputs that both operators have)."""
+"""Contrib operators with the shapes of a standard operator: contrib operator -> (standard operator, number of inputs
+that both have)."""
 DELEGATED_CHANNELS_LAST = {
     "NhwcConv": ("Conv", 3),
     "NhwcFusedConv": ("Conv", 3),
     "NhwcMaxPool": ("MaxPool", 1),
     "QLinearConv": ("QLinearConv", 9),
 }
-"""Operators with the channels last: operator -> (standard operator that computes the same, number of inputs that both
-operators have).
+"""Operators with the channels last: operator -> (standard operator for the same computation, number of inputs that both
+have).
 
 The channels are the last axis of the first input and of the output. QLinearConv has this form only if an attribute is
 set. The filters have the layout of the ONNX standard.
@@ -93,7 +92,7 @@ class OperatorFacts(NamedTuple):
     """Facts about an operator that its lowering states because onnx does not know them."""
 
     shapes: ShapeRule | None
-    """Rule for the shapes of the outputs; None if onnx infers them, or if every file must store them."""
+    """Rule for the shapes of the outputs. None if onnx infers the shapes, or if the file must store them."""
     attributes: frozenset[str] | None
     """Names of the attributes; None if they are not known. Unknown attributes are then not reported."""
 
@@ -103,7 +102,7 @@ STATED: dict[tuple[str, str], OperatorFacts] = {}
 
 
 def is_custom(node: onnx.NodeProto) -> bool:
-    """True if this module knows the shapes of the operator."""
+    """True if this module has the shapes of the operator."""
     is_delegated = node.op_type in DELEGATED or node.op_type in DELEGATED_CHANNELS_LAST
     return _function_of(node) is not None or (node.domain == CONTRIB_DOMAIN and is_delegated)
 
@@ -168,8 +167,7 @@ def _skip_group_norm(call: CustomCall) -> list[Output]:
 
 def _layer_norm(call: CustomCall) -> list[Output]:
     """Outputs: the result, then two statistics of equal shape (Mean and InvStdDev). A normalisation without a mean has
-    only the first of these statistics, and this statistic is then InvStdDev.
-    """
+    only one statistic, InvStdDev."""
     shape, axis = call.shape(0), call.integer("axis", -1)
     if not -len(shape) <= axis < len(shape):
         raise ValueError
@@ -262,9 +260,9 @@ def _multi_head_attention(call: CustomCall) -> list[Output]:
 def _group_query_attention(call: CustomCall) -> list[Output]:
     """Three outputs: the result, the key cache and the value cache.
 
-    Query, key and value are three inputs, or the first input contains all of them. The length of a cache is the larger
-    of the length of the past cache and the length of the whole sequence. If the length of the whole sequence is not
-    known, a cache is as long as the new sequence, or has an unknown length if there are past tokens.
+    Query, key and value are three inputs, or the first input contains all of them. The length of a cache is the length
+    of the past cache or of the whole sequence, whichever is larger. If the length of the whole sequence is not known,
+    it is the length of the new sequence; with past tokens, it is unknown.
     """
     heads, shared = call.integer("num_heads", 0), call.integer("kv_num_heads", 0)
     batch, length, width = call.shape(0)
@@ -373,9 +371,8 @@ def _legacy_normalisation(call: CustomCall) -> list[Output]:
 
 
 def _short_time_fourier(call: CustomCall) -> list[Output]:
-    """Outputs of STFT: [batch, frames, bins, 2]. The number of bins is the length of a frame. If `onesided` is not 0
-    (the default is 1), it is the length of a frame // 2 + 1.
-    """
+    """Outputs of STFT: [batch, frames, bins, 2]. The number of bins is `frame length // 2 + 1`. If `onesided` is 0 (its
+    default is 1), it is the frame length."""
     batch, length = call.shape(0)[:2]
     step, stated = call.value(1), call.value(3)
     window = call.shapes[2] if len(call.shapes) > 2 else None

@@ -18,12 +18,11 @@ from tilewright.workload.onnx.node import Shape
 Values = np.ndarray
 
 LARGEST_VALUES = 4096
-"""Largest number of elements of a constant that keeps its values. Such constants are shapes, axes, scales, repeats,
-sizes and pads.
-"""
+"""Largest number of elements of a constant with kept values. Constants of this size are shapes, axes, scales, repeats,
+sizes and pads."""
 LARGEST_INDICES = 65536
-"""Largest number of elements of an integer constant that keeps its values. The limit is larger than LARGEST_VALUES,
-because integers can be the indices of a gather."""
+"""Largest number of elements of an integer constant with kept values. It exceeds LARGEST_VALUES, because integers can
+be the indices of a gather."""
 
 _INTEGERS = frozenset({onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.BOOL})
 _EVALUATED_TEXT = """
@@ -50,8 +49,8 @@ def tensor_values(tensor: onnx.TensorProto) -> Values | None:
     """Values of a small tensor; None for a large tensor, for text, and for bytes that are missing, damaged or in other
     files.
 
-    Files without weights are normal, so missing bytes are not an error. Bytes that do not fit the sizes are not an
-    error either.
+    Missing bytes are no error, because files without weights are normal. Bytes that do not fit the sizes are no error
+    either.
     """
     if tensor.data_location == onnx.TensorProto.EXTERNAL or not keeps_values(tuple(tensor.dims), tensor.data_type):
         return None
@@ -132,10 +131,8 @@ def _is_small(node: onnx.NodeProto, inputs: Mapping[str, Values], shapes: Sequen
 
 
 def _evaluated_directly(node: onnx.NodeProto, inputs: Mapping[str, Values]) -> tuple[Values, ...] | None:
-    """Outputs of an operator that occurs frequently in computations of shapes. None for any other operator, and for
-    inputs that numpy refuses. The evaluator of onnx can compute the outputs too, but takes milliseconds for each
-    operator.
-    """
+    """Outputs of an operator that is frequent in computations of shapes. The evaluator of onnx could compute them too,
+    but takes milliseconds for each operator. None for any other operator, and for inputs that numpy refuses."""
     attributes = {attribute.name: attribute for attribute in node.attribute}
     given = [inputs[name] for name in node.input if name]
     try:

@@ -33,8 +33,8 @@ def tensor_makers(graph: onnx.GraphProto) -> tuple[dict[str, int], list[Problem]
 
 
 def unique_names(protos: list[onnx.NodeProto]) -> list[str]:
-    """Node names of which no two are equal. A node without a name gets `Op<index>`, and repetitions of a name get
-    `__2`, `__3`, ..."""
+    """Node names without repetitions. A node without a name gets `Op<index>`, and repetitions of a name get `__2`,
+    `__3`, ..."""
     given = {proto.name for proto in protos if proto.name}
     taken: set[str] = set()
     names = []
@@ -77,8 +77,8 @@ def captured_names(graph: onnx.GraphProto) -> list[str]:
 def run_order(reads: list[list[str]], makers: dict[str, int], names: list[str]) -> list[int]:
     """Positions of the nodes in an order in which they can run.
 
-    The result is the order of the file if this order is topological. Otherwise the next node is always the first node
-    in the file whose inputs are ready. Raises InputError for a cycle.
+    The order of the file is kept if it is topological. Otherwise, the next node is always the first node in the file
+    with all inputs ready. Raises InputError for a cycle.
     """
     needs = [{makers[name] for name in inputs if name in makers} for inputs in reads]
     if all(not need or max(need) < index for index, need in enumerate(needs)):
@@ -174,9 +174,9 @@ def _expanded_size(
 ) -> int:
     """Number of operators that these nodes have after all calls are expanded.
 
-    `sizes` has the result of each function that is already examined, so that each function is examined only one time.
-    `chain` are the functions whose bodies contain these nodes, outermost first. Raises InputError for a function that
-    calls itself, and for calls that are nested too deeply.
+    `sizes` has the results for the functions that are already examined; each function is examined only one time.
+    `chain` are the functions with bodies that contain these nodes, outermost first. Raises InputError for a function
+    that calls itself, and for calls that are nested too deeply.
     """
     if not table.functions:
         return len(nodes)
@@ -255,14 +255,12 @@ class PendingNode:
     origin: str
     opsets: Mapping[str, int]
     scope: Mapping[str, str] = field(default_factory=dict)
-    """Table: name of a tensor in a subgraph of this node -> its name in the network. Tensors whose two names are equal
-    are left out.
-    """
+    """Names in the network of the tensors in a subgraph of this node: name in the subgraph -> name in the network.
+    Tensors with equal names are left out."""
     bindings: Bindings = field(default_factory=dict)
     definition_of: str = ""
-    """Type of the operator that onnx's definition replaced, if this operator is part of that definition; '' for all
-    other operators. If a definition contains another defined operator, the type is that of the outer operator.
-    """
+    """Type of the operator that onnx's definition replaced, if this operator is part of the definition; '' for other
+    operators. A definition can contain another defined operator; the type is then that of the outer operator."""
 
 
 class Expander:
@@ -321,8 +319,9 @@ class Expander:
         return self._expanded(caller, body, caller.origin)
 
     def branch(self, caller: PendingNode, graph: onnx.GraphProto) -> tuple[list[PendingNode], Initialisers]:
-        """Pair (operators of a branch, which replace its `If`; constants of the branch). Both have unique names in the
-        network. Raises InputError if the branch has fewer outputs than the `If`, makes a tensor twice, or has a cycle.
+        """Pair (operators of a branch, constants of the branch), both with unique names in the network. The operators
+        replace the `If` of the branch. Raises InputError if the branch has fewer outputs than the `If`, makes a tensor
+        twice, or has a cycle.
         """
         if len(graph.output) < len(caller.proto.output):
             raise InputError([Problem("a branch of this If has fewer outputs than the If", path=caller.name)])
@@ -385,9 +384,8 @@ class Expander:
     def _name_results(self, caller: PendingNode, body: "_Body", makers: Mapping[str, int]) -> list[tuple[str, str]]:
         """Add to `body.scope` the name in the network of each tensor that a node of `body` makes.
 
-        Returns pairs (name in the body, name in the network), one for each output of `body` that needs an Identity
-        node. An output needs this node if no node of `body` makes its tensor, or if an earlier output is the same
-        tensor.
+        Returns a pair (name in the body, name in the network) for each output of `body` that needs an Identity node.
+        This is an output that no node of `body` makes, or that is the same tensor as an earlier output.
         """
         aliases, outer_name = [], {}
         for inner, outer in zip(body.outputs, caller.proto.output, strict=False):
@@ -413,9 +411,8 @@ class Expander:
 
 @dataclass
 class _Body:
-    """Body of a function, branch or loop, whose operators replace a node. `scope` maps the name of a tensor in the body
-    to its name in the network. `Expander` adds the tensors that the body makes to `scope`.
-    """
+    """Body of a function, branch or loop; its operators replace a node. `scope` maps the name of a tensor in the body
+    to its name in the network. `Expander` adds to `scope` the tensors that the body makes."""
 
     nodes: Iterable[onnx.NodeProto]
     outputs: Sequence[str]
@@ -445,7 +442,7 @@ def tensor_names(graph: onnx.GraphProto) -> set[str]:
 
 
 def _not_taken(name: str, taken: set[str]) -> str:
-    """Reserve a unique name and return it: `name` if it is not in `taken`, otherwise `name__2`, `name__3`, ..."""
+    """Unique name, which is also reserved: `name` if it is not in `taken`, otherwise `name__2`, `name__3`, ..."""
     unique, number = name, 2
     while unique in taken:
         unique, number = f"{name}__{number}", number + 1

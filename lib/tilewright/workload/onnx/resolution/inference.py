@@ -43,16 +43,15 @@ _FIRST_FULL_OPSET = 7
 
 
 class EndlessInferenceError(InputError):
-    """Error for an inference that does not end in time. The reader of the network then stops at this operator, because
-    the inference of further operators could take as long.
-    """
+    """Error for an inference that does not end in time. The reader of the network then stops, because further
+    inferences could take as long."""
 
 
 @functools.lru_cache(maxsize=4096)
 def find_schema(operator: str, domain: str, version: int) -> onnx.defs.OpSchema | None:
-    """Definition of an operator that applies in `version` of the operator set of `domain`. If onnx does not know
-    `version` yet, the result is the newest definition. If the operator is deprecated in `version`, the result is its
-    last definition before it was deprecated. None if onnx does not know the operator in this version.
+    """Definition of an operator in `version` of the operator set of `domain`. If onnx does not know `version` yet, the
+    result is the newest definition. If the operator is deprecated in `version`, the result is the last definition
+    before that. None if onnx does not know the operator in this version.
     """
     try:
         schema = onnx.defs.get_schema(operator, min(max(version, 1), LATEST_OPSET), domain)
@@ -112,8 +111,8 @@ def _with_hidden_size(node: onnx.NodeProto, types: Types) -> onnx.NodeProto:
 
 
 def substituted_types(node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Types) -> dict[str, onnx.TypeProto]:
-    """Replacements, by input, for types whose element type the operator does not allow, such as int8 inputs of a Conv
-    in files of some tools.
+    """Replacements, by input, for types with an element type that the operator does not allow. For example, some tools
+    write files in which a Conv has int8 inputs.
 
     A replacement is a floating-point type, or an 8-bit integer type if the operator is for quantised data. Inputs that
     must have the same type are replaced together.
@@ -144,10 +143,8 @@ def _replacement(allowed: frozenset[str]) -> int | None:
 def restored_types(
     node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Types, inferred: Mapping[str, onnx.TypeProto]
 ) -> dict[str, onnx.TypeProto]:
-    """Types in `inferred`, with the element types of the file. The inference ran with the replacements of
-    `substituted_types`. An output that must have the same element type as an input gets the element type that this
-    input has in the file.
-    """
+    """Types in `inferred`, with the element types of the file in place of the replacements by `substituted_types`. If
+    an output and an input must have the same element type, the output gets the type of this input in the file."""
     actual = {
         variable: types[name].tensor_type.elem_type
         for name, variable in reversed(_bound_inputs(node, schema))
@@ -175,7 +172,7 @@ def _bound_inputs(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> list[tupl
 def _parameters(
     formal: Sequence[onnx.defs.OpSchema.FormalParameter], count: int
 ) -> list[onnx.defs.OpSchema.FormalParameter]:
-    """Formal parameter of each of `count` actual parameters. The last formal parameter can take several actual
+    """Formal parameter of each of `count` actual parameters. The last formal parameter can stand for several actual
     parameters."""
     return [formal[min(index, len(formal) - 1)] for index in range(count)] if formal else []
 
@@ -211,9 +208,8 @@ Sizes = tuple[int | None, ...]
 
 
 def known_shape(value: onnx.TypeProto | None) -> Sizes | None:
-    """Sizes of a tensor type, by axis; None in place of an open size. The result itself is None if the type is not that
-    of a tensor, or if the rank of the tensor is unknown.
-    """
+    """Sizes of a tensor type, by axis; an open size is None. The result is None if the type is no tensor type, or if
+    the rank is unknown."""
     if value is None or not value.HasField("tensor_type") or not value.tensor_type.HasField("shape"):
         return None
     return tuple(size.dim_value if size.HasField("dim_value") else None for size in value.tensor_type.shape.dim)
@@ -319,9 +315,8 @@ class Inference:
         return find_schema(node.op_type, domain, opsets.get(domain, LATEST_OPSET))
 
     def _check_version(self, item: PendingNode, schema: onnx.defs.OpSchema) -> None:
-        """Check that an operator in a function has the same definition in two versions of its operator set: the version
-        that the function imports, and the version that the model imports. Raises InputError if the definitions differ.
-        """
+        """Check an operator of a function. The function and the model can import different versions of its operator
+        set. Raises InputError if the definitions of the operator in both versions differ."""
         in_model = self._schema(item.proto, self.model_opsets)
         if in_model is not None and in_model.since_version != schema.since_version:
             message = (
@@ -331,7 +326,7 @@ class Inference:
             raise InputError([Problem(message, path=item.name)])
 
     def _with_inference(self, item: PendingNode, schema: onnx.defs.OpSchema) -> onnx.defs.OpSchema:
-        """Definition of an operator. If onnx infers shapes only for a later version of the operator, the result is the
+        """Definition of an operator. If onnx infers its shapes only from a later version on, the result is the
         definition in that version."""
         for version in range(schema.since_version + 1, _FIRST_FULL_OPSET + 1):
             newer = find_schema(schema.name, schema.domain, version)
@@ -364,8 +359,8 @@ class Inference:
     def _delegated_types(
         self, item: PendingNode, known: KnownTensors, operator: str, input_count: int
     ) -> dict[str, onnx.TypeProto]:
-        """Output types of a contrib operator, inferred for the standard operator `operator`, whose outputs have the
-        same shapes. Only the first `input_count` inputs are used.
+        """Output types of a contrib operator. They are inferred from the standard operator `operator`, which has
+        outputs of the same shapes. Only the first `input_count` inputs are used.
 
         If the contrib operator has the channels as the last axis, the shapes are converted, because the standard
         operator has the channels as the second axis. The result is {} if onnx does not know `operator`, or if the shape

@@ -31,7 +31,7 @@ a megabyte."""
 LARGEST_REPLY_BYTES = 2**26
 """Largest length of a reply that is accepted, in bytes. The output types of an operator need fewer bytes."""
 _MARSHAL_VERSION = 2
-"""Version of the `marshal` format in which equal values have equal bytes."""
+"""Version of the `marshal` format. In this version, equal values have equal bytes."""
 _CHILD = Path(__file__).with_name("inference_child.py")
 
 
@@ -87,9 +87,8 @@ def defining_function(
 
 
 def _with_plain_names(node: onnx.NodeProto) -> tuple[onnx.NodeProto, dict[str, str]]:
-    """Pair (copy of the operator whose tensors are named by numbers, new name of each tensor by old name). With such
-    names, equal operators have equal requests, so that they share a cached reply.
-    """
+    """Pair (copy of the operator whose tensors are named by numbers, new name of each tensor by old name). With these
+    names, equal operators have equal requests, and share a cached reply."""
     name_of = {"": ""}
     for name in (*node.input, *node.output):
         name_of.setdefault(name, str(len(name_of)))

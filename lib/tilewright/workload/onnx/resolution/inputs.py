@@ -30,7 +30,7 @@ class GivenSizes:
     In a pattern such as `*.height` or `boxes_*[0]`, `*` matches any text. A name takes precedence over a pattern. A
     pattern with more literal characters takes precedence over a pattern with fewer literal characters.
 
-    The object records the used keys, and the names whose sizes were looked up. Unused keys can therefore be reported.
+    To report unused keys, the object records the keys that were used, and the names of the sizes that were looked up.
     """
 
     def __init__(self, dims: Mapping[str, int]) -> None:
@@ -40,17 +40,16 @@ class GivenSizes:
 
     @cached_property
     def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
-        """Pairs (key of `dims` that contains `*`, its compiled expression). The key with the most literal characters is
-        first. Keys with equally many are in alphabetical order.
-        """
+        """Pairs (key of `dims` that contains `*`, its compiled expression). Keys with more literal characters come
+        first; keys with the same number of them are in alphabetical order."""
         keys = sorted((key for key in self.dims if WILDCARD in key), key=lambda key: (-_letters(key), key))
         return [(key, re.compile(".*".join(map(re.escape, key.split(WILDCARD))), re.DOTALL)) for key in keys]
 
     def size_of(self, *names: str) -> int | None:
         """Size that the user gave for a dimension with these names; None if no key of `dims` fits.
 
-        The first of `names` that is a key decides. If none of them is a key, the first pattern that matches one of the
-        names decides. If the value of the deciding key is not a size (an integer >= 0), the result is ASSUMED_SIZE.
+        The first of `names` that is a key gives the size. If no name is a key, the first pattern that matches a name
+        gives the size. The result is ASSUMED_SIZE if the value of this key is not a size (an integer >= 0).
         """
         self.sought.update(dict.fromkeys(names))
         key = next((name for name in names if name in self.dims), None)
@@ -70,9 +69,8 @@ class GivenSizes:
         ]
 
     def unknown_problems(self, names: Container[str], inputs: Iterable[str]) -> list[Problem]:
-        """Problems of symbols in `dims` that are not in `names`. The messages list as allowed the names in `inputs`,
-        and all names for which a size was looked up (`sought`).
-        """
+        """Problems of symbols in `dims` that are not in `names`. As allowed names, the messages list `inputs` and all
+        names for which a size was looked up (`sought`)."""
         return [
             self._problem(key, "no such dynamic dimension in the network inputs", inputs)
             for key in self.dims
@@ -80,15 +78,16 @@ class GivenSizes:
         ]
 
     def unused_problems(self, names: Container[str]) -> list[Problem]:
-        """Problems of keys in `dims` from which no dimension took its size. An unused pattern is always reported. Any
-        other unused key is reported only if it is in `names`, the names of dimensions in the file.
-        """
+        """Problems of keys in `dims` that gave no dimension its size. An unused pattern is always reported. Any other
+        unused key is reported only if it is in `names`, the names of dimensions in the file."""
         problems = []
         for key in self.dims:
             if key in self.used:
                 continue
             if WILDCARD in key:
-                problems.append(self._problem(key, "no dimension of unknown size has a name that matches", ()))
+                problems.append(
+                    self._problem(key, "no dimension of unknown size has a name that matches this pattern", ())
+                )
             elif key in names:
                 message = "is not needed: other keys or inputs give the sizes of the dimensions with this name"
                 problems.append(self._problem(key, message, ()))
@@ -112,9 +111,8 @@ def tensor_of(key: str) -> str:
 
 
 def missing_size_problems(missing: Mapping[str, Problem]) -> list[Problem]:
-    """Problems of sizes that are not known. `missing` has the problem of each size, by name of the size. If there are
-    more than ten, they are merged into one problem that lists all names.
-    """
+    """Problems of sizes that are not known. `missing` has the problem of each size, by name of the size. More than ten
+    problems are merged into one problem that lists all names."""
     if len(missing) <= _MOST_TOLD_ONE_BY_ONE:
         return list(missing.values())
     message = f"the sizes of {len(missing)} dimensions are decided at run time: {', '.join(missing)}"
@@ -161,10 +159,10 @@ def resolve_inputs(
 
     `given` has sizes by symbol (`sequence`), by axis (`input_ids[1]`) or by pattern. `input_shapes` has whole shapes by
     input. A dynamic first dimension without a given size is assumed to be a batch of size 1, and a notice says so. This
-    assumption is not made if the symbol of the dimension also names a later axis, or contains a word such as `seq`.
-    Every other dynamic dimension without a given size is in `ResolvedInputs.missing`.
+    assumption is not made for a symbol that also names a later axis, or that contains a word such as `seq`. All other
+    dynamic dimensions without a given size are in `ResolvedInputs.missing`.
 
-    Shapes of `inner_tensors`, and keys of `given` that no input uses, are used later by the shape inference. An input
+    The shape inference later uses the shapes of `inner_tensors`, and the keys of `given` that no input uses. An input
     without a stored shape is in the result only if `input_shapes` has it.
     """
     shapes_given = {name: shape for name, shape in (input_shapes or {}).items() if name not in inner_tensors}
@@ -219,9 +217,9 @@ class _Resolver:
     def given_shapes(self, tensors: list[onnx.ValueInfoProto], given: Mapping[str, Shape]) -> dict[str, Shape]:
         """Valid shapes in `given`, by network input.
 
-        A shape is reported as a problem and left out if its input does not exist, if one of its values is not a size,
-        or if its rank is wrong. A shape with another size than the file or the user gives elsewhere is reported, but
-        not left out. A symbol in the stored shape of an input takes its size from the given shape of this input.
+        A shape is reported and left out if its input does not exist, if one of its values is not a size, or if its rank
+        is wrong. A shape that contradicts the file or another size from the user is reported, but not left out. Symbols
+        in the stored shape of an input take their sizes from its given shape.
         """
         by_name = {value.name: value for value in tensors}
         shapes = {}
@@ -292,9 +290,8 @@ class _Resolver:
         return ASSUMED_SIZE
 
     def check_places(self) -> None:
-        """Report a problem for each key `tensor[axis]` in `dims` whose tensor is a network input, but whose axis is not
-        a dynamic dimension of this input.
-        """
+        """Report a problem for each key `tensor[axis]` in `dims` that names a network input, but an axis that is no
+        dynamic dimension of the input."""
         for key in self.given.dims:
             if key not in self.names and tensor_of(key) in self.input_names:
                 self.problems.append(
@@ -319,9 +316,8 @@ class StoredShape:
 
 
 def read_stored_shapes(graph: onnx.GraphProto, symbols: Mapping[str, int]) -> dict[str, StoredShape]:
-    """Shapes that the file stores for inner tensors and network outputs, by tensor. Symbols are replaced by their sizes
-    in `symbols`. A shape that is stored without an element type is left out.
-    """
+    """Shapes that the file stores for inner tensors and network outputs, by tensor. Sizes from `symbols` replace
+    symbols. A shape without an element type is left out."""
     stored = {}
     for value in (*graph.value_info, *graph.output):
         tensor = value.type.tensor_type
@@ -340,10 +336,10 @@ def read_stored_shapes(graph: onnx.GraphProto, symbols: Mapping[str, int]) -> di
 
 
 def stored_shapes(graph: onnx.GraphProto, symbols: dict[str, int]) -> dict[str, Shape]:
-    """Shapes of all tensors whose stored shape is complete after symbols are replaced by their sizes in `symbols`.
+    """Shapes of all tensors with a complete stored shape; sizes from `symbols` replace symbols.
 
-    If the file has several complete shapes for a tensor, the result has the first one in this order, as in zigzag-dse
-    3.9.1: inputs, outputs, value_info, initialisers, Constant operators.
+    If the file has several complete shapes for a tensor, the first in this order counts, as in zigzag-dse 3.9.1:
+    inputs, outputs, value_info, initialisers, Constant operators.
     """
     shapes: dict[str, Shape] = {}
     for node in graph.node:

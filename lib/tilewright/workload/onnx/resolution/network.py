@@ -1,9 +1,9 @@
-"""Resolution of an ONNX network: shapes, constants, functions and branches that its file does not give directly.
+"""Resolution of an ONNX network: its shapes and constants are computed, and its functions and branches are expanded.
 
 The resolution is one pass in the order of execution. For each operator, the shapes of the outputs are computed from the
 shapes of the inputs, and from the values of small constants. The pass also computes these values. Weights are never
-read. Shapes that the file stores for inner tensors and outputs can be wrong after a user has chosen a size. Such a
-stored shape is used only if the shape has no other source, and a notice then says so.
+read. The shapes of inner tensors and outputs in the file can be wrong after a user has chosen a size. They are used
+only if a shape has no other source, and a notice says so.
 
 If every tensor of a sequence is known, an operator on the sequence is replaced by operators on its tensors.
 """
@@ -64,10 +64,10 @@ class Sequences:
         self.elements: dict[str, _Elements] = {}
 
     def rewritten(self, item: PendingNode) -> list[PendingNode] | None:
-        """Operators that replace an operator which makes or reads a sequence. [] if no operator is needed, because the
-        result is added to the tables of sequences and tensors.
+        """Operators that replace an operator that makes or reads a sequence. The result is [] if no operator is needed,
+        because the tables of sequences and tensors are enough.
 
-        None if the operator is kept: it neither makes nor reads a sequence, or it cannot be replaced, for example
+        None if the operator is kept. It then neither makes nor reads a sequence, or cannot be replaced, for example
         because its sequence is not in the table.
         """
         node = item.proto
@@ -174,8 +174,8 @@ def resolve_graph(
       sizes of inner tensors that are decided at run time (`boxes[0]`).
     * `input_shapes` gives whole shapes of network inputs, or of inner tensors whose shape cannot be inferred.
     * `branches` gives the branch (`then`, `else`) of each If whose condition is not constant, by node name or `*`.
-    * `is_taken(operator)` is true for operators that are kept. If onnx defines any other operator by a function, the
-      function replaces the operator. Without `is_taken`, all operators are kept.
+    * `is_taken(operator)` is true for operators that are kept. Any other operator that onnx defines by a function is
+      replaced by this function. Without `is_taken`, all operators are kept.
 
     Raises InputError with all problems: names, sizes and ranks that contradict each other, symbols without a size,
     cycles of the graph, unsupported loop operators, needed sizes that are known only at run time, and nodes that do not
@@ -209,9 +209,8 @@ class _Collected:
 
 
 class _Resolver:
-    """Pass over a network that resolves one operator after another. The names of tensors are the names after functions
-    and branches are expanded.
-    """
+    """Pass over a network that resolves one operator after another. Names of tensors are the names after functions and
+    branches are expanded."""
 
     def __init__(
         self,
@@ -344,9 +343,8 @@ class _Resolver:
             self.problems += self.given.unused_problems(self.symbols)
 
     def _resolve(self, item: PendingNode, outputs: OutputResolver) -> list[PendingNode]:
-        """Resolve one operator: add the operator and its outputs, and return []; or return the operators that replace
-        it. Raises InputError if the operator has a problem.
-        """
+        """Resolve one operator. Adds the operator and its outputs, and returns []; or returns the operators that
+        replace it. Raises InputError if the operator has a problem."""
         node, known = item.proto, self.known
         if isinstance(item, LoopStep):
             return self._continue_loop(item, outputs)
@@ -380,8 +378,8 @@ class _Resolver:
     def _definition(self, item: PendingNode) -> list[PendingNode] | None:
         """Operators that replace an operator: the operators of the function by which onnx defines it.
 
-        None if the operator is kept. An operator is kept in four cases: there is no `is_taken`, `is_taken` accepts the
-        operator, onnx defines the operator by no function, or its definition has a loop with too many iterations.
+        None if the operator is kept. This is the case without `is_taken`, for an operator that `is_taken` accepts, for
+        an operator without a function, and for a function that has a loop with too many iterations.
         """
         kind = OnnxNode(0, item.name, item.proto).operator_type
         if self.is_taken is None or self.is_taken(item.proto) or kind in self.too_long:
@@ -394,9 +392,7 @@ class _Resolver:
             return None
         self.expanded += len(function.node)
         if self.expanded > LARGEST_EXPANSION:
-            message = (
-                "after expansion of the operators that onnx defines by functions, the network has too many operators"
-            )
+            message = "the network has too many operators after operators that onnx defines by functions are expanded"
             allowed = f"at most {LARGEST_EXPANSION}"
             raise InputError([Problem(message, path=item.name, value=str(self.expanded), allowed=allowed)])
         self.inference.note(f"{kind} is replaced by its definition as a function in onnx {onnx.__version__}", item.name)
@@ -447,10 +443,10 @@ class _Resolver:
 
 
 def _read_opsets(model: onnx.ModelProto, notices: list[str]) -> dict[str, int]:
-    """Version of each operator set that the file imports, by domain. If the file uses the standard domain but does not
-    import it, a version is assumed, and a notice is appended to `notices`: version 1 if the file imports no operator
-    set at all (as old files do), otherwise the newest version that onnx knows. Raises InputError for an impossible
-    version.
+    """Version of each operator set that the file imports, by domain. A file can use the standard domain without
+    importing it. A version is then assumed, and `notices` gets a notice. The assumed version is 1 if the file imports
+    no operator set at all (as old files do), otherwise the newest version that onnx knows. Raises InputError for an
+    impossible version.
     """
     opsets: dict[str, int] = {}
     for opset in model.opset_import:

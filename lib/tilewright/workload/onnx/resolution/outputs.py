@@ -43,12 +43,11 @@ class _NotKnownError(InputError):
     ) -> None:
         super().__init__(problems)
         self.is_undecided = is_undecided
-        """True if the shape is decided at run time. If not, the shape is unknown because the operator is unknown or
-        reads a sequence.
-        """
+        """True if the shape is decided at run time. False if it is unknown because the operator is unknown or reads a
+        sequence."""
         self.sizes = sizes
         self.missing = dict(missing)
-        """Problems of the unknown sizes, by name of the size. The table is empty if the rank is not known either."""
+        """Problems of the unknown sizes, by name of the size. The table is empty if the rank is also unknown."""
 
 
 class OutputResolver:
@@ -122,9 +121,8 @@ class OutputResolver:
         self.known.add_constant(item.proto.output[0], tensor)
 
     def _require_inputs(self, item: PendingNode) -> None:
-        """Raise InputError if the shape of an input is not known. The error contains no problems, because `known`
-        already has the problems of the missing shape.
-        """
+        """Raise InputError if the shape of an input is not known. The error itself contains no problems, because
+        `known` already has the problems of this shape."""
         known = [self.known.require(name) for name in dict.fromkeys(item.proto.input)]  # all, so that each is reported
         if not all(known):
             raise InputError([])
@@ -219,9 +217,8 @@ class OutputResolver:
         return tuple(given.get(axis) if size is None else size for axis, size in enumerate(inferred))
 
     def _given_by_place(self, name: str, sizes: Sizes) -> dict[int, int]:
-        """Sizes that the user gave for axes of a tensor, by axis. The user gives a size by the key `name[axis]`. If
-        `sizes` has no size for an axis, a size that the user gave for the symbol of the axis is also used.
-        """
+        """Sizes that the user gave for axes of a tensor, by axis. The key of an axis is `name[axis]`. For an axis
+        without a size in `sizes`, a size of its symbol also counts."""
         if not self.given.dims:
             return {}
         symbols = self._symbols(name, len(sizes))
@@ -291,9 +288,9 @@ class OutputResolver:
         )
 
     def _reads_tensors_only(self, item: PendingNode) -> bool:
-        """True if all tensors that the operator reads have known shapes. Otherwise, a remark is added: the operator
-        reads tensors of unknown shape from a sequence. The sizes of the operator's results are then not needed, because
-        operators on sequences are not modelled.
+        """True if all tensors that the operator reads have known shapes. Otherwise, a remark says that the operator
+        reads tensors of unknown shape from a sequence. The sizes of its results are then not needed, because operators
+        on sequences are not modelled.
         """
         if all(name in self.known.facts for name in item.proto.input if name):
             return True
@@ -305,9 +302,8 @@ class OutputResolver:
         self.inference.note(text, f"{item.name} ({name})")
 
     def _count_problems(self, item: PendingNode) -> list[Problem]:
-        """Problem of an operator that must keep the number of elements (`_SAME_ELEMENTS`), but whose first output has
-        more or fewer elements than its first input. [] if both have equally many, or if a shape is not known.
-        """
+        """Problem of an operator that must keep the number of elements (`_SAME_ELEMENTS`), if its first output has
+        another number of elements than its first input. [] if the numbers are equal, or if a shape is not known."""
         facts = [self.known.facts.get(name) for name in (*item.proto.input[:1], *item.proto.output[:1])]
         if len(facts) < 2 or facts[0] is None or facts[1] is None:
             return []
@@ -375,9 +371,8 @@ def unused_places(
 def _unused_place(
     known: KnownTensors, names: list[str], tensor: str, path: str, axis: int | None, said: int | Shape
 ) -> list[Problem]:
-    """Problems of a value `said` that the user gives for an inner tensor. The value is the size of `axis`, or the whole
-    shape if `axis` is None. [] if the value agrees with the network, or if other problems prevent the check.
-    """
+    """Problems of the value `said` that the user gives for an inner tensor. The value is the size of `axis`; if `axis`
+    is None, it is the whole shape. [] if the value agrees with the network, or if other problems prevent the check."""
     if tensor not in known.defined:
         return [Problem(f"no tensor '{tensor}' in the network", path=path, nearest=nearest_name(tensor, names))]
     if known.missing_sizes or tensor in known.failed:
@@ -396,9 +391,8 @@ def _unused_place(
 
 
 class InnerTensors:
-    """Names of inner tensors: all tensors except network inputs. Any name with a slash counts, too, because tensors of
-    functions and branches have names with a slash.
-    """
+    """Names of inner tensors: all tensors except network inputs. A name with a slash always counts, because tensors of
+    functions and branches have names with a slash."""
 
     def __init__(self, names: set[str], inputs: set[str]) -> None:
         self.names, self.inputs = names, inputs

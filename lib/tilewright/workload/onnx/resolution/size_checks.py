@@ -23,9 +23,9 @@ LARGEST_RANK = 32
 
 
 _LARGEST_VALUE = 2**36
-"""Largest absolute value of an element in an input that gives sizes, such as the target shape of a Reshape. The limit
-is larger than LARGEST_SIZE, because such a value is not always the size of a dimension. For example, the limit of a
-Range can be larger than the number of its elements.
+"""Largest absolute value of an element in an input that gives sizes, such as the target shape of a Reshape. It exceeds
+LARGEST_SIZE, because such a value need not be the size of a dimension. For example, the limit of a Range can exceed the
+number of its elements.
 """
 
 
@@ -40,9 +40,8 @@ _SHAPE_INPUTS = frozenset(_SHAPE_INPUTS_TEXT.split())
 def check_values(
     name: str, node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto], values: Mapping[str, Values]
 ) -> None:
-    """Check the values of inputs that give sizes, such as a target shape. Raises InputError if a value is too large or
-    would make the result too large, if the step of a Range is 0, or if a scale is not above 0.
-    """
+    """Check the values of inputs that give sizes, such as a target shape. Raises InputError for a value that is too
+    large or makes the result too large, for a Range with step 0, and for a scale that is not above 0."""
     if node.op_type not in _SHAPE_INPUTS:
         return
     for index, key in enumerate(node.input):
@@ -67,8 +66,8 @@ def check_values(
 def _scale_inputs(node: onnx.NodeProto) -> Sequence[str]:
     """List with the name of the input that has the scales; [] if there is no such input.
 
-    If the node has more than two inputs (operator set 11 or later), the scales are the third input, and the second
-    input is the region. Otherwise, the scales are the second input.
+    The scales are the second input. In a node with more than two inputs (operator set 11 or later), they are the third
+    input, and the second input is the region.
     """
     return list(node.input[2:3] if len(node.input) > 2 else node.input[1:2])
 

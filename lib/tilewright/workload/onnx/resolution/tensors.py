@@ -41,9 +41,9 @@ class ResolvedGraph:
     opsets: dict[str, int]
     """Version of each operator set, by domain ('' for the standard domain)."""
     origins: dict[int, str]
-    """Origin of each node of the network, by id of the node: the name of the node in the file. If a function was
-    expanded, the origin is the name of the call. If a branch was expanded, the origin is a name such as `If name/node
-    of branch`.
+    """Origin of each node of the network, by id of the node. It is the name of the node in the file. For a node of an
+    expanded function, it is the name of the call. For a node of a branch, it is a name such as `If name/node of
+    branch`.
     """
     notices: tuple[str, ...]
 
@@ -65,8 +65,9 @@ _KEEP_STORED_TEXT = """
     Abs Add BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Clip Div Mod Mul Neg Sub Where
 """
 _KEEP_STORED = frozenset(_KEEP_STORED_TEXT.split())
-"""Elementwise operators by which networks compute a constant from numbers that are stored in fewer bits than the
-element type of the constant has. Such a constant counts with the bits of the stored numbers (`quantised_bits`).
+"""Elementwise operators with which networks compute a constant from stored numbers. The stored numbers can have fewer
+bits than the element type of the constant. The constant then counts with the bits of the stored numbers
+(`quantised_bits`).
 """
 CAST_LIKE = "CastLike"
 _CASTS = ("Cast", CAST_LIKE)
@@ -85,8 +86,8 @@ def quantised_bits(
     """Bits of the quantised outputs of `node`; None if the outputs are not quantised, or if their bits are not known.
 
     A dequantised tensor has the bits of its quantised input. An operator that only moves data keeps the bits of its
-    first input. A Concat keeps the bits of its inputs if these are equal; otherwise, the bits are not known. A constant
-    that is computed element by element from stored numbers keeps the bits of these numbers.
+    first input. A Concat keeps the bits of its inputs if they are equal; otherwise, its bits are not known. A constant
+    that is computed element by element from stored numbers keeps their bits.
     """
     first = inputs[0] if inputs else None
     if node.domain in QUANTISER_DOMAINS:
@@ -125,9 +126,9 @@ def _stored_bits(facts: TensorFacts) -> int | None:
 def _scaled_bits(inputs: Sequence[TensorFacts | None]) -> int | None:
     """Bits in which the inputs of an elementwise operator are stored; None if these bits are not known.
 
-    Only the inputs with the most elements count, because smaller inputs are a scale or a zero point. Inputs of more
-    than 16 bits are left out, because sizes and positions are 32-bit integers. If the inputs that count differ in bits,
-    the result is the largest number of bits.
+    Only the largest inputs count, because smaller inputs are a scale or a zero point. Inputs of more than 16 bits are
+    left out, because sizes and positions are 32-bit integers. The result is the largest number of bits of the inputs
+    that count.
     """
     known = [facts for facts in inputs if facts is not None]
     counts = [math.prod(facts.shape) for facts in known]
@@ -159,9 +160,8 @@ def _is_one(values: Values) -> bool:
 
 
 def _code_bits(table: TensorFacts, codes: TensorFacts | None) -> int | None:
-    """Bits of the numbers that codes select from a table. If the bits of the codes are known, and the table has at most
-    one number for each possible code, the result is the bits of the codes. Otherwise, it is the bits of the table.
-    """
+    """Bits of the numbers that codes select from a table. The result is the bits of the codes if they are known, and if
+    the table has no more numbers than there are codes. Otherwise, it is the bits of the table."""
     if codes is None or codes.quantised_bits is None or math.prod(table.shape) > 2**codes.quantised_bits:
         return table.quantised_bits
     return codes.quantised_bits
@@ -179,9 +179,8 @@ def _declared_bits(node: onnx.NodeProto, inputs: Sequence[TensorFacts | None]) -
 
 
 def _number(inputs: Sequence[TensorFacts | None], index: int) -> int | None:
-    """Bit width that a constant input gives; None if the input is not a known constant, or if it is not a valid width.
-    A fractional width is rounded up. If there is one width per channel, the result is the largest width.
-    """
+    """Bit width that a constant input gives; None if the input is no known constant or no valid width. A fractional
+    width is rounded up. If there is one width per channel, the result is the largest width."""
     facts = inputs[index] if index < len(inputs) else None
     if facts is None or facts.values is None or not facts.values.size or facts.values.dtype.kind not in "iuf":
         return None
@@ -212,19 +211,17 @@ class KnownTensors:
     """Names of tensors that are known before run time, with or without facts."""
     defined: set[str] = field(default_factory=lambda: {""})
     failed: set[str] = field(default_factory=set)
-    """Names of tensors that are not known because of an earlier problem. Operators that read these tensors are not
-    checked, so that the problem is reported only once.
-    """
+    """Names of tensors that are not known because of an earlier problem. The operators that read them are not checked,
+    so the problem is reported only once."""
     unknown: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
     """Problems of each tensor without a known shape. They are reported if the tensor is needed."""
     undecided: set[str] = field(default_factory=set)
     """Names of unknown tensors whose shape is decided at run time. Such tensors cannot be network outputs."""
     assumed: dict[str, AssumedTensor] = field(default_factory=dict)
-    """Unknown tensors whose rank is known. If such a tensor is needed, its missing sizes are assumed."""
+    """Unknown tensors with a known rank. If such a tensor is needed, its missing sizes are assumed."""
     missing_sizes: dict[str, Problem] = field(default_factory=dict)
-    """Problem of each size that was needed but not given, by name of the size. Problems that are found after the first
-    missing size can be consequences of this size.
-    """
+    """Problems of sizes that were needed but not given, by name of the size. Problems that are found after the first
+    missing size can be its consequences."""
     missing_shapes: list[Problem] = field(default_factory=list)
     """Problems of tensors whose whole shape is missing."""
 

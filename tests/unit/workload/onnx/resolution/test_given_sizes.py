@@ -90,7 +90,8 @@ def test_patterns_by_how_much_they_say() -> None:
     [
         (
             {"*.depth": 4},
-            "dims.*.depth: no dimension of unknown size has a name that matches (allowed: found0[1], img.height",
+            "dims.*.depth: no dimension of unknown size has a name that matches this pattern"
+            " (allowed: found0[1], img.height",
         ),
         ({"r[2]": 4}, "the network already determines the size of r[2], got 4 (allowed: 8)"),
         ({"found7[1]": 4}, "no tensor 'found7'"),
