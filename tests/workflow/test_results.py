@@ -53,7 +53,7 @@ def test_threads_hash_seed_and_store_change_nothing(built: Project, tmp_path: Pa
 def test_what_is_unusual_is_in_the_log_of_the_mapping(built: Project) -> None:
     """With the line of the file that a person wrote, though the job reads its artifact."""
     said = (built.root / "logs" / "single" / "two_layers-narrow" / "map.log").read_text()
-    told = "asks for 4 lanes, but the array of narrow has only 2 on this side: the remaining lanes are cut"
+    told = "asks for 4 lanes, but the array of narrow has only 2 on this side: the excess lanes are left out"
     assert f"note: config/mapping/free.yaml:2 default.spatial_mapping.D1: {told}" in said
     assert "lanes" not in (built.root / "logs" / "single" / "two_layers-wide" / "map.log").read_text()
 

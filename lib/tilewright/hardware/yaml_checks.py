@@ -264,7 +264,7 @@ def _check_size(problems: Problems, loops: list[tuple[str, int]], size: int | No
     lanes = math.prod(factors.values())
     if size is not None and lanes > size:
         # Not an error, as in mapping files.
-        problems.notice((), f"takes {lanes} lanes, and the array has {size} here: the remaining lanes are cut")
+        problems.notice((), f"takes {lanes} lanes, and the array has {size} here: the excess lanes are left out")
 
 
 def _meaning(entry: DataflowEntry | None) -> dict[str, dict[str, int]]:

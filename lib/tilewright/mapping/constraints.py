@@ -49,8 +49,8 @@ class TemporalOrderingEntry:
 class TilingEntry:
     """Loop that cuts a layer into tiles (computation nodes), and the number of these tiles.
 
-    The number is an integer, `all` (one tile per iteration of the dimension), or `*` (only between cores: one tile per
-    core).
+    The number is an integer, `all` (one tile per iteration of the dimension) or `*` (one tile per core; only for tiles
+    on several cores).
     """
 
     dimension: str
@@ -59,9 +59,8 @@ class TilingEntry:
 
 @dataclass(frozen=True)
 class GivenReach:
-    """Topmost memory of each operand of a layer, and the bits that data of other layers occupy in memories. A mapping
-    file gives these values, or the search for data locality finds them.
-    """
+    """Topmost memory of each operand of a layer, and the bits in each memory that data of other layers occupy. A
+    mapping file gives these values, or the search for data locality finds them."""
 
     topmost: tuple[tuple[str, str], ...]
     """Pairs (layer operand, name of the topmost memory that the operand uses). Inputs start in this memory, and outputs
@@ -77,10 +76,8 @@ class PartAdditions:
     shape: ReductionShape = "tree"
     """Order in which the partial sums are added."""
     core: int | None = None
-    """Id of the core that adds the partial sums. If the field is None, the cores of `core_allocation` that can add are
-    used; if none of them can add, all cores that can add are used. The shape `one_core` then uses only the first of the
-    cores.
-    """
+    """Id of the core that adds the partial sums. None stands for the cores of `core_allocation` that can add; if none
+    of them can add, for all cores that can add. Of these cores, the shape `one_core` uses only the first."""
 
 
 BETWEEN_CORES = (
@@ -93,8 +90,7 @@ BETWEEN_CORES = (
     "reduction",
     "part_of_entry",
 )
-"""Fields of an entry that decide how the network is distributed over several cores. On a single core, the fields have
-no effect."""
+"""Fields of an entry that distribute the network over several cores. On a single core, the fields have no effect."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +110,8 @@ class MappingConstraints:
     temporal_ordering: tuple[TemporalOrderingEntry, ...] = ()
     """Loops of the temporal ordering, from the innermost to the outermost."""
     level_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Pairs (layer operand, (n1, n2, ...)). The innermost memory level of the operand has the n1 innermost loops of a
-    complete temporal ordering, the two innermost levels together have the n2 innermost loops, and so on.
+    """Pairs (layer operand, (n1, n2, ...)). Of a complete temporal ordering, the innermost memory level of the operand
+    keeps the n1 innermost loops, the two innermost levels together keep the n2 innermost loops, and so on.
 
     If the field is (), the allocator chooses the boundaries.
     """
@@ -124,27 +120,26 @@ class MappingConstraints:
     operator and has memories for its operands.
     """
     core_allocation_is_fixed: bool = False
-    """True if each group of the layer has a fixed core: group g runs on the core at index g of `core_allocation`, or on
-    the only core in `core_allocation`. False if each group can run on any core of `core_allocation`. The groups are the
-    parts of the layer that `inter_core_tiling` distributes over cores.
+    """True if each group of the layer has a fixed core. Groups are the parts of the layer that `inter_core_tiling`
+    distributes over cores. Group g runs on the core at index g of `core_allocation`, or on the only core in
+    `core_allocation`. False if each group can run on any core of `core_allocation`.
     """
     intra_core_tiling: tuple[TilingEntry, ...] = ()
     """Loops over the tiles (CNs) that run one after another, innermost loop first."""
     inter_core_tiling: tuple[TilingEntry, ...] = ()
     """Loops over the tiles (CNs) that run on several cores, innermost loop first."""
     layer_dimension_names: tuple[str, ...] = ()
-    """Additional names for the loop dimensions of a layer, which the tilings of this entry can use. The first name
-    stands for the first loop dimension of the layer, and so on. () for no additional names.
-    """
+    """Additional names for the loop dimensions of a layer, for the tilings of this entry. Name i is for loop dimension
+    i of the layer. () for no additional names."""
     tiles_if_alone: bool = field(default=False, metadata=LEFT_OUT)
     """True if `intra_core_tiling` cuts the layer even if the layer is alone in its stack."""
     reduction: PartAdditions | None = field(default=None, metadata=LEFT_OUT)
     """Addition of the partial sums, if `inter_core_tiling` cuts a reduction between cores. If the field is None, a
     reduction must not be cut between cores."""
     part_of_entry: str = field(default="", metadata=LEFT_OUT)
-    """Name of the entry of the mapping file for which this entry was added; '' if this entry is in the file itself. If
-    an entry of the file cuts a reduction between cores, `cut_reductions` adds an entry for each part of the layer and
-    for each addition of its partial sums.
+    """Name of the entry in the file for which `cut_reductions` added this entry; '' if this entry is in the file
+    itself. If an entry of the file cuts a reduction between cores, an entry is added for each part of the layer, and
+    for each addition of partial sums.
     """
     memory_reach: GivenReach | None = None
     """Topmost memory that each operand of the layer uses.
@@ -156,9 +151,8 @@ class MappingConstraints:
     """Type of level boundaries, `uneven` or `even`, which overrides the option of the search. None means that the
     option of the search applies."""
     access_same_data_considered_as_no_access: bool | None = None
-    """False if the array reads an input again even if it already used the same data in the previous cycle. None means
-    that the option of the search applies.
-    """
+    """Setting for data that the array already used in the previous cycle: False if the array reads such an input again.
+    None means that the option of the search applies."""
 
 
 @dataclass(frozen=True)
@@ -167,27 +161,23 @@ class Mapping:
 
     entries: tuple[MappingConstraints, ...]
     cut_entries: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
-    """Names of the entries that cut a reduction of a layer between cores. The field is () until `cut_reductions` has
-    replaced the cut layers by their parts.
-    """
+    """Names of the entries that cut a reduction of a layer between cores. The tuple stays empty until `cut_reductions`
+    has replaced the layers by their parts."""
     plan: NetworkPlan | None = field(default=None, metadata=LEFT_OUT)
-    """Network plan that the file has in place of entries; None for other files. The only entry is then `default`, until
-    `applied_plan` has made the entries and stacks of a network.
-    """
+    """Network plan of the file; None for a file with entries. The only entry is then `default`, until `applied_plan`
+    has made the entries and stacks of a network."""
     stacks: tuple[tuple[int, ...], ...] = field(default=(), metadata=LEFT_OUT)
     """Ids of the layers of each stack, if the file fuses layers; () if the file does not say which layers are fused."""
     places: tuple[int, ...] = field(default=(), metadata=LEFT_OUT)
-    """Position in the network plan of the file, for each entry that `applied_plan` made; -1 for an entry that is not in
-    the file. () for a file without a network plan.
-    """
+    """Position in the file's network plan of each entry that `applied_plan` made; -1 for an entry that is not in the
+    file. () for a file without a network plan."""
 
     def constraints_for(self, layer: Layer) -> MappingConstraints:
         """Entry for a layer. The order of precedence is: exact name, operator type, kind of layer, name glob, default.
 
-        A part of a split layer is selected by its own name first, then by the name of the split layer. A part of an
-        operator that is costed in parts (such as Softmax) is selected by its own name and type first, then by the name
-        and type of the operator. If several entries select the layer with the same precedence, the first of them
-        counts.
+        Entries select a part of a split layer by its own name first, then by the name of the split layer. They select a
+        part of an operator (such as Softmax) by its own name and type first, then by the name and type of the operator.
+        Among entries of equal precedence, the first counts.
 
         Raises KeyError if there is no default entry (a validated mapping always has a default entry).
         """
@@ -196,7 +186,7 @@ class Mapping:
         raise KeyError(DEFAULT)
 
     def entries_for(self, layer: Layer) -> Iterator[MappingConstraints]:
-        """Entries that select a layer, the entry with the highest precedence first. The same entry can appear twice."""
+        """Entries that select a layer, with the highest precedence first. The same entry can appear twice."""
         whole = whole_name(layer.name)
         for name in (layer.name, whole, layer.operator_type, *layer.part_of):
             if name in self._entry_of:
@@ -239,9 +229,8 @@ def _matcher(glob: str) -> Callable[[str], object]:
 
 
 def is_of_kind(layer: Layer, kind: str) -> bool:
-    """True if a layer is of the kind `kind`, one of `LAYER_KINDS`. For `depthwise`, the sizes of the layer decide. Any
-    other kind is a group of operator types, and the operator type of the layer decides.
-    """
+    """True if a layer is of the kind `kind`, one of `LAYER_KINDS`. The kind `depthwise` depends on the sizes of the
+    layer. Any other kind is a group of operator types, and depends on the operator type of the layer."""
     return is_depthwise(layer) if kind == DEPTHWISE else group_has(kind, layer.operator_type)
 
 

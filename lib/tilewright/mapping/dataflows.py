@@ -17,11 +17,11 @@ Loops = tuple[tuple[str, int], ...]
 def constraints_on_core(constraints: MappingConstraints, layer: Layer, core: Core) -> tuple[MappingConstraints, ...]:
     """Constraints for a layer on a core: one copy of `constraints` for each spatial mapping to try.
 
-    The spatial mapping of the mapping file is used only if the core has all array dimensions that this mapping names.
-    Otherwise, or if the mapping file gives no spatial mapping, the dataflows of the core are used. One mapping file can
-    therefore serve different cores. A dataflow fixes only those array dimensions on which it has a loop of the layer;
-    the other array dimensions are searched. A dataflow without any loop of the layer is left out. If no dataflow is
-    left, all array dimensions are searched.
+    The spatial mapping of the mapping file is used if the core has all array dimensions that it names. Otherwise, and
+    without such a mapping, the dataflows of the core are used. One mapping file can therefore serve different cores. A
+    dataflow fixes only the array dimensions on which it has a loop of the layer; the other array dimensions are
+    searched. A dataflow without any loop of the layer is left out. If no dataflow is left, all array dimensions are
+    searched.
 
     If the dataflows are exclusive, no array dimension is searched. Array dimensions without a loop of the layer are
     idle. If no dataflow has a loop of the layer, all array dimensions are idle. The result is () if no dataflow allows
@@ -49,7 +49,7 @@ def refusal(constraints: MappingConstraints, layer: Layer, core: Core) -> str:
 
 
 def has_no_dataflow(layer: Layer, core: Core) -> bool:
-    """True if the core has exclusive dataflows, but no dataflow has a loop of the layer. The layer then runs on one
+    """True if the core has exclusive dataflows, and none of them has a loop of the layer. The layer then runs on one
     unit of the array."""
     return core.exclusive_dataflows and not any(_uses_lanes(dataflow, layer) for dataflow in core.dataflows)
 
@@ -77,15 +77,14 @@ def _closed(given: Unrolling, layer: Layer, core: Core) -> Iterator[Unrolling]:
 
 
 def _is_within(lanes: Loops, allowed: Mapping[str, int]) -> bool:
-    """True if `allowed`, the loops of a dataflow on one array dimension, contains all loops of `lanes`. Each loop must
-    have at least as many lanes in `allowed` as in `lanes`."""
+    """True if `allowed` has all loops of `lanes`, each with at least as many lanes. `allowed` are the loops of a
+    dataflow on one array dimension."""
     return all(factor <= allowed.get(dimension, 1) for dimension, factor in lanes)
 
 
 def _lanes(layer: Layer, loops: Loops) -> Loops:
-    """Loops of `loops` that have more than one lane for this layer. `loops` are the loops on one array dimension. Each
-    factor is reduced to the size of its loop dimension in the layer.
-    """
+    """Loops of `loops`, the loops on one array dimension, that have more than one lane for this layer. Each factor is
+    reduced to the size of its loop dimension in the layer."""
     cut = ((dimension, min(factor, layer.size_of.get(dimension, 1))) for dimension, factor in dict(loops).items())
     return tuple((dimension, factor) for dimension, factor in cut if factor > 1)
 
@@ -95,9 +94,8 @@ def _uses_lanes(unrolling: Unrolling, layer: Layer) -> bool:
 
 
 def _part_for(layer: Layer, core: Core, dataflow: Dataflow) -> Dataflow:
-    """Part of a dataflow that applies to a layer. An array dimension of the core stays if the dataflow unrolls a loop
-    of the layer on it. All loops of the dataflow on this array dimension then stay, too.
-    """
+    """Part of a dataflow that applies to a layer. It has the array dimensions on which the dataflow unrolls a loop of
+    the layer, with all loops of the dataflow on them."""
     return tuple(
         (name, factors)
         for name, factors in dataflow

@@ -22,11 +22,11 @@ from tilewright.workload.graph import Workload
 
 
 def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = "") -> list[Problem]:
-    """Problems of a mapping that names array dimensions, memory operands or memories that the core does not have, or
-    that unrolls loops that the array cannot unroll.
+    """Problems of names in a mapping that the core does not have (array dimensions, memory operands, memories), and of
+    loops that the array cannot unroll.
 
-    `file` is the file from which the mapping was read. If it is given, problems have line numbers. A factor larger than
-    the array is not a problem, because it is reduced. Hints for other arrays are not checked.
+    `file` is the file of the mapping. If it is given, problems have line numbers. A factor larger than the array is no
+    problem, because it is reduced. Hints for other arrays are not checked.
     """
     document = document_behind(mapping, str(file))
     problems = Problems(document)
@@ -50,9 +50,8 @@ def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = 
 
 
 def _check_reach(index: int, entry: MappingConstraints, core: Core, problems: Problems) -> None:
-    """Report problems of `memory_reach`: unknown memories, memories that do not hold the operand, and memories that are
-    smaller than their `occupied_bits` (bits of other tensors, which stay while the layer runs).
-    """
+    """Report problems of `memory_reach`: unknown memories, memories that do not hold the operand, and memories smaller
+    than their `occupied_bits`. These are the bits of other tensors, which stay while the layer runs."""
     given = entry.memory_reach
     for fault in reach_faults(core, entry.memory_operand_links, given) if given else ():
         path: KeyPath = (index, "memory_reach", *fault.path)
@@ -66,9 +65,8 @@ def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: s
     """Problems of loop dimensions that neither the network nor any usual kind of layer has. Such names are probably
     misspelt.
 
-    A usual dimension that this network lacks is not a problem, because several networks can share a mapping file.
-    Entries that select no layer are not checked. `unused_entries.note_unused` reports usual dimensions that the network
-    lacks, and entries that select no layer.
+    A usual dimension that this network lacks is no problem, because several networks can share a mapping file. Such
+    dimensions, and entries that select no layer, are left to `unused_entries.note_unused`.
     """
     document = document_behind(mapping, str(file))
     problems = Problems(document)
@@ -90,9 +88,8 @@ def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: s
 
 
 def named_loops(entry: MappingConstraints) -> list[tuple[KeyPath, str]]:
-    """Pairs (path in the entry, loop dimension), one for each loop dimension that the spatial mapping, its hints or the
-    temporal ordering of the entry names. Gaps (`*`) of the temporal ordering are left out.
-    """
+    """Pairs (path in the entry, loop dimension): the loop dimensions that the spatial mapping of the entry, its hints
+    and its temporal ordering name. Gaps (`*`) of the temporal ordering are left out."""
     unrolled: list[tuple[KeyPath, str]] = [
         (("spatial_mapping", side), dimension) for side, factors in entry.spatial_mapping for dimension, _ in factors
     ]
@@ -110,12 +107,11 @@ def named_loops(entry: MappingConstraints) -> list[tuple[KeyPath, str]]:
 
 
 def document_behind(mapping: Mapping, file: str) -> YamlDocument:
-    """Document from which a mapping was read, with the line numbers of the entries. If `file` cannot be read, or has
-    entries with other names than the mapping, the result has no line numbers.
+    """Document of a mapping, with the line numbers of the entries. It has no line numbers if `file` cannot be read, or
+    if its entries have other names than those of the mapping.
 
-    The mapping can have two kinds of entries that the document does not have. An entry `default` that was added has no
-    line number. An entry that `cut_reductions` added has the lines of the entry of the document that its
-    `part_of_entry` names.
+    Two kinds of entries can be in the mapping but not in the document. An added entry `default` has no line number. An
+    entry that `cut_reductions` added has the lines of the entry for which it was added (`part_of_entry`).
     """
     is_plan = bool(mapping.places) or mapping.plan is not None
     known = YamlDocument(file, {} if is_plan else [_lists_of(entry) for entry in mapping.entries])
@@ -132,22 +128,18 @@ def document_behind(mapping: Mapping, file: str) -> YamlDocument:
 
 @dataclass(frozen=True)
 class _WithParts(YamlDocument):
-    """Document of a mapping to which `cut_reductions` has added entries. An added entry names, in `part_of_entry`, an
-    entry of the file. For a value of the added entry, the document gives the line and the value at the same path in
-    this entry of the file.
-    """
+    """Document of a mapping to which `cut_reductions` has added entries. An added entry names an entry of the file in
+    `part_of_entry`. Lines and values of the added entry are those at the same path in this entry of the file."""
 
     sources: Table[int, int] = field(default_factory=dict)
-    """Index of an entry that `cut_reductions` added -> index of the entry in the file from which the added entry was
-    made (its `part_of_entry`).
-    """
+    """Sources of added entries: index of an entry that `cut_reductions` added -> index of the entry in the file for
+    which it was added."""
     places: tuple[int, ...] = ()
     """Position in the file of each entry that was made from a network plan; () for a file with ordinary entries."""
 
     def line_of(self, path: KeyPath) -> int:
-        """Line number of the value at `path`. If this line is unknown, the line of the nearest enclosing value with a
-        known line; 0 if there is none.
-        """
+        """Line number of the value at `path`. If it is unknown, the line number of the nearest enclosing value with a
+        known line; 0 if there is none."""
         return super().line_of(self._of_file(path))
 
     def written(self, path: KeyPath) -> Any:
@@ -168,9 +160,8 @@ class _WithParts(YamlDocument):
         return self._of_plan(index, path[1:]) if self.places else (index, *path[1:])
 
     def _of_plan(self, index: int, rest: KeyPath) -> KeyPath:
-        """Path of a value of the entry `index` in a file with a network plan. The file has cores in a list in a list. A
-        loop of a tiling has the path of the whole tiling, because the entry can have the loops in another order.
-        """
+        """Path of a value of the entry `index` in a file with a network plan. Such a file has a list of lists of cores.
+        A loop of a tiling has the path of the whole tiling, because the entry can have the loops in another order."""
         root: KeyPath = () if isinstance(self.data, list) else ("layers",)
         place = self.places[index] if index < len(self.places) else -1
         if place < 0:
@@ -185,9 +176,8 @@ class _WithParts(YamlDocument):
 
 
 def _with_parts(document: YamlDocument, mapping: Mapping) -> YamlDocument:
-    """Document like `document`, but with lines and values for entries that `cut_reductions` added: those of the entry
-    of the file that their `part_of_entry` names. If no entry was added, the result is `document` itself.
-    """
+    """Copy of `document` that also has lines and values for the entries that `cut_reductions` added: those of the entry
+    of the file for which they were added (`part_of_entry`). If no entry was added, the result is `document` itself."""
     places = {entry.name: place for place, entry in enumerate(mapping.entries) if not entry.part_of_entry}
     sources = {
         place: places[entry.part_of_entry]

@@ -1,23 +1,27 @@
 """Data locality: data stay in lower memories between layers, so that they do not pass through the top memory.
 
-There are two steps. `find_memory_reach` decides for a whole network the topmost memory of each operand of each layer.
-`remove_unused_memories` returns the smaller core on which a layer is then mapped.
+There are two steps. For a whole network, `find_memory_reach` decides the topmost memory of each operand of each layer.
+For one layer, `remove_unused_memories` then returns the smaller core on which the layer is mapped.
 
 All data that are live at the same time fit in their memories. The reference tool does not ensure this (fault B32,
 docs/model.md). An operator such as Concat can join tensors without cost. The inputs and the output of such an operator
 must be in one memory, so they are placed together, as a *group*. A group stays in the lowest memory with four
-properties: all writers and readers of the group use the memory, the memory has one instance, its control can have all
-loops of these layers (`tile_dimensions` of the hardware file), and the memory has room in each step of the group's
-life. A memory has room if three things fit together: the data that are kept in the memory, the
-whole of each operand of the running layer that starts or ends in the memory, and the smallest tile of each operand that
-passes through the memory. Groups are placed in descending order of the traffic that they save per occupied bit and
-step. Weights are placed last, because they are never freed.
+properties:
+* all writers and readers of the group use the memory;
+* the memory has one instance;
+* its control can have all loops of these layers (`tile_dimensions` of the hardware file);
+* it has room in each step of the group's life.
+
+A memory has room in a step if it has enough bits for the data that are kept there, for each whole operand of the
+running layer that starts or ends there, and for the smallest tile of each operand that passes through. Groups are
+placed in descending order of the traffic that they save per occupied bit and step. Weights are placed last, because
+they are never freed.
 
 Steps count the layers in order of execution. Data that are live in step s occupy memory while layer s runs. The step
 after the last layer stands for the time after the network. Operators that only move data have no cost and take no time.
-If such an operator has a single input, it is applied when its output is read. An operator that joins several inputs
-(Add, Concat) makes new data as soon as the inputs exist. The new data replace the inputs if nothing else reads them. A
-join whose output size is unknown is applied when its output is read; its inputs are kept until then.
+An operator with a single input is applied when its output is read. An operator that joins several inputs (Add, Concat)
+makes new data as soon as the inputs exist. The new data replace inputs that nothing else reads. If the output size of a
+join is unknown, the join is applied when its output is read, and its inputs are kept until then.
 
 Only this placement uses the lifetimes of data, so they are computed here.
 """
@@ -47,9 +51,8 @@ class KeptData:
     last_step: int
     element_bits: int
     traffic_bits: int = 0
-    """Number of bits that layers write and read, summed over all layers that write or read the tensor. If the tensor is
-    kept in a memory, this traffic does not reach the memories above.
-    """
+    """Number of bits that layers write to the tensor and read from it, summed over these layers. If the tensor is kept
+    in a memory, this traffic does not reach the memories above."""
     is_network_end: bool = False
     """True for an input or output of the network."""
 
@@ -61,8 +64,8 @@ class KeptData:
 
 @dataclass(frozen=True)
 class OperandSize:
-    """Size in bits of an operand of a layer, with the memory operand that the mapping assigns to the operand. Partial
-    sums can be wider than final outputs."""
+    """Size in bits of an operand of a layer. The mapping assigns the memory operand to the operand. Partial sums can be
+    wider than final outputs."""
 
     operand: str
     memory_operand: str
@@ -86,7 +89,7 @@ class OperandUse:
 
 @dataclass(frozen=True)
 class LayerUse:
-    """Layer that runs in a step, with the sizes of its operands and the tensors of which they consist."""
+    """Layer that runs in a step, with the sizes of its operands and with the tensors that make up the operands."""
 
     layer: Layer
     operands: tuple[OperandUse, ...]
@@ -105,9 +108,8 @@ class DataFlow:
     layers: list[LayerUse] = field(default_factory=list)
     """Layers that write and read the tensors, one layer per step."""
     joined: list[tuple[int, ...]] = field(default_factory=list)
-    """Groups of tensors that must be in the same memory: the inputs and the output of a join without cost, or several
-    tensors that together are one operand of a layer.
-    """
+    """Groups of tensors that must be in the same memory: inputs and output of a join without cost, or several tensors
+    that make up one operand of a layer."""
 
     @property
     def step_count(self) -> int:
@@ -159,7 +161,7 @@ class _FlowReader:
             self.flow.tensors[tensor].is_network_end = True
 
     def _sources(self, node: WorkloadNode, operand: str | None = None) -> tuple[int, ...]:
-        """Tensors that reach a node; with `operand`, only the tensors that reach this operand of the node."""
+        """Tensors that reach a node. If `operand` is given, only the tensors that reach this operand of the node."""
         ids = [source for name, source in node.sources if operand in (None, name)]
         return tuple(dict.fromkeys(tensor for source in ids for tensor in self.tensors_of[source]))
 
@@ -205,9 +207,8 @@ class _FlowReader:
         return output.tensors
 
     def _size(self, layer: Layer, operand: str, memory_operand: str) -> OperandSize:
-        """Size of an operand in bits. Outputs that are accumulated are either partial sums or final outputs, which can
-        differ in their bits. The upper bound assumes the wider of the two, and the lower bound the narrower.
-        """
+        """Size of an operand in bits. Accumulated outputs are partial sums or final outputs, with different numbers of
+        bits. The upper bound takes the wider of the two, and the lower bound the narrower."""
         elements = operand_elements(layer, operand, self.profile)
         most = least = layer.bits_of[operand]
         if operand == OUTPUT:
@@ -217,9 +218,8 @@ class _FlowReader:
         return OperandSize(operand, memory_operand, most, elements * most, elements * least)
 
     def _input(self, node: WorkloadNode, layer: Layer, size: OperandSize, step: int) -> OperandUse:
-        """Use of an input operand by a layer. If no node makes the input, it is an input of the network: a new tensor,
-        which is live from the start, is added for it.
-        """
+        """Use of an input operand by a layer. An operand that no node makes is an input of the network. In this case, a
+        new tensor is added, which is live from the start."""
         tensors = self._sources(node, size.operand)
         if not tensors:
             source = KeptData(size.most_bits, 0, step, size.element_bits, is_network_end=True)
@@ -254,9 +254,8 @@ def live_reach(
     """Reach of each layer in order of execution. The reach is the topmost memory of each operand, and the bits that
     data of other layers occupy in each memory while the layer runs.
 
-    If `even_mapping` is true, all operands in a memory must have the same loops in this memory and below it. If one
-    operand has a memory as its topmost memory, any other operand that passes through this memory must therefore fit in
-    this memory as a whole.
+    If `even_mapping` is true, all operands in a memory have the same loops in this memory and below it. An operand that
+    passes through the topmost memory of another operand must therefore fit in this memory as a whole.
     """
     flow = data_flow(workload, mapping, profile)
     ends_stay_at_top = data_always_from_top_memory and profile.effective_top_memory_option
@@ -270,8 +269,8 @@ def live_reach(
 
 
 def _groups_by_worth(flow: DataFlow) -> list[Group]:
-    """Groups of tensors, in descending order of the saved traffic per occupied bit and step. Ties are ordered by
-    first use."""
+    """Groups of tensors, in descending order of the saved traffic per occupied bit and step. Among equals, the group
+    with the earlier first use comes first."""
     groups = _groups(flow)
 
     def rank(group: Group) -> tuple[float, int, Group]:
@@ -284,9 +283,8 @@ def _groups_by_worth(flow: DataFlow) -> list[Group]:
 
 
 def _groups(flow: DataFlow) -> list[Group]:
-    """Groups of tensors. All tensors of an element of `joined` are in the same group. A tensor that is in no element of
-    `joined` is a group of its own.
-    """
+    """Groups of tensors. The tensors of an element of `joined` are in one group. Any other tensor is a group of its
+    own."""
     group_of = {tensor: {tensor} for tensor in range(len(flow.tensors))}
     for joined in flow.joined:
         merged = set().union(*(group_of[tensor] for tensor in joined))
@@ -319,8 +317,8 @@ class _Placement:
         """Bits of the tensors that each memory keeps in each step: live_bits[memory][step]."""
         self.weight_bits = [0] * len(self.memories)
         self.needs: dict[int, list[int]] = {}
-        """Bits that each memory needs in each step: needs[memory][step]. Weights that stay in the memory are not
-        counted. The numbers are valid only after all groups are placed."""
+        """Bits that each memory needs in each step: needs[memory][step]. Weights that stay in the memory are left out.
+        The numbers are valid only after all groups are placed."""
         self.memory_operands: dict[int, set[str]] = {tensor: set() for tensor in range(len(flow.tensors))}
         """Tensor -> memory operands that the mapping assigns to it, over all layers that write or read the tensor."""
         for use in (use for layer in flow.layers for use in layer.operands):
@@ -328,9 +326,8 @@ class _Placement:
                 self.memory_operands[tensor].add(use.size.memory_operand)
 
     def place_group(self, group: Group) -> None:
-        """Keep a group of tensors in the lowest memory that holds all their memory operands, has one instance and has
-        room. If no memory below the top memory has these properties, the group stays in the top memory.
-        """
+        """Keep a group of tensors in the lowest memory that has room, has one instance, and holds all memory operands
+        of the group. Without such a memory below the top memory, the group stays in the top memory."""
         tensors = [self.flow.tensors[t] for t in group]
         steps = range(min(t.first_step for t in tensors), max(t.last_step for t in tensors) + 1)
         uses = [
@@ -346,15 +343,14 @@ class _Placement:
             self._keep(group, memory, -1)
 
     def place_weights(self, step: int) -> None:
-        """Keep the constant weights of the layer of a step permanently in one lower memory, if there is room. This
-        memory is the outermost of the memories that hold weights, have one instance, and are below the top memory of
-        the weights.
+        """Keep the constant weights of the layer of a step permanently in one lower memory, if there is room. It is the
+        outermost memory below the weights' top memory that holds weights and has one instance.
 
-        Memories further inside are not used, because weights there save no further traffic of the top memory and take
-        the room of tiles. The room is checked for each step: beside the weights, the memory must hold its kept data and
-        the operands of the running layer. An operand that fits in the empty memory as a whole counts as a whole.
-        Otherwise the weights could force this operand to be fetched repeatedly. A larger operand that passes through
-        counts as its smallest tile.
+        Memories further inside are not used: weights there save no further traffic of the top memory, and take the room
+        of tiles. The room is checked for each step: beside the weights, the memory must hold its kept data and the
+        operands of the running layer. An operand that fits in the empty memory as a whole counts as a whole, because
+        the weights must not force the layer to fetch it repeatedly. A larger operand that passes through counts as its
+        smallest tile.
         """
         layer = self.flow.layers[step]
         uses = [(layer.layer, size.operand) for size in layer.sizes if size.memory_operand == layer.weight]
@@ -397,9 +393,9 @@ class _Placement:
                 del self.memory_of[index]
 
     def _candidates(self, memory_operands: set[str], uses: Sequence[tuple[Layer, str]]) -> Iterator[int]:
-        """Indices of the memories that hold all of `memory_operands`, have one instance, are below the top memory of
-        each of these operands, and can have all loops of `uses` (pairs of a layer and an operand), lowest first. If
-        `memory_operands` is empty, nothing is yielded.
+        """Indices of the memories in which data can be kept, lowest first. Such a memory holds all of
+        `memory_operands`, is below the top memory of each of them, has one instance, and can have all loops of `uses`
+        (pairs of a layer and an operand). If `memory_operands` is empty, nothing is yielded.
         """
         if not memory_operands:
             return
@@ -416,8 +412,8 @@ class _Placement:
 
     def _update_needs(self, memory: int, changed_step: int) -> None:
         """Update `needs` of a memory after weights are placed in it or removed from it. Only the number for
-        `changed_step`, the step in which the layer of these weights runs, is computed again. The first call for a
-        memory computes the numbers for all steps.
+        `changed_step` is computed again: the step in which the layer of these weights runs. The first call for a memory
+        computes the numbers for all steps.
         """
         steps = [changed_step] if memory in self.needs else range(self.flow.step_count)
         needs = self.needs.setdefault(memory, [0] * self.flow.step_count)
@@ -429,9 +425,8 @@ class _Placement:
             )
 
     def _reserved_bits(self, memory: int, step: int) -> int:
-        """Bits of kept data in a memory during a step. Data of the running layer are left out, because the mapping of
-        this layer accounts for them.
-        """
+        """Bits of kept data in a memory during a step. Data of the running layer are left out, because its mapping
+        accounts for them."""
         bits = self.live_bits[memory][step] + self.weight_bits[memory]
         if step == len(self.flow.layers):
             return bits
@@ -474,10 +469,10 @@ class _Placement:
     def _passing_bits(self, memory: int, size: OperandSize) -> int:
         """Bits that the smallest tile of an operand needs in a memory through which the operand only passes.
 
-        The tile fills all instances of the next lower memory of the operand. If there is no lower memory of the
-        operand, the tile has one element for each unit of the array. The tile is never larger than the whole operand.
-        If the memory must be double-buffered, the number is doubled, because the old and the new tile need room at the
-        same time. If `even_mapping` is set, the result is the size of the whole operand.
+        The tile fills all instances of the operand's next lower memory. Without a lower memory, the tile has one
+        element for each unit of the array. The tile is never larger than the whole operand. In a memory that must be
+        double-buffered, it counts twice, because the old and the new tile need room at the same time. If `even_mapping`
+        is set, the result is the size of the whole operand.
         """
         if self.even_mapping:
             return size.most_bits
@@ -495,9 +490,8 @@ ReachRule = Callable[[Workload, Core, Mapping, ModelProfile, bool], tuple[Memory
 """Function that decides the topmost memories (the reach) of all layers. The last argument of the function is
 `data_always_from_top_memory`."""
 OTHER_RULES: Registry[ReachRule] = Registry(__name__)
-"""Name of a model profile -> rule that replaces `live_reach`. `find_memory_reach` uses the rule of the reference
-profile for each profile in which the switch `live_tensor_capacity` is off, and `live_reach` for all other profiles.
-"""
+"""Rules that replace `live_reach`, by name of a model profile. For a profile with the switch `live_tensor_capacity`
+off, `find_memory_reach` uses the rule of the reference profile. For all other profiles, it uses `live_reach`."""
 
 
 def find_memory_reach(
@@ -513,9 +507,9 @@ def find_memory_reach(
     uses, and the bits that data of other layers occupy in each memory.
 
     If `data_always_from_top_memory` is true, inputs of the network come from the top memory, and outputs of the network
-    go to the top memory. The option has no effect if the switch `effective_top_memory_option` of the model profile is
-    off, as it is for the reference tool. If `even_mapping` is true, the reach is chosen for layers that are mapped with
-    the same level boundary for all operands in a memory (see `live_reach`).
+    go to the top memory. The option has no effect if the model profile, like the reference tool, has the switch
+    `effective_top_memory_option` off. If `even_mapping` is true, the layers are mapped with the same level boundary for
+    all operands in a memory, and the reach fits this (see `live_reach`).
 
     Raises MappingError if an operand of a layer has no memory.
     """

@@ -29,7 +29,7 @@ class MemoryReach:
     """Outermost memories that the activation, the output and the weights of a layer use, as indices into
     `Core.memories`.
 
-    The data start or end in these memories: the memories keep the data before and after the layer runs.
+    The data start or end in these memories, and stay there before or after the layer runs.
     """
 
     layer: str
@@ -54,11 +54,11 @@ def top_memory(core: Core, memory_operand: str) -> int:
 
 
 def remove_unused_memories(core: Core, layer: Layer, links: Links, reach: MemoryReach) -> Core:
-    """Core reduced to the parts that a layer can use. Each operand uses memories only up to its topmost memory in
-    `reach`, and the size of each memory is reduced by the bits that other tensors occupy.
+    """Core with only the parts that a layer can use. Each operand uses memories only up to its topmost memory in
+    `reach`. The size of each memory is reduced by the bits that other tensors occupy.
 
-    Operands in a memory are ordered activation, weight, output, as in the reference. Memories and ports that serve no
-    operand any more are removed. The removed memories still draw static power. The name of the core stays the same.
+    Operands in a memory are ordered activation, weight, output, as in the reference. Memories and ports that no longer
+    serve an operand are removed. The removed memories still draw static power. The name of the core stays the same.
     """
     reserved, left = dict(reach.reserved_bits), operands_left(core, layer, links, reach)
     memories = (
@@ -74,9 +74,8 @@ def remove_unused_memories(core: Core, layer: Layer, links: Links, reach: Memory
 
 
 def operands_left(core: Core, layer: Layer, links: Links, reach: MemoryReach) -> tuple[tuple[str, ...], ...]:
-    """Memory operands that still use the memory if each operand of the layer uses memories only up to its topmost
-    memory in `reach` (one tuple for each memory). Operands that the layer does not have are left out.
-    """
+    """Memory operands that still use each memory, as one tuple per memory. Each operand of the layer uses memories only
+    up to its topmost memory in `reach`. Operands that the layer does not have are left out."""
     roles = layer_roles(layer, links)
     limits = {roles.activation: reach.activation}
     if roles.weight is not None and reach.weight is not None:
@@ -105,9 +104,9 @@ def _with_operands(memory: Memory, operands: tuple[str, ...], reserved_bits: int
 
 
 def core_for(layer: Layer, core: Core, constraints: MappingConstraints) -> Core:
-    """Core reduced to the parts that a layer can use. If the mapping file does not limit the topmost memories of the
-    layer's operands, the result is the unchanged core. Raises MappingError if a limit does not fit the core or the
-    layer, for example if the core has no memory of this name.
+    """Core with only the parts that a layer can use. It is the unchanged core if the mapping file does not limit the
+    topmost memories of the layer's operands. Raises MappingError if a limit does not fit the core or the layer, for
+    example if the core has no memory of this name.
     """
     given = constraints.memory_reach
     if given is None:
@@ -117,8 +116,8 @@ def core_for(layer: Layer, core: Core, constraints: MappingConstraints) -> Core:
 
 
 def reach_of_core(core: Core, reduced: Core, layer: Layer, links: Links) -> GivenReach | None:
-    """Topmost memories with which `remove_unused_memories` turns the whole core into the smaller core of a layer;
-    None if no choice of memories does this."""
+    """Topmost memories for which `remove_unused_memories` turns the whole core into the smaller core of a layer; None
+    if there are none."""
     sizes = {memory.name: memory.size_bits for memory in reduced.memories}
     link = dict(links)
     if any(top_memory(reduced, link[operand]) < 0 for operand in layer.operands):
@@ -167,8 +166,8 @@ class ReachFault:
 
 
 def reach_faults(core: Core, links: Links, given: GivenReach) -> list[ReachFault]:
-    """Faults of `memory_reach`: unknown memories, memories that do not hold their operand, and memories that
-    are smaller than their `occupied_bits` (bits of other tensors, which stay while the layer runs)."""
+    """Faults of `memory_reach`: unknown memories, memories that do not hold their operand, and memories smaller than
+    their `occupied_bits`. These are the bits of other tensors, which stay while the layer runs."""
     memories, link = {memory.name: memory for memory in core.memories}, dict(links)
     named = [("topmost", *pair) for pair in given.topmost]
     named += [("occupied_bits", name, name) for name, _ in given.occupied_bits]

@@ -1,8 +1,8 @@
 """Network plans: mapping files of other tools that cut, place and fuse the layers of one network.
 
-The entries of such a file depend on the network: they name loops by position, and they give the sizes of tiles that
-several layers share. A mapping keeps the content of the file as a `NetworkPlan`. As soon as the network and the cores
-are known, `plan_forms.applied_plan` replaces it by ordinary entries and by stacks.
+The entries of such a file depend on the network: they name loops by position, and give the sizes of tiles that several
+layers share. A mapping holds the content of the file as a `NetworkPlan`. As soon as the network and the cores are
+known, `plan_forms.applied_plan` replaces the plan by ordinary entries and by stacks.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class PlanSplit:
     """Cut of a layer into parts for different cores."""
 
     dimension: int
-    """Position of the loop in the order of the tool that the file is for."""
+    """Position of the loop, in the loop order of the tool for which the file was written."""
     parts: int
 
 
@@ -34,9 +34,9 @@ class PlanTile:
 
     layer: str
     dimension: int
-    """Position of the loop in the order of the tool that the file is for."""
+    """Position of the loop, in the loop order of the tool for which the file was written."""
     size: int
-    """Indices of the loop that one core computes before the next tile begins."""
+    """Number of indices of the loop in a tile. One core computes them before the next tile begins."""
 
 
 @dataclass(frozen=True)

@@ -70,11 +70,11 @@ ACTIVATIONS, WEIGHTS = "activations", "weights"
 
 
 def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, source: object) -> list[str]:
-    """Notices of operands that are wider than the numbers for which an in-memory array is built. Each notice names the
-    layers and the line in the core's file.
+    """Notices of operands with more bits than the numbers of an in-memory array. Each notice names the layers and the
+    line in the core's file.
 
-    For these operands, zigzag-dse and all model profiles compute cycles and energy for the width of the array. `source`
-    is the source from which the core was read.
+    For these operands, zigzag-dse and all model profiles compute cycles and energy with the number of bits of the
+    array. `source` is the source from which the core was read.
     """
     array = core.operational_array
     if not array.is_in_memory:
@@ -101,8 +101,8 @@ def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, s
 
 
 def note_idle_units(problems: Problems, mapping: Mapping, core: Core, workload: Workload | None = None) -> None:
-    """Add a notice for each array dimension on which some units never work: every entry fixes the lanes of this
-    dimension, but no entry uses all its units. The notice has the line of the entry that uses most units.
+    """Add a notice for each array dimension on which some units never work. On this dimension, every entry fixes the
+    lanes, but no entry uses all units. The notice has the line of the entry with the most lanes.
 
     `problems` belongs to the document of the mapping. If a network is given, only the entries that apply to its layers
     are considered.
@@ -126,9 +126,9 @@ def _places(mapping: Mapping, workload: Workload | None) -> list[int]:
 
 
 def _idle_sides(mapping: Mapping, core: Core, places: Iterable[int]) -> Iterator[tuple[str, int, int]]:
-    """Triples (array dimension, index of the entry that uses most lanes on this dimension, number of these lanes).
-    There is a triple for each array dimension on which all entries in `places` fix the lanes, but none of them uses all
-    units. `places` has indices of mapping entries.
+    """Array dimensions on which all entries in `places` fix the lanes, but none uses all units. Each is a triple (array
+    dimension, index of the entry with the most lanes on it, number of these lanes). `places` has indices of mapping
+    entries.
     """
     entries = [(place, dict(mapping.entries[place].spatial_mapping)) for place in places]
     for side, units in core.operational_array.dimensions:

@@ -33,7 +33,7 @@ FORMS: Registry[PlanForm] = Registry(__name__)
 
 
 def form_of(data: Any) -> str:
-    """Name of the form of network plans that the data of a mapping file have; '' if the data are no network plan."""
+    """Name of the form of network plans in the data of a mapping file; '' if the data are no network plan."""
     return next((name for name in FORMS.names if FORMS[name].has_form(data)), "")
 
 

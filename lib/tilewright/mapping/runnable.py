@@ -1,9 +1,9 @@
-"""Cores that can run a layer, the reasons why other cores cannot run it, and the work that gets no cost.
+"""Cores that can run a layer, reasons why other cores cannot, and work that gets no cost.
 
-The accelerator file or the core file gives the operators that a core can run (`operator_types`). If neither file gives
-them, the mapping file decides: each core that it names for a layer can run the layer. If the mapping file names no
-core, the role of the core decides: a compute core runs all operators, a pooling core runs pooling, and a vector unit
-(simd) runs layers that need a vector unit.
+The accelerator file or the core file gives the operators that a core can run (`operator_types`). If neither file does,
+each core that the mapping file names for a layer can run the layer. If the mapping file names no core, the role of a
+core decides: a compute core runs all operators, a pooling core runs pooling, and a vector unit (simd) runs layers that
+need a vector unit.
 """
 
 import math
@@ -80,8 +80,8 @@ def can_run(core: Core, node: WorkloadNode) -> bool:
     """True if a core can run the layer of a node.
 
     The `operator_types` of the core must list one of three names: the unit that the layer needs, the type of the layer,
-    or the type of the operator to which the layer belongs. A layer that needs no particular unit (from a YAML file)
-    counts as a layer for the MAC array. In-memory arrays cannot run layers without weights.
+    or the type of the layer's operator. A layer from a YAML file needs no particular unit, and counts as a layer for
+    the MAC array. In-memory arrays cannot run layers without weights.
     """
     return can_run_listed(core, core.operator_types, node)
 
@@ -96,8 +96,8 @@ def can_run_listed(core: Core, listed: tuple[str, ...], node: WorkloadNode) -> b
 def restrict_to_core(workload: Workload, core: Core) -> tuple[Workload, tuple[UncostedWork, ...]]:
     """Network as a core runs it, and the uncosted work for each operator type that the core does not run.
 
-    A layer that the core cannot run becomes a node that passes its data on at no cost. If the core runs all layers, the
-    workload itself is returned.
+    A layer that the core cannot run becomes a node that passes data on at no cost. If the core runs all layers, the
+    result is the workload itself.
     """
     left_out = {node.node_id for node in workload.nodes if node.layer is not None and not can_run(core, node)}
     if not left_out:
@@ -122,7 +122,7 @@ def without_layers_left_out(workload: Workload) -> Workload:
     """Copy of a network in which no node has the field `layer_left_out`, the layer that the core could not run.
 
     Two runs have run the same network if this function gives equal results for both. The networks themselves can differ
-    although the same layers were left out, because only cores with an in-memory array keep these layers in the field.
+    even if the same layers were left out, because only in-memory arrays keep these layers in the field.
     """
     if not any(node.layer_left_out for node in workload.nodes):
         return workload
@@ -130,7 +130,7 @@ def without_layers_left_out(workload: Workload) -> Workload:
 
 
 def unmodelled_work(workload: Workload) -> tuple[UncostedWork, ...]:
-    """Uncosted work for each operator type that does work but has no layer in the model profile."""
+    """Uncosted work for each operator type that does work for which the model profile has no layer."""
     return _rows((node for node in workload.nodes if is_unmodelled(workload, node)), NOT_MODELLED)
 
 
@@ -147,7 +147,7 @@ def is_unmodelled(workload: Workload, node: WorkloadNode) -> bool:
 
 def passed_through(workload: Workload) -> dict[str, int]:
     """Operator type -> number of nodes that only move data, in descending order of this number. Such nodes have no
-    cost. A node that moves data for an operator with layers belongs to this operator and is not counted."""
+    cost. A node that moves data for an operator with layers is not counted."""
     with_layers = {node.origin for node in workload.nodes if node.layer is not None or node.unit} - {""}
     moves: Counter[str] = Counter()
     for node in workload.nodes:
@@ -191,7 +191,7 @@ def work_of(nodes: Iterable[WorkloadNode]) -> tuple[int, int]:
 
 def coverage_of(workload: Workload, uncosted: tuple[UncostedWork, ...]) -> JsonObject:
     """Share of a network's work that gets a cost, as plain data. The layers of `workload`, the network that runs, get a
-    cost; the work in `uncosted` gets none.
+    cost. The work in `uncosted` gets no cost.
 
     A share is null if the total work is unknown.
     """
@@ -224,8 +224,8 @@ def _output_elements(workload: Workload, node: WorkloadNode) -> int:
 
 
 def _rows(nodes: Iterable[WorkloadNode], reason: str) -> tuple[UncostedWork, ...]:
-    """Uncosted work, one item per operator type, in descending order of the number of nodes. The parts of one
-    operator count as one node."""
+    """Uncosted work, one item per operator type, in descending order of the number of nodes. All parts of one operator
+    count as one node."""
     by_type: dict[str, list[WorkloadNode]] = {}
     for node in nodes:
         by_type.setdefault(node.origin_type or node.operator_type, []).append(node)
@@ -270,9 +270,9 @@ def core_choice(node: WorkloadNode, entry: MappingConstraints, accelerator: Mult
 
 
 def runs_operator(place: CorePlace, node: WorkloadNode, is_named: bool) -> bool:
-    """True if a core can run the operator of a node, judged only by the type of the operator. The `operator_types` in
-    the hardware files decide. Without them, a core that the mapping entry names (`is_named`) runs every operator, and
-    the role of the core decides for any other core.
+    """True if a core can run the operator of a node, judged only by the operator type. The `operator_types` in the
+    hardware files decide. Without them, a core that the mapping entry names (`is_named`) runs every operator. For any
+    other core, its role decides.
     """
     return _listed(_operator_types(place, is_named), node)
 

@@ -18,7 +18,7 @@ MappingSource = FilePath | Sequence[dict[str, Any]] | dict[str, Any] | Mapping
 def parse_mapping(source: MappingSource, notices: list[str] | None = None, plans: bool = False) -> Mapping:
     """Mapping from a YAML file, a list of dicts or an artifact. Raises InputError with all problems.
 
-    A network plan (`mapping.network_plans`) is a problem, too, unless `plans` is true.
+    If `plans` is false, a network plan (`mapping.network_plans`) is a problem, too.
     """
     from tilewright.mapping.yaml_reader import read_mapping, refuse_plan
 
@@ -38,16 +38,15 @@ def parse_mapping(source: MappingSource, notices: list[str] | None = None, plans
 
 
 def given_mapping(source: MappingSource | None, notices: list[str], plans: bool = False) -> Mapping:
-    """Mapping of a run. Raises InputError if no mapping is given or if the mapping has problems. With `plans`, the
-    mapping can have a network plan.
-    """
+    """Mapping of a run. Raises InputError if there is no mapping, or if the mapping has problems. If `plans` is true,
+    the mapping can have a network plan."""
     if source is None:
         raise InputError("no mapping is given")
     return parse_mapping(source, notices, plans)
 
 
 def names_unknown_to(mapping: Mapping, core: Core, network: Workload, source: str) -> list[Problem]:
-    """Problems of a mapping that uses names which the core or the network does not have.
+    """Problems of names in a mapping that the core or the network does not have.
 
     `source` is the file of the mapping, or '' if there is no file. For an artifact, problems have the name of the file
     but no line numbers.

@@ -1,7 +1,7 @@
 """Conversion of a spatial mapping to spatial loops per operand and architecture level (zigzag-dse 3.9.1).
 
-There are two representations. *Fractional* factors spread an unrolling evenly if it does not divide its dimension.
-Fractional factors are used for loop sizes, capacity and energy. *Integer* factors are used for latency.
+There are two representations. *Fractional* factors are used for loop sizes, capacity and energy. They spread the work
+evenly if an unrolling does not divide its dimension. *Integer* factors are used for latency.
 """
 
 import math
@@ -38,7 +38,7 @@ class ConvertedSpatialMapping:
     fractional: OperandLevels
     integer: OperandLevels
     temporal_sizes: tuple[tuple[str, int], ...]
-    """Number of iterations that remain for temporal loops, by loop dimension, in layer order. Sizes of 1 are left
+    """Iterations that remain for temporal loops: pairs (loop dimension, number), in layer order. Sizes of 1 are left
     out."""
 
 
@@ -84,10 +84,9 @@ def spread_lanes(unrolling: Unrolling, layer: Layer, core: Core, together: bool)
     """Average number of busy lanes: array dimension -> loop dimension -> number of lanes. If a factor does not divide
     the size of its loop dimension, the work is spread evenly over the iterations.
 
-    The argument `together` matters if several array dimensions unroll one loop dimension. If `together` is true, the
-    calculation considers the factors on all these array dimensions. If `together` is false, it considers only the
-    factors before the largest factor, as the reference tool does. Raises MappingError if a factor exceeds the size of
-    its loop dimension.
+    If several array dimensions unroll one loop dimension, `together` says which factors count. If it is true, the
+    factors on all these array dimensions count. If it is false, only the factors before the largest factor count, as in
+    the reference tool. Raises MappingError if a factor exceeds the size of its loop dimension.
     """
     spread = _spread_factors(unrolling, layer, core, lambda quotient: quotient, exact=True, together=together)
     return {name: {dimension: float(lanes) for dimension, lanes in factors} for name, factors in spread}
@@ -104,10 +103,9 @@ def _spread_factors(
     """Converted factors of each array dimension, in the order of the mapping.
 
     The largest factor f of a loop dimension is replaced by size / (iterations * others), where iterations = ceil(size /
-    (f * others)), so that the work is spread evenly over the iterations. Here, `others` is the product of other factors
-    of the same loop dimension. If `together` is true, these are the factors on all other array dimensions; lanes times
-    iterations then give exactly the size of the loop dimension. Otherwise they are only the factors before f in the
-    mapping, as in the reference tool.
+    (f * others)), so that the work is spread evenly over the iterations. `others` is the product of other factors of
+    the loop dimension. If `together` is true, these are all other factors; lanes times iterations then give exactly the
+    size of the loop dimension. Otherwise, they are only the factors before f in the mapping, as in the reference tool.
 
     `finish` rounds the new factor if an integer is required. If `exact` is true, factors are computed as fractions.
     Raises MappingError if a factor exceeds the size of its loop dimension, or if `finish` rounds the new factor to 0
@@ -155,8 +153,8 @@ def _spread_factors(
 def _distribute(factors: _ArrayFactors, layer: Layer, core: Core, links: tuple[tuple[str, str], ...]) -> OperandLevels:
     """Spatial loops of each operand at each architecture level.
 
-    If a memory of the operand serves an array dimension, the loops on this dimension belong to the innermost such
-    memory. Otherwise they belong to the level above the top memory.
+    The loops on an array dimension belong to the innermost memory of the operand that serves this dimension. If no
+    memory serves it, they belong to the level above the top memory.
     """
     hierarchy = memory_hierarchy(core)
     link = dict(links)
@@ -184,8 +182,8 @@ def _merged(array_dimensions: list[str], factors: dict[str, list[tuple[str, Frac
 
 
 def _temporal_sizes(layer: Layer, spatial_loops: list[tuple[str, float]]) -> tuple[tuple[str, int], ...]:
-    """Iterations of each dimension that remain for temporal loops after spatial unrolling. As in the reference tool,
-    the division is rounded twice (fault B6, docs/model.md)."""
+    """Iterations of each dimension that remain for temporal loops after spatial unrolling. The division is rounded
+    twice, as in the reference tool (fault B6, docs/model.md)."""
     sizes = dict(layer.loop_sizes)
     for dimension, factor in spatial_loops:
         if dimension in sizes:

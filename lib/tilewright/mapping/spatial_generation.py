@@ -1,4 +1,4 @@
-"""Candidates for the spatial mapping of a layer (zigzag-dse 3.9.1): the user's spatial mapping after corrections, or
+"""Candidates for the spatial mapping of a layer (zigzag-dse 3.9.1): the corrected spatial mapping of the user, or
 generated spatial mappings."""
 
 import copy
@@ -43,8 +43,8 @@ def spatial_candidates(
 
 
 def _what_matters(core: Core) -> Core:
-    """Core reduced to the properties that affect spatial mappings. Of the memories, only the innermost memories affect
-    spatial mappings."""
+    """Core with only the properties that affect spatial mappings. Of the memories, only the innermost memories affect
+    them."""
     inner = memory_hierarchy(core).inner_memories
     memories = tuple(
         replace(memory, read_energy_pj=0.0, write_energy_pj=0.0, area_mm2=0.0, cost_source=None)
@@ -91,9 +91,8 @@ def maximum_unrolling(
 
 @dataclass(frozen=True)
 class PortCeiling:
-    """Upper bound of each factor by which one of `dimensions` is unrolled on an array dimension that an inner memory
-    serves (`served`). The bound follows from the width of a port of this memory.
-    """
+    """Upper bound of unrolling factors from the width of a port. The port belongs to an inner memory. The bound holds
+    for the factor of one of `dimensions` on an array dimension that the memory serves (`served`)."""
 
     operand: str
     memory: str
@@ -107,9 +106,8 @@ class PortCeiling:
 def port_ceilings(
     layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile
 ) -> Iterator[PortCeiling]:
-    """Upper bounds of unrolling factors, one for each inner memory and operand. Each bound follows from the width of
-    the memory's port for the operand.
-    """
+    """Upper bounds of unrolling factors, one for each inner memory and operand. A bound follows from the width of the
+    port with which the memory serves the operand."""
     for operand, memory_index, served in inner_operands(layer, core, constraints):
         bits = layer.bits_of[operand]
         memory = core.memories[memory_index]
@@ -123,8 +121,8 @@ def port_ceilings(
 
 
 def size_limits(layer: Layer, core: Core) -> MaximumUnrolling:
-    """Largest factor of each loop dimension on each array dimension, limited only by the sizes of the loop and array
-    dimensions, and by the loops that the array can unroll."""
+    """Largest factor of each loop dimension on each array dimension. Only three things limit it: the size of the loop
+    dimension, the size of the array dimension, and the loops that the array can unroll."""
     return {
         name: {d: min(size, array_size) if can_unroll(core, name, d) else 1 for d, size in layer.loop_sizes}
         for name, array_size in core.operational_array.dimensions
@@ -148,12 +146,12 @@ def given_draft(
 ) -> _Draft:
     """User's mapping in the form that the model profile accepts.
 
-    If `keep_given_unrolling` of the profile is set, `cut_user_mapping` reduces the factors that do not fit the layer or
-    the array. Otherwise, `clean_user_mapping` reduces all factors to `limits`. If some factors still do not fit, this
-    function removes factors until the others fit (fault B45, docs/model.md).
+    With the switch `keep_given_unrolling`, `cut_user_mapping` reduces only the factors that do not fit the layer or the
+    array. Without the switch, `clean_user_mapping` reduces all factors to `limits`, and removes factors until the
+    others fit (fault B45, docs/model.md).
 
-    Raises MappingError if the called function raises it, and if the array cannot unroll a loop of the user along this
-    array dimension (`unrolled_dimensions` of the hardware file).
+    Raises the errors of these functions. Also raises MappingError if the array cannot unroll a loop of the user along
+    its array dimension (`unrolled_dimensions` of the hardware file).
     """
     for name, factors in constraints.spatial_mapping:
         if broken := unrolling_fault(core, name, _usable(layer, factors).items()):
@@ -166,9 +164,9 @@ def given_draft(
 def cut_user_mapping(given: Unrolling, layer: Layer, core: Core) -> _Draft:
     """User's mapping without unknown loop dimensions, reduced to the sizes of the layer and of each array dimension.
 
-    Factors are reduced in the order in which they are written. A factor can use the iterations of its loop dimension
-    and the units of its array dimension that earlier factors have left free. Raises MappingError for unknown array
-    dimensions.
+    Factors are reduced in the order in which they are written. A factor can use only the iterations of its loop
+    dimension, and the units of its array dimension, that earlier factors have left free. Raises MappingError for
+    unknown array dimensions.
     """
     array_size = core.operational_array.size_of
     sizes = layer.size_of
@@ -193,7 +191,7 @@ def _unknown_array_dimension(name: str, core: Core) -> MappingError:
 
 
 def clean_user_mapping(given: Unrolling, layer: Layer, core: Core, limits: MaximumUnrolling) -> _Draft:
-    """User's mapping without unknown loop dimensions, with factors reduced to `limits` and then removed until two
+    """User's mapping without unknown loop dimensions. Factors are reduced to `limits`, and then removed until two
     conditions hold. On each array dimension, the product of the factors is at most the size of the array dimension. For
     each loop dimension, the product of the factors is at most the size of the loop.
 
@@ -210,8 +208,8 @@ def clean_user_mapping(given: Unrolling, layer: Layer, core: Core, limits: Maxim
         forbidden = [d for d, f in known.items() if f == 0]
         if forbidden:
             raise MappingError(
-                f"unrolling {', '.join(forbidden)} over {name} is impossible: "
-                "an inner memory's port is narrower than one element"
+                f"unrolling {', '.join(forbidden)} over {name} is impossible: a port of an inner memory is narrower"
+                f" than one element"
             )
         while math.prod(known.values()) > array_size[name]:
             del known[layer_dimensions_in_set_order(known)[0]]
@@ -239,9 +237,9 @@ def divisors(number: int) -> list[int]:
 
 
 def hinted_dimensions(name: str, layer: Layer, constraints: MappingConstraints) -> list[str]:
-    """Loop dimensions to try on an array dimension: the dimensions of the user's hint, or all dimensions of the layer
-    if the layer has none of the hinted dimensions. The order is the order in which the reference tool (zigzag-dse)
-    iterates over a set of these dimensions.
+    """Loop dimensions to try on an array dimension: the dimensions of the user's hint. If the layer has none of them,
+    all dimensions of the layer are tried. The order is that in which the reference tool (zigzag-dse) iterates over a
+    set of these dimensions.
     """
     hint = dict(constraints.spatial_mapping_hint).get(name, ())
     if not any(dimension in layer.size_of for dimension in hint):
@@ -252,7 +250,7 @@ def hinted_dimensions(name: str, layer: Layer, constraints: MappingConstraints) 
 def _options(
     name: str, array_size: int, layer: Layer, constraints: MappingConstraints, limits: MaximumUnrolling, mixed: bool
 ) -> list[dict[str, int]]:
-    """Candidate unrollings of one array dimension that the user's mapping leaves open, in the order of the reference
+    """Candidate unrollings of one array dimension without a spatial mapping of the user, in the order of the reference
     tool."""
     hinted = hinted_dimensions(name, layer, constraints)
     table = limits[name]
@@ -320,7 +318,7 @@ def limit_to_capacity(
 
     The largest factor is reduced by one, repeatedly, until the product of the factors fits. As in the reference tool,
     all factors of equal value change together, and no factor falls below 1. Factors of array dimensions in `fixed` do
-    not change; only the other factors are reduced.
+    not change.
     """
     for operand, memory_index, served in inner_operands(layer, core, constraints):
         bits = layer.bits_of[operand]
@@ -345,13 +343,14 @@ def limit_to_capacity(
 
 
 Cut = tuple[str, str]
-"""Pair (array dimension, reason why the mapping uses fewer lanes on this dimension than the file asks for)."""
+"""Pair (array dimension, reason). The reason says why the mapping has fewer lanes on this dimension than the file asks
+for."""
 
 
 def note_cut_lanes(
     problems: Problems, mapping: Mapping, cuts: Iterable[tuple[str, MappingConstraints, Iterable[Cut]]]
 ) -> None:
-    """Add one notice for each reason why a layer uses fewer lanes than the mapping file asks for. The notice names all
+    """Add one notice for each reason why layers use fewer lanes than the mapping file asks for. The notice names all
     layers with this reason.
 
     `problems` belongs to the document of the mapping. An item of `cuts` is a triple (name of a layer, mapping entry of
@@ -377,15 +376,15 @@ def cuts_by_array(layer: Layer, core: Core, constraints: MappingConstraints) -> 
             yield (
                 name,
                 f"asks for {asked} lanes, but the array of {core.name} has only {array[name]} on this side: "
-                "the remaining lanes are cut",
+                "the excess lanes are left out",
             )
 
 
 def cuts_on_core(layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile) -> Iterator[Cut]:
     """Cuts (`Cut`) of the lanes of a layer on a core, for every reason.
 
-    Lanes are cut if they exceed the array, or if array dimensions with the same loop together exceed the size of the
-    loop. If the profile does not keep the factors of the user, ports and the capacity of inner memories cut lanes too.
+    The array limits the lanes. The size of a loop limits the lanes of all array dimensions with this loop together. If
+    the profile does not keep the factors of the user, ports and the capacity of inner memories limit the lanes, too.
     """
     yield from cuts_by_array(layer, core, constraints)
     if not set(dict(constraints.spatial_mapping)) <= set(core.operational_array.size_of):
@@ -404,7 +403,7 @@ def cuts_on_core(layer: Layer, core: Core, constraints: MappingConstraints, prof
     smaller = [name for name in before if after[name] != before[name]]
     memories = _overfull(before, layer, core, constraints, profile)
     for name in smaller:
-        yield name, f"lanes are cut until {some_of(memories)} {_has(memories)} room for the data of the other lanes"
+        yield name, f"lanes are left out until {some_of(memories)} {_has(memories)} room for the data of the others"
 
 
 def _usable(layer: Layer, factors: Sequence[tuple[str, int]]) -> dict[str, int]:
@@ -422,17 +421,15 @@ def _cuts_by_ports(layer: Layer, core: Core, constraints: MappingConstraints, pr
                     moved = count_of(ceiling.elements, "element")
                     yield (
                         name,
-                        f"{dimension} is cut to {count_of(ceiling.elements, 'lane')}: a port of"
+                        f"{dimension} is reduced to {count_of(ceiling.elements, 'lane')}: a port of"
                         f" {ceiling.memory} moves only"
                         f" {moved} of {ceiling.operand} per cycle",
                     )
 
 
 def cuts_to_layer(layer: Layer, core: Core, constraints: MappingConstraints) -> Iterator[Cut]:
-    """Cuts (`Cut`) of lanes that exceed the size of a loop, because several array dimensions together ask for more
-    lanes of the loop than the loop has iterations. There is one cut for each such loop. The cut names the last of these
-    array dimensions.
-    """
+    """Cuts (`Cut`) of loops with more lanes than iterations. Several array dimensions together ask for these lanes.
+    There is one cut for each loop, which names the last of the array dimensions."""
     array = core.operational_array.size_of
     takes: dict[str, dict[str, int]] = {}
     for name, factors in constraints.spatial_mapping:
@@ -444,16 +441,16 @@ def cuts_to_layer(layer: Layer, core: Core, constraints: MappingConstraints) -> 
             yield (
                 list(sides)[-1],
                 f"{' and '.join(sides)} together ask for {asked} lanes of {dimension}, but the layer has only {size}:"
-                " the remaining lanes are cut",
+                " the excess lanes are left out",
             )
 
 
 def _left_out(
     layer: Layer, core: Core, constraints: MappingConstraints, draft: dict[str, dict[str, int]]
 ) -> Iterator[Cut]:
-    """Cuts (`Cut`) of loops that are dropped from an array dimension, because all array dimensions together ask for
-    more lanes of the loop than the loop has iterations. Array dimensions on which the file asks for more lanes than the
-    array has are left out; `cuts_by_array` reports them.
+    """Cuts (`Cut`) of loops that are left out on an array dimension, because all array dimensions together ask for more
+    lanes than the loop has iterations. An array dimension on which the file asks for more lanes than the array has is
+    skipped; `cuts_by_array` reports it.
     """
     array = core.operational_array.size_of
     for name, factors in constraints.spatial_mapping:
@@ -464,8 +461,8 @@ def _left_out(
             if factor > 1 and dimension not in draft[name]:
                 yield (
                     name,
-                    f"{dimension} is left out: together, the array dimensions ask for more lanes of {dimension}"
-                    " than its size",
+                    f"{dimension} is left out: together, the array dimensions ask for more lanes of {dimension} than"
+                    f" it has iterations",
                 )
 
 

@@ -2,8 +2,8 @@
 
 An array dimension that the mapping file leaves open unrolls at most one loop dimension. If loops can be mixed, it can
 unroll several. The factor of a loop dimension is a divisor of the size of the dimension, or a divisor of the largest
-factor that fits. Mappings are generated one at a time. Because mappings with more lanes come first, a search that stops
-early has a lower bound of the passes of all mappings that follow.
+factor that fits. Mappings are generated one at a time, mappings with more lanes first. A search that stops early
+therefore has a lower bound on the passes of all remaining mappings.
 """
 
 import heapq
@@ -41,20 +41,20 @@ MOST_IN_TABLE = 200_000
 
 @dataclass(frozen=True)
 class SpatialChoice:
-    """Spatial mapping of a layer, with lower bounds of the number of passes (iterations of the temporal loops)."""
+    """Spatial mapping of a layer, with lower bounds on the number of passes. A pass is one iteration of all temporal
+    loops."""
 
     unrolling: Unrolling
     passes: int
-    """Lower bound of the number of temporal iterations of this mapping, for any loop order."""
+    """Lower bound on the number of passes of this mapping, for any loop order."""
     rest_passes: float
-    """Lower bound of the number of temporal iterations, for this mapping and all mappings that follow."""
+    """Lower bound on the number of passes of this mapping and of all mappings that follow."""
 
 
 @dataclass(frozen=True)
 class SpatialTable:
-    """Table of the distinct spatial mappings of a space, except those whose data certainly do not fit the innermost
-    memories. In place of these, the table has mappings with factors that are reduced until the data fit.
-    """
+    """Table of the distinct spatial mappings of a space. A mapping with data that certainly do not fit the innermost
+    memories is replaced by mappings with factors that are reduced until the data fit."""
 
     sides: tuple[str, ...]
     """Names of the array dimensions (sides), in the order of the second axis of `lanes`."""
@@ -65,7 +65,7 @@ class SpatialTable:
     mapping, side, loop dimension]."""
 
     def unrolling(self, place: int) -> dict[str, _Factors]:
-        """Array dimension -> loops that spatial mapping number `place` unrolls on it."""
+        """Unrolling of the spatial mapping number `place`: array dimension -> loops that are unrolled on it."""
         found: dict[str, _Factors] = dict.fromkeys(self.sides, ())
         for side, dimension in np.argwhere(self.lanes[place] > 1).tolist():
             factor = int(self.lanes[place, side, dimension])
@@ -75,9 +75,9 @@ class SpatialTable:
 
 @dataclass(frozen=True)
 class SpatialSpace:
-    """Spatial mappings of a layer on a core, in descending order of the number of lanes before factors are reduced to
-    the capacity of memories. Ties are ordered by the unrolling of the first array dimension that the mapping file
-    leaves open, then of the second, and so on. Unrollings of one array dimension are in the order of `_options`.
+    """Spatial mappings of a layer on a core, with the most lanes first. The order counts the lanes before factors are
+    reduced to the capacity of memories. Ties are ordered by the unrolling of the first array dimension that the mapping
+    file leaves open, then of the second, and so on. Unrollings of one array dimension are in the order of `_options`.
     """
 
     layer: Layer
@@ -139,9 +139,8 @@ class SpatialSpace:
         return SpatialTable(sides, dimensions, lanes)
 
     def of_table(self, table: SpatialTable, place: int) -> list[Unrolling]:
-        """One or two unrollings for spatial mapping number `place` of the table. Two unrollings have the same factors
-        and differ in the order of the array dimensions. There are two only if this order can affect the cost.
-        """
+        """One or two unrollings for spatial mapping number `place` of the table. The two unrollings differ only in the
+        order of the array dimensions. There is only one if this order cannot affect the cost."""
         mapping = table.unrolling(place)
         given = given_draft(self.layer, self.core, self.constraints, size_limits(self.layer, self.core), self.profile)
         mapping |= {name: tuple(factors.items()) for name, factors in given.items()}
@@ -152,9 +151,8 @@ class SpatialSpace:
         return [tuple((name, mapping[name]) for name in names) for names in self._orders(mapping, total)]
 
     def _groups(self, sides: Sequence[str]) -> list[tuple[str, ...]]:
-        """Groups of the array dimensions in `sides`, which the mapping file leaves open. Array dimensions that one
-        innermost memory serves are in one group, so that each innermost memory limits the lanes of only one group.
-        """
+        """Groups of the array dimensions in `sides`, which the mapping file leaves open. Array dimensions that share an
+        innermost memory are in one group. Each innermost memory therefore limits the lanes of only one group."""
         groups: list[set[str]] = [{name} for name in sides]
         for _, _, served in inner_operands(self.layer, self.core, self.constraints):
             joined = [group for group in groups if group & set(served)]
@@ -165,9 +163,10 @@ class SpatialSpace:
     def _fitting(
         self, group: tuple[str, ...], options: Sequence[Sequence[_Factors]], given: dict[str, dict[str, int]]
     ) -> Iterator[dict[str, dict[str, int]]]:
-        """Unrollings of the array dimensions of a group, one or two for each combination of `options`. In the first,
-        factors are reduced until the data fit the innermost memories; factors in `given` do not change. If factors were
-        reduced, and the data perhaps also fit without this, the second has the factors of the combination.
+        """Unrollings of the array dimensions of a group, one or two for each combination of `options`. In the first
+        unrolling, factors are reduced until the data fit the innermost memories; factors in `given` do not change. The
+        second unrolling has the factors of the combination. It exists if the first has reduced factors, and if the data
+        perhaps fit without the reduction.
         """
         for chosen in product(*options):
             draft = {name: dict(factors) for name, factors in given.items()}
@@ -182,10 +181,10 @@ class SpatialSpace:
     def _may_fit(self, draft: dict[str, dict[str, int]], given: frozenset[str]) -> bool:
         """False if some innermost memory certainly has no room for the data of its lanes.
 
-        The reduction of factors (`limit_to_capacity`) counts outputs with the bits of partial sums, all lanes of a
-        loop, and no sharing in sliding windows. The cost model can need less room, for three reasons. Outputs that no
-        temporal loop accumulates have their final bits. If the number of lanes does not divide a loop, some lanes can
-        be idle, but on average less than half. The windows of neighbouring lanes overlap.
+        The cost model can need less room than the reduction of factors (`limit_to_capacity`) assumes, for three
+        reasons. Outputs that no temporal loop accumulates have final bits, not the bits of partial sums. Some lanes can
+        be idle (on average less than half) if their number does not divide the loop. The windows of neighbouring lanes
+        overlap.
         """
         for operand, memory_index, served in inner_operands(self.layer, self.core, self.constraints):
             entry = operand_relevancy(self.layer, operand, self.profile)
@@ -208,7 +207,8 @@ class SpatialSpace:
 
     def _least_bits(self, operand: str) -> int:
         """Smallest number of bits of an element in an innermost memory. For an output, it is the number of final bits
-        only if the array has enough units to unroll all loops that accumulate the output.
+        if the array has enough units to unroll all loops that accumulate the output. Otherwise, it is the number of
+        bits of a partial sum.
         """
         bits = self.layer.bits_of[operand]
         if operand != OUTPUT:
@@ -243,13 +243,13 @@ class SpatialSpace:
         return sorted([*dict.fromkeys(found), ()], key=lambda option: -_lanes(option))
 
     def _variants(self, mapping: dict[str, _Factors], fixed: frozenset[str]) -> Iterator[Unrolling]:
-        """Variants of a mapping, in each order of array dimensions that `_orders` gives. One variant is the mapping
-        with factors reduced to the capacity of the innermost memories. If the profile keeps the factors of the mapping
-        file, the mapping without any reduction is another variant, and factors on the array dimensions in `fixed` are
-        never reduced.
+        """Variants of a mapping, in each order of array dimensions that `_orders` gives. One variant has factors that
+        are reduced to the capacity of the innermost memories. If the profile keeps the factors of the mapping file,
+        factors on the array dimensions in `fixed` are never reduced, and the mapping without any reduction is another
+        variant.
 
-        If the mapping unrolls a loop beyond its size, it has no variants. There is one exception: a loop may be
-        unrolled beyond its size if it is unrolled only over array dimensions in `fixed`.
+        If the mapping unrolls a loop beyond its size, it has no variants. The only exception are loops that are
+        unrolled only over array dimensions in `fixed`.
         """
         total: dict[str, int] = {}
         for factors in mapping.values():
@@ -268,9 +268,8 @@ class SpatialSpace:
             yield tuple((name, tuple(factors.items())) for name, factors in cut.items())
 
     def _orders(self, mapping: dict[str, _Factors], total: dict[str, int]) -> list[tuple[str, ...]]:
-        """Orders of the array dimensions to try: one or two. In the first order, the array dimensions that the mapping
-        file gives come first, and the others follow in the order of the array. The second order is the order of the
-        array.
+        """One or two orders of the array dimensions. In the first order, the array dimensions of the mapping file come
+        first, and the others follow in the order of the array. The second order is the order of the array.
 
         The second order is left out if its result in the model cannot differ from that of the first order. The results
         can differ if several array dimensions unroll one loop dimension and the product of their factors (`total`) does
@@ -284,9 +283,9 @@ class SpatialSpace:
 
 
 def _lanes_of(drafts: Sequence[dict[str, dict[str, int]]], sides: Sequence[str], dimensions: Sequence[str]) -> Lanes:
-    """Factors of the distinct drafts, in the order in which the drafts first occur: array [draft, side, loop
-    dimension]. A draft maps each array dimension (side) to the factors of the loop dimensions that it unrolls. Loop
-    dimensions that it does not unroll have factor 1.
+    """Factors of the distinct drafts, in the order of their first occurrence: array [draft, side, loop dimension]. A
+    draft maps each array dimension (side) to the factors of the loop dimensions that it unrolls. Loop dimensions that
+    it does not unroll have factor 1.
     """
     lanes = np.ones((len(drafts), len(sides), len(dimensions)), np.int64)
     side_of, place_of = {name: i for i, name in enumerate(sides)}, {name: i for i, name in enumerate(dimensions)}
@@ -300,9 +299,8 @@ def _lanes_of(drafts: Sequence[dict[str, dict[str, int]]], sides: Sequence[str],
 
 
 def passes_of(layer: Layer, unrolling: Unrolling) -> int:
-    """Lower bound of the number of passes of a layer: the product of ceil(size / lanes) over all loop dimensions.
-    `lanes` is the number of lanes that unroll the dimension.
-    """
+    """Lower bound on the number of passes of a layer: the product of ceil(size / lanes) over all loop dimensions.
+    `lanes` is the number of lanes of the dimension."""
     lanes: dict[str, int] = {}
     for _, factors in unrolling:
         for dimension, factor in factors:
@@ -318,10 +316,9 @@ def _most_lanes_first(options: Sequence[Sequence[_Factors]]) -> Iterator[tuple[i
     """Pairs (number of lanes, combination), those with most lanes first. A combination is a tuple with one option for
     each array dimension. In `options`, the options of each array dimension must be in descending order of lanes.
 
-    The search begins with the combination of all first options. Every other combination is reached from exactly one
-    other combination, which differs from it on one array dimension. This is the last array dimension that does not have
-    its first option; its option is replaced by the option before it in `options`. The search therefore yields each
-    combination once, after all combinations with more lanes.
+    The search begins with the combination of all first options. Every other combination has exactly one predecessor: on
+    the last array dimension without its first option, the predecessor has the option before in `options`. The search
+    therefore yields each combination once, after all combinations with more lanes.
     """
     lanes = [[_lanes(option) for option in choices] for choices in options]
 

@@ -1,8 +1,8 @@
-"""Parts of a mapping file that have no effect on a network and its cores: entries, loop dimensions, array dimensions,
-and overruled keys.
+"""Parts of a mapping file without effect on a network and its cores: entries, loop dimensions, array dimensions, and
+keys that another key overrules.
 
-Entries for an operator type or for a kind of layers are meant for any network. Such entries are not reported if this
-network has no such layer.
+Entries for an operator type or for a kind of layers are meant for any network. They are not reported if this network
+has no such layer.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ from tilewright.workload.layer import Layer, is_sum_name
 
 
 def note_unused(problems: Problems, mapping: Mapping, workload: Workload, on_one_core: bool = False) -> None:
-    """Add a notice for each part of a mapping that has no effect. `problems` belongs to the document of the mapping.
+    """Add a notice for each part of a mapping without effect. `problems` belongs to the document of the mapping.
 
     If `on_one_core` is true, `note_unused_on` has already added the notices for the fields that need several cores.
     """
@@ -49,9 +49,9 @@ def note_unused_on(problems: Problems, mapping: Mapping, workload: Workload | No
     """Add notices for the parts of a mapping that have no effect on `cores`. The function assumes that each of the
     cores can run every layer.
 
-    If there is at most one core, each field that has an effect only on several cores gets a notice. If the network is
-    given, notices are also added for parts that have no effect on any layer of the network, and for hints for array
-    dimensions that none of the cores has.
+    On at most one core, each field that needs several cores gets a notice. If the network is given, there are two
+    further kinds of notices: parts without effect on any layer of the network, and hints for array dimensions that no
+    core has.
     """
     if len(cores) <= 1:
         _note_between_cores(problems, mapping)
@@ -98,8 +98,8 @@ def note_hints_that_cannot_be(problems: Problems, index: int, entry: MappingCons
 
 
 def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload) -> None:
-    """Add a notice for each entry that selects no layer. Also add a notice for each entry that has no effect because,
-    for every layer that it selects, another entry has precedence.
+    """Add a notice for each entry that selects no layer, and for each entry that other entries overrule for all its
+    layers.
 
     An entry that can be meant for another network (`is_for_any_network`) gets no notice. `problems` belongs to the
     document of the mapping.
@@ -134,8 +134,8 @@ def is_for_any_network(name: str) -> bool:
 
 def _nearest(name: str, workload: Workload) -> str:
     """Known name that is closest in spelling to `name`; '' if no name is close. `name` is a selector of the mapping
-    file that selects no layer. The known names are `default`, the names and operator types of the layers and, for
-    layers that are parts of an operator, the name and type of this operator.
+    file that selects no layer. The known names are `default`, the names and operator types of the layers, and the names
+    and types of operators with layers as parts.
     """
     layers = [node.layer for node in workload.nodes if node.layer is not None]
     whole = (name for layer in layers for name in layer.part_of)
@@ -144,10 +144,8 @@ def _nearest(name: str, workload: Workload) -> str:
 
 
 def _note_loops(problems: Problems, entry: MappingConstraints, layers: list[Layer]) -> None:
-    """Add a notice for each loop dimension that an entry names but that none of `layers` has. `layers` are the layers
-    to which the entry applies. Unusual names of dimensions are left out, because they are reported as problems
-    elsewhere.
-    """
+    """Add a notice for each loop dimension in an entry that none of `layers` has. `layers` are the layers to which the
+    entry applies. Unusual names of dimensions are left out, because other checks report them as problems."""
     known = dict.fromkeys(dimension for layer in layers for dimension in layer.size_of)
     for path, dimension in named_loops(entry):
         if dimension not in known and is_usual_loop(dimension):  # all other dimensions are reported as problems
@@ -156,10 +154,8 @@ def _note_loops(problems: Problems, entry: MappingConstraints, layers: list[Laye
 
 
 def _note_odd_loops(problems: Problems, entry: MappingConstraints, workload: Workload, layers: list[Layer]) -> None:
-    """Add a notice for each loop dimension in `entry` with two properties: no layer of the network has this dimension,
-    and its name is not a usual one. `entry` selects no layer of this network, but can be meant for another network.
-    `layers` has all layers of this network.
-    """
+    """Add a notice for each unusual loop dimension in `entry` that no layer of the network has. `entry` selects no
+    layer of this network, but can be meant for another network. `layers` has all layers of this network."""
     known = list(dict.fromkeys(dimension for layer in layers for dimension in layer.size_of))
     for path, dimension in named_loops(entry):
         if dimension not in known and not is_usual_loop(dimension):
@@ -168,8 +164,8 @@ def _note_odd_loops(problems: Problems, entry: MappingConstraints, workload: Wor
 
 
 def _note_overruled(problems: Problems, entry: MappingConstraints, on_one_core: bool) -> None:
-    """Add a notice for each hint for an array dimension that the same entry fixes. If `on_one_core` is false, also add
-    a notice if the entry has dimension names or `tiles_if_alone`, but no tiling that could use them.
+    """Add a notice for each hint for an array dimension that the same entry fixes. If `on_one_core` is false, two
+    further kinds of keys get a notice if the entry has no tiling that uses them: dimension names, and `tiles_if_alone`.
     """
     fixed = dict(entry.spatial_mapping)
     for side, _ in entry.spatial_mapping_hint:

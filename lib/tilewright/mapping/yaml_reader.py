@@ -45,8 +45,8 @@ def check_mapping(problems: Problems, entries: list[MappingEntry]) -> None:
 
 
 def _check_boundaries(problems: Problems, entry: MappingEntry) -> None:
-    """Report problems of level boundaries. A boundary is the number of innermost loops of the temporal ordering that a
-    memory level and all levels below it keep.
+    """Report problems of level boundaries. A boundary is the number of innermost loops that a memory level and all
+    levels below it keep.
 
     Every loop of the ordering must have a size, and the boundary of a level must not be smaller than the boundary of
     the level below.
@@ -66,9 +66,9 @@ def _check_boundaries(problems: Problems, entry: MappingEntry) -> None:
 def _check_cores(problems: Problems, entry: MappingEntry) -> None:
     """Report problems of the lists of cores and of dimension names.
 
-    An entry that fixes groups to cores (`core_allocation_is_fixed`) must list the cores. In any other entry, a core
-    must not occur twice. A dimension name must never occur twice. If partial sums are added in a ring, the entry must
-    not name a single core for the additions.
+    An entry with `core_allocation_is_fixed` assigns groups to cores, and must list the cores. In any other entry, a
+    core must not occur twice. A dimension name must never occur twice. If partial sums are added in a ring, the entry
+    must not name a single core for the additions.
     """
     if not entry.core_allocation_is_fixed:
         problems.repeated(("core_allocation",), entry.core_allocation or (), "this core is named twice")
@@ -99,9 +99,8 @@ def _note_repeated_dimensions(problems: Problems, loops: list[tuple[str, int]]) 
 
 
 def refuse_plan(mapping: Mapping, file: str = "", line: int = 0) -> None:
-    """Raise InputError if a mapping has a network plan. The error is for users of a mapping that know no network, or
-    only one core.
-    """
+    """Raise InputError if a mapping has a network plan. This function is for callers without a network, or with only
+    one core."""
     if mapping.plan is not None:
         message = (
             f"is {FORMS[mapping.plan.form].what}, which distributes the layers of one network over several cores; it"
@@ -153,9 +152,8 @@ def readable_mapping(document: YamlDocument) -> Mapping:
     """Mapping with the valid content of a document. Invalid content raises no error.
 
     In lists of cores and loops, a placeholder replaces each invalid item, so that all other items keep their positions.
-    An entry with an invalid core or tiling loop is read without `core_allocation_is_fixed`. Otherwise a later check
-    would report a second problem: different numbers of groups and cores. If the file has no entry `default`, such an
-    entry is appended.
+    An entry with an invalid core or tiling loop is read without `core_allocation_is_fixed`. Otherwise, a later check
+    would report a second problem: different numbers of groups and cores. A missing entry `default` is appended.
     """
     if not isinstance(document.data, list) or form_of(document.data):  # a network plan, or another kind of file
         return Mapping((MappingConstraints(DEFAULT),))
@@ -220,8 +218,7 @@ def _links(links: LinksEntry | None, written: dict[str, Any]) -> tuple[tuple[str
 
 def _reduction(entry: MappingEntry, written: JsonObject) -> PartAdditions | None:
     """Addition of partial sums that an entry asks for; None if the entry has no key `reduction`. Defaults replace an
-    invalid value. Otherwise a later check would also report the cut of the reduction as a problem.
-    """
+    invalid value. Otherwise, a later check would report a second problem: the cut of the reduction."""
     given = entry.reduction
     if given is None:
         return None if written.get("reduction") is None else PartAdditions()

@@ -95,9 +95,8 @@ Boundaries = Annotated[list[Annotated[int, Field(ge=0, le=LARGEST_WHOLE_NUMBER)]
 
 
 class BoundariesEntry(TableModel):
-    """Level boundaries of each operand. A boundary is the number of innermost loops of the temporal ordering that a
-    memory level and all levels below it keep. The innermost level comes first.
-    """
+    """Level boundaries of each operand. A boundary is the number of innermost loops that a memory level and all levels
+    below it keep. The innermost level comes first."""
 
     O: Boundaries  # noqa: E741
     """Boundaries of the layer's output."""
@@ -120,12 +119,12 @@ class TopmostEntry(TableModel):
 
 
 class ReachEntry(TableModel):
-    """Topmost memories that the operands of the layer use, as data locality has decided."""
+    """Topmost memories that the operands of the layer use. Usually, a run with data locality has chosen them."""
 
     topmost: TopmostEntry
     """Topmost memory that each operand of the layer uses."""
     occupied_bits: dict[Name, Count] | None = None
-    """Number of bits that data of other layers occupy while the layer runs, by name of the memory."""
+    """Number of bits of each memory that data of other layers occupy while the layer runs, by name of the memory."""
 
 
 class ReductionEntry(TableModel):
@@ -135,10 +134,10 @@ class ReductionEntry(TableModel):
     """Order of the additions. `one_core`: one core adds all partial sums, one after the other. `tree`: pairs are added,
     then pairs of their sums, and so on. `ring`: each core adds one share of the outputs."""
     core: Count | None = None
-    """Id of the core that adds the partial sums. By default, the cores of `core_allocation` that can add are used; if
-    none of them can add, all cores that can add are used.
+    """Id of the core that adds the partial sums. Default: the cores of `core_allocation` that can add; if none of them
+    can add, all cores that can add.
 
-    By default, `one_core` uses only the first of these cores. For `ring`, this key is not allowed, because several
+    Without this key, `one_core` uses only the first of these cores. `ring` does not allow this key, because several
     cores add.
     """
 
@@ -149,10 +148,9 @@ class MappingEntry(TableModel):
     name: Name
     """Selector of layers: a layer name, an operator type, a kind of layer, a glob over layer names, or `default`.
 
-    A kind of layer is `@depthwise`, `@vector`, `@pooling`, ... If several entries match a layer, the entry with the
-    kind of selector that comes first in this list is used. A part of an operator that is costed in parts (such as
-    `Softmax`) is selected by its own name and type first, then by the name and type of the operator. An entry called
-    `default` is required.
+    A kind of layer is `@depthwise`, `@vector`, `@pooling`, ... If several entries match a layer, the kind of selector
+    that comes first in this list takes precedence. For a part of an operator (such as `Softmax`), its own name and type
+    come first, then the name and type of the operator. An entry called `default` is required.
     """
     spatial_mapping: dict[ArrayDimension, list[Unrolling]] | None = None
     """Loops that are unrolled over each array dimension, such as `K, 32`. Array dimensions that are left out are
@@ -167,7 +165,7 @@ class MappingEntry(TableModel):
     level_boundaries: BoundariesEntry | None = None
     """Memory level that keeps each loop of a complete temporal ordering.
 
-    By default the allocator decides, as in zigzag-dse.
+    Default: the allocator decides, as in zigzag-dse.
     """
     memory_reach: ReachEntry | None = None
     """One core only: topmost memory that each operand of the layer uses.
@@ -176,13 +174,13 @@ class MappingEntry(TableModel):
     data use the top memory.
     """
     temporal_mapping_type: TemporalMappingType | None = None
-    """Type of level boundaries: `even` if operands that share a memory share the boundary of this memory, else
-    `uneven`.
+    """Type of level boundaries. `even`: all operands in a memory have the same boundary. `uneven`: each operand has
+    boundaries of its own.
 
     By default, the option `temporal_mapping_type` of the search decides.
     """
     access_same_data_considered_as_no_access: bool | None = None
-    """`false`: an input that the array uses again in the next cycle is read again.
+    """`false`: the array reads an input again even if it used the same data in the previous cycle.
 
     By default, the parameter of the same name of the stage SpatialMappingConversion decides.
     """
@@ -190,8 +188,8 @@ class MappingEntry(TableModel):
     """Several cores only: ids of the cores that can run the layer. By default, the layer can run on every core that
     supports it."""
     core_allocation_is_fixed: bool = False
-    """Several cores only. `true`: part g of the layer (from `inter_core_tiling`) runs on core g of `core_allocation`.
-    `false`: each part can run on any of these cores."""
+    """Several cores only. `true`: part g of the layer (from `inter_core_tiling`) runs on core g of the list
+    `core_allocation`. `false`: each part can run on any of these cores."""
     intra_core_tiling: list[IntraCoreLoop] | None = None
     """Several cores only: loops that cut a layer into tiles, innermost first. The tiles run one after another.
 
@@ -204,18 +202,16 @@ class MappingEntry(TableModel):
     `reduction`.
     """
     tiles_if_alone: bool = False
-    """Several cores only. `true`: `intra_core_tiling` also cuts a layer that is alone in its stack. `false`: such a
-    layer is cut only by `inter_core_tiling`.
-    """
+    """Several cores only. `true`: `intra_core_tiling` also cuts a layer that is alone in its stack. `false`: only
+    `inter_core_tiling` cuts such a layer."""
     reduction: ReductionEntry | None = None
-    """Several cores only: how partial sums are added, if `inter_core_tiling` cuts a reduction, such as `C, 4`.
+    """Several cores only: addition of the partial sums if `inter_core_tiling` cuts a reduction, such as `C, 4`.
 
     `{}` takes the defaults. Without the key, a reduction is not cut between cores.
     """
     layer_dimension_names: list[LoopDimension] | None = None
-    """Names for the loop dimensions of the layer, as the tilings of this entry use them. Their order is the order of
-    the dimensions in the layer.
-    """
+    """Names for the loop dimensions of the layer in the tilings of this entry. Name i is for loop dimension i of the
+    layer."""
 
 
 MappingFile = Annotated[list[MappingEntry], Field(min_length=1)]

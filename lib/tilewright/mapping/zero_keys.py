@@ -1,4 +1,5 @@
-"""Keys of a hardware file that read shares of zeros: where they have no effect, and which runs refuse them."""
+"""Keys of a hardware file that use shares of zeros: notices where they have no effect, and errors for runs that do not
+support them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -9,16 +10,15 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 
 
 def zero_keys(core: Core) -> tuple[str, ...]:
-    """Keys of the hardware file that read shares of zeros: of the array first, then of the memories."""
+    """Keys of the hardware file that use shares of zeros: of the array first, then of the memories."""
     found = [f"operational_array.{ZERO_GATING}"] if core.operational_array.zero_gating else []
     found += [f"memories.{memory.name}.{RUN_LENGTH}" for memory in core.memories if memory.run_length]
     return tuple(found)
 
 
 def refuse_zeros(cores: Iterable[Core], flow: str) -> None:
-    """Raise InputError if the hardware file of a core has keys that read shares of zeros. `flow` names the kind of run
-    that does not model zeros, as the subject of a sentence.
-    """
+    """Raise InputError if the hardware file of a core has keys that use shares of zeros. `flow` names the kind of run
+    that does not model zeros, as the subject of a sentence."""
     problems = [
         Problem(
             f"{flow} does not model zeros", core.name, path=key, allowed="leave the key out, or use map or evaluate"

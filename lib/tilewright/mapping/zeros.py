@@ -1,8 +1,8 @@
 """Zeros of operands: energy that gating saves, and size of compressed data, from the share of zeros of each operand.
 
 The hardware file says which zeros stop an operation and which data are compressed, and the workload says how many zeros
-each operand has. Elements count as zero independently of each other. The format and both mechanisms are those of
-Eyeriss (Chen et al., IEEE JSSC 52(1), 2017, sections IV-D and V-E); docs/model.md#zeros has the formulas.
+each operand has. Each element is zero or not, independently of all other elements. The format and both mechanisms are
+those of Eyeriss (Chen et al., IEEE JSSC 52(1), 2017, sections IV-D and V-E); docs/model.md#zeros has the formulas.
 """
 
 import math
@@ -22,14 +22,15 @@ from tilewright.workload.relevancy import operand_relevancy
 _DOWNSAMPLING = "Conv_downsample"
 """Operator type of convolutions in workload files that is not an ONNX type."""
 NOISE = 1e-12
-"""Relative tolerance: a quotient that is this close to an integer counts as the integer."""
+"""Relative tolerance. A quotient counts as an integer if it is this close to the integer."""
 
 
 def pairs_an_element(run_bits: int, zeros: float) -> float:
     """Expected number of pairs of a run-length code for one element, if the share `zeros` of the elements is zero.
 
-    A pair ends with an element that is not zero, or after 2^run_bits zeros: the longest run, 2^run_bits - 1 zeros, and
-    a zero as its element. The number is 1 without zeros, and 1 / 2^run_bits if all elements are zero.
+    A pair ends with an element that is not zero. If there are more zeros, it ends after 2^run_bits zeros: a run of
+    2^run_bits - 1 zeros, and a zero as its element. The number is 1 without zeros, and 1 / 2^run_bits if all elements
+    are zero.
     """
     longest: int = 2**run_bits
     return 1.0 / longest if zeros >= 1.0 else (1.0 - zeros) / (1.0 - zeros**longest)
@@ -66,7 +67,8 @@ def compressed_sizes(layer: Layer, core: Core, link: Mapping[str, str]) -> dict[
 
 
 def check_widths(layer: Layer, core: Core, link: Mapping[str, str]) -> None:
-    """Raise MappingError if a port would move less than one bit of plain data per cycle, because its data grow."""
+    """Raise MappingError if a port would move less than one bit of plain data per cycle, because compression makes the
+    data larger."""
     for (operand, k), share in compressed_sizes(layer, core, link).items():
         memory = core.memories[k]
         for (owner, _), place in memory.port_of.items():
@@ -79,9 +81,9 @@ def check_widths(layer: Layer, core: Core, link: Mapping[str, str]) -> None:
 
 
 def least_sizes(layer: Layer, core: Core, link: Mapping[str, str]) -> dict[tuple[str, int], float]:
-    """Lower bounds for sizes of moved data, by (operand of the layer, index of the memory). A size is the size of the
-    data that move to or from the memory, as a share of the plain data. The bounds are the sizes of `compressed_sizes`,
-    but at most 1 for the output, because its partial sums are not compressed.
+    """Lower bounds for sizes of moved data, by (operand of the layer, index of the memory). The sizes are shares of the
+    plain data. They are the sizes of `compressed_sizes`, but at most 1 for the output, because its partial sums are not
+    compressed.
     """
     sizes = compressed_sizes(layer, core, link)
     return {place: min(1.0, size) if place[0] == OUTPUT else size for place, size in sizes.items()}
@@ -93,10 +95,10 @@ def link_sizes(
     """Size of the data that each link moves, as a share of the plain data: array [o, m, x] of this shape. None if no
     data are compressed.
 
-    A port of `w` bits moves `w / share` bits of plain data per cycle. Compressed are inputs, and final outputs that
-    move upwards (FL, TH). Partial sums are not compressed. On links with compressed final outputs they therefore count
-    with more bits, `sum_bits`, so that the quotient of bits and width is right. Partial sums that are read back (TL,
-    FH) have the plain width.
+    A port of `w` bits moves `w / share` bits of plain data per cycle. Inputs are compressed, and also final outputs
+    that move upwards (FL, TH). Partial sums are not compressed. On links with compressed final outputs, they count with
+    more bits (`sum_bits`), so that bits divided by width gives the right number of cycles. Partial sums that are read
+    back (TL, FH) have the plain width.
     """
     memories = compressed_sizes(layer, core, link)
     if not memories:
@@ -117,9 +119,8 @@ def gates(
     levels: Mapping[str, tuple[SpatialLoops, ...]],
     profile: ModelProfile,
 ) -> np.ndarray:
-    """Share of the cycles in which zeros make a read of an innermost memory unnecessary, for each operand. In these
-    cycles, zeros of the other input stop all lanes that the memory serves. The share is 0 for an operand whose reads
-    are never left out.
+    """Share of the cycles in which a read of an innermost memory is left out, for each operand: zeros of the other
+    input then stop all lanes that the memory serves. The share is 0 for an operand with reads that are never left out.
 
     `levels` has the spatial loops of each operand. Its first entry has the loops between the array and the innermost
     memory. Lanes that use different elements of the other input stop independently. Lanes of a sliding window count as
@@ -137,9 +138,8 @@ def gates(
 
 
 def plain_widths(widths: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Bits of plain data that ports of these widths (in bits) move per cycle, if the data take only these shares of
-    their plain size. Parts of a bit are left out, and every port moves at least one bit.
-    """
+    """Bits of plain data that ports move per cycle, if the data have only a share of their plain size. `widths` has the
+    widths of the ports in bits. Parts of a bit are left out, and every port moves at least one bit."""
     return np.where(widths > 0, np.maximum(1, np.floor(widths / shares * (1 + NOISE))), 0).astype(np.int64)
 
 
@@ -149,9 +149,8 @@ def plain_width(width: int, share: float) -> int:
 
 
 def gating_zeros(layer: Layer, core: Core, link: Mapping[str, str], read: str) -> dict[str, float]:
-    """Share of zeros of each input whose zeros make reads of operand `read` from its innermost memory unnecessary, by
-    input. {} if the hardware file does not say that reads of `read` are left out.
-    """
+    """Shares of zeros that make reads of operand `read` from its innermost memory unnecessary, by input. {} if the
+    hardware file does not say that reads of `read` are left out."""
     gating = core.operational_array.zero_gating
     if gating is None or read == OUTPUT or link[read] not in gating.reads_of:
         return {}
@@ -160,15 +159,13 @@ def gating_zeros(layer: Layer, core: Core, link: Mapping[str, str], read: str) -
 
 
 def least_read_share(layer: Layer, core: Core, link: Mapping[str, str], read: str) -> float:
-    """Lower bound for the reads of operand `read` from its innermost memory, as a share of the reads that would take
-    place without zeros. Zeros of the other input make some reads unnecessary. The bound is reached if each read serves
-    one operation.
-    """
+    """Lower bound on the reads of operand `read` from its innermost memory, as a share of the reads without any zeros.
+    Zeros of the other input make some reads unnecessary. If each read serves one operation, the share is the bound."""
     return math.prod((1.0 - zeros for zeros in gating_zeros(layer, core, link, read).values()), start=1.0)
 
 
 def active_share(layer: Layer, core: Core, link: Mapping[str, str]) -> float:
-    """Share of the operations of a layer that take energy, because none of their inputs that gate is zero."""
+    """Share of the operations of a layer that take energy: those without a zero in an input that stops operations."""
     return math.prod((1.0 - zeros for zeros in _stopping(layer, core, link).values()), start=1.0)
 
 
@@ -180,9 +177,8 @@ def least_active_share(layer: Layer, core: Core) -> float:
 
 
 def _stopping(layer: Layer, core: Core, link: Mapping[str, str]) -> dict[str, float]:
-    """Share of zeros of each input whose zeros stop an operation. Inputs without a given share are left out. Only
-    multiply-accumulates are stopped: the result of any other operation can depend on its other input.
-    """
+    """Shares of zeros that stop an operation, by input. Inputs without a given share are left out. Only
+    multiply-accumulates are stopped: the result of any other operation can depend on its other input."""
     gating = core.operational_array.zero_gating
     inputs = layer.input_operands if gating is not None and _multiplies(layer) else ()
     return {

@@ -126,7 +126,7 @@ def test_lanes_that_nodes_do_not_get_are_told(folder: Path, tmp_path: Path, caps
     mapping.write_text("- name: default\n  spatial_mapping:\n    D1: ['K, 64']\n")
     assert main([*arguments(folder, mapping=str(mapping)), "-o", str(tmp_path / "small.jsonl")]) == 0
     said = capsys.readouterr().err
-    told = "asks for 64 lanes, but the array of small has only 4 on this side: the remaining lanes are cut"
+    told = "asks for 64 lanes, but the array of small has only 4 on this side: the excess lanes are left out"
     told += " (in 2 layers: first, second)"
     assert f"note: {mapping}:3 default.spatial_mapping.D1: {told}\n" in said
     assert main([*arguments(folder), "-o", str(tmp_path / "small.jsonl")]) == 0

@@ -36,7 +36,7 @@ def test_everything_unusual_is_told(tmp_path: Path, capsys: pytest.CaptureFixtur
     text = TPU.read_text().replace('"O, fh", "O, tl", "O, fl", "O, th"]', '"O, fh", "O, fl", "O, th"]')
     hardware.write_text(text)
     assert run_map(hardware, mapping, "-o", str(tmp_path / "out")) == 0
-    lanes = "asks for 64 lanes, but the array of tpu_like has only 32 on this side: the remaining lanes are cut"
+    lanes = "asks for 64 lanes, but the array of tpu_like has only 32 on this side: the excess lanes are left out"
     first = "stage2.0.expand, stage2.1.expand, stage3.0.expand, stage3.1.expand and 25 more"
     said = capsys.readouterr().err.splitlines()
     assert said == [

@@ -369,8 +369,7 @@ def test_unusual_ports_leave_notices(tmp_path: Path) -> None:
     assert len(partial) == 1
     assert "memories.sram.ports: no port carries 'O, tl'" in partial[0]
     assert any(
-        "port a also lists 'I1, tl'; only the last port that lists a pair carries it" in notice
-        for notice in notices
+        "port a also lists 'I1, tl'; only the last port that lists a pair carries it" in notice for notice in notices
     )
     assert core.memories[2].port_of["I1", "tl"] == 1
 

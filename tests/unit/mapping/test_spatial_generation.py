@@ -51,7 +51,8 @@ LARGE: dict[str, int] = {"K": 128, "C": 64, "OX": 10}
 
 def test_the_array_is_smaller() -> None:
     """By the product of all loops of an array dimension; that a layer is smaller is what a mapping for many means."""
-    told = ("D1", "asks for 64 lanes, but the array of tpu_like has only 32 on this side: the remaining lanes are cut")
+    why = "asks for 64 lanes, but the array of tpu_like has only 32 on this side: the excess lanes are left out"
+    told = ("D1", why)
     assert cuts(TPU, {"D1": ["K, 64"], "D2": ["C, 32"]}, **LARGE) == [told]
     assert cuts(TPU, {"D1": ["K, 8", "OX, 8"], "D2": ["C, 32"]}, **LARGE) == [told]
     assert cuts(TPU, {"D1": ["K, 64"]}, K=32, C=64, OX=10) == []
@@ -62,7 +63,7 @@ def test_a_port_is_narrower() -> None:
     """Elements that an inner memory hands on in a cycle are the most lanes, unless the profile keeps what is given."""
     narrow = TPU.replace("served_dimensions: []", "served_dimensions: [D1]", 1)
     narrow = narrow.replace("bandwidth_min: 8, bandwidth_max: 8", "bandwidth_min: 8, bandwidth_max: 64")
-    told = ("D1", "K is cut to 8 lanes: a port of rf_128B moves only 8 elements of W per cycle")
+    told = ("D1", "K is reduced to 8 lanes: a port of rf_128B moves only 8 elements of W per cycle")
     assert cuts(narrow, {"D1": ["K, 32"], "D2": ["C, 32"]}, **LARGE) == [told]
     assert cuts(narrow, {"D1": ["K, 32"], "D2": ["C, 32"]}, "corrected", **LARGE) == []
 
@@ -71,7 +72,7 @@ def test_a_memory_is_smaller() -> None:
     """It must hold what its lanes need at once."""
     small = TPU.replace("served_dimensions: []", "served_dimensions: [D1]", 1).replace("size: 1024", "size: 128")
     small = small.replace("bandwidth_min: 8, bandwidth_max: 8", "bandwidth_min: 8, bandwidth_max: 1024")
-    told = ("D1", "lanes are cut until rf_128B has room for the data of the other lanes")
+    told = ("D1", "lanes are left out until rf_128B has room for the data of the others")
     assert cuts(small, {"D1": ["K, 32"], "D2": ["C, 32"]}, **LARGE) == [told]
 
 
@@ -101,7 +102,7 @@ def test_several_sides_that_share_a_loop_are_cut_to_it() -> None:
     (entry,) = read_mapping([{"name": "default", "spatial_mapping": both}]).entries
     (given,) = spatial_candidates(layer(K=4, C=5, OX=27), core(wide), entry, profile_by_name("corrected"))
     assert given == (("D1", (("OX", 14),)), ("D2", (("C", 5), ("OX", 2))))
-    told = ("D2", "D1 and D2 together ask for 28 lanes of OX, but the layer has only 27: the remaining lanes are cut")
+    told = ("D2", "D1 and D2 together ask for 28 lanes of OX, but the layer has only 27: the excess lanes are left out")
     assert cuts(wide, both, "corrected", K=4, C=5, OX=27) == [told]
     spatial = convert_spatial_mapping(given, layer(K=4, C=5, OX=27), core(wide), LINKS, profile_by_name("corrected"))
     assert dict(spatial.temporal_sizes) == {"K": 4}
