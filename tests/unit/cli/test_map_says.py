@@ -61,9 +61,9 @@ def test_a_network_file_that_is_unusual(tmp_path: Path, capsys: pytest.CaptureFi
     )
     for verb in (["validate", str(network)], ["parse", "workload", str(network)]):
         assert main(verb) == 0
-        assert f"note: {network}:2 a.operand_precision.O_final: final outputs of 32 bits" in capsys.readouterr().err
+        assert f"note: {network}:2 a.operand_precision.O_final: final outputs have 32 bits" in capsys.readouterr().err
     assert run_map(TPU, MAPPING, network=str(network)) == 0
-    assert f"note: {network}:2 a.operand_precision.O_final: final outputs of 32 bits" in capsys.readouterr().err
+    assert f"note: {network}:2 a.operand_precision.O_final: final outputs have 32 bits" in capsys.readouterr().err
 
 
 def test_several_cores(capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,7 +41,7 @@ ARRAY, CELLS = "operational_array", "memories.cells"
         ("analog_24x40", {"input_precision": [6, 8]}, {}, f"{ARRAY}.input_precision[0]", "power of two"),
         ("analog_24x40", {"adc_resolution": -1}, {}, f"{ARRAY}.adc_resolution", "less than 0"),
         ("digital_16x32x3", {"adc_resolution": 4}, {}, f"{ARRAY}.adc_resolution", "0, or leave the key out"),
-        ("digital_16x32x3", {"sizes": [16, 24, 3]}, {}, f"{ARRAY}.sizes[1]", "D2, its bit lines"),
+        ("digital_16x32x3", {"sizes": [16, 24, 3]}, {}, f"{ARRAY}.sizes[1]", "the size of D2 (the bit lines)"),
         ("analog_24x40", {}, {"operands": ["I2", "I1"]}, f"{CELLS}.operands", "[I2]"),
         ("analog_24x40", {}, {"served_dimensions": ["D1"]}, f"{CELLS}.served_dimensions", "[]"),
         ("analog_24x40", {}, {"size": 12}, f"{CELLS}.size", "8, 16, ..."),
