@@ -2,7 +2,7 @@
 
 A kernel is a plain function in the part of Python that Numba compiles. Numba is imported only for compilation, because
 importing Numba and filling its type registries takes longer than mapping a small network. The machine code of an entry
-point is therefore kept as an object file, and later processes load this file with llvmlite alone
+point is therefore stored in an object file. Later processes load this file with llvmlite alone
 (docs/adr/0005-native-kernel-cache.md).
 
 The name of the cache folder contains the digest of all kernel sources. Numba itself checks only the file of the
@@ -52,9 +52,10 @@ class Kernel:
 
     @cached_property
     def dispatcher(self) -> Any:
-        """Numba's dispatcher of the function. Numba stores compiled code in our cache folder, or nowhere if there is no
-        such folder. By default, Numba would store compiled code beside the sources, and would not notice a change of a
-        kernel in another file."""
+        """Numba's dispatcher of the function. Numba stores compiled code in our cache folder; without such a folder, it
+        stores no code. By default, Numba would store compiled code beside the sources, and would not notice a change of
+        a kernel in another file.
+        """
         return _numba().njit(cache=cache_directory() is not None, **_OPTIONS)(self.py_func)
 
     @property
@@ -93,8 +94,8 @@ def cache_directory() -> Path | None:
 
 
 def _numba() -> Any:
-    """Numba module, set up to use our cache folder and to generate no SIMD instructions. SIMD would slow down the loops
-    of kernels, which have few iterations."""
+    """Numba module, set up to use our cache folder and no SIMD instructions. SIMD would slow down the loops of kernels,
+    because they have few iterations."""
     directory = cache_directory()
     if directory is not None:
         os.environ["NUMBA_CACHE_DIR"] = str(directory / NUMBA_FOLDER)
@@ -110,8 +111,7 @@ NativeFunction = Callable[..., None]
 
 @cache
 def native_function(entry: Kernel, records: tuple[np.dtype, ...]) -> NativeFunction:
-    """Compiled function of kernel `entry`. It is loaded from the cache; if the cache does not have it, it is compiled
-    and stored there.
+    """Compiled function of kernel `entry`. If the cache lacks the function, it is compiled and stored there.
 
     The function takes one record for each type in `records`, followed by an integer. An address can take the place of a
     record. The function returns no result, and releases the interpreter lock while it runs.
@@ -234,8 +234,8 @@ def _load(symbol: str, code: bytes, record_count: int) -> NativeFunction:
 
 
 def address_of(record: np.record) -> int:
-    """Memory address of the data of a record. A native function takes the address in place of the record. This saves
-    time if the function is called often. The caller must keep a reference to the record."""
+    """Memory address of the data of a record. A native function takes the address in place of the record, which saves
+    time in frequent calls. The caller must keep a reference to the record."""
     owner = record.base
     if isinstance(owner, np.ndarray) and owner.size == 1:
         return int(owner.ctypes.data)  # `__array_interface__` takes 0.1 ms, because it describes each field

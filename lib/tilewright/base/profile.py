@@ -27,10 +27,10 @@ class ModelProfile(NamedTuple):
     """Repair of fault B5 (docs/model.md): the latency analysis rounds up a spatial factor that does not divide its
     loop. The reference truncates such a factor."""
     independent_spatial_candidates: bool = False
-    """Repair of fault B38 (docs/model.md): each generated spatial mapping is reduced separately if an innermost memory
-    is too small for it. In the reference, this reduction can also change other spatial mappings."""
+    """Repair of fault B38 (docs/model.md): a generated spatial mapping is reduced by itself if an innermost memory is
+    too small for it. In the reference, this reduction can also change other spatial mappings."""
     exact_temporal_sizes: bool = False
-    """Repair of fault B6 (docs/model.md): temporal loop sizes follow from an exact division; the reference rounds
+    """Repair of fault B6 (docs/model.md): temporal loop sizes follow from an exact division. The reference rounds
     twice, which can add an iteration."""
     onnx_height_is_y: bool = False
     """Repair of fault B10 (docs/model.md): index 0 of the kernel, stride, dilation and padding of an ONNX node is the
@@ -46,21 +46,21 @@ class ModelProfile(NamedTuple):
     tile sizes are rounded up. An operand has a window only along its own data dimensions."""
     serial_half_shared_loading: bool = False
     """Repair of fault B16 (docs/model.md): if only one of the two ports of a transfer also serves the other input, the
-    transfers of both inputs wait for each other at this port, and their loading times are added up. The reference
-    overlaps these times, and counts only the outermost pair of memories with such a port. If a layer has a single
-    input, its loading counts in full.
+    loading times of both inputs are added up, because both wait for this port. The reference overlaps these times, and
+    counts only the outermost pair of memories with such a port. With this switch, the loading of a single input counts
+    in full.
     """
     consistent_window_union: bool = False
     """Repair of fault B17 (docs/model.md): the union of transfer windows leaves out the first window of each link. The
-    sum of the windows leaves it out in every model.
-    """
+    sum of the windows leaves it out with and without this switch."""
     per_level_loading_floor: bool = False
-    """Repair of fault B19 (docs/model.md): before computing starts, a link must load the first tiles of all instances
-    that it feeds, not only one tile. The bandwidth that the other links require is not truncated to whole bits.
+    """Repair of fault B19 (docs/model.md): before computing starts, a link loads the first tiles of all instances that
+    it feeds. In the reference, it loads only one tile. The bandwidth that the other links require is no longer
+    truncated to whole bits.
     """
     live_tensor_capacity: bool = False
     """Repair of fault B32 (docs/model.md): data that are kept between layers take room in a memory, together with all
-    other data that are still needed. Whether weights are kept is decided for each layer separately."""
+    other data that are still needed. A separate decision is made for the weights of each layer."""
     effective_top_memory_option: bool = False
     """Repair of fault B39 (docs/model.md): with `workload_data_always_from_top_mem`, the network reads its input from
     the top memory and writes its output there. In the reference, the option has no effect."""
@@ -86,15 +86,15 @@ class ModelProfile(NamedTuple):
     outputs.
     """
     keep_given_unrolling: bool = False
-    """Repair of fault B45 (docs/model.md): an unrolling in the user's mapping file is not reduced to the width of the
-    ports or to the size of the inner memories."""
+    """Repair of fault B45 (docs/model.md): an unrolling in the user's mapping file is not reduced to the widths of
+    ports or to the sizes of inner memories."""
     ties_by_equation: bool = False
     """Repair of fault B46 (docs/model.md): if two allocations of loops to a memory move the same number of bits, the
     order of the operands in the equation decides. In the reference, their order in the hardware file decides."""
     complete_in_memory_model: bool = False
     """Repair of fault B14 (docs/model.md): the model computes the energy of in-memory arrays in two cases in which the
-    reference ends with an error: cells that hold several weights, and some mappings in which neighbouring columns
-    compute neighbouring outputs of one sliding window. In these mappings, each distinct input takes one row.
+    reference ends with an error. In the first case, cells hold several weights. In the second case, neighbouring
+    columns compute neighbouring outputs of one sliding window; each distinct input then takes one row.
     """
     in_memory_active_parts: bool = False
     """Repair of fault B15 (docs/model.md): only busy lanes, and rows that receive inputs, consume energy in an

@@ -1,8 +1,8 @@
 """Arrays of records that compiled code finds by a memory address.
 
-An array whose length differs from problem to problem cannot be a field of a record. If a hundred such arrays were
-arguments of compiled functions, compiling would take minutes. Compiled code therefore gets only the address of each
-array, and knows the type of its records.
+An array with a different length in each problem cannot be a field of a record. With a hundred of these arrays as
+arguments, compiling a function would take minutes. Compiled code therefore gets only the address of each array, and
+knows the type of its records.
 """
 
 from functools import cached_property

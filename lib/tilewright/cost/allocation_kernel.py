@@ -3,8 +3,8 @@
 As in the memory allocator of zigzag-dse 3.9.1, memories are allocated one after another, from the array outwards. For
 each memory, the allocator chooses the split of loops that moves the fewest bits over the boundary above the memory.
 
-A *slice* of an operand is a tile that a memory could hold. Slice n has the loops of the memory below and the next n
-loops. The slices of the operands of a memory are in the last rows of `ws.slice_bits` and `ws.slice_cost`.
+A *slice* of an operand is a tile that a memory could hold: slice n has the loops of the memory below and the next n
+loops. For the memory in turn, the slices of its operands are in the last rows of `ws.slice_bits` and `ws.slice_cost`.
 """
 
 import math
@@ -61,9 +61,8 @@ def copy_tile(problem, ws, o):
 
 @kernel
 def multiply_spatial_level(problem, ws, o, a):
-    """Multiply the sizes of the current tile of operand `o` by the spatial factors of architecture level `a` (0 is the
-    array, a = m + 1 is memory level m). The factors are not rounded and can be fractional.
-    """
+    """Multiply the sizes of the current tile of operand `o` by the spatial factors of architecture level `a`. Level 0
+    is the array; level m + 1 is memory level m. The factors are not rounded, and can be fractional."""
     for s in range(problem.spatial_start[o, a], problem.spatial_start[o, a + 1]):
         ws.dimension_size[o, problem.spatial_dimension[o, s]] *= problem.spatial_factor[0, o, s]
 
@@ -71,8 +70,7 @@ def multiply_spatial_level(problem, ws, o, a):
 @kernel
 def fail(ws, outcome, k, o, m, needed, limit):
     """Write to `ws.failure` and `ws.failure_bits` why a loop order does not fit: memory `k`, operand `o`, level `m`,
-    and the needed and available bits. Returns `outcome`.
-    """
+    needed bits and available bits. Returns `outcome`."""
     ws.failure[0] = k
     ws.failure[1] = o
     ws.failure[2] = m
@@ -85,8 +83,8 @@ def fail(ws, outcome, k, o, m, needed, limit):
 def storage_precision(problem, ws, o, m, first):
     """Bits per element of operand `o` at memory level `m`, if the loops from position `first` on are not allocated yet.
 
-    An output has the precision of a partial sum if one of these loops, or a spatial loop above the memory, still adds
-    to the output.
+    An output has the precision of a partial sum if further loops still add to it: one of the loops that are not
+    allocated yet, or a spatial loop above the memory.
     """
     if o != OUTPUT_INDEX:
         return problem.precision_bits[o]
@@ -103,7 +101,8 @@ def storage_precision(problem, ws, o, m, first):
 def whole_size(problem, ws, k, row, o, m, first):
     """Number of slices (nested tiles) of operand `o` in its topmost memory `k`; 0 if the whole operand does not fit
     into this memory. Each slice has one loop more than the slice before it, so the last slice is the whole operand.
-    Only the size of the last slice is written to row `row` of `ws.slice_bits`. `m` is the memory level of the operand;
+
+    Only the size of the last slice is written, to row `row` of `ws.slice_bits`. `m` is the memory level of the operand.
     `first` is the position of the innermost loop that no lower memory keeps.
     """
     precision = storage_precision(problem, ws, o, m, first)
@@ -119,9 +118,9 @@ def whole_size(problem, ws, k, row, o, m, first):
 
 @kernel
 def cost_slices(ws, row, first, kept):
-    """Write to row `row` of `ws.slice_cost` the cost of each of the first `kept` slices of an operand. The cost is the
-    number of bits that move over the boundary above the memory: the size of the slice times the product of the loops
-    outside the slice. `first` is the position of the innermost loop that no lower memory keeps.
+    """Write the costs of the first `kept` slices of an operand to row `row` of `ws.slice_cost`. The cost of a slice is
+    the number of bits that move over the boundary above the memory: the size of the slice times the product of the
+    loops outside it. `first` is the position of the innermost loop that no lower memory keeps.
     """
     remaining = 1.0
     for i in range(ws.loop_count - 1, first + kept - 2, -1):
@@ -134,10 +133,10 @@ def cost_slices(ws, row, first, kept):
 
 @kernel
 def slice_sizes(problem, ws, k, row, o, m, first):
-    """Write to row `row` of `ws.slice_bits` the sizes in bits of the slices of operand `o` in memory `k`, up to and
-    including the first slice that does not fit. Slices are nested tiles: each has one loop more than the slice before
-    it. A slice with a loop that the control of the memory cannot have (`control_kernel`) does not fit, unless the
-    memory is the topmost of the operand.
+    """Write the sizes in bits of the slices of operand `o` in memory `k` to row `row` of `ws.slice_bits`. The first
+    slice that does not fit is the last one written. Slices are nested tiles: each has one loop more than the slice
+    before it. Below the topmost memory of the operand, a slice with a loop that the control of the memory cannot have
+    (`control_kernel`) does not fit.
 
     `m` is the memory level of the operand. `first` is the position of the innermost loop that no lower memory keeps.
     Returns the number of slices that fit. If the memory must be double-buffered, a slice that is not the whole operand
@@ -177,9 +176,8 @@ def slice_sizes(problem, ws, k, row, o, m, first):
 
 @kernel
 def allocate_memory(problem, ws, k):
-    """Choose the loops that memory `k` keeps for each of its operands. Returns FITS, or the outcome that names the
-    reason why the loops do not fit.
-    """
+    """Choose the loops that memory `k` keeps for each of its operands. Returns FITS, or an outcome with the reason why
+    the loops do not fit."""
     held = held_operands(problem, k)
     if problem.holds_everything[k]:
         for j in range(held):
@@ -241,7 +239,7 @@ def list_slices(problem, ws, k, j, row):
 def offer_slices(ws, row, first, kept, top):
     """Make slices 0 to `kept` - 1 of row `row` the candidates, and compute their costs. If `top` is true, only slice
     `kept` - 1 is a candidate, and its cost is 0. `first` is the position of the innermost loop that no lower memory
-    keeps. Returns False if `kept` is 0, which means that no slice fits.
+    keeps. Returns False if no slice fits (`kept` is 0).
     """
     if kept == 0:
         return False
@@ -260,9 +258,9 @@ def choose_slices(problem, ws, k, held):
     """Set `ws.slice_choice` to the combination of slices that fits memory `k` and has the lowest cost. A combination
     has one slice of each row; a row has the slices of one operand. Rows without an operand get one empty slice.
 
-    If several combinations have the lowest cost, the last is chosen. If `problem.even` is set, only combinations with
-    even level boundaries (`is_even`) can be chosen. If no combination can be chosen, no operand keeps a loop in the
-    memory. Returns the size in bits of the combination that has the first candidate of each row.
+    Among combinations of equal cost, the last is chosen. If `problem.even` is set, only combinations with even level
+    boundaries (`is_even`) can be chosen. If there is none, no operand keeps a loop in the memory. Returns the size in
+    bits of the combination with the first candidate of each row.
     """
     for row in range(MAX_OPERANDS - held):
         ws.slice_low[row] = 0
@@ -290,9 +288,9 @@ def costs_fall(ws):
 
 @kernel
 def choose_of_all(problem, ws, k, held):
-    """Try all combinations of slices, and write to `ws.slice_choice` the one with the lowest cost. A combination has
-    one slice of each row; a row has the slices of one operand. Only combinations count that fit memory `k` and, if
-    `problem.even` is set, have even level boundaries (`is_even`). `held` is the number of operands in the memory.
+    """Try all combinations of slices, and write the cheapest to `ws.slice_choice`. A combination has one slice of each
+    row; a row has the slices of one operand. A combination must fit memory `k`. If `problem.even` is set, it must also
+    have even level boundaries (`is_even`). `held` is the number of operands in the memory.
     """
     limit = float(problem.memory_bits[k])
     best_cost = math.inf
@@ -318,9 +316,9 @@ def choose_largest(problem, ws, k):
     """Write to `ws.slice_choice` the combination of slices that fits memory `k` and has the lowest cost. A combination
     has one slice of each row; a row has the slices of one operand.
 
-    The function requires that a larger slice in the last row never costs more than a smaller one (`costs_fall`). Only
-    the largest slice of the last row that fits beside the other slices then has to be tried. This slice never becomes
-    larger when a slice of another row becomes larger.
+    In the last row, a larger slice must never cost more than a smaller one (`costs_fall`). For given slices of the
+    other rows, it is then enough to try the largest slice of the last row that fits beside them. If a slice of another
+    row becomes larger, this slice never does.
     """
     limit = float(problem.memory_bits[k])
     best_cost = math.inf
@@ -342,8 +340,8 @@ def choose_largest(problem, ws, k):
 
 @kernel
 def place_slice(problem, ws, k, j, row):
-    """Write to `ws.bound` which loops the chosen slice of operand number `j` of memory `k` keeps in this memory, and
-    extend the current tile of the operand by these loops and by the spatial loops above the memory.
+    """Let memory `k` keep the loops of the chosen slice of its operand number `j`, and write this to `ws.bound`. Extend
+    the current tile of the operand by these loops, and by the spatial loops above the memory.
 
     Returns False if `k` is the topmost memory of the operand and does not keep all remaining loops. In this case, the
     reason is written to `ws.failure`, and the tile stays unchanged.
@@ -365,9 +363,8 @@ def place_slice(problem, ws, k, j, row):
 
 @kernel
 def is_even(problem, ws, k, held, i0, i1, i2):
-    """True if the chosen slices make even level boundaries: no operand keeps a loop in memory `k` that another operand
-    of `k` keeps above `k`. `i0`, `i1` and `i2` are the indices of the chosen slices in rows 0, 1 and 2.
-    """
+    """True if the chosen slices make even level boundaries: no loop that one operand keeps in memory `k` is above `k`
+    for another operand of `k`. `i0`, `i1` and `i2` are the indices of the chosen slices in rows 0, 1 and 2."""
     for j in range(held):
         row = MAX_OPERANDS - held + j
         first = first_loop(problem, ws, k, j)
@@ -384,9 +381,9 @@ def is_even(problem, ws, k, held, i0, i1, i2):
 def check_boundaries(problem, ws):
     """Check the level boundaries that the caller wrote to `ws.bound`, and return an outcome.
 
-    The boundaries of an operand must not decrease, every loop must be in a memory, and each memory must be large
-    enough. The sizes of tiles are computed as in `allocate`, so every allocation that `allocate` makes passes the
-    check.
+    The boundaries of an operand must not decrease from level to level, every loop must be in a memory, and each memory
+    must be large enough. The sizes of tiles are those of `allocate`, so the check accepts every allocation that
+    `allocate` makes.
     """
     start_tiles(problem, ws)
     for o in range(problem.operand_count):
@@ -432,12 +429,12 @@ def check_memory(problem, ws, k):
 
 @kernel
 def given_slice(problem, ws, k, j):
-    """Extend the current tile of operand number `j` of memory `k` by the loops that `ws.bound` gives to the memory.
-    Returns the bits that the operand needs in the memory. If the memory must be double-buffered, a tile that is not the
-    whole operand counts twice.
+    """Extend the current tile of operand number `j` of memory `k` by the loops that `ws.bound` gives to the memory, and
+    return the bits that the operand needs there. If the memory must be double-buffered, a tile that is not the whole
+    operand counts twice.
 
-    At the end, the current tile is also extended by the spatial loops above the memory. The returned bits do not
-    include this extension.
+    Afterwards, the current tile is also extended by the spatial loops above the memory. The returned bits do not
+    include these loops.
     """
     o = problem.memory_operands[k, j]
     m = problem.memory_levels[k, j]

@@ -1,4 +1,5 @@
-"""Record of one evaluated mapping with all breakdowns, and checks of the invariants that every result must satisfy."""
+"""Record of one evaluated mapping with all breakdowns, and checks of invariants. Every result must satisfy the
+invariants."""
 
 import itertools
 import math
@@ -84,9 +85,8 @@ def breakdown(
 def _temporal_levels(
     layer: Layer, order: LoopOrder, problem: Problem, ws: Workspace
 ) -> dict[str, tuple[LoopOrder, ...]]:
-    """Operand -> temporal loops at each of its memory levels, innermost level first. Loops that do not change the data
-    of the operand and are innermost at a level are counted at the level below.
-    """
+    """Temporal loops of each operand at each of its memory levels: operand -> loops by level, innermost level first. If
+    the innermost loops of a level do not change the data of the operand, they are counted at the level below."""
     result = {}
     for operand, count, merged in zip(layer.operands, _level_counts(problem), ws["merged"].tolist(), strict=False):
         bounds = [0, *merged[:count]]
@@ -114,8 +114,8 @@ def latency_terms(problem: Problem | np.void, ws: Workspace | np.void) -> tuple[
 def _mac_utilization(problem: Problem, ws: Workspace) -> dict[str, float]:
     """Utilizations of the array. Each utilization is the ideal cycles divided by a number of actual cycles.
 
-    The actual cycles of `spatial` are those of the temporal loops. Each further utilization adds more cycles to these:
-    `with_stalls` the stalls, `with_onloading` also on-loading, and `with_offloading` all other terms of the latency.
+    The actual cycles of `spatial` are the cycles of the temporal loops. `with_stalls` adds the stalls to them,
+    `with_onloading` then adds on-loading, and `with_offloading` then adds all other terms of the latency.
     """
     computing = ws.totals[IDEAL_TEMPORAL]
     with_stalls = computing + ws.totals[STALL]
@@ -182,13 +182,13 @@ def _port_records(layer: Layer, core: Core, problem: Problem, ws: Workspace) -> 
 
 
 class InvariantError(RuntimeError):
-    """Error about a physically impossible result. Such a result is not reported."""
+    """Error for a physically impossible result. The result is not reported."""
 
 
 def verify(problem: Problem | np.void, ws: Workspace | np.void) -> None:
     """Raise InvariantError if the evaluation in `ws` is physically impossible.
 
-    Accesses, cycles and energies must be finite and not negative, and parts must add up to their totals.
+    Numbers of accesses, cycles and energies must be finite and not negative, and parts must add up to their totals.
     """
     terms = ws["terms"]
     violations = [

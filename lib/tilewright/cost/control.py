@@ -9,12 +9,13 @@ from tilewright.hardware.core import MOST_ORDERS, Core
 from tilewright.workload.layer import Layer
 
 ANYWHERE = -1
-"""Place in a loop order of a dimension that is not listed."""
+"""Position of a loop dimension that a loop order does not list."""
 
 
 def control_fields(operands: int, levels: int, dimensions: int) -> tuple[Any, ...]:
-    """Fields of the record of a problem. The arguments are the largest numbers of operands, memory levels and loop
-    dimensions. The axis r is the number of a loop order; the other axes are those of `PROBLEM_DTYPE`.
+    """Fields of the record of a problem that hold the rules of the control. The arguments are the largest numbers of
+    operands, memory levels and loop dimensions. The axis r is the number of a loop order; the other axes are those of
+    `PROBLEM_DTYPE`.
     """
     return (
         ("has_control", np.int8),  # True if a rule limits the mappings of this layer
@@ -30,8 +31,8 @@ def control_arrays(
     layer: Layer, core: Core, chains: Mapping[str, tuple[int, ...]], steps: np.ndarray, no_level: int
 ) -> "dict[str, float | np.ndarray[Any, np.dtype[Any]]]":
     """Values of the fields. `chains` has the memories of each operand, innermost first. `steps` [operand, dimension] is
-    true if a loop over the dimension steps through the data of the operand; a rule limits only such loops. `no_level`
-    stands for the level of an operand that a memory does not hold.
+    true if a loop over the dimension steps through the data of the operand. A rule limits only loops for which this is
+    true. `no_level` is the level of an operand that a memory does not hold.
     """
     names, operands = [name for name, _ in layer.loop_sizes], layer.operands
     depth = max(len(chain) for chain in chains.values())

@@ -19,8 +19,8 @@ def steps_through(problem, o, d):
 
 @kernel
 def begins_order(problem, r, o, m, d):
-    """True if a loop over dimension `d` in level `m` of operand `o` is one of the loops that rule `r` of loop orders
-    covers, and if so are all loops outside it."""
+    """True if rule `r` of loop orders covers a loop over dimension `d` in level `m` of operand `o`. The rule covers the
+    innermost loop with this result, and all loops outside it."""
     return m >= problem.ordered_level[r, o] and steps_through(problem, o, d)
 
 
@@ -72,7 +72,7 @@ def level_of_loop(problem, ws, o, i):
 
 @kernel
 def fail_rule(ws, outcome, k, o, m, d):
-    """Write to `ws` which rule a mapping breaks: memory `k`, operand `o`, level `m`, loop dimension `d`. Returns
+    """Write to `ws` that a mapping breaks a rule: memory `k`, operand `o`, level `m`, loop dimension `d`. Returns
     `outcome`."""
     ws.failure[0] = k
     ws.failure[1] = o

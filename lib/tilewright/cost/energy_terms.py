@@ -1,8 +1,8 @@
 """Terms of a layer's energy on a core: array, memory accesses, static power, and terms that plug-ins register.
 
-The terms of static power come from the hardware attributes that are powers (`hardware.attributes`). Each further term
-is one object with the attributes of `EnergyTerm`, registered in `ENERGY_TERMS` under the name of the term. No other
-code contains this name.
+The terms of static power come from the hardware attributes that are powers (`hardware.attributes`). Each term of a
+plug-in is one object with the attributes of `EnergyTerm`. It is registered in `ENERGY_TERMS` under the name of the
+term, and no other code contains this name.
 
 This module also makes the `ArrayWork` of a layer with its spatial mapping, which array models read.
 """
@@ -64,10 +64,10 @@ def work_of_record(record: LayerRecord) -> ArrayWork:
 
 
 def input_loops(layer: Layer, profile: ModelProfile, links: Links) -> Mapping[str, InputWindow | None]:
-    """Loop dimension along which neighbouring columns of the array need different inputs -> sliding window of this
-    dimension; None if the dimension has no sliding window.
+    """Loop dimensions along which neighbouring columns of the array need different inputs: dimension -> its sliding
+    window; None if it has no sliding window.
 
-    The dimensions are those of the input that is not stored in the cells; dimensions of size 1 are left out. zigzag-dse
+    These are dimensions of the input that is not stored in the cells; dimensions of size 1 are left out. zigzag-dse
     3.9.1 instead takes the dimensions that are irrelevant to the weights (fault B14, docs/model.md).
     """
     windows: dict[str, InputWindow] = {}
@@ -104,20 +104,20 @@ class EnergyTerm(Protocol):
     """Energy term in addition to the terms of operations and of memory accesses."""
 
     def concerns(self, core: Core) -> bool:
-        """True if the term applies to a core. Otherwise results of the core do not contain the term."""
+        """True if the term applies to a core. Otherwise, results of the core do not contain the term."""
 
     def cost(self, layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
         """Energy of the term for a layer. `core` has only the memories that the layer can use."""
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
-        """Energy of the term in pJ per cycle, for cycles in which no layer runs because data are copied between
+        """Energy of the term in pJ per cycle without a running layer. In these cycles, data are copied between
         memories."""
 
 
 def _fault(name: str, entry: object) -> str:
     """Fault in the name or in the object of a plug-in's term; "" if there is no fault.
 
-    The name is not compared with the terms of arrays here: `energy_term_names` makes this check for each core.
+    A name that an array's term already has is not a fault here: `energy_term_names` checks this for each core.
     """
     return taken(name, (ACCESSES, *power_terms())) or lacking(entry, methods_of(EnergyTerm))
 
@@ -130,14 +130,14 @@ static power.
 
 @dataclass(frozen=True)
 class PowerTerm:
-    """Static power of one core. The processing units and all memories of the core, including the outermost memory, draw
-    this power in every cycle.
-    """
+    """Static power of one core. The array and all memories of the core, including the outermost memory, draw this power
+    in every cycle."""
 
     pj_a_cycle: float
 
     def concerns(self, core: Core) -> bool:
-        """True if the hardware file gives a static power and the clock, from which the energy per cycle is computed."""
+        """True if the hardware file gives a static power and the clock. Both are needed to compute the energy per
+        cycle."""
         return self.pj_a_cycle > 0
 
     def cost(self, layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
@@ -145,7 +145,8 @@ class PowerTerm:
         return TermCost(pj_a_cycle=self.pj_a_cycle)
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
-        """Static energy in pJ of one cycle in which data are copied. A cycle of computing takes the same energy."""
+        """Static energy in pJ of one cycle in which data are copied. It is equal to the static energy of a cycle of
+        computing."""
         return self.pj_a_cycle
 
 
@@ -170,9 +171,8 @@ class CheckedTerm:
         return found
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
-        """Energy of the term in pJ per cycle, for cycles in which no layer runs because data are copied between
-        memories. Raises InputError if the term gives a wrong value: it must be finite and at least 0.
-        """
+        """Energy of the term in pJ per cycle without a running layer. In these cycles, data are copied between
+        memories. Raises InputError if the term gives a wrong value: it must be finite and at least 0."""
         found = self.term.waiting_pj_a_cycle(core)
         if not is_energy(found):
             raise InputError([wrong_energy(self.name, f"cycles in which data are copied on {core.name}", found)])
@@ -217,8 +217,7 @@ def energy_term_names(core: Core) -> tuple[str, ...]:
 def energy_terms_of(
     layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile, links: Links
 ) -> dict[str, TermCost]:
-    """Energy terms of a layer on a core, by name. The term of memory accesses is 0 here, because it depends on the loop
-    order.
+    """Energy terms of a layer on a core, by name. The term of memory accesses depends on the loop order, and is 0 here.
 
     Raises ArrayRefusalError, which is a MappingError, if the array cannot run the spatial mapping.
     """

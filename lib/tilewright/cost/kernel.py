@@ -41,8 +41,8 @@ def parts_of_transfer(problem, ws, o, m, x):
     """Number of parts of a word that one transfer of a link moves. A part is the smallest piece of a word that the port
     can access. The link is (operand `o`, memory level `m`, direction `x`).
 
-    A part that is only partly needed counts as a whole part. The number is 0 if the link moves no data. If transfers
-    differ (with the switch `whole_tiles`, or for partial sums that come back), the number is their average.
+    A part that is only partly needed counts as a whole part. The number is 0 if the link moves no data. Transfers can
+    differ with the switch `whole_tiles`, and for partial sums that are read back; the number is then their average.
     """
     bits = ws.amount[0, o, m, x] * ws.precision[0, o, m, x]
     if bits == 0:
@@ -58,9 +58,9 @@ def parts_of_transfer(problem, ws, o, m, x):
 
 @kernel
 def read_share(problem, ws, o):
-    """Share of the reads of input `o` from its innermost memory that take place although zeros stop operations.
+    """Share of the reads of input `o` from its innermost memory that zeros do not make unnecessary.
 
-    A read is left out only if every operation that uses it is stopped. The operations of different cycles are stopped
+    A read is unnecessary only if zeros stop every operation that uses it. Operations of different cycles are stopped
     independently.
     """
     return 1.0 - problem.gate[o] ** (ws.period[0, o, 0, TL] // problem.cycles_per_operation)
@@ -68,11 +68,11 @@ def read_share(problem, ws, o):
 
 @kernel
 def words_of_parts(problem, ws, o, m, x, parts, wide):
-    """Number of words of `wide` bits that are accessed on one link in the whole layer, if one transfer moves `parts`
-    parts of a word. The link is (operand `o`, memory level `m`, direction `x`). A part is the smallest piece of a word
-    that the port can access.
+    """Number of words of `wide` bits that a link accesses in the whole layer. The link is (operand `o`, memory level
+    `m`, direction `x`). One transfer moves `parts` parts of a word; a part is the smallest piece of a word that the
+    port can access.
 
-    The number is rounded up if the switch `whole_tiles` is on, and otherwise rounded down.
+    The number is rounded up with the switch `whole_tiles`, and rounded down without it.
     """
     if parts == 0:
         return 0

@@ -1,13 +1,13 @@
 """Kernels of the latency model of zigzag-dse 3.9.1: transfer windows, double buffers and stalls of each port.
 
-A transfer window is the part of a period in which a transfer can take place without a stall of the array. The union of
-the windows on a port is computed from the nesting of their periods, not by stepping through the cycles. Every period is
-a product of innermost loops of the same loop order, so each period divides the next longer period. The run time
-therefore does not grow with the number of cycles.
+A transfer window is the part of a period in which a transfer can take place without a stall of the array. Every period
+is a product of innermost loops of the same loop order, so each period divides the next longer period. The union of the
+windows on a port is computed from this nesting, not by stepping through the cycles. The run time therefore does not
+grow with the number of cycles.
 
-zigzag-dse 3.9.1 gives the free capacity of a memory to double buffers in the order of the operands. The switch
-`best_double_buffers` gives this capacity to the operands whose double buffers reduce the stall most. For this switch,
-the module lists the possible sets of operands and takes the best set.
+In zigzag-dse 3.9.1, operands get the free capacity of a memory for double buffers in a fixed order. With the switch
+`best_double_buffers`, the module lists the possible sets of double-buffered operands, and takes the set with the
+smallest stall.
 """
 
 import math
@@ -26,11 +26,11 @@ BEST_BUFFERS = SWITCHES.index("best_double_buffers")
 
 @kernel
 def measure_utilization(problem, ws):
-    """Compute two shares of the memory for each operand and memory level. The first is the share that the tile of this
-    operand fills. The second is the share that the tiles of all operands in the memory fill together.
+    """Compute two shares of the memory for each operand and memory level: the share that the tile of this operand
+    fills, and the share that the tiles of all operands in the memory fill together.
 
-    Both shares are computed a second time with effective sizes. The effective size of a tile is its size without the
-    part that is overwritten when the outermost relevant loops of the memory level advance.
+    Both shares are computed a second time with effective sizes. The effective size of a tile leaves out the part that
+    is overwritten when the outermost relevant loops of the memory level advance.
     """
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
@@ -63,8 +63,8 @@ def decide_double_buffers(problem, ws):
     """Decide for each tile whether it is double-buffered. The switch `best_double_buffers` must be off.
 
     All sizes here are effective sizes (`measure_utilization`). A tile is double-buffered if all tiles together fill at
-    most half of the memory, or if a second copy of the tile fits into the free part of the memory. A second copy that
-    uses the free part leaves less room for the tiles that are decided later.
+    most half of the memory, or if a second copy of the tile fits into the free part of the memory. A second copy in the
+    free part leaves less room for later tiles.
     """
     for o in range(problem.operand_count):
         ws.double_buffered[o, 0] = False
@@ -85,12 +85,12 @@ def decide_double_buffers(problem, ws):
 
 @kernel
 def kept_bits(problem, elements, precision, replaced):
-    """Effective bits of a tile with `elements` elements of `precision` bits. The effective bits leave out the part of
-    the tile that is overwritten when the outermost relevant loops of its memory level advance. `replaced` is the
-    product of these loops.
+    """Effective bits of a tile with `elements` elements of `precision` bits. They leave out the part of the tile that
+    is overwritten when the outermost relevant loops of its memory level advance. `replaced` is the product of these
+    loops.
 
-    zigzag-dse 3.9.1 rounds the number of bits down, so its result depends on the unit in which sizes are given. With
-    the switch `best_double_buffers` (fault B43, docs/model.md), the number of elements is rounded up.
+    zigzag-dse 3.9.1 rounds the number of bits down. Its result therefore depends on the unit of sizes. With the switch
+    `best_double_buffers` (fault B43, docs/model.md), the number of elements is rounded up.
     """
     if problem.switches[BEST_BUFFERS]:
         return -(-elements // replaced) * precision
@@ -110,8 +110,8 @@ def room_for_second_tiles(problem, ws, k):
 
 @kernel
 def list_buffer_sets(problem, ws, k):
-    """Write to `ws.buffer_set[k]` the largest sets of operands whose second tiles fit into memory `k` together, as bit
-    masks in descending order. Write the number of these sets to `ws.buffer_set_count[k]`.
+    """List the largest sets of operands that memory `k` can double-buffer together. The sets are written to
+    `ws.buffer_set[k]`, as bit masks in descending order, and their number to `ws.buffer_set_count[k]`.
 
     Subsets of a listed set are left out. The empty set is therefore listed only if no other set fits.
     """
@@ -156,8 +156,8 @@ def begin_buffer_choices(problem, ws):
 
 @kernel
 def next_buffer_choice(problem, ws):
-    """Advance to the next choice of one set of operands for each memory. The set of the last memory changes fastest.
-    Returns False if there is no next choice."""
+    """Advance to the next choice. A choice has one set of operands for each memory; the set of the last memory changes
+    fastest. Returns False if there is no next choice."""
     for i in range(problem.held_memory_count - 1, -1, -1):
         k = problem.memory_order[i]
         ws.buffer_choice[k] += 1
@@ -169,7 +169,7 @@ def next_buffer_choice(problem, ws):
 
 @kernel
 def keep_buffer_choice(problem, ws):
-    """Store the current choice, which is one set of operands for each memory, as the best choice."""
+    """Store the current choice (one set of operands for each memory) as the best choice."""
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
         ws.best_choice[k] = ws.buffer_choice[k]
@@ -177,7 +177,7 @@ def keep_buffer_choice(problem, ws):
 
 @kernel
 def recall_buffer_choice(problem, ws):
-    """Make the stored best choice, which is one set of operands for each memory, the current choice."""
+    """Make the stored best choice (one set of operands for each memory) the current choice."""
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
         ws.buffer_choice[k] = ws.best_choice[k]
@@ -197,9 +197,9 @@ def apply_buffer_choice(problem, ws):
 
 @kernel
 def buffer_wherever_possible(problem, ws):
-    """Double-buffer every operand whose second tile alone fits into the free part of its memory.
+    """Double-buffer every operand with a second tile that, by itself, fits into the free part of its memory.
 
-    The resulting stall is a lower bound of the stall of every choice of sets.
+    The resulting stall is a lower bound on the stall of every choice of sets.
     """
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
@@ -280,7 +280,7 @@ def stall_of_ports(problem, ws, v):
 @kernel
 def insert_activity(ws, count, allowed, period, periods):
     """Insert one link of a port into the first `count` rows of `ws.activity`, which are sorted by period. The columns
-    of a row are: allowed cycles of a transfer, cycles of a period, number of periods, 0.
+    of a row are: allowed cycles of a transfer, cycles of a period, number of periods, and 0.
 
     Links with equal periods stay in the order in which they are inserted.
     """
@@ -300,10 +300,9 @@ def marked_until(ws, count, time):
     """Number of cycles before `time` that are in a transfer window of at least one of the first `count` links of
     `ws.activity`. Each transfer window begins when a period of its link begins.
 
-    The first `count` links have the shortest periods, and `window_union` has already written two columns for them.
-    Column 2 has the number of cycles in one window of the link that are also in windows of links in earlier rows.
-    Column 3 has the number of cycles, in one period of the link, that are in a window of the link or of a link in an
-    earlier row.
+    The first `count` links have the shortest periods. For them, `window_union` has already written two columns. Column
+    2: cycles in one window of the link that are also in windows of earlier rows. Column 3: cycles in one period of the
+    link that are in a window of this row or of earlier rows.
     """
     marked = 0
     for i in range(count - 1, -1, -1):
@@ -324,9 +323,8 @@ def window_union(problem, ws, count):
     window of each link is not counted.
 
     When the function begins, column 2 of `ws.activity` has the number of periods of each link. The function overwrites
-    columns 2 and 3. Column 2 gets the number of cycles in one window of the link that are also in windows of links in
-    earlier rows. Column 3 gets the number of cycles, in one period of the link, that are in a window of the link or of
-    a link in an earlier row.
+    columns 2 and 3. Column 2 gets the cycles in one window of the link that are also in windows of earlier rows. Column
+    3 gets the cycles in one period of the link that are in a window of this row or of earlier rows.
     """
     longest = count - 1
     while longest > 0 and ws.activity[longest - 1, 1] == ws.activity[longest, 1]:

@@ -2,8 +2,7 @@
 
 Examples are the cycles to send a command to an accelerator, or to configure an accelerator. A term is one object with
 the attributes of `LatencyTerm`, registered under its name: `latency_term.command = "their_package:COMMAND"`. The array
-waits during these cycles, before the layer begins. The cycles are therefore added to the other terms, and no transfer
-is hidden in these cycles.
+waits during these cycles, before the layer begins. They are therefore added to the other terms, and hide no transfer.
 """
 
 from typing import Protocol
@@ -19,14 +18,14 @@ from tilewright.workload.layer import Layer
 MOST_TERMS = 8
 """Largest number of plug-in latency terms that one core can have."""
 MOST_CYCLES = 2**53
-"""Largest number of cycles of a term. Up to this number, every integer is exact as a 64-bit floating-point number."""
+"""Largest number of cycles of a term. Up to this number, 64-bit floating-point numbers represent every integer."""
 
 
 class LatencyTerm(Protocol):
     """Latency term in addition to the latency terms of the cost model."""
 
     def concerns(self, core: Core) -> bool:
-        """True if the term applies to a core. Otherwise results of the core do not contain the term."""
+        """True if the term applies to a core. Otherwise, results of the core do not contain the term."""
 
     def cycles(self, layer: Layer, core: Core, unrolling: Unrolling) -> int:
         """Cycles of the term for a layer with a spatial mapping, an integer of at least 0.
@@ -61,9 +60,8 @@ def latency_term_names(core: Core) -> tuple[str, ...]:
 
 
 def added_latency_terms(core: Core) -> tuple[str, ...]:
-    """Names of the latency terms of a core that are not in LATENCY_TERMS: first the waiting terms (`cost/waiting.py`),
-    then the terms of plug-ins.
-    """
+    """Names of the latency terms that a core has beyond LATENCY_TERMS: first the waiting terms (`cost/waiting.py`),
+    then the terms of plug-ins."""
     return latency_term_names(core)[len(LATENCY_TERMS) :]
 
 

@@ -20,7 +20,8 @@ ARRAYS = "arrays"
 ENERGY_KEY = "_energy_pj"
 """Suffix of the names of energy terms in files and tables: `<term>_energy_pj`."""
 ROUNDING = 1e-9
-"""Relative tolerance in comparisons of two sums of the same numbers that were added in different orders."""
+"""Relative tolerance in comparisons of two sums of the same numbers. The order of addition can differ between the
+sums."""
 _WORDS = {MAC: "MAC", "spatial_stall": "spatial stall", "temporal_stall": "temporal stall"} | {
     "onloading": "on-loading",
     "offloading": "off-loading",
@@ -49,12 +50,12 @@ def agree(one: float, other: float) -> bool:
 
 
 def energy_columns(terms: Mapping[str, float]) -> dict[str, float]:
-    """Name of a field or column, `<term>_energy_pj`, for each energy term -> energy of the term in pJ."""
+    """Energies by column: name of a field or column (`<term>_energy_pj`) -> energy of the term in pJ."""
     return {f"{term}{ENERGY_KEY}": energy for term, energy in terms.items()}
 
 
 def energy_terms(row: Mapping[str, Any]) -> dict[str, float]:
-    """Name of an energy term -> energy in pJ, read from the fields of a file or the columns of a table."""
+    """Energies by term in pJ, read from the fields of a file or the columns of a table."""
     return {key.removesuffix(ENERGY_KEY): value for key, value in row.items() if _is_term(key)}
 
 
@@ -64,9 +65,8 @@ def without_terms(row: Mapping[str, Any]) -> JsonObject:
 
 
 def on_core_terms(energy: Mapping[str, Any]) -> dict[str, float]:
-    """Part of the hardware that consumes energy inside the cores -> energy in pJ. The parts are the arrays, each
-    memory, and the further energy terms. `energy` is the table `energy` of a summary.
-    """
+    """Energies in pJ of the consumers inside the cores: the arrays, each memory, and the further energy terms, by name.
+    `energy` is the table `energy` of a summary."""
     memories = {in_cores(name): value for name, value in energy["on_core_memory_pj"].items()}
     further = {term_words(name): value for name, value in energy.get("on_core_terms_pj", {}).items()}
     return {ARRAYS: float(energy["on_core_operational_pj"])} | memories | further

@@ -1,8 +1,8 @@
 """Kernels for on-loading and off-loading, which are the transfers before and after the computation of the array.
 
-The loading model is that of zigzag-dse 3.9.1. In this model, some transfers take no port time. Also, the same cycle of
-computation can hide loading on each port of a chain of ports. The switch `every_transfer_takes_port_time` repairs both
-faults (fault B42, docs/model.md).
+The loading model is that of zigzag-dse 3.9.1. It has two faults: some transfers take no port time, and one cycle of
+computation can hide loading on several ports of a chain. The switch `every_transfer_takes_port_time` repairs both
+(fault B42, docs/model.md).
 """
 
 import math
@@ -24,9 +24,8 @@ def computing_transfers(problem, o, x, count):
     """Number of transfers of a link that take place while the array computes. `count` is the number of all transfers of
     the link.
 
-    The first transfer of an input is on-loading, and the last transfer of an output is off-loading. Read-backs of
-    partial sums all take place while the array computes, but the reference leaves out one of them (fault B42,
-    docs/model.md).
+    The first transfer of an input is on-loading, and the last transfer of an output is off-loading. All read-backs of
+    partial sums take place while the array computes; the reference leaves out one of them (fault B42, docs/model.md).
     """
     if problem.switches[PORT_TIME] and o == OUTPUT_INDEX and (x == TL or x == FH):
         return count
@@ -52,9 +51,9 @@ def share_port_time(problem, ws, v, busy_cycles):
     """Compute on-loading and off-loading in cycles with the switch `every_transfer_takes_port_time` (fault B42,
     docs/model.md).
 
-    Loading that overlaps with the computation is hidden. In total, at most `busy_cycles` cycles of loading are hidden.
-    A port can hide loading only in cycles in which it has no transfer of the computation. Loading that is not hidden
-    counts as on-loading as far as possible, and the rest counts as off-loading.
+    Loading that overlaps with the computation is hidden, in total at most `busy_cycles` cycles. A port hides loading
+    only in cycles without a transfer of the computation. Loading that is not hidden counts as on-loading as far as
+    possible; the rest counts as off-loading.
     """
     bound_loads(problem, ws, v)
     set_loads(problem, ws, False)
@@ -79,10 +78,9 @@ def share_port_time(problem, ws, v, busy_cycles):
 def bound_loads(problem, ws, v):
     """Compute an upper and a lower bound of the loading cycles of each link.
 
-    The upper bound is the load if no loading is hidden. The lower bound is the load if as much loading as possible is
-    hidden. Only a tensor that moves in a single transfer can be loaded while the array computes. Its first tile cannot
-    be hidden, because the computation cannot begin without this tile. Transfers to or from the array cannot be hidden,
-    either.
+    The upper bound hides no loading. The lower bound hides as much loading as possible: a tensor that moves in a single
+    transfer can be loaded while the array computes, except for its first tile, without which the computation cannot
+    begin. Other tensors, and transfers to or from the array, cannot be hidden.
     """
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
@@ -98,7 +96,7 @@ def bound_loads(problem, ws, v):
 
 @kernel
 def set_loads(problem, ws, hidden):
-    """Set the loading cycles of each link to their lower bound if `hidden` is true, else to their upper bound."""
+    """Set the loading cycles of each link: to their lower bound if `hidden` is true, else to their upper bound."""
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             for x in range(4):
@@ -185,9 +183,9 @@ def load_ports(problem, ws, v, busy_cycles):
 def loading_floor(problem, ws, v, o, m, x):
     """Cycles to load the part of a tensor that must be present before the computation starts (`first_tile_cycles`).
 
-    In the reference, this part is the tile of one innermost memory, for links of every level (fault B19,
-    docs/model.md). If the switch `per_level_loading_floor` is on, it is the tiles of all innermost memories with
-    different data that the link feeds, and at most one transfer of the link.
+    In the reference, this part is the tile of one innermost memory, at every level (fault B19, docs/model.md). With the
+    switch `per_level_loading_floor`, it is the tiles of all innermost memories with different data that the link feeds,
+    but at most one transfer of the link.
     """
     cycles = first_tile_cycles(problem, ws, v, o, m, x)
     if problem.switches[LEVEL_FLOOR]:
@@ -198,11 +196,11 @@ def loading_floor(problem, ws, v, o, m, x):
 
 @kernel
 def first_tile_cycles(problem, ws, v, o, m, x):
-    """Cycles to move over a link the first tile: the part of a tensor that must be present before the computation
-    starts. This part can be larger than one transfer of the link.
+    """Cycles to move the first tile over a link. The first tile is the part of a tensor that must be present before the
+    computation starts. It can be larger than one transfer of the link.
 
-    The first tile is the tile of one innermost memory. If the switch `per_level_loading_floor` is on, it is the tiles
-    of all innermost memories with different data that the link feeds.
+    The first tile is the tile of one innermost memory. With the switch `per_level_loading_floor`, it is the tiles of
+    all innermost memories with different data that the link feeds.
     """
     at_lanes = o == OUTPUT_INDEX and m == 0 and x == TH and problem.switches[WIDE_UNTIL_ADDED]
     bits = ws.tile_elements[v, o, 1] * (ws.precision[v, o, m, x] if at_lanes else ws.tile_precision[v, o, 1])
@@ -215,7 +213,7 @@ def first_tile_cycles(problem, ws, v, o, m, x):
 
 @kernel
 def insert_load(ws, count, cycles, floor, service):
-    """Insert the load of a whole tensor into the list `ws.loading`, in which the largest load is first.
+    """Insert the load of a whole tensor into the list `ws.loading`. The largest load is first in the list.
 
     Equal loads stay in the order in which they are inserted.
     """
@@ -232,12 +230,12 @@ def insert_load(ws, count, cycles, floor, service):
 
 @kernel
 def onloading_of_input(problem, ws, o):
-    """On-loading cycles of an input as a triple (shared, half-shared, individual), with one number for each class of
+    """On-loading cycles of an input, as a triple (shared, half-shared, individual). Each number is for one class of
     pairs of neighbouring memories.
 
     A pair is shared if both of its ports also serve the other input, half-shared if one of them does, and otherwise
     individual. The reference counts only the outermost half-shared pair and leaves out the first transfer to the array
-    (faults B16 and B42, docs/model.md). If the switch `serial_half_shared_loading` is on, half-shared pairs count as
+    (faults B16 and B42, docs/model.md). With the switch `serial_half_shared_loading`, half-shared pairs count as
     shared.
     """
     shared = half_shared = individual = 0.0
@@ -272,8 +270,8 @@ def onloading(problem, ws):
     """On-loading cycles of all inputs together.
 
     Two inputs load over shared links one after the other, and over their individual links in parallel. A single input
-    uses all its links one after another. The reference counts only the individual links of a single input (fault B16,
-    docs/model.md).
+    loads over all its links one after the other. For a single input, the reference counts only the individual links
+    (fault B16, docs/model.md).
     """
     sx, hx, ix = onloading_of_input(problem, ws, 1)
     if problem.operand_count == 2:
@@ -286,7 +284,7 @@ def onloading(problem, ws):
 def offloading(problem, ws):
     """Off-loading cycles, in which the last outputs move up from one memory level to the next.
 
-    If the switch `every_transfer_takes_port_time` (fault B42, docs/model.md) is on, the transfer from the array also
+    With the switch `every_transfer_takes_port_time` (fault B42, docs/model.md), the transfer from the array also
     counts.
     """
     cycles = ws.load[OUTPUT_INDEX, 0, FL] if problem.switches[PORT_TIME] else 0.0

@@ -159,7 +159,8 @@ FieldValues = dict[str, "float | np.ndarray[Any, np.dtype[Any]]"]
 
 
 def fill(record: np.record, values: FieldValues) -> None:
-    """Write values to fields of a record. An array fills the first entries along each axis of its field.
+    """Write values to fields of a record. An array can be smaller than its field; it fills the first entries along each
+    axis.
 
     Raises MappingError if an array is larger than its field.
     """
@@ -184,12 +185,12 @@ def build_problem(
     even: bool = False,
     same_data_is_no_access: bool = True,
 ) -> Problem:
-    """Mapping problem of a layer on a core with a given spatial mapping. `even` is true if all operands of a memory
-    must have the same loop boundary. `same_data_is_no_access` is true if an input that the array reuses in the next
+    """Mapping problem of a layer on a core with a given spatial mapping. If `even` is true, all operands of a memory
+    must have the same loop boundary. If `same_data_is_no_access` is true, an input that the array reuses in the next
     cycle is not read again.
 
-    Raises MappingError if an operand of the layer has no memory, if the array cannot run the spatial mapping, if the
-    problem is too large, or if the number of active array elements is not the same for all operands.
+    Raises MappingError in four cases: an operand of the layer has no memory, the array cannot run the spatial mapping,
+    the problem is too large, or the operands give different numbers of active units.
     """
     link = dict(links)
     missing = [
@@ -223,7 +224,7 @@ def problem_frame(
     """Pair (problem without its figures, positions of the figures in the problem). The figures are the sizes and
     energies of memories and the widths of ports (`problem_figures`).
 
-    The caller must not change the returned problem, because later calls for other designs return the same object.
+    Callers must not change the problem, because later calls for other designs return the same object.
     """
     operands = layer.operands
     dimensions = {dimension: i for i, (dimension, _) in enumerate(layer.loop_sizes)}
@@ -241,9 +242,9 @@ def problem_frame(
 def _unmapped_frame(
     layer: Layer, core: Core, links: tuple[tuple[str, str], ...], profile: ModelProfile
 ) -> tuple[Problem, list[int | None], int, np.ndarray | None]:
-    """Problem with only the fields that are the same for every spatial mapping, topmost bits (`_topmost_bits`), largest
-    number of memory levels of an operand, and sizes of compressed data (`link_sizes`). The caller must not change the
-    returned arrays, because later calls return the same objects.
+    """Values that are the same for every spatial mapping: a problem with only the fields of this kind, the topmost bits
+    (`_topmost_bits`), the largest number of memory levels of an operand, and the sizes of compressed data
+    (`link_sizes`). Callers must not change the arrays, because later calls return the same objects.
     """
     link = dict(links)
     operands = layer.operands
@@ -296,8 +297,8 @@ def term_arrays(
     profile: ModelProfile,
     links: tuple[tuple[str, str], ...],
 ) -> FieldValues:
-    """Values of the fields of a problem that describe the energy terms, the fixed cycles and the waiting terms of the
-    latency.
+    """Values of the fields of a problem for three things: the energy terms, the fixed cycles of the latency, and the
+    waiting terms of the latency.
 
     Raises MappingError if the array cannot run the spatial mapping.
     """
@@ -322,8 +323,7 @@ def term_arrays(
 def _working_bits(layer: Layer, operand: str, profile: ModelProfile) -> int:
     """Bits per element of an operand while the layer runs. For outputs, this is the width of a partial sum.
 
-    If the switch `room_for_final_outputs` (fault B44, docs/model.md) is on, the width is at least that of a final
-    output.
+    With the switch `room_for_final_outputs` (fault B44, docs/model.md), it is at least the width of a final output.
     """
     bits = layer.bits_of[operand]
     return max(bits, layer.bits_of[FINAL_OUTPUT]) if operand == OUTPUT and profile.room_for_final_outputs else bits
@@ -340,10 +340,10 @@ def _check_cycles(problem: Problem, spatial: ConvertedSpatialMapping) -> None:
 
 
 def most_cycles(problem: Problem, spatial: ConvertedSpatialMapping, bits_a_cycle: int) -> int:
-    """Upper bound of the cycles that a link needs in the whole layer, if the link moves `bits_a_cycle` bits per cycle.
+    """Upper bound on the cycles that a link needs in the whole layer, if the link moves `bits_a_cycle` bits per cycle.
 
-    A link starts at most one transfer per cycle of computing. In total, a link moves at most the bits that all lanes
-    use in these cycles.
+    A link starts at most one transfer per cycle of computing. In total, it moves at most the bits that all lanes use in
+    these cycles.
     """
     passes = math.prod(size for _, size in spatial.temporal_sizes) * int(problem.cycles_per_operation)
     lanes = math.prod(math.ceil(factor) for level in dict(spatial.fractional).popitem()[1] for _, factor in level)
@@ -433,9 +433,8 @@ def _memory_arrays(
 
 
 def _topmost_bits(layer: Layer, core: Core, link: dict[str, str], profile: ModelProfile) -> list[int | None]:
-    """One number for each memory of the core. If the memory is the topmost memory of all its operands, this is the size
-    of these operands in bits; otherwise it is None.
-    """
+    """Sizes of topmost operands: one number or None for each memory of the core. If the memory is the topmost memory of
+    all its operands, the number is their total size in bits. Otherwise, it is None."""
     chains = _chains(layer, core, link)
     found: list[int | None] = []
     for k, memory in enumerate(core.memories):
@@ -449,8 +448,8 @@ def port_services(core: Core) -> tuple[tuple[int, int, tuple[tuple[str, str], ..
     """Ports that serve at least one operand, each as (index of the memory, index of the port in the memory, services of
     the port). A service is a pair (memory operand, direction).
 
-    The services are sorted by operands in the order of the memory, then by directions in the order in which the
-    hardware file first names them. This order breaks ties in the loading model.
+    Services are sorted by operand, then by direction. Operands are in the order of the memory, and directions in the
+    order in which the hardware file first names them. This order breaks ties in the loading model.
     """
     return _services(core.frame)
 

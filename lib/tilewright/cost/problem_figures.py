@@ -14,9 +14,9 @@ from tilewright.hardware.core import Port
 from tilewright.mapping.zeros import plain_widths
 
 ROOMY_MARGIN = 128
-"""Factor that defines when a memory has room for every allocation: its size is then at least this factor times the
-total size of its operands. The factor is large because a slice counts twice if the memory is double-buffered, and
-because the iterations of a loop order can be more than those of the layer.
+"""Factor by which a roomy memory is larger than the total size of its operands. A roomy memory has room for every
+allocation. The factor is large for two reasons: a slice counts twice if the memory is double-buffered, and a loop order
+can have more iterations than the layer.
 """
 NEVER = np.iinfo(np.int64).max
 
@@ -30,7 +30,7 @@ class CoreFigures:
     most_bits: np.ndarray
     """Width in bits of each port that serves at least one operand, in the order of `port_services`."""
     least_bits: np.ndarray
-    """Smallest part of a word, in bits, that each port can move. The order of the ports is that of `most_bits`."""
+    """Smallest part of a word, in bits, that each port can move. The ports are in the order of `most_bits`."""
 
     @classmethod
     def of(cls, memories: dict[str, np.ndarray], ports: Sequence[Port]) -> "CoreFigures":
@@ -49,26 +49,23 @@ class FigurePlaces:
     """
 
     roomy_bits: np.ndarray
-    """Array of shape (memories,): size in bits from which a memory has room for every allocation. NEVER if no size is
-    known to be enough.
-    """
+    """Size in bits from which a memory is roomy: array of shape (memories,). NEVER if no size is known to be enough."""
     links: tuple[np.ndarray, np.ndarray, np.ndarray]
     """Triple of arrays (operands, memory levels, directions), with one element for each link that a port serves."""
     link_port: np.ndarray
     """Index of the port that serves each link of `links`."""
     link_sizes: np.ndarray | None = None
-    """Array with one element for each link of `links`: size of the compressed data as a share of the plain data. None
-    if no data are compressed.
-    """
+    """Size of the compressed data of each link of `links`, as a share of the plain data. None if no data are
+    compressed."""
 
     @classmethod
     def of(
         cls, topmost_bits: Sequence[int | None], port_of: np.ndarray, sizes: np.ndarray | None = None
     ) -> "FigurePlaces":
         """Positions of the figures. `topmost_bits` has one element for each memory: the size of all its operands in
-        bits, or None if one of these operands also has a memory further out. `port_of` is the field `port_of` of a
-        problem. `sizes` has the axes of `port_of`: the size of the compressed data of each link as a share of the plain
-        data, or None if no data are compressed.
+        bits, or None if one of them also has a memory further out. `port_of` is the field `port_of` of a problem.
+        `sizes` has the size of the compressed data of each link, as a share of the plain data, with the axes of
+        `port_of`; it is None if no data are compressed.
         """
         roomy = [NEVER if bits is None else min(bits * ROOMY_MARGIN, NEVER) for bits in topmost_bits]
         o, m, x = np.nonzero(port_of >= 0)

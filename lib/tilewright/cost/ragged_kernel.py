@@ -1,9 +1,9 @@
 """Kernels that compute the average size of a transfer if the number of lanes does not divide a dimension.
 
-A pass is one iteration of the temporal loops. The number of positions in a pass is then one of the two integers next to
-the average. For example, 49 positions in 4 passes are 13, 12, 12 and 12 positions. A tile therefore has one of two
-sizes in this dimension. The sizes in different dimensions are independent. If each lane has its own tile, a lane that
-works in only some passes counts as the share of passes in which it works.
+A pass is one iteration of the temporal loops. The number of positions in a pass is one of the two integers next to the
+average. For example, 49 positions in 4 passes are 13, 12, 12 and 12 positions. A tile therefore has one of two sizes in
+this dimension. The sizes in different dimensions are independent. If each lane has its own tile, a lane counts with the
+share of passes in which it works.
 """
 
 import math
@@ -17,7 +17,7 @@ from tilewright.cost.workspace import SLICE_ROW
 @kernel
 def average_parts(problem, ws, o, m, way, precision, narrow):
     """Average number of parts of `narrow` bits in a transfer of a tile of operand `o`. The tile belongs to memory level
-    `m`, and is of the kind `way`: HELD or WIDE. The sizes of the tile can be fractional."""
+    `m`. Its kind is `way`: HELD or WIDE. Its sizes can be fractional."""
     choices = 1
     for d in range(problem.dimension_count):
         ws.dimension_size[SLICE_ROW, d] = ws.ragged_size[way, o, m, d]
@@ -42,9 +42,8 @@ def average_parts(problem, ws, o, m, way, precision, narrow):
 
 @kernel
 def list_sizes(problem, ws, o, m, way, d):
-    """Write the sizes of tiles in dimension `d` (one or two sizes) to `ws.size_kind`, and the share of the tiles with
-    each size to `ws.size_share`.
-    """
+    """List the sizes of tiles in dimension `d`: one or two sizes. The sizes are written to `ws.size_kind`, and the
+    share of tiles with each size to `ws.size_share`."""
     size = ws.ragged_size[way, o, m, d]
     low = rounded_down(size)
     ws.size_count[d] = 1

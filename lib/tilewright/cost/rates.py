@@ -48,7 +48,7 @@ def rates(
 
 
 def time_and_power(clock_period_ns: float | None, latency_cycles: float, energy_pj: float) -> dict[str, float]:
-    """Name in RATES -> value, for the latency in s and the average power in W. {} if the clock is unknown."""
+    """Latency in s and average power in W, by their names in RATES. {} if the clock is unknown."""
     found = rates(clock_period_ns, latency_cycles, energy_pj, 0, 0.0, None)
     return {name: found[name] for name in RATES[:2] if name in found}
 
@@ -69,9 +69,8 @@ def core_figures(core: Core, profile: ModelProfile) -> dict[str, Any]:
 
 
 def summary_figures(core: Core, profile: ModelProfile) -> dict[str, Any]:
-    """Fields of a summary for a core: area in mm2 and clock period in ns, the breakdown of each by component, and a
-    note on the area. Empty breakdowns and an unknown clock period are left out.
-    """
+    """Fields of a summary for a core: area in mm2 and clock period in ns, each with its breakdown by component, and a
+    note on the area. Empty breakdowns and an unknown clock period are left out."""
     area = core_area(core, profile)
     figures = core_figures(core, profile)
     told = {name: figures[name] for name in ("area_breakdown_mm2", "clock_period_ns", "clock_breakdown_ns")}

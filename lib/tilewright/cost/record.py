@@ -24,7 +24,7 @@ LoopOrder = tuple[tuple[str, int], ...]
 LoopLevels = tuple[tuple[Loop, ...], ...]
 """Loops of each level, innermost level first."""
 LinkFigures = dict[str, tuple[dict[str, float], ...]]
-"""Number for each link: operand -> memory levels of the operand, innermost first -> {direction: number}."""
+"""Numbers of links: operand -> one table {direction: number} for each of its memory levels, innermost level first."""
 
 
 UNEVEN = "uneven"
@@ -47,7 +47,7 @@ class LayerFacts(NamedTuple):
 
     @classmethod
     def of(cls, layer: "Layer") -> "LayerFacts":
-        """Facts about a layer, in which all operations count as multiply-accumulates."""
+        """Facts about a layer. All its operations count as multiply-accumulates."""
         sizes, bits = dict(layer.loop_sizes), dict(layer.precision_bits)
         counts = work_counts("", layer.mac_count)
         return cls(layer.name, layer.operator_type, layer.equation, sizes, bits, **counts)
@@ -61,7 +61,7 @@ class LayerFacts(NamedTuple):
 
     @property
     def work(self) -> int:
-        """Number of operations of the layer. Either all of them are multiply-accumulates, or none is."""
+        """Number of operations of the layer. They are either all multiply-accumulates or all other operations."""
         return self.mac_count + self.operation_count
 
 
@@ -88,9 +88,8 @@ class PortActivity(NamedTuple):
     period_count: int
     """Number of periods in which there is a transfer."""
     stall_slack_cycles: int
-    """Cycles of stall (positive) or slack (negative), summed over the transfers of the link that take place while the
-    array computes.
-    """
+    """Cycles of stall (positive) or slack (negative): the sum over the transfers of the link while the array
+    computes."""
 
 
 class PortRecord(NamedTuple):
@@ -135,7 +134,7 @@ class ArrayUseRecord(NamedTuple):
     lanes: dict[str, dict[str, float]]
     """Number of lanes that the model counts: array dimension -> {loop dimension: lanes}."""
     input_loops: dict[str, InputWindow | None]
-    """Loop dimension along which lanes need different inputs -> sliding window of the dimension, or None. In the
+    """Loop dimensions along which lanes need different inputs: dimension -> its sliding window, or None. In the
     reference model, the keys are the dimensions that are irrelevant to the weights."""
 
 
@@ -158,9 +157,9 @@ class LayerRecord:
     memory_operand_links: dict[str, str]
     """Layer operand -> memory operand that holds it."""
     loop_order: LoopOrder
-    """Loop order that the search chose, innermost loop first, before stationary loops are merged into lower levels."""
+    """Loop order from the search, innermost loop first. Stationary loops are not yet merged into lower levels."""
     temporal_mapping: dict[str, tuple[LoopOrder, ...]]
-    """Loops that each operand keeps at each memory level, after stationary loops are merged into lower levels."""
+    """Loops that each operand keeps at each memory level. Stationary loops are already merged into lower levels."""
     spatial_levels: dict[str, LoopLevels]
     """Spatial loops of each operand and level, with factors that are rounded to integers. The first level is between
     the array and the innermost memory.
@@ -190,9 +189,9 @@ class LayerRecord:
     memory_utilization_individual: dict[str, tuple[float, ...]]
     """Share of each memory that is filled by one operand alone, by operand and memory level."""
     mac_utilization: dict[str, float]
-    """Utilizations of the array: ideal cycles divided by actual cycles. The actual cycles of `spatial` are those of the
-    temporal loops. Each further key adds cycles to the actual cycles: `with_stalls` adds the stalls, `with_onloading`
-    then adds on-loading, and `with_offloading` then adds all other terms of the latency.
+    """Utilizations of the array: ideal cycles divided by actual cycles. The actual cycles of `spatial` are the cycles
+    of the temporal loops. `with_stalls` adds the stalls to them, `with_onloading` then adds on-loading, and
+    `with_offloading` then adds all other terms of the latency.
     """
     ports: tuple[PortRecord, ...]
     """Stall or slack of each port, with the links that the port serves."""
@@ -211,10 +210,10 @@ class LayerRecord:
     zeros: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
     """Given share of zeros of each input operand and of final outputs (key `O_final`)."""
     active_share: float = field(default=1.0, metadata=LEFT_OUT)
-    """Share of the operations that take energy. It is 1 unless the array stops operations with a zero."""
+    """Share of the operations that take energy. The share is below 1 only if the array stops operations with a zero."""
     level_boundaries: dict[str, tuple[int, ...]] | None = field(default=None, metadata=LEFT_OUT)
-    """Number of loops up to and including each memory level of each operand; None if the search did not choose the
-    loops of each memory."""
+    """Level boundaries of each operand: the number of loops up to and including each memory level. None if the search
+    did not choose the loops of each memory."""
     array_dimensions: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
     """Names of all dimensions of the array, including dimensions that the spatial mapping does not use."""
     temporal_mapping_type: str = field(default=UNEVEN, metadata=LEFT_OUT)
@@ -303,9 +302,8 @@ def record_of_row(row: JsonObject) -> LayerRecord:
 
 
 def number(value: float) -> int | float:
-    """Number as it is written to files: an integer if `value` is whole and below 2^53, because an integer has the
-    shorter text, else a float.
-    """
+    """Number in the form in which files have it. A whole value below 2^53 is written as an integer, which has the
+    shorter text. Any other value is written as a float."""
     return int(value) if float(value).is_integer() and abs(value) < 2**53 else float(value)
 
 

@@ -1,12 +1,12 @@
 """Kernels that count read-backs of partial sums if sliding windows address the outputs.
 
-Tiles then share outputs. Some outputs of a tile were left in a memory above by earlier tiles and are read back; the
+Tiles then share outputs. Earlier tiles left some outputs of a tile in a memory above, and these are read back; the
 others are new. For example, let `ox = ix + fx`, with the loop FX inside the tile and the loop IX directly outside the
 tile. Each further tile then has one new output.
 
-The outputs are counted tile by tile, for each group of windows that share loops. The number of new outputs of all
-groups together is the product of the numbers of new outputs of each group. The distance of two iterations that touch
-the same output is a multiple of `group_step`. The loop order decides which of these iterations is first.
+The outputs are counted tile by tile, for each group of windows that share loops. The number of new outputs of a tile is
+the product over all groups. The distance of two iterations that touch the same output is a multiple of `group_step`.
+The loop order decides which of them is first.
 """
 
 import math
@@ -26,8 +26,8 @@ NEARLY = 1e-9
 def count_returns(problem, ws, v, m, x):
     """Subtract the new outputs from the read-backs over one link of memory level `m`.
 
-    The function writes the largest number of elements in a transfer, the number of transfers, and the average number of
-    parts of a word in a transfer.
+    Three numbers of the link are written: largest number of elements in a transfer, number of transfers, and average
+    number of word parts in a transfer.
     """
     parent = m + 1 if x == FH else m
     size_tile(problem, ws, m, x)
@@ -56,9 +56,9 @@ def count_returns(problem, ws, v, m, x):
 def size_tile(problem, ws, m, x):
     """Write to `ws.tile_size` the sizes of the tile of outputs that is read back, one size for each loop dimension.
 
-    If `x` is FH, the level above sends partial sums back to memory level `m`. The tile is then what one instance of
-    level `m` holds. If `x` is TL, level `m` sends partial sums back to the level below. The tile is then what all
-    instances below one instance of level `m` read in one period.
+    If `x` is FH, the level above sends partial sums back to memory level `m`, and the tile has the outputs that one
+    instance of level `m` holds. If `x` is TL, level `m` sends partial sums back to the level below, and the tile has
+    the outputs that all instances below one instance of level `m` read in one period.
     """
     o = OUTPUT_INDEX
     for d in range(problem.dimension_count):
@@ -72,8 +72,8 @@ def size_tile(problem, ws, m, x):
 
 @kernel
 def count_visits(problem, ws, parent):
-    """Pair (product of the irrelevant loops, product of the window loops). The first is the number of visits to an
-    output, and the second is the number of periods of the window loops. Both count only temporal loops from memory
+    """Pair (number of visits to an output, number of periods of the window loops). The first is the product of the
+    irrelevant loops, and the second is the product of the window loops. Both count only temporal loops from memory
     level `parent` outwards.
     """
     o = OUTPUT_INDEX
@@ -181,8 +181,8 @@ def share_out(problem, ws, group, parent):
 def add_share(ws, group, positions, fresh):
     """Count one more tile with `positions` positions, of which `fresh` are new, in the table `ws.share`.
 
-    The table has one row for each pair (`positions`, `fresh`). If only one row is left, it counts the tiles of all
-    further pairs. This last row has the number of positions of its first tile, and no new positions.
+    The table has one row for each pair (`positions`, `fresh`). The last free row counts the tiles of all further pairs.
+    It has the number of positions of its first tile, and no new positions.
     """
     count = ws.share_count[group]
     for i in range(count):
@@ -202,8 +202,7 @@ def add_share(ws, group, positions, fresh):
 @kernel
 def place_tile(problem, ws, group):
     """Compute the range of iterations of a tile in each dimension of a group: the first iteration, and the iteration
-    after the last one. The current values of the loops in `ws.digit` select the tile.
-    """
+    after the last. The current values of the loops in `ws.digit` select the tile."""
     for d in range(problem.dimension_count):
         if problem.dimension_group[OUTPUT_INDEX, d] != group:
             continue
@@ -295,9 +294,8 @@ def size_of(ws, d):
 
 @kernel
 def find_values(ws, times, problem):
-    """Compute the value of each loop in the iteration that is `times` times `group_step` away from the current
-    iteration. The values are written to the field `other` of `ws.digit`.
-    """
+    """Compute the value of each loop in another iteration: the iteration that is `times` times `group_step` away from
+    the current one. The values are written to the field `other` of `ws.digit`."""
     for d in range(problem.dimension_count):
         left = float(ws.visit[d] + times * problem.group_step[OUTPUT_INDEX, d])
         for i in range(ws.digit_count - 1, -1, -1):
@@ -309,8 +307,8 @@ def find_values(ws, times, problem):
 
 @kernel
 def came_earlier(problem, ws, parent):
-    """True if the iteration in `ws.digit.other` runs before the current tile and leaves its outputs in a memory that
-    the tile also uses.
+    """True if the iteration in `ws.digit.other` runs before the current tile, and if the tile uses the memory in which
+    this iteration leaves its outputs.
 
     A memory keeps the outputs that lanes below it wrote in earlier periods, until a loop above the memory advances.
     """
@@ -340,12 +338,13 @@ def is_ragged(problem, d):
 
 @kernel
 def sum_shares(problem, ws, m, way, visits, precision, narrow):
-    """Pair (largest number of elements that one transfer reads back, average number of word parts of `narrow` bits that
-    all tiles together read back in one iteration of the irrelevant loops).
+    """Pair (largest, average). `largest` is the largest number of elements that one transfer reads back. `average` is
+    the average number of word parts of `narrow` bits that all tiles together read back in one iteration of the
+    irrelevant loops.
 
-    The irrelevant loops have `visits` iterations. In the first iteration, only outputs that have a partial sum already
-    are read back. In every other iteration, the whole tile is read back. A dimension that is not part of a window can
-    have two sizes (`list_sizes`).
+    The irrelevant loops have `visits` iterations. In the first iteration, only outputs with a partial sum are read
+    back. In every other iteration, the whole tile is read back. A dimension outside all windows can have two sizes
+    (`list_sizes`).
     """
     choices = 1
     for d in range(problem.dimension_count):

@@ -31,8 +31,8 @@ WIDE_UNTIL_ADDED = SWITCHES.index("wide_until_added")
 def merge_stationary_loops(problem, ws):
     """Move the innermost irrelevant loops of each memory level to the level below, because they do not change the data.
 
-    One pass from the outermost level inwards is sufficient. After this pass, no level above the lowest level has an
-    irrelevant innermost loop.
+    One pass from the outermost level inwards is enough: afterwards, only the lowest level can have an irrelevant
+    innermost loop.
     """
     for o in range(problem.operand_count):
         levels = problem.level_count[o]
@@ -49,13 +49,12 @@ def merge_stationary_loops(problem, ws):
 def count_cycles(problem, ws):
     """Compute numbers of cycles and of reuse, and write them to the workspace.
 
-    For each operand and architecture level, these are: the cycles in which all loops up to this level run once
-    (`cycles`), the product of the outermost relevant loops of the level (`top_relevant`), and the product of its
-    outermost irrelevant loops (`top_irrelevant`).
+    There are three numbers for each operand and architecture level: `cycles` are the cycles in which all loops up to
+    this level run once, `top_relevant` is the product of the outermost relevant loops of the level, and
+    `top_irrelevant` is the product of its outermost irrelevant loops.
 
     For each operand, `stationary_cycles` is the number of cycles in which the array reuses the same data of the
-    operand. These are the cycles of the innermost loops of its lowest memory level, before the first loop that is not
-    irrelevant to the operand.
+    operand. They are the cycles of the irrelevant innermost loops of its lowest memory level.
     """
     iterations = problem.cycles_per_operation
     ws.iterations[0] = iterations
@@ -83,8 +82,8 @@ def count_cycles(problem, ws):
 
 @kernel
 def top_run(problem, ws, o, kind, first, end):
-    """Product of loops of a level, from its outermost loop inwards. The product ends before the first loop that is not
-    of kind `kind`.
+    """Product of the outermost loops of a level that are of kind `kind`. It goes inwards, and ends before the first
+    loop of another kind.
 
     The loops of the level are at the positions from `first` to `end - 1`.
     """
@@ -98,9 +97,8 @@ def top_run(problem, ws, o, kind, first, end):
 
 @kernel
 def size_tiles(problem, ws, v):
-    """Compute, for each operand and architecture level, the number of elements of the tile of one instance, and its
-    bits per element. `v` is the variant of the spatial factors: 0 fractional, 1 integer.
-    """
+    """Compute the tile of one instance, for each operand and architecture level: its number of elements, and its bits
+    per element. `v` is the variant of the spatial factors: 0 fractional, 1 integer."""
     mark_partial_sums(problem, ws, v)
     for o in range(problem.operand_count):
         if problem.switches[WHOLE_TILES]:
@@ -127,10 +125,8 @@ def size_tiles(problem, ws, v):
 
 @kernel
 def set_precisions(problem, ws, v, o):
-    """Set the bits per element of the tiles of operand `o` at each architecture level: the width of a final output if
-    the operand is the output and the level passes no partial sums upward, otherwise the width of the operand in the
-    computation.
-    """
+    """Set the bits per element of the tiles of operand `o` at each architecture level. An output has the width of a
+    final output if the level passes no partial sums upward. Otherwise, the operand has its width in the computation."""
     for a in range(problem.level_count[o] + 1):
         bits = problem.precision_bits[o]
         if o == OUTPUT_INDEX and not ws.partial_sum[v, a]:
@@ -145,7 +141,7 @@ def size_whole_tiles(problem, ws, v, o):
 
     At each memory level, there are two tiles: the tile that one instance holds, and the wide tile. The wide tile has
     all elements that the instances of the next inner memory take from one instance in one period. An element that
-    several of them take counts once.
+    several instances take counts once.
     """
     for d in range(problem.dimension_count):
         ws.dimension_size[SLICE_ROW, d] = 1.0
@@ -181,9 +177,8 @@ def count_elements(problem, ws, o, m, way):
 
 @kernel
 def mark_partial_sums(problem, ws, v):
-    """Mark the levels that pass partial sums upward. For each level, also compute how many times an output is
-    accumulated at this level and at all levels above it.
-    """
+    """Mark the levels that pass partial sums upward. For each level, also compute the number of accumulations of an
+    output at this level and all levels above it."""
     o = OUTPUT_INDEX
     levels = problem.level_count[o]
     start_windows(problem, ws)
@@ -225,7 +220,7 @@ def mark_window_sums(problem, ws, v):
     """Mark the levels whose loops add to outputs, if sliding windows address the outputs.
 
     Irrelevant loops add to outputs. The window loops of a level also add to outputs if they multiply the number of
-    iterations by a larger factor than they multiply the number of window positions.
+    iterations by a larger factor than the number of window positions.
     """
     o = OUTPUT_INDEX
     for d in range(problem.dimension_count):
@@ -365,9 +360,8 @@ def record_partial_sums(problem, ws, v, m, is_top):
 
 @kernel
 def widen_sums(problem, ws, v, m, x):
-    """Count the bandwidth of partial sums that move upwards over link `x` of memory level `m` with the bits that they
-    have on this link (`sum_bits`). Only links with compressed final outputs have such bits.
-    """
+    """Correct the bandwidth of partial sums that move upwards over link `x` of memory level `m`: they have `sum_bits`
+    bits on this link. Only links with compressed final outputs have such a number of bits."""
     o = OUTPUT_INDEX
     if problem.sum_bits[m, x] != problem.precision_bits[o]:
         ws.exact_bandwidth[v, o, m, x] *= problem.sum_bits[m, x] / problem.precision_bits[o]
@@ -378,9 +372,9 @@ def widen_sums(problem, ws, v, m, x):
 def is_accumulated_above(problem, ws, v, a):
     """True if architecture level `a` passes partial sums upward, because loops above the level add to the outputs.
 
-    If the switch `whole_tiles` is off, the result follows, as in the reference, from the average number of
-    accumulations of an output above the level. If only some outputs are accumulated further, the reference can then
-    treat all outputs as final (fault B41, docs/model.md).
+    Without the switch `whole_tiles`, the average number of accumulations of an output above the level decides, as in
+    the reference. If only some outputs are accumulated further, the reference can then treat all outputs as final
+    (fault B41, docs/model.md).
     """
     if problem.switches[WHOLE_TILES]:
         return ws.partial_sum[v, a] != 0
@@ -390,8 +384,7 @@ def is_accumulated_above(problem, ws, v, a):
 @kernel
 def copy_link(ws, v, o, m, source, target):
     """Copy the data movement of link `source` to link `target`, except the bits per element. A read-back of partial
-    sums has as many elements, and the same periods, as the transfer that moved the partial sums away.
-    """
+    sums has the number of elements and the periods of the transfer that moved the partial sums away."""
     ws.amount[v, o, m, target] = ws.amount[v, o, m, source]
     ws.period[v, o, m, target] = ws.period[v, o, m, source]
     ws.count[v, o, m, target] = ws.count[v, o, m, source]
@@ -404,9 +397,9 @@ def copy_link(ws, v, o, m, source, target):
 def skip_first_accumulation(problem, ws, v, m, x, level):
     """Remove the first accumulation of every output from the read-backs, if `skip_first_accumulation_read` is on.
 
-    If a link has Z periods, Z/V of them begin a new output. V is the product of the temporal irrelevant loops in memory
-    levels from `level` outwards. If windows address the outputs, a tile can have new and old outputs, which
-    `count_returns` counts.
+    Of the Z periods of a link, Z/V begin a new output. V is the product of the temporal irrelevant loops in memory
+    levels from `level` outwards. If windows address the outputs, a tile can have both new and old outputs;
+    `count_returns` counts them.
     """
     if not problem.switches[SKIP_FIRST_READ]:
         return

@@ -1,5 +1,5 @@
-"""Analysis of spatial reuse: active instances of each memory, and the number of lower instances that each upper
-instance feeds.
+"""Analysis of spatial reuse: active instances of each memory, and number of lower instances that each upper instance
+feeds.
 
 The analysis follows the spatial mapping of zigzag-dse 3.9.1.
 """
@@ -22,14 +22,14 @@ class Lanes:
     loops."""
 
     units: np.ndarray
-    """Number of active array elements (level 0) or active memory instances (other levels) for each operand, as an array
-    [operand, architecture level], computed from fractional spatial factors. The numbers are rounded to integers unless
-    the switch `whole_tiles` is on.
+    """Number of active units of the array (level 0) or active memory instances (other levels): array [operand,
+    architecture level]. It is computed from fractional spatial factors. Without the switch `whole_tiles`, it is rounded
+    to an integer.
     """
     boost: np.ndarray
     """Number of lower instances with different data that one upper instance feeds: array [variant, operand,
-    architecture level of the lower instances]. Variant 0 is computed from fractional and variant 1 from integer spatial
-    factors. If the switch `whole_tiles` is on, variant 0 has the numbers of variant 1.
+    architecture level of the lower instances]. Variant 0 has fractional spatial factors, and variant 1 has integer
+    ones. With the switch `whole_tiles`, variant 0 has the numbers of variant 1.
     """
 
 
@@ -55,7 +55,7 @@ def spatial_analysis(
 ) -> Lanes:
     """Active instances and spatial reuse of each operand at the array and at up to `depth` memory levels.
 
-    Raises MappingError if the number of active array elements is not the same for all operands.
+    Raises MappingError if the operands give different numbers of active units.
     """
     units = np.ones((len(layer.operands), depth + 1), np.float64)
     boost = np.ones((2, len(layer.operands), depth + 1), np.int64)

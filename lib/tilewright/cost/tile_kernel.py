@@ -14,18 +14,19 @@ from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT
 EXACT_WINDOWS = SWITCHES.index("exact_window_sizes")
 WHOLE_TILES = SWITCHES.index("whole_tiles")
 NOISE = 1e-12
-"""Relative tolerance: a product of floating-point factors that is this close to an integer counts as the integer."""
+"""Relative tolerance. A product of floating-point factors counts as an integer if it is this close to the integer."""
 
 
 @kernel
 def rounded_up(value):
-    """Integer that equals `value` except for rounding errors, or else the next larger integer."""
+    """Integer that `value` is equal to apart from rounding errors, or else the next larger integer."""
     return math.ceil(value * (1 - NOISE))
 
 
 @kernel
 def rounded_down(value):
-    """Integer that equals `value` except for rounding errors, or else the next smaller integer; at least 1."""
+    """Integer that `value` is equal to apart from rounding errors, or else the next smaller integer. The result is at
+    least 1."""
     return max(1, math.floor(value * (1 + NOISE)))
 
 
@@ -34,7 +35,7 @@ def window_positions(problem, r, first, second):
     """Number of distinct positions that the sliding window of relation `r` touches, at most the size of its dimension.
 
     `first` and `second` are the tile sizes in the two loops of the window. They are truncated to integers, as in the
-    reference, or rounded up if the switch `exact_window_sizes` or `whole_tiles` is on.
+    reference. With the switch `exact_window_sizes` or `whole_tiles`, they are rounded up.
     """
     exact = problem.switches[EXACT_WINDOWS]
     up = exact or problem.switches[WHOLE_TILES]
@@ -83,13 +84,12 @@ def multiply_positions(problem, ws, o, row, elements):
 @kernel
 def joint_positions(problem, ws, o, row):
     """Number of distinct positions that the windows of operand `o` touch together, for the tile sizes in row `row` of
-    `ws.dimension_size`. The function is for operands some of whose windows share loops.
+    `ws.dimension_size`. The function is for operands with windows that share loops.
 
     Windows that share loops, directly or through other windows, form a group. If two iterations of a group touch the
-    same position, they differ by a multiple of the vector `group_step`. Each position is counted once, at the first
-    iteration of the tile that touches it. An iteration is the first one if one step of `group_step` back leaves the
-    tile. The number for a group is at most the number of its positions in the whole layer. The result is the product
-    over all groups.
+    same position, they differ by a multiple of the vector `group_step`. A position is counted at the first iteration of
+    the tile that touches it: the iteration for which one step of `group_step` back leaves the tile. The number for a
+    group is at most the number of its positions in the whole layer. The result is the product over all groups.
     """
     positions = 1.0
     for group in range(problem.relation_count):
@@ -135,9 +135,8 @@ def widen_window(problem, ws, o, r, d, size):
 
 @kernel
 def multiply_relevant(problem, ws, o, d, size, relevant):
-    """Product of `relevant` and the size of a loop over dimension `d`. The size of an irrelevant loop counts as 1. The
-    size of a window loop counts only with its relevant factor.
-    """
+    """Product of `relevant` and the size of a loop over dimension `d`. An irrelevant loop counts as 1, and a window
+    loop counts with its relevant factor."""
     kind = problem.kind[o, d]
     if kind == RELEVANT:
         return relevant * size

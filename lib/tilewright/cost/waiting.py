@@ -34,9 +34,8 @@ MOST_CACHES = 4
 
 
 def waiting_fields(operands: int, dimensions: int) -> list[tuple[Any, ...]]:
-    """Fields of PROBLEM_DTYPE that the waiting kernels read, each as (name, type) or (name, type, shape). Times are in
-    cycles and sizes in bits.
-    """
+    """Fields of PROBLEM_DTYPE for the waiting kernels, each as (name, type) or (name, type, shape). Times are in
+    cycles, sizes in bits."""
     return [
         ("has_waiting", np.int8),  # True if the core has any of the keys
         ("has_calls", np.int8),
@@ -73,18 +72,15 @@ def waiting_terms(core: Core) -> tuple[str, ...]:
 
 
 def waiting_keys(core: Core) -> tuple[str, ...]:
-    """Keys of the hardware file from which the waiting terms of a core follow, in the order of
-    `hardware.attributes.WAITING`.
-    """
+    """Keys of the hardware file that determine the waiting terms of a core, in the order of
+    `hardware.attributes.WAITING`."""
     given = {name for name, _ in (*core.figures, *core.operational_array.figures)}
     given |= {name for memory in core.memories for name, _ in memory.figures}
     return tuple(one.key for one in WAITING if one.field in given)
 
 
 def waiting_arrays(layer: Layer, core: Core) -> dict[str, Any]:
-    """Values of the problem fields that the waiting kernels read, by name of the field. Fields that are left out keep
-    the value 0.
-    """
+    """Values of the problem fields for the waiting kernels, by name of the field. Missing fields keep the value 0."""
     if not core.waits:
         return {"has_waiting": 0, "request_memory": -1}
     array, names = core.operational_array, list(layer.size_of)

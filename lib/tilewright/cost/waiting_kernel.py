@@ -1,14 +1,14 @@
-"""Kernels that compute the waiting terms of the latency: times for calls, commands and memory requests, which do not
+"""Kernels that compute the waiting terms of the latency: times for calls, commands and memory requests. They do not
 follow from the arithmetic of a layer.
 
-The hardware file gives these times (`cost.waiting`). Little's law turns each of them into a lower limit of the latency:
-if at most n requests are in flight and each takes t cycles, a request ends every t / n cycles. If the largest limit is
-above the latency of the cost model, the latency is raised to this limit. The latency never falls, so every lower bound
-of the cost model stays valid.
+The hardware file gives these times (`cost.waiting`). Little's law turns each of them into a lower limit on the latency:
+with at most n requests in flight, and t cycles for each, a request ends every t / n cycles. If the largest limit
+exceeds the latency of the cost model, the latency is raised to this limit. The latency never falls, so every lower
+bound of the cost model stays valid.
 
 A call is the work between two loads: the loops that every operand keeps below its outermost memory. A call loads the
-inputs of these loops anew. A command is a part of a call that the array runs without a further command. No command runs
-before the first inputs are on chip, or after the last results have left the array.
+inputs of these loops anew. A command is a part of a call that the array runs without a further command. Commands run
+only after the first inputs are on chip, and before the last results leave the array.
 """
 
 import math
@@ -32,9 +32,8 @@ from tilewright.cost.workspace import (
 from tilewright.hardware.core import TL
 
 STORES_OF_A_MISS = 2
-"""Number of transfers for a burst of outputs that is not in the first cache: the burst is fetched, and later written
-back.
-"""
+"""Number of transfers for a burst of outputs that is not in the first cache: one to fetch the burst, and one to write
+it back later."""
 
 
 @kernel
@@ -61,8 +60,8 @@ def call_boundary(problem, ws):
 def load_boundary(problem, ws, o, calls):
     """Number of innermost loops that one load of operand `o` covers. `calls` is the number of loops of a call.
 
-    If the core has calls, a load covers the loops of a call. Otherwise, it covers the loops that the operand keeps
-    below its outermost memory, and the loops directly outside them that do not replace the data.
+    On a core with calls, a load covers the loops of a call. Otherwise, it covers the loops that the operand keeps below
+    its outermost memory, and then the next loops outside, as long as they do not replace the data.
     """
     top = problem.level_count[o] - 1
     if problem.has_calls:
@@ -97,9 +96,8 @@ def requests_memory(problem, o):
 
 @kernel
 def footprint_bits(problem, ws, last):
-    """Bits that the `last` innermost temporal loops touch, summed over some operands: those whose outermost memory has
-    a latency of requests.
-    """
+    """Bits that the `last` innermost temporal loops touch. The sum has only the operands with an outermost memory that
+    has a latency of requests."""
     bits = 0.0
     for o in range(problem.operand_count):
         if requests_memory(problem, o):
@@ -110,7 +108,8 @@ def footprint_bits(problem, ws, last):
 
 @kernel
 def serving_level(problem, footprint):
-    """Index of the first cache with room for a footprint in bits; the number of caches if no cache has room."""
+    """Index of the first cache with room for `footprint` bits. If no cache has room, the result is the number of
+    caches."""
     level = 0
     while level < problem.cache_count and footprint > problem.cache_bits[level]:
         level += 1
@@ -121,10 +120,10 @@ def serving_level(problem, footprint):
 def request_latency(problem, ws, o, first, is_store):
     """Average latency in cycles of a request of operand `o`, if each load covers the `first` innermost loops.
 
-    Data that the layer has used before are loaded from a cache: the first cache with room for all data that were
-    touched since this last use. Data that are used for the first time are loaded from the first cache with room for all
-    data of the layer, because an earlier run of the layer has left them there. If no cache has room, the memory itself
-    is used. A store has latency 0 if it would use the first cache.
+    Data that the layer has used before are in the first cache with room for all data touched since their last use. Data
+    that are used for the first time are in the first cache with room for all data of the layer, because an earlier run
+    of the layer has left them there. If no cache has room, the data are in the memory. A store to the first cache has
+    latency 0.
     """
     if problem.cache_count == 0:
         return problem.request_latency_cycles
@@ -160,8 +159,8 @@ def rows_of_tile(problem, ws, o, last):
     """Triple (number of rows of a tile, bits of a row of the tile, bits of a row of the whole tensor). The tile covers
     all spatial loops of operand `o` and the `last` innermost temporal loops.
 
-    A row has elements that are adjacent in memory: those along the dimension `row_dimension` of the operand. If this
-    dimension is not known, the tile counts as one row, and a row of the tensor is as long as this row.
+    The elements of a row are adjacent in memory: they lie along the dimension `row_dimension` of the operand. If this
+    dimension is unknown, the tile counts as one row, and a row of the tensor has the same length.
     """
     bits = bits_outside(problem, o)
     size_tile_of_loops(problem, ws, o, last)
@@ -192,7 +191,7 @@ def request_cycles(problem, ws, calls):
     """Pair (cycles that all memory requests of the layer take, latency in cycles of the first load of a call).
 
     Requests overlap with each other, and with the transfers over the port. The first request of a page holds up all
-    other requests. The latency of the first load is that of the input whose requests have the largest average latency.
+    other requests. The latency of the first load is the largest average latency of the requests of an input.
     """
     requests, port, pages, first_latency = 0.0, 0.0, 0.0, 0.0
     for o in range(problem.operand_count):
@@ -224,9 +223,9 @@ def request_cycles(problem, ws, calls):
 
 @kernel
 def command_cycles(problem, ws, calls):
-    """Pair (cycles in which the array executes the commands of one call, least cycles of one call because only some
-    commands can be in flight at a time). The second number is 0 if the hardware file does not give the largest number
-    of commands in flight, or does not give the size of commands.
+    """Pair (cycles in which the array executes the commands of one call, lower limit on the cycles of one call). The
+    lower limit follows from the largest number of commands in flight. It is 0 if the hardware file does not give this
+    number, or does not give the size of commands.
 
     A call consists of the `calls` innermost loops. A command covers at most `command_iterations` iterations of the
     loops over the dimensions in `command_dimension`, or of the innermost loop if no such dimension is given.
@@ -256,7 +255,7 @@ def command_cycles(problem, ws, calls):
 @kernel
 def add_waiting(problem, ws):
     """Raise the latency in `ws.totals` to the largest of the lower limits that calls, commands and requests set. A
-    latency above this limit does not change.
+    latency above the largest limit does not change.
 
     The increase is rounded up to whole cycles and written to the element of `ws.waiting` that belongs to the largest
     limit. The other elements are 0. If the latency does not change, all elements are 0.

@@ -1,4 +1,4 @@
-"""Workspace of a kernel: arrays that contain the full breakdown of a loop order after its evaluation."""
+"""Workspace of a kernel: arrays for the full breakdown of a loop order. The evaluation of the loop order fills them."""
 
 import numpy as np
 
@@ -34,8 +34,8 @@ SLICE_ROW = MAX_OPERANDS
 """Row of `dimension_size` that holds temporary tile sizes."""
 
 HELD, WIDE = range(2)
-"""Kinds of tiles of a memory level: HELD is the tile that one instance of the memory holds; WIDE has all elements that
-the instances of the next inner memory take from one instance in one period."""
+"""Kinds of tiles of a memory level. HELD: the tile that one instance of the memory holds. WIDE: all elements that the
+instances of the next inner memory take from one instance in one period."""
 
 MAX_DIGITS = MAX_LOOPS + MAX_SPATIAL_LOOPS
 MAX_SHARES = 256
@@ -146,8 +146,8 @@ WORKSPACE_DTYPE = np.dtype(
     ],
     align=True,
 )
-"""Layout of a workspace. Most axes of the arrays are explained at `PROBLEM_DTYPE`. The other axes: `row` is the row of
-an operand in `allocation_kernel`, `group` is a group of sliding windows that share loops, and `i`, `j` and `kind` are
+"""Layout of a workspace. `PROBLEM_DTYPE` explains most axes of the arrays. Of the other axes, `row` is the row of an
+operand in `allocation_kernel`, `group` is a group of sliding windows that share loops, and `i`, `j` and `kind` are
 positions in a list.
 """
 

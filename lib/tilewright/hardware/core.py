@@ -58,14 +58,13 @@ class CacheLevel:
 
     size_bits: int
     request_latency_cycles: float
-    """Cycles from a request to its data, if the cache has the data."""
+    """Cycles from a request to the arrival of its data, if the cache has the data."""
 
 
 @dataclass(frozen=True)
 class RunLength:
     """Run-length compression of the data in a memory: each element that is not zero is stored with the number of zeros
-    before it (`mapping.zeros`). The decoder is beside the memory, so the other memories have the plain data.
-    """
+    before it (`mapping.zeros`). The decoder is next to the memory, so all other memories have the plain data."""
 
     operands: tuple[str, ...]
     """Memory operands whose data are compressed."""
@@ -84,12 +83,12 @@ class ZeroGating:
     operands: tuple[str, ...]
     """Memory operands whose zeros stop an operation."""
     reads_of: tuple[str, ...] = ()
-    """Memory operands that are not read from their innermost memory for a stopped operation."""
+    """Memory operands that are not read from their innermost memory for an operation that a zero stops."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Memory of a core. Each of its instances serves a different set of array elements."""
+    """Memory of a core. Each of its instances serves other units of the array."""
 
     name: str
     size_bits: int
@@ -100,10 +99,10 @@ class Memory:
     """Memory operands that the memory holds, as written in the hardware file."""
     ports: tuple[Port, ...]
     served_dimensions: tuple[str, ...]
-    """Array dimensions along which one instance serves all elements.
+    """Array dimensions along which one instance serves all units.
 
-    The instance multicasts data to these elements or collects data from them. If the tuple is empty, each element has
-    an instance of its own.
+    The instance multicasts data to these units or collects data from them. If the tuple is empty, each unit has an
+    instance of its own.
     """
     area_mm2: float = 0.0
     latency_cycles: int = 1
@@ -118,16 +117,14 @@ class Memory:
     """Caches between the core and the memory, from the smallest to the largest."""
     row_dimensions: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
     """Loop dimensions along which neighbouring elements are next to each other in the memory. For each operand, only
-    the first of these dimensions that the operand has is used.
-    """
+    the first listed dimension that the operand has is used."""
     run_length: RunLength | None = field(default=None, metadata=LEFT_OUT)
     """Compression of the data in the memory; None if they are not compressed."""
     tile_dimensions: tuple[str, ...] | None = field(default=None, metadata=LEFT_OUT)
     """Loop dimensions along which a tile in the memory can be larger than the tiles below it (docs/model.md#control).
-    None if the control of the memory can have all loops.
-    """
+    None allows all loop dimensions."""
     loop_order: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
-    """Order of loop dimensions, inner to outer, in which the control of the memory has its loops; () for any order."""
+    """Order of loop dimensions, inner to outer, in which the control of the memory runs its loops; () for any order."""
 
     @cached_property
     def frame(self) -> "Memory":
@@ -199,27 +196,26 @@ class Core:
     operational_array: OperationalArray
     memories: tuple[Memory, ...]
     dataflows: tuple[Dataflow, ...] = ()
-    """Alternative dataflows; the multi-core flow takes the best one if the mapping file gives no spatial mapping."""
+    """Alternative dataflows. A run on several cores takes the best one if the mapping file gives no spatial mapping."""
     operator_types: tuple[str, ...] = (MAC,)
     """Operators that the core can run: ONNX operator types, or groups of operator types (`operator_groups`)."""
     area_unit: str = field(default=MM2, metadata=LEFT_OUT)
     """Unit of the areas of the core.
 
-    If this is NO_UNIT, the unit of the areas is unknown, although names of fields contain mm2. Such areas must not be
-    shown as mm2 or compared (`system.core_area`).
+    NO_UNIT means that the unit is unknown, although names of fields contain mm2. These areas must not be shown as mm2
+    or compared (`system.core_area`).
     """
     clock_frequency_mhz: float = field(default=0.0, metadata=LEFT_OUT)
     """Clock frequency in MHz; 0 if the hardware file gives none."""
     unseen_power_mw: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
-    """Pairs (energy term, static power in mW) of the memories that were removed from the core because a layer does not
-    use them.
-    """
+    """Static power of removed memories: pairs (energy term, power in mW). A memory is removed if a layer does not use
+    it."""
     exclusive_dataflows: bool = field(default=False, metadata=LEFT_OUT)
     """True if the array can run only the listed dataflows (`mapping.dataflows`)."""
     waits: bool = field(default=False, metadata=LEFT_OUT)
     """True if the hardware file has keys of calls, commands or requests (`cost.waiting`).
 
-    The field stays true if the memory with requests is removed from the core because a layer does not use it.
+    It stays true if the memory with requests is removed because a layer does not use it.
     """
     figures: Figures = field(default=(), metadata=spread("core"))
     """Additional numbers of the core (`hardware.attributes`), if they differ from their default values."""

@@ -1,4 +1,4 @@
-"""Compiled search for the best spatial mappings, each of which combines one unrolling per array dimension."""
+"""Compiled search for the best spatial mappings. A spatial mapping combines one unrolling per array dimension."""
 
 import numpy as np
 
@@ -24,19 +24,18 @@ floating = RecordPointer(_FLOAT)
 def best_combinations(
     factors: Integers, start: Integers, layer_size: Integers, fixed: Integers, count: int
 ) -> tuple[Floats, Integers, int]:
-    """Triple (scores, candidates, number of visited valid combinations) for the `count` best combinations. The scores
-    are an array of shape (count,). The candidates are an array of shape (count, number of array dimensions) with the
-    number of the chosen row of `factors`.
+    """Triple (scores, candidates, number of visited valid combinations) for the `count` best combinations. `scores` has
+    shape (count,). `candidates` has shape (count, number of array dimensions), and contains row indices of `factors`.
 
     A combination has one candidate for each array dimension a: one of the rows start[a] to start[a + 1] - 1 of
-    `factors`. `factors` [candidate, d] is the factor by which the candidate unrolls loop dimension d. `fixed` [d] is
-    the factor by which array dimensions that are already decided unroll loop dimension d. A combination is valid if it
-    unrolls no loop dimension beyond `layer_size` [d].
+    `factors`. The candidate in row n unrolls loop dimension d by `factors` [n, d]. `fixed` [d] is the unrolling of loop
+    dimension d on the other array dimensions, which are already decided. A combination is valid if it unrolls no loop
+    dimension beyond `layer_size` [d].
 
     The score is u + (u / w - 1), where u is the product of all factors and w is the largest unrolling of a loop
     dimension. The best combination comes first; combinations with equal scores keep the order of enumeration. If there
     are fewer than `count` valid combinations, the remaining scores are -infinity. If `count` > 0, the search skips most
-    combinations that cannot be among the `count` best, and does not count them.
+    combinations that cannot be among the best, and does not count them.
     """
     depth, dimensions = len(start) - 1, len(layer_size)
     arrays = {

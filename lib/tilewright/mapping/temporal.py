@@ -1,11 +1,11 @@
 """Loops that the search permutes, and constraints on their order: a complete order or a pattern.
 
-The rules come from the mapping and from LOMA, the search for loop orders, in zigzag-dse 3.9.1. A pattern is a list of
+The rules are those of zigzag-dse 3.9.1 for mappings and for LOMA, its search for loop orders. A pattern is a list of
 entries, and an entry is a loop or a gap `*`. Entries before the first gap are the innermost loops. Entries after the
 last gap are the outermost loops. Entries between two gaps are consecutive loops anywhere between the innermost and the
-outermost loops. If a pattern has no gap, a gap is added at its end. (zigzag-dse 3.9.1 ignores gaps, can compute too
-many cycles if the size of a loop is not a prime number, and crashes on loops of size 1 and on repeated sizes: faults
-B7, B8 and B9.)
+outermost loops. A pattern without a gap gets a gap at its end. zigzag-dse 3.9.1 has three faults here (B7, B8, B9): it
+ignores gaps, can compute too many cycles if the size of a loop is no prime number, and crashes on loops of size 1 and
+on repeated sizes.
 
 The sizes of the loops are prime factors of the iterations. Factors are merged until their number is within a limit.
 """
@@ -32,10 +32,10 @@ def applicable_ordering(ordering: tuple[TemporalOrderingEntry, ...], layer: Laye
 
 
 def nothing_left(ordering: tuple[TemporalOrderingEntry, ...], layer: Layer, unrolled: Sequence[tuple[str, int]]) -> str:
-    """Part of a message: the dimensions in `ordering` for which the spatial mapping leaves no temporal loop.
+    """Part of a message: the dimensions in `ordering` for which the spatial mapping leaves no temporal loop. A loop of
+    size 1 does not count.
 
-    The text is '' if there is no such dimension. Entries with a size are ignored, and loops of size 1 do not count as
-    loops.
+    The text is '' if there is no such dimension. Entries with a size are ignored.
     """
     left = dict(layer.size_of)
     for dimension, factor in unrolled:
@@ -48,8 +48,7 @@ def complete_order(
     ordering: tuple[TemporalOrderingEntry, ...], temporal_sizes: tuple[tuple[str, int], ...]
 ) -> tuple[tuple[str, int], ...] | None:
     """Complete loop order that `ordering` specifies, without loops of size 1. None if an entry is a gap or has no size.
-    None also if the sizes of the loops over a dimension do not multiply to its number of temporal iterations.
-    """
+    Also None if the product of the loop sizes of a dimension is not its number of temporal iterations."""
     if any(entry.dimension == WILDCARD or entry.size is None for entry in ordering):
         return None
     loops = tuple((entry.dimension, entry.size or 1) for entry in ordering)
@@ -62,10 +61,10 @@ def complete_order(
 def counted_boundaries(
     boundaries: tuple[tuple[str, tuple[int, ...]], ...], ordering: tuple[TemporalOrderingEntry, ...], layer: Layer
 ) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Level boundaries of each operand. A boundary is the count of the loops of the layer below it. In the argument
-    `boundaries`, it is the count of the entries of `ordering` below it.
+    """Level boundaries of each operand, as counts of loops of the layer. In the argument `boundaries`, they are counts
+    of entries of `ordering`. A boundary counts what is below it.
 
-    The layer has no loops for two kinds of entries: entries of dimensions that the layer does not have, and entries of
+    Two kinds of entries are no loops of the layer: entries of dimensions that the layer does not have, and entries of
     size 1. A boundary above all entries of `ordering` stays above all loops of the layer.
     """
     counts = [0]
@@ -140,13 +139,13 @@ def loop_multiset(
     ordering: tuple[TemporalOrderingEntry, ...] = (),
 ) -> LoopMultiset:
     """Loops to permute. In each dimension, the product of their sizes is the number of iterations in `temporal_sizes`.
-    There are at most `limit` loops, or one loop for each dimension if there are more than `limit` dimensions. If
-    `limit` is None, there is no limit.
+    There are at most `limit` loops. With more than `limit` dimensions, there is one loop for each dimension. None means
+    no limit.
 
     Loops with a size in `ordering` are neither split nor merged, even if there are then more loops than `limit`. The
-    other loops begin as prime factors. While there are too many loops, the two smallest of these other loops in one
-    dimension are merged. This dimension is the one with the most loops among the dimensions with two or more other
-    loops. Raises MappingError if the sizes in `ordering` do not divide the number of iterations of their dimension.
+    other loops begin as prime factors. While there are too many loops, the two smallest other loops of one dimension
+    are merged: of the dimension with the most loops, among those with at least two other loops. Raises MappingError if
+    the sizes in `ordering` do not divide the number of iterations of their dimension.
     """
     every = loop_multisets(temporal_sizes, ordering)
     found = next(every)
@@ -162,8 +161,8 @@ def loop_multiset(
 def loop_multisets(
     temporal_sizes: tuple[tuple[str, int], ...], ordering: tuple[TemporalOrderingEntry, ...] = ()
 ) -> Iterator[LoopMultiset]:
-    """Results of `loop_multiset` for every limit, each with one loop less than the one before. The first is that
-    without a limit. Raises MappingError as `loop_multiset` does."""
+    """Results of `loop_multiset` for falling limits. The first has no limit; each further result has one loop less.
+    Raises MappingError as `loop_multiset` does."""
     whole = _whole_loops(dict(temporal_sizes), ordering)
     free = {
         dimension: prime_factors(size // math.prod(whole.get(dimension, [1]))) for dimension, size in temporal_sizes
