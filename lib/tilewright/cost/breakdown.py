@@ -1,5 +1,7 @@
-"""Record of one evaluated mapping with all breakdowns, and checks of invariants. Every result must satisfy the
-invariants."""
+"""Record of one evaluated mapping with all breakdowns, and checks of invariants.
+
+Every result must satisfy the invariants.
+"""
 
 import itertools
 import math

@@ -1,5 +1,6 @@
-"""Kernels that compute the waiting terms of the latency: times for calls, commands and memory requests. They do not
-follow from the arithmetic of a layer.
+"""Kernels that compute the waiting terms of the latency: times for calls, commands and memory requests.
+
+They do not follow from the arithmetic of a layer.
 
 The hardware file gives these times (`cost.waiting`). Little's law turns each of them into a lower limit on the latency:
 with at most n requests in flight, and t cycles for each, a request ends every t / n cycles. If the largest limit

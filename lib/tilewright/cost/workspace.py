@@ -1,4 +1,7 @@
-"""Workspace of a kernel: arrays for the full breakdown of a loop order. The evaluation of the loop order fills them."""
+"""Workspace of a kernel: arrays for the full breakdown of a loop order.
+
+The evaluation of the loop order fills them.
+"""
 
 import numpy as np
 

@@ -1,5 +1,7 @@
-"""Access times of memories, compared with the clock period. The cost model moves one word per cycle, even if an access
-takes longer than a cycle."""
+"""Access times of memories, compared with the clock period.
+
+The cost model moves one word per cycle, even if an access takes longer than a cycle.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,7 +1,7 @@
 """Checks of the keys for calls of the core, commands of the array and requests to memories (docs/model.md#waiting).
-Each key must have an effect, and values must not contradict each other.
 
-Invalid fields are None in the checked tree, and are reported elsewhere.
+Each key must have an effect, and values must not contradict each other. Invalid fields are None in the checked tree,
+and are reported elsewhere.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,7 @@
-"""Compiled search for the best spatial mappings. A spatial mapping combines one unrolling per array dimension."""
+"""Compiled search for the best spatial mappings.
+
+A spatial mapping combines one unrolling per array dimension.
+"""
 
 import numpy as np
 

@@ -1,4 +1,7 @@
-"""Dependences between elements of tensors. They are computed from access relations, as boxes of elements."""
+"""Dependences between elements of tensors.
+
+They are computed from access relations, as boxes of elements.
+"""
 
 from collections.abc import Mapping
 

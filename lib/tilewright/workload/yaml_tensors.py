@@ -1,4 +1,6 @@
-"""Tensors and index maps of a network that a file gives as a list of layers. With them, layers can be cut and fused.
+"""Tensors and index maps of a network that a file gives as a list of layers.
+
+With them, layers can be cut and fused.
 
 A list of layers names the producer of an operand, but does not match the axes of the producer's output with the axes of
 the consumer's input. The axes are therefore matched by position, not by name: O[b][k][oy][ox] of a producer is

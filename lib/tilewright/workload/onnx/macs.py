@@ -1,4 +1,7 @@
-"""Multiply-accumulates of operators without costs. With these numbers, reports can say how much work has no costs."""
+"""Multiply-accumulates of operators without costs.
+
+With these numbers, reports can say how much work has no costs.
+"""
 
 import math
 from collections.abc import Callable, Mapping
