@@ -62,8 +62,8 @@ def _advised(
     together: str,
     show_progress: bool = False,
 ) -> "Advices":
-    """Advice on all changes of a run that were tried. The changed input file is written only if `write` is given; the
-    table and the JSON file are written only if `output` is given.
+    """Advice on all changes of a run that were tried. Files are written only on request: the changed input file if
+    `write` is given, the table and the JSON file if `output` is given.
     """
     from tilewright.designs.trials import advices_of, named_advices, with_pairs
     from tilewright.search.progress import search_progress
@@ -164,16 +164,16 @@ def advise(
 
     Each change sets one number of the hardware file. Its effect is computed for the mappings of the run and, with
     `search`, for newly searched mappings. With `mapping_changes`, spatial mappings of the mapping file are changed too,
-    one at a time; for each of these changes, mappings are searched again. With `pairs`, two changes of memory sizes,
-    port widths and array sides are also made together. The result then has the pair that saves most, among the pairs
-    that save more than their changes alone. `together` has keys of changes, separated by commas: only these changes are
-    tried, all together.
+    one at a time; for each of these changes, mappings are searched again. With `pairs`, pairs of changes of memory
+    sizes, port widths and array sides are also tried. A pair counts only if it saves more than each of its two changes
+    alone; the result has the pair that saves most. `together` has keys of changes, separated by commas: only these
+    changes are tried, all at once.
 
     `run` is the folder of the run. `hardware`, `workload` and `mapping` are its inputs; if an input is not given, the
-    function looks for it in the same places as the command. `write` is the number of a change in the list, and the file
-    to write with this change (on several cores the file of the accelerator or of the core). `output` is a folder for a
-    table and a JSON file; with `paper` (`column` or `page`) also for the table as LaTeX and Markdown. Energies are in
-    pJ. Raises ArtifactError for a folder without a run, and InputError for inputs that are not those of the run.
+    function looks for it in the same places as the command. `write` is a pair: the number of a change in the list, and
+    the path of the changed input file to write. `output` is a folder for a table and a JSON file. With `paper`
+    (`column` or `page`), the table is also written as LaTeX and Markdown. Energies are in pJ. Raises ArtifactError for
+    a folder without a run, and InputError for inputs that are not those of the run.
     """
     given = (run, factor, search, hardware, workload, mapping, write)
     return _advised(*given, jobs, output, network_options, mapping_changes, pairs, together)
@@ -188,9 +188,9 @@ def run_and_changes(run: Path, factor: float | str) -> "tuple[TrialEngine, tuple
 def _explained_with(
     run: Path, given: dict[str, Path | None], network_options: NetworkOptions, by: Fraction, mapping_changes: bool
 ) -> "tuple[TrialEngine, tuple[FileChange, ...], int]":
-    """Triple (run with its inputs, changes of its hardware, number of changes of its mapping file). Each change of the
-    hardware multiplies or divides one number by `by`. The third value is 0 if `mapping_changes` is false, and for a run
-    on several cores.
+    """Triple (run with its inputs, changes of its hardware, number of possible changes of its mapping file). Each
+    change of the hardware multiplies or divides one number by the factor `by`. The third value is 0 if
+    `mapping_changes` is false, and for a run on several cores.
     """
     if is_multi_run(existing_run(run)):
         return *explained_system_run(run, given, network_options, by), 0

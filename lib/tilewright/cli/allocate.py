@@ -242,8 +242,8 @@ def _csv_of_generations(result: "AllocationResult") -> str:
 
 
 def _csv_of_front(document: dict[str, Any]) -> str:
-    """CSV text with one row for each point of the Pareto front of allocations. The column `cores` lists one core id for
-    each part of a layer, over all layers, in the order of the list `allocation` of the document.
+    """CSV text with one row for each point of the Pareto front of allocations. The column `cores` has one core id for
+    each part of a layer. The parts have the same order as in the list `allocation` of the document.
     """
     return csv_text([{**row, "cores": " ".join(map(str, row["cores"]))} for row in document["front"]])
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 SHARE = "1%"
 SEED = 0
 MOST_TOLD = 10
-"""Largest number of printed differences of one result, and of printed results that the audit leaves out. With -v, all
-are printed.
+"""Largest number of printed differences for each result, and largest number of printed results that the audit leaves
+out. With -v, all are printed.
 """
 
 
@@ -80,9 +80,8 @@ class Audit:
         return f"{len(self.different):,} different ({names}), {equal:,} equal, bit by bit"
 
     def _exceptions(self) -> Iterator[str]:
-        """Parts of `sentence` that limit its statement. There are at most three parts: one on results that the audit
-        leaves out, one on folders and files that cannot be recomputed, and one on files that another version of the
-        code made.
+        """Parts of `sentence` that limit its statement, at most three: results that the audit leaves out, folders and
+        files that cannot be recomputed, and files that another version of the code made.
         """
         if self.left_out:
             counts = Counter(left.item.kind for left in self.left_out)
@@ -102,8 +101,8 @@ class Audit:
         """Lines on differences (with both values), on results that the audit leaves out, and on results that cannot be
         recomputed.
 
-        At most `most` lines are on the differences of each result, and at most `most` lines are on results that the
-        audit leaves out. A further line then counts those that are not shown. None means no limit.
+        For each result, at most `most` differences are listed. Of the results that the audit leaves out, at most `most`
+        are listed. A further line has the number of those that are not listed. If `most` is None, all are listed.
         """
         told = []
         for made in self.different:
@@ -221,9 +220,10 @@ def audit(
     """Recompute a random share of the results in a folder, compare bit by bit, and return the outcome as JSON values.
 
     `sentence` sums up the outcome. `differences` has a row for each value that differs. `left_out` has a row for each
-    result whose search a time budget or the user ended, or a time budget may have ended. `not_audited` has a row for
-    each folder or file that cannot be recomputed. `notes` has remarks. Raises InputError for a folder without results,
-    for a wrong share, and if no result can be recomputed. Raises ArtifactError for damaged files.
+    result that cannot be compared, because a time budget or the user ended its search, or may have ended it.
+    `not_audited` has a row for each folder or file that cannot be recomputed. `notes` has remarks. Raises InputError
+    for a folder without results, for a wrong share, and if no result can be recomputed. Raises ArtifactError for
+    damaged files.
     """
     return _audited(folder, share, seed, hardware, workload, mapping, space, network_options).as_dict()
 

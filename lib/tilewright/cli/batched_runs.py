@@ -19,9 +19,11 @@ from tilewright.workload.network_options import NetworkOptions
 def batched_networks(
     places: tuple[str, str], cores: tuple[Core, Core], batches: Sequence[int]
 ) -> tuple[BatchedNetwork, BatchedNetwork]:
-    """Pair of the network files of two runs, which can be read again with another batch. `places` are the folders of
-    the runs, and `cores` the cores of the runs. Raises InputError if a file is not found, if its batch cannot be
-    changed, if the files have different batches, or if `batches` has only the batch that they already have.
+    """Pair of the network files of two runs, in a form in which the batch can be changed. `places` are the folders of
+    the runs, and `cores` the cores of the runs.
+
+    Raises InputError if a file is not found, if its batch cannot be changed, or if the files have different batches.
+    Also raises InputError if `batches` has only the present batch.
     """
     problems = Problems()
     found = [problems.attempt(_network, place, core) for place, core in zip(places, cores, strict=True)]

@@ -102,8 +102,8 @@ def check(
     """Checks of physical invariants on the folder of a run.
 
     Some checks need the input files of the run: `hardware`, `workload` and `mapping`. If a file is not given, the
-    function looks for it in the same places as the command. If it finds no file, the checks that need the file are left
-    out. `output` is the file for the results; it is not written if a check fails. Raises ArtifactError if a file of the
+    function looks for it in the same places as the command. If it finds no file, it leaves out the checks that need
+    this file. The results are written to the file `output`, unless a check fails. Raises ArtifactError if a file of the
     run is missing or damaged, and InputError for wrong input files.
     """
     return _checked(run, hardware, workload, mapping, output, network_options)

@@ -1,4 +1,4 @@
-"""`tilewright check` of certificates, which prove optimal depth-first schedules and fused attentions."""
+"""`tilewright check` for certificates of optimal depth-first schedules and of fused attentions."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -49,7 +49,9 @@ def _compared(
 
 
 def _bandwidths(compared: "RunComparison", places: tuple[str, str]) -> "tuple[UncertainNumber, ...] | None":
-    """Bandwidths of off-chip memories as uncertain numbers. None for runs whose mappings cannot be evaluated again."""
+    """Bandwidths of off-chip memories as numbers that can change; None for runs whose mappings cannot be evaluated
+    again.
+    """
     from tilewright.cli.explained_run import run_with_inputs
 
     try:
@@ -62,10 +64,10 @@ def _bandwidths(compared: "RunComparison", places: tuple[str, str]) -> "tuple[Un
 
 
 def _searched_again(compared: "RunComparison", places: tuple[str, str], jobs: int) -> "RunComparison":
-    """Comparison of two runs, extended by new searches of their mappings. The searches find the factor by which a
-    hardware number, such as a bandwidth, must change until the worse run becomes the better one in energy, latency or
-    EDP. For each tried factor, the mappings of both runs are searched again. Raises InputError if a run is not a search
-    on one core, or if its inputs are not found.
+    """Comparison of two runs, extended by new searches of their mappings. For a hardware number, such as a bandwidth,
+    the searches find the factor that reverses the order of the runs in energy, latency or EDP. For each tried factor,
+    the mappings of both runs are searched again. Raises InputError if a run is not a search on one core, or if its
+    inputs are not found.
     """
     from tilewright.designs.order_search import searched_turns
 
@@ -89,7 +91,7 @@ def _with_batches(
 
 def _with_sizes(compared: "RunComparison", places: tuple[str, str], is_searched: bool, jobs: int) -> "RunComparison":
     """Comparison of two runs, extended by the order of the runs at other sizes of on-chip memories. The mappings stay
-    the same; if `is_searched` is true, the order after new searches of mappings is added. Raises InputError as
+    the same. If `is_searched` is true, the order after new searches of mappings is also added. Raises InputError as
     `_searched_again` does.
     """
     from tilewright.designs.size_search import size_orders, sized_memories
@@ -105,8 +107,9 @@ def _with_sizes(compared: "RunComparison", places: tuple[str, str], is_searched:
 def _with_inputs(
     compared: "RunComparison", places: tuple[str, str], option: str
 ) -> "tuple[ExplainedRun, ExplainedRun]":
-    """Pair (first run, second run), both on one core and with their inputs, for the new searches of the command-line
-    option `option`. Raises InputError if a run is not a search on one core, or if its inputs are not found.
+    """Pair (first run, second run), both with their inputs, for new searches on one core. `option` is the command-line
+    option that needs the searches. Raises InputError if a run is not a search on one core, or if its inputs are not
+    found.
     """
     from tilewright.cli.explained_run import run_with_inputs
 
@@ -174,13 +177,13 @@ def compare(
     largest difference comes first.
 
     Each run is a folder, a file layers.jsonl, or `FOLDER:DESIGN`, a design of a space. If a design has several
-    networks, `network` selects one. `search_again` searches new mappings of both runs, with `jobs` threads, for each
-    change that would reverse the order, and `batches` searches them with other batches. `sizes` changes sizes of
-    on-chip memories. The column `assumes` has the results of `search_again`, `batches` and `sizes`, and the assumptions
-    of the comparison. `output` is a folder for the table as CSV and JSON, and a figure. `paper` is the width of figures
-    for a paper, `column` or `page`; None draws figures for a report. Energies are in pJ. Raises InputError for runs
-    that cannot be compared or searched again, ArtifactError for a run that is missing or damaged, MappingError if a new
-    search finds no mapping.
+    networks, `network` selects one. For each change that would reverse the order, `search_again` searches new mappings
+    of both runs, with `jobs` threads. `batches` searches new mappings with other batch sizes. `sizes` tries other sizes
+    of on-chip memories. The column `assumes` has the results of `search_again`, `batches` and `sizes`, and the
+    assumptions of the comparison. `output` is a folder for the table as CSV and JSON, and a figure. `paper` is the
+    width of figures for a paper, `column` or `page`; None draws figures for a report. Energies are in pJ. Raises
+    InputError for runs that cannot be compared or searched again, ArtifactError for a run that is missing or damaged,
+    and MappingError if a new search finds no mapping.
     """
     from tilewright.results.two_runs import comparison_table
 

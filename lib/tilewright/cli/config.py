@@ -2,7 +2,7 @@
 
 The Snakefile imports this module each time Snakemake parses it, so this module imports nothing larger than YAML.
 
-One class reads all runs, so that a file that several runs name is read only one time.
+One class reads all runs, so that each file is read only once, even if several runs name it.
 """
 
 import itertools
@@ -58,16 +58,18 @@ from tilewright.results.schedule_options import ScheduleFigureOptions
 from tilewright.search.options import ZIGZAG, CoreSearchOptions
 
 OPEN_MAPPING = "multi/open"
-"""Mapping file of a run that searches for a plan but names no mapping file."""
+"""Name of the mapping file for a run that searches for a plan but names no mapping file."""
 FUSION_KEY, SEARCHED = "fusion", "search"
 
 
 def says_nothing(entry: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
-    """True if a run on several cores leaves open how its network is cut and mapped.
+    """True if a run on several cores does not say how its network is cut and mapped. Three conditions must hold:
 
-    `values` are the values of the keys of the run, including keys at the top of the configuration. The result is True
-    if three conditions hold. The run names no mapping file. There is no mapping file with the same name as the
-    hardware. No key sets `fusion`, tiles, stacks, stages, or a schedule that the search for plans does not support.
+    * The run names no mapping file.
+    * There is no mapping file with the same name as the hardware.
+    * No key sets `fusion`, tiles, stacks, stages, or a schedule that the search for plans does not support.
+
+    `values` are the values of the keys of the run, including keys at the top of the configuration.
     """
     if entry.get("mapping") is not None or not isinstance(entry.get("hardware"), str):
         return False
@@ -120,8 +122,9 @@ class _Reader:
     unused: list[Unused] = field(default_factory=list)
     """Notices of input without effect."""
     effects: dict[str, bool] = field(default_factory=dict)
-    """Key at the top of the file -> True if the key has an effect in at least one run, or if at least one run sets the
-    key itself; otherwise False. Runs with a pipeline are not examined, so keys can be missing."""
+    """Keys at the top of the file. The value is True if the key has an effect in at least one run, or if at least one
+    run sets the key itself. Runs with a pipeline are not examined, so keys can be missing.
+    """
     files: dict[str, dict[str, str]] = field(default_factory=lambda: {kind: {} for kind in DESCRIPTIONS})
     systems: dict[str, bool | None] = field(default_factory=dict)
     """Hardware file -> True if it describes several cores; None if it is empty or unreadable. The answer is stored,
@@ -307,8 +310,8 @@ class _Reader:
         entry: Mapping[str, Any],
         defaults: Mapping[str, Any],
     ) -> None:
-        """Report options of a run that have no effect because of its other options. Update the attribute `effects`,
-        which tells for each key at the top of the configuration whether the key has an effect.
+        """Report options of a run that have no effect because of its other options. Update the attribute `effects`: for
+        each key at the top of the configuration, it says whether the key has an effect.
         """
         found = [group.without_effect() for group in made.values() if group is not None]
         without = {name: why for one in found for name, why in one.items()}
@@ -358,7 +361,7 @@ class _Reader:
     ) -> Parameters | None:
         """Parameters of one class for a run; None if values have problems, which are reported.
 
-        A problem of a value at the top of the file is reported only once, at the top.
+        A wrong value at the top of the file is reported only once, with its line there.
         """
         names = [parameter.name for parameter in parameters_of(kind)]
         try:
@@ -476,9 +479,9 @@ def _has_figures(values: Mapping[str, Any]) -> bool:
 def _values(flow: str, entry: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Values of the keys of a run, including keys at the top of the configuration.
 
-    Values of a preset that the run names overrule values at the top. In a run on several cores, the value null resets a
-    key to its default. The key `model` at the top applies only to runs on one core, because the reference model has
-    only convolutions and matrix products.
+    If the run names a preset, the values of the preset overrule values at the top. In a run on several cores, the value
+    null resets a key to its default. The key `model` at the top applies only to runs on one core, because the reference
+    model has only convolutions and matrix products.
     """
     left_out = ("model",) if flow == MULTI else ()
     implied = SEARCH_OF.get(flow, CoreSearchOptions).implied(entry)

@@ -27,7 +27,9 @@ DESCRIPTIONS: dict[str, tuple[str, ...]] = {
     "workload": (".onnx", ".yaml", ".yml"),
     "mapping": (".yaml", ".yml"),
 }
-"""Suffixes of files, by kind of file. For a name without suffix in config/<kind>/, they are tried in this order."""
+"""Suffixes of files, by kind of file. A name without suffix is looked up in config/<kind>/ with these suffixes, in this
+order.
+"""
 SPACE = "space"
 """Kind of the files of design spaces."""
 SUFFIXES = {**DESCRIPTIONS, SPACE: (".yaml", ".yml")}
@@ -49,9 +51,9 @@ def files_named(kind: str, value: str) -> list[Path]:
     """Files that a name without suffix can mean.
 
     If config/<kind>/ has files of this name with suffixes of the kind, only the file with the first of these suffixes
-    is returned. If there is none, but the name itself is the path of a file, only this file is returned. Otherwise, all
-    files of this name in subfolders of config/<kind>/ are returned, sorted by path; if there are several, the name is
-    ambiguous. Subfolders are not searched for a name with a slash. The result is [] if no file is found.
+    is returned. If there is none, but the name is the path of a file, only this file is returned. Otherwise, all files
+    of this name in subfolders of config/<kind>/ are returned, sorted by path. A name with several files is ambiguous.
+    Subfolders are not searched for a name with a slash. The result is [] if no file is found.
     """
     direct = next((path for path in (*_in_folder(kind, value), Path(value)) if path.is_file()), None)
     if direct is not None:
@@ -109,7 +111,7 @@ def nearest_known(kind: str, value: str, known: Sequence[str]) -> str:
 
 
 def some_of(names: Sequence[str], shown: int = 8) -> str:
-    """Text with the first `shown` names, and with the number of the other names."""
+    """Text with the first `shown` names and the number of further names."""
     more = f", and {len(names) - shown} more" if len(names) > shown else ""
     return ", ".join(names[:shown]) + more
 
@@ -131,7 +133,7 @@ def mapping_for(hardware: str) -> str:
 
 
 def name_of(kind: str, value: str) -> str:
-    """Name of a file without folder and suffix. Dots within the name are kept, as in tpu_like.v2."""
+    """Name of a file without folder and suffix. Other dots in the name stay, as in tpu_like.v2."""
     name = Path(value).name
     suffix = next((suffix for suffix in SUFFIXES[kind] if name.endswith(suffix)), "")
     return name.removesuffix(suffix)
@@ -174,8 +176,8 @@ def expand_run(name: str, entry: Mapping[str, Any], globs: Globs) -> Iterator[tu
 
 
 def expand_choices(entry: Mapping[str, Any], globs: Globs) -> JsonObject:
-    """Sweep in which each glob is replaced by the files that match it. Each file is listed only once, even if the sweep
-    names it several times.
+    """Sweep in which each glob is replaced by the files that match it. Each file is listed only once, even if several
+    globs match it.
     """
     found = dict(entry)
     for key in {key for key, _ in globs}:
@@ -208,8 +210,7 @@ Note = Callable[..., None]
 
 
 ROLE_IDS = ("pooling_core_id", "simd_core_id", "offchip_core_id")
-"""Keys of the `graph` of an accelerator file that give a role to a core. The value of such a key is the id of the core.
-"""
+"""Keys of the `graph` of an accelerator file that give a core a role. The value of each key is the id of the core."""
 GRAPH_KEYS_OF_CORE = ("type", "operator_types")
 GRAPH_KEYS_OF_MEMORY = ("size", "operands", "served_dimensions", "force_double_buffering")
 """Keys of a memory in a core file that affect the graph of computation nodes. Other keys have no effect on this graph.
@@ -233,7 +234,7 @@ class SystemFiles:
     offchip_id: int | None
     """Id of the off-chip core; None if the accelerator has no off-chip core."""
     contained: Mapping[str, Any] = field(default_factory=dict)
-    """Descriptions, by name, of cores that are written in the accelerator file itself and have no file."""
+    """Cores that are written in the accelerator file itself and have no file of their own: descriptions by name."""
 
     @cached_property
     def core_names(self) -> tuple[str, ...]:

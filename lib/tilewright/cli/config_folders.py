@@ -1,4 +1,6 @@
-"""Folders for the results and logs of a configuration, and a file in them that names the configuration."""
+"""Folders for the results and the logs of a configuration.
+
+A file in the results folder names the configuration."""
 
 import re
 from collections.abc import Sequence
@@ -20,9 +22,7 @@ RESULTS, LOGS = Path("results"), Path("logs")
 
 
 OTHERS = "configurations"
-"""Folder in RESULTS for all configurations but the default one. Each configuration has a subfolder with the name of its
-file.
-"""
+"""Folder in RESULTS for all configurations except the default one. Each configuration has a subfolder with its name."""
 
 
 PARTS = ("hardware", "workload", "mapping", "single", "multi", "pareto", "space", "front")
@@ -33,7 +33,8 @@ KEY = "results_dir"
 
 
 MARK = ".configuration"
-"""Name of a file in the folder of results. It lists the configuration files to which the folder belongs, one per line.
+"""Name of a file in the folder of results. Each line of the file names a configuration file to which the folder
+belongs.
 """
 
 

@@ -64,7 +64,7 @@ def _precision(name: Any, path: tuple[str, ...], note: Note) -> Iterator[str]:
 
 
 def _by_operand(option: str, table: Any, path: tuple[str, ...], note: Note) -> Iterator[str]:
-    """Arguments of an option with a value for each operand, `bits` or `zeros`."""
+    """Arguments of an option that has a value for each operand: `bits` or `zeros`."""
     for name, value in _items(table, path, note):
         given: dict[str, Any] = {option: ((str(name), value),)}
         try:

@@ -33,8 +33,8 @@ class ExploredSpace:
 
     @cached_property
     def parts(self) -> "dict[str, SpacePart]":
-        """Parts of the space, by file name. A part is a range of families of designs; one job computes the costs of
-        these families. The designs of a family differ only in numbers that change costs but not the data that a mapping
+        """Parts of the space, by file name. One job computes the costs of one part. A part is a range of families of
+        designs. The designs of a family differ only in numbers that change costs, but not the data that a mapping
         moves.
         """
         from tilewright.designs.parts import parts_of

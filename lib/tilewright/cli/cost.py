@@ -44,8 +44,8 @@ def _costed_or_interrupted(
     tell: Tell,
     show_progress: bool,
 ) -> "CostedCnProblem":
-    """Costs of the CNs. If the user interrupts the search, raises InterruptedRunError. If a `store` is given, the
-    message of this error has the number of mappings that the store keeps.
+    """Costs of the CNs. If the user interrupts the search, raises InterruptedRunError. The message then says how many
+    mappings the `store` keeps, if there is one.
     """
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
@@ -190,7 +190,7 @@ def _write(
 
 
 def _read(given: "Descriptions | None", cns: "FilePath | CnProblem", core: str) -> "CnProblem":
-    """Network cut into CNs, for the core file `core` ('' for all core files). Raises InputError with all errors of the
+    """Network cut into CNs, for the core file `core`; '' means all core files. Raises InputError with all errors of the
     input files, the CN graph and the name of the core file.
     """
     from tilewright.pipeline.stages.multi.core_mapping import unknown_core_file

@@ -70,11 +70,11 @@ def cost_library(
 ) -> list[JsonObject]:
     """Rows, one for each entry of the library, or for each name in `names`.
 
-    The names `sram`, `register_file` and `auto_cost_extraction` give the costs of a memory with `size` and words of
-    `width` bits. If `width` is given, the name of a DRAM gives the costs of an access of `width` bits. If `hardware` is
-    given, there is a row for each memory of the file, with its costs, their source, and their derivation. Energies are
-    in pJ. Areas are in mm2 or um2; the key names the unit. Raises InputError for unknown names, and for memories for
-    which the library has no costs.
+    For the names `sram`, `register_file` and `auto_cost_extraction`, the row has the costs of a memory of the given
+    `size` with words of `width` bits. For the name of a DRAM with a `width`, the row has the costs of an access of
+    `width` bits. If `hardware` is given, there is a row for each memory of the file, with its costs, their source, and
+    their derivation. Energies are in pJ. Areas are in mm2 or um2; the key names the unit. Raises InputError for unknown
+    names, and for memories for which the library has no costs.
     """
     if hardware is not None:
         return _of_hardware(hardware)

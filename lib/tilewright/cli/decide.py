@@ -1,5 +1,6 @@
-"""`tilewright decide`: page that decides on one design of an explored space, with the commands that reproduce each
-statement.
+"""`tilewright decide`: page that chooses one design of an explored space.
+
+Each statement on the page has the command that reproduces it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -263,8 +264,8 @@ def _on_mappings(
 
 
 Bounded = tuple[Path, float, float | None]
-"""Triple (folder of a run, objective of the run, lower bound of this objective or None). The objective and its bound
-are computed from energies in pJ and latencies in cycles.
+"""Triple (folder of a run, value of the objective for the run, lower bound of this objective or None). Both numbers are
+computed from energies in pJ and latencies in cycles.
 """
 
 
@@ -299,8 +300,8 @@ def _bounded_runs(
 
 
 def _bounds_of(decision: "Decision", names: Sequence[str], runs: Sequence[Sequence[Bounded]]) -> "MappingBounds":
-    """Objectives of two designs, and a lower bound of the objective of the second design. All three are in the unit of
-    the decision, and are sums over the networks. The bound is None if a network has no bound.
+    """Objectives of two designs, and a lower bound of the objective of the second design. All three are sums over the
+    networks, in the unit of the decision. The bound is None if a network has no bound.
     """
     from tilewright.designs.decision_trials import MappingBounds
 
@@ -311,8 +312,8 @@ def _bounds_of(decision: "Decision", names: Sequence[str], runs: Sequence[Sequen
 
 
 def _unit(decision: "Decision", name: str) -> float:
-    """Factor that converts the latency of the design `name` from cycles to the unit of the decision. It is the duration
-    of a cycle in seconds if the objective needs latencies in seconds (because clocks differ), otherwise 1.
+    """Factor that converts the latency of the design `name` from cycles to the unit of the decision. If clocks differ,
+    the unit is seconds, and the factor is the duration of a cycle. Otherwise, the factor is 1.
     """
     energy, latency, _, _ = decision.front.measures
     if decision.objective == energy or latency != LATENCY_S:

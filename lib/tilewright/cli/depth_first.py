@@ -137,11 +137,11 @@ def depth_first(
 ) -> "tuple[DepthFirstSchedule, ...]":
     """Depth-first costs of a chain of layers on one core, for each combination of tile sizes and modes.
 
-    With `optimum`, the result is only the best schedule. The search covers all cuts, the given tile sizes and modes,
-    and all sizes or modes if none are given. The certificate is written to the folder `output`. The arguments are the
-    options of the command. Raises InputError with all errors of the input, and for networks that are not chains. With
-    `strict`, raises InputError also for operators whose costs are not computed and for input without effect. Raises
-    MappingError if a layer of a tile has no mapping that fits.
+    With `optimum`, the result is only the best schedule. The search covers all cuts of the chain into stacks. It covers
+    the given tile sizes and modes, or all of them if none are given. The certificate is written to the folder `output`.
+    The arguments are the options of the command. Raises InputError with all errors of the input, and for networks that
+    are not chains. With `strict`, raises InputError also for operators whose costs are not computed and for input
+    without effect. Raises MappingError if a layer of a tile has no mapping that fits.
     """
     tiles = (tile_x, tile_y, overlap_mode, cut, optimum, time_budget_s)
     return _scheduled(workload, hardware, mapping, *tiles, search, output, network_options, strict)[0].schedules
@@ -236,8 +236,8 @@ def _costed(
     advance: Callable[[int], None],
     told: Problems,
 ) -> _Found:
-    """Schedules that were found and, for a search of the optimum, the certificate. Raises InputError with all errors,
-    including the problems already in `told`.
+    """Schedules that were found. If an optimum was searched, the result also has the certificate. Raises InputError
+    with all errors, including the problems already in `told`.
     """
     from tilewright.tiles.depth_first.bounds import check_boundable
     from tilewright.tiles.depth_first.certificate import DepthFirstSpace
@@ -263,8 +263,8 @@ def _costed(
 def described_problem(
     given: tuple[Any, Any, Any], options: TileOptions, network: NetworkOptions
 ) -> tuple[Any, Any, Any]:
-    """Triple (workload, core, mapping), read from `given`, the triple (hardware, workload, mapping) of files or
-    objects. If the given mapping is None, the result has a mapping that leaves all spatial mappings open.
+    """Triple (workload, core, mapping), read from the triple `given` (hardware, workload, mapping) of files or objects.
+    If no mapping is given, the result has a mapping file that leaves all spatial mappings open.
     """
     hardware, workload, mapping = given
     problem = _problem((hardware, workload, mapping), options, network)
@@ -322,8 +322,8 @@ def table_text(found: "Sequence[DepthFirstSchedule]") -> str:
 
 def optimum_text(found: "Optimum", lpf_limit: int | None) -> str:
     """Text on the best depth-first schedule: one line for each stack, and one line on the proof or the remaining gap.
-    `lpf_limit` is the largest number of loops to which loma merges the factors of a layer; None for no limit. Loma is
-    the engine that maps the layers of a tile.
+    `lpf_limit` is an option of the search engine loma, which maps the layers of a tile: the largest number of merged
+    loops of a layer; None for no limit.
     """
     from tilewright.base.proof import TilePlans, optimum_line
     from tilewright.base.units import count_text

@@ -25,7 +25,7 @@ from tilewright.workload.network_options import NetworkOptions
 
 HARDWARE, WORKLOAD, MAPPING = "hardware", "workload", "mapping"
 KEPT = {HARDWARE: ACCELERATOR, WORKLOAD: WORKLOAD_FILE, MAPPING: MAPPING_FILE}
-"""Names of the artifacts that a run keeps in its folder, by kind of input."""
+"""Names of the artifacts in the folder of a run, by kind of input."""
 _OWN_MAPPINGS = (FIXED_MAPPING, f"{PLAN}/{FIXED_MAPPING}")
 """Mapping files that `tilewright fuse` writes into the folder of a run."""
 _BESIDE = {
@@ -35,12 +35,12 @@ _BESIDE = {
 }
 """Globs of the artifacts that the pipeline writes, by kind of input, relative to its folder of results."""
 INCOMPLETE = "is missing: this check needs hardware, workload and mapping"
-"""Message for an input that is needed beside the inputs that the user gave."""
+"""Message for a missing input, if the user names only some of the inputs that a check needs."""
 WRITTEN = Path("config")
 """Folder with the input files of a project, relative to the working folder."""
 _PLAIN_WORDS = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*\b", re.ASCII)
-"""Pattern of words of ASCII letters, digits and underscores in a name. YAML writes such a word unchanged and on one
-line, unless it uses escapes.
+"""Regular expression for the ASCII words (letters, digits, underscores) in a name. YAML writes such a word unchanged
+and on one line, unless it uses escapes.
 """
 
 
@@ -52,7 +52,7 @@ class DescribedRun:
     digests: Mapping[str, str]
     """Digests of the inputs of the run, by kind: HARDWARE, WORKLOAD and MAPPING."""
     core: str
-    """Name of the core. The hardware file and the mapping file often have this name."""
+    """Name of the core. The user's hardware file and mapping file often have the same name."""
     workload: str
     """Name of the network, which is also the name of its file without suffix."""
     model: str
@@ -98,8 +98,7 @@ class DescribedRun:
         """Workload of the run, which ran on `core`: an artifact that the pipeline wrote beside the run, or a file of
         the user with the name of the network; None if neither is found.
 
-        If both exist, `options` decide. With the default options, the result is the artifact. With other options, the
-        result is the file of the user.
+        If both exist, the result is the artifact for default `options`, otherwise the file of the user.
         """
         from tilewright.workload.source import read_parsed
 
@@ -126,8 +125,8 @@ class DescribedRun:
     ) -> Path | None:
         """Network artifact beside the run, or file of the user with the name of the network; None if neither is found.
 
-        If both exist, `options` decide. With the default options, the result is the artifact. With other options, the
-        result is the file of the user, because options apply only to such a file.
+        If both exist, the result is the artifact for default `options`. For other options, the result is the file of
+        the user, because options have no effect on an artifact.
         """
         named = partial(self._first, WORKLOAD, self._named_networks(), digest_of)
         first, then = (beside, named) if options == NetworkOptions() else (named, beside)
@@ -140,12 +139,12 @@ class DescribedRun:
         is_system: bool = False,
         is_changed: bool = False,
     ) -> dict[str, Path | None]:
-        """Path of each input, by kind: the path in `given`; otherwise the path that a search finds; None if the search
-        finds nothing.
+        """Path of each input, by kind. A path in `given` is used unchanged. Other inputs are searched for; the path is
+        None if an input is not found.
 
-        `is_system` is true for a run on several cores. With `is_changed`, the search accepts only hardware whose text
-        is known, so that the caller can change numbers in the text. Raises InputError if the hardware is needed to find
-        the network, but cannot be read.
+        `is_system` is true for a run on several cores. With `is_changed`, the caller will change numbers in the text of
+        the hardware, so only hardware with a known text is accepted. Raises InputError if the hardware is needed to
+        find the network, but cannot be read.
         """
         hardware = given[HARDWARE] or (self.changeable_hardware() if is_changed else self.hardware())
         if given[WORKLOAD] is not None:
@@ -166,10 +165,10 @@ class DescribedRun:
         return f"is not the {kind} of the run in {self.folder}: it is another file, or it was changed after the run"
 
     def not_found(self, found: Mapping[str, object]) -> list[Problem]:
-        """Problems, one for each input that was not found. `found` is input kind -> path of the input, or None.
+        """Problems, one for each input that was not found. `found` has the path of each kind of input, or None.
 
-        If the hardware is not found, the digest of a network cannot be verified. A missing network is then not reported
-        if the user has a file with its name, or if there is an artifact of a network.
+        Without the hardware, the digest of a network cannot be verified. In this case, a missing network is not
+        reported if there is an artifact of a network, or a file of the user with the name of the network.
         """
         lacking = [kind for kind, path in found.items() if path is None]
         if HARDWARE in lacking and (self._named_networks() or paths_of(self.folder, WORKLOAD)):
@@ -219,9 +218,9 @@ class DescribedRun:
         return [path for path in self._written(WORKLOAD, (".onnx", *YAML_SUFFIXES)) if path.stem == self.workload]
 
     def check(self, kind: str, digest: str, path: str) -> None:
-        """Raise InputError if a file is not the input of this kind of the run. `digest` is the digest of the content of
-        the file, and `path` names the file in the message. A run whose provenance has no digest of this input accepts
-        every file.
+        """Raise InputError if a file is not the input of the kind `kind` of this run. `digest` is the digest of the
+        content of the file, and `path` names the file in the message. If the provenance of the run has no digest of
+        this input, every file is accepted.
         """
         if message := self.contradiction(kind, digest):
             raise InputError([Problem(message, path)])
@@ -260,7 +259,7 @@ def _may_name(path: Path, name: str) -> bool:
 
 
 def paths_of(folder: Path, kind: str) -> list[Path]:
-    """Paths of the artifacts of an input: first those in the folder of the run, then those that the pipeline wrote
+    """Paths of the artifacts of an input. Artifacts in the folder of the run come before those that the pipeline wrote
     beside this folder.
     """
     names = (*(_OWN_MAPPINGS if kind == MAPPING else ()), KEPT[kind])
@@ -277,7 +276,7 @@ def core_in(hardware: Path) -> Core:
 
 
 def network_digest(network: Workload, core: Core) -> str:
-    """Digest of a network without the layers that the core cannot run. A run on this core records this digest."""
+    """Digest of a network on a core, as runs record it: layers that the core cannot run are left out."""
     from tilewright.mapping.runnable import restrict_to_core, without_layers_left_out
 
     return content_digest(encode(without_layers_left_out(restrict_to_core(network, core)[0])))

@@ -204,10 +204,10 @@ class _PointReader:
 
     def _bounds(self, operand: str, bounds: object, layer: Layer | None, loops: int) -> tuple[int, ...]:
         """Level boundaries of an operand, from the value `bounds`: one number for each memory, innermost memory first.
-        The number counts the loops in this memory and in all memories below it.
+        The number says how many loops are in this memory and in all memories further inside.
 
-        The numbers must never decrease, and must be at most `loops`, the number of all loops. A wrong value is
-        reported, and the result is then ().
+        The numbers must not decrease, and the last one must be at most `loops`, the number of all loops. A wrong value
+        is reported, and the result is then ().
         """
         place = f"level_boundaries.{operand}"
         if layer and operand not in layer.operands:
@@ -320,9 +320,9 @@ def evaluate(
 
     For one mapping, give the objects `layer`, `core`, `spatial_mapping` and `loop_order` (innermost loop first). For
     many mappings, give `hardware`, `workload`, and `mapping` or `points` (a file of JSON lines, or a list of tables);
-    `layer` is then the name of the only layer to evaluate. `level_boundaries` has, for each operand, a number for each
-    memory: the number of loops in this memory and in all memories below it; by default the allocator decides. `output`
-    is the file for the results, with one JSON line for each mapping.
+    `layer` is then the name of the only layer to evaluate. `level_boundaries` has, for each operand, one number for
+    each memory: how many loops are in this memory and in all memories below it. Without it, the allocator places the
+    loops. `output` is the file for the results, with one JSON line for each mapping.
 
     Raises InputError for wrong input files, and with `strict` for input without effect. Raises MappingError if a
     mapping does not fit. If many mappings are given, all are evaluated before this error, and `output` also has a line
@@ -396,8 +396,8 @@ def _evaluated(
     tell: Callable[[_Evaluated], None],
     tell_notices: Callable[[Sequence[str]], None],
 ) -> list[_Evaluated]:
-    """Results of all mappings. Each result is passed to `tell` as soon as it exists. If `output` is given, the results
-    are also written there.
+    """Results of all mappings. The function `tell` gets each result as soon as it exists. If `output` is given, the
+    results are also written there.
     """
     from tilewright.pipeline.sources import existing_file, parse_accelerator, parse_workload, single_core
     from tilewright.pipeline.stages.run import read_problem
@@ -459,8 +459,8 @@ def _write(output: Path | None, found: list[_Evaluated]) -> None:
 
 
 def _refuse(message: str, **given: object) -> None:
-    """Raise InputError if an argument in `given` is not None. Each such argument gives one problem with the text
-    `message` and the name of the argument.
+    """Raise InputError if an argument in `given` is not None. There is one problem for each such argument, with its
+    name and the text `message`.
     """
     problems = [Problem(message, path=name) for name, one in given.items() if one is not None]
     if problems:
@@ -516,8 +516,8 @@ def _points_of_mapping(network: Workload, mapping: Mapping, layer_name: str, tem
 
 
 def _places_in_mapping(mapping: Mapping, file: str) -> dict[int, str]:
-    """Beginning of a message, such as `mapping.yaml:4 `, for each entry of a mapping file, by the identity of the
-    entry. The result is {} if there is no file.
+    """Beginning of a message, such as `mapping.yaml:4 `, for each entry of a mapping file. The keys are the ids of the
+    entry objects. The result is {} if there is no file.
     """
     from tilewright.base.artifacts.envelope import is_artifact
     from tilewright.mapping.file_checks import document_behind
@@ -530,16 +530,16 @@ def _places_in_mapping(mapping: Mapping, file: str) -> dict[int, str]:
 
 
 def _places_in_points(file: FilePath, points: list[Point]) -> dict[int, str]:
-    """Beginning of a message, such as `points.jsonl:4 `, for each point of a file with one point per line, by the
-    identity of the entry.
+    """Beginning of a message, such as `points.jsonl:4 `, for each point of a file with one point per line. The keys are
+    the ids of the entry objects.
     """
     lines = [number for number, text in enumerate(_text_of(Path(file)).split("\n"), 1) if text.strip()]
     return {id(entry): f"{file}:{number} " for (_, entry), number in zip(points, lines, strict=True)}
 
 
 def _for_layers(names: list[str]) -> str:
-    """Text with the number of the layers to which an entry of a mapping file applies; '' for one layer. `names` are the
-    names of these layers.
+    """Text with the number of layers to which an entry of a mapping file applies, and the name of the first of these
+    layers (`names`); '' for one layer.
     """
     return f" (for {len(names)} layers, such as {names[0]})" if len(names) > 1 else ""
 

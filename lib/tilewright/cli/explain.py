@@ -209,8 +209,8 @@ def _read(run: DescribedRun, found: _Given, network_options: NetworkOptions) -> 
 def _array(
     placed: "Sequence[PlacedLayer]", core: "Core", network: "Workload", mapping: Path | None, options: dict[str, Any]
 ) -> "ArrayUses":
-    """Use of the array by the layers of a run. Without a mapping file, or with a pipeline of the user, no causes of
-    idle units are given.
+    """Use of the array by the layers of a run. Without a mapping file, or with a pipeline of the user, the causes of
+    idle units are not known.
     """
     from tilewright.base.parameters import made_of
     from tilewright.pipeline.sources import parse_mapping
@@ -225,8 +225,8 @@ def _array(
 
 
 def _places(path: Path, mapping: "MappingOfLayers") -> dict[tuple[str, str], str]:
-    """(Name of an entry in a mapping file, array dimension) -> text `file:line` of the spatial mapping for this
-    dimension. {} for an artifact, which has no lines.
+    """Text `file:line` of each spatial mapping of a mapping file. The keys are pairs (name of the entry, array
+    dimension). {} for an artifact, which has no lines.
     """
     from tilewright.base.artifacts.envelope import is_artifact
     from tilewright.base.yamlfile import load_yaml

@@ -58,8 +58,8 @@ def run_with_inputs(place: str, run: "RunPoint", option: str = "--search-again")
     """Run of `tilewright map` at `place`, with the inputs that are needed to evaluate and search its mappings on other
     hardware. `place` is the folder of the run, or the path of its records or its summary.
 
-    Raises InputError if this is not the folder of a run on one core, or if inputs are not found. `option` is the option
-    that needs the run, for messages.
+    Raises InputError if this is not the folder of a run on one core, or if inputs are not found. The message names
+    `option`, the option that needs the run.
     """
     path = Path(place)
     folder = path.parent if path.name in (LAYERS, SUMMARY) else path
@@ -96,7 +96,7 @@ def paths_of_inputs(
 
 
 def not_searchable(what: str) -> str:
-    """Message that mappings cannot be searched again, because `what` of the user made them."""
+    """Message that mappings cannot be searched again, because the user's `what`, such as a pipeline, made them."""
     return f"was made by {what} of the user, so tilewright cannot search its mappings again"
 
 

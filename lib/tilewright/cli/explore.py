@@ -152,10 +152,10 @@ def explore(
     The column `pareto` says whether the design is on the Pareto front. `space` is a file, or the content of a file as a
     dict. `output` is a folder for shards, tables, figures and a page. With `shard`, only the shard with this number is
     evaluated. With `gather`, the table is made from existing shards only. With `show`, only the full run of the design
-    with this name is made. `paper` (`column` or `page`) also draws the
-    figures for a paper. `store` keeps mappings of the tiles of multi-core designs for later designs. The `attrs` of
-    the table list unused input. Raises InputError with all errors of the space, the networks and the mapping, and with
-    `strict` for input without effect.
+    with this name is made. With `paper` (`column` or `page`), figures for a paper are also drawn. For designs with
+    several cores, `store` keeps the mappings of tiles for later designs. The `attrs` of the table list unused input.
+    Raises InputError with all errors of the space, the networks and the mapping, and with `strict` for input without
+    effect.
     """
     import pandas
 
@@ -238,7 +238,9 @@ def _answered(
 
 
 def _annotated(space: "Space", found: "Exploration") -> "Answer":
-    """Answer to an exploration, with the sentences that need the space: gaps of mappings, and axes without a cost."""
+    """Answer to an exploration, with two sentences that need the space: on the gaps of mappings, and on axes without a
+    cost.
+    """
     from tilewright.designs.answer import answer_of
     from tilewright.designs.free_axes import with_free_axes
     from tilewright.designs.mapping_gaps import with_mapping_gaps
@@ -247,8 +249,9 @@ def _annotated(space: "Space", found: "Exploration") -> "Answer":
 
 
 def _noted(space: "Space", found: "Exploration", notices: Sequence[str], strict: bool) -> "Exploration":
-    """Exploration with all its notices, including that of an objective that compares no mappings. Raises InputError for
-    such an objective if `strict` is true."""
+    """Exploration with all its notices. One notice says that the objective compares no mappings. With `strict`, this
+    raises InputError instead.
+    """
     without_energy = energy_notices(space.options.objective, found.energies_pj)
     refuse_unused(without_energy, strict)
     return replace(found, notices=(*notices, *without_energy))
@@ -321,7 +324,7 @@ def shown_design(space: "Space", output: Path | None, name: str, networks: Seque
 
 
 def _told_before(space: "Space", output: Path | None) -> str:
-    """Text printed before the evaluation: how many designs and how many shards are evaluated."""
+    """Text printed before the evaluation: the number of designs, and the number of shards to evaluate."""
     from tilewright.designs.explore import kept_count, shard_states
     from tilewright.designs.parts import ShardDigests, shards_of
 

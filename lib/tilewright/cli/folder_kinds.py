@@ -22,7 +22,7 @@ from tilewright.base.steps import (
 
 
 class FolderKind(NamedTuple):
-    """Kind of folder that a user can mistake for the folder of a run, with a hint for this user."""
+    """Kind of folder that a user can mistake for the folder of a run, with a hint on what to do."""
 
     files: tuple[str, ...]
     """Patterns of file names. A folder has this kind if a file matches one of them."""
@@ -92,8 +92,8 @@ def kind_of_folder(folder: Path) -> FolderKind | None:
 
 
 def said_of_folder(folder: Path) -> str:
-    """Text on a path that is not a run: what the path is, or what the folder contains. If a verb reads such a folder,
-    the text names this verb.
+    """Text on a path that is not a run: what the path is or contains. If a verb reads such a folder, the text names
+    this verb.
     """
     if not folder.exists():
         return "is not there"

@@ -97,10 +97,9 @@ def front(
     """Table of the designs of a space that are on the Pareto front over all networks.
 
     The tables and the certificate are written to the folder `output`. With `part`, only the costs of the part with this
-    number are computed. With `gather`, the fronts are found from existing parts only. `paper` (`column` or `page`) also
-    writes figures and tables for a paper. The `attrs` of the table list
-    unused input. With `strict`, input without effect is an error. Raises InputError with all errors of the space, the
-    networks and the mapping.
+    number are computed. With `gather`, the fronts are found from existing parts only. With `paper` (`column` or
+    `page`), figures and tables for a paper are also written. The `attrs` of the table list unused input. With `strict`,
+    input without effect is an error. Raises InputError with all errors of the space, the networks and the mapping.
     """
     import pandas
 
@@ -126,8 +125,8 @@ def _read(source: Path, part: int | None, strict: bool) -> "tuple[Space, list[st
 
 
 def _lock(output: Path, part: int | None) -> AbstractContextManager[None]:
-    """Lock of the folder `output`. If `part` is given, no lock is taken, because several jobs that each compute one
-    part share the folder.
+    """Lock of the folder `output`. With `part`, no lock is taken, because several jobs write their parts to the folder
+    at the same time.
     """
     return holding(output) if part is None else nullcontext()
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 BLANK: tuple[dict[str, str], ...] = ({"name": "default"},)
 """Content of a mapping file that fixes no decision: a layer may run on every core that supports it."""
 TOLERATED_S = 1.0
-"""Largest time in seconds by which the search can exceed its time budget without a note."""
+"""Time in seconds by which the search may exceed its time budget without a note."""
 START_HELP = (
     f"Folder or {FUSION} of an earlier search. Its plan is tried first, so the result is not worse than this plan."
 )
@@ -204,8 +204,8 @@ def fuse(
 
 
 def _over_budget(found: "Fusion", seconds: float, cpu_seconds: float) -> list[str]:
-    """Notes on the budgets of run time and CPU time that the search exceeded by more than TOLERATED_S seconds. Each
-    note gives the reason. [] if there are none.
+    """Notes, with reasons, on a run time or CPU time that exceeds its budget by more than TOLERATED_S seconds; [] if
+    there is none.
     """
     options = found.options
     limits = (
@@ -274,9 +274,9 @@ def write_fusion(folder: Path, given: "Descriptions", found: "Fusion", run: bool
 
 
 def _write_run(folder: Path, mapping: Path, given: "Descriptions", found: "Fusion") -> None:
-    """Schedule the best plan, and write the files of this schedule into `folder`. The functions of the commands `cns`,
-    `cost` and `schedule` do this work. `mapping` is the path of the plan's mapping file. Raises AssertionError if the
-    latency or the energy differs from the result of the search.
+    """Schedule the best plan with the functions of the commands `cns`, `cost` and `schedule`, and write the files of
+    the schedule into `folder`. `mapping` is the path of the plan's mapping file. Raises AssertionError if the latency
+    or the energy differs from the result of the search.
     """
     from tilewright.cli.cns import cns
     from tilewright.cli.cost import cost
@@ -354,8 +354,8 @@ def _any_plan_lines(found: Mapping[str, Any]) -> list[str]:
 
 def _reduction_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Lines of text, one for each search for plans in `rows`. The searches differ in the layers whose reductions are
-    cut between cores. A line gives the number of these layers, the latency and energy of the best plan, and the number
-    of evaluated plans. The line of the search whose plan is the result is marked.
+    cut between cores. A line has the number of these layers, the latency and energy of the best plan, and the number of
+    evaluated plans. One line is marked: the search that found the resulting plan.
     """
     lines = []
     for row in rows:

@@ -1,9 +1,9 @@
 """Handling of Ctrl-C: at any time, a command ends within two seconds and prints one line.
 
 Before the verb is known, Ctrl-C ends the process at once. Later, it interrupts the main thread, so that the verb can
-report which results are kept. If the main thread runs compiled code or waits for processes, it can be slow to end. In
-this case, the whole process is ended. Files are written completely or not at all. Only the standard library is
-imported, because this module is imported before all other modules.
+report which results are kept. A main thread that runs compiled code or waits for processes can be slow to end; then the
+whole process is ended. Every file is complete or absent. Only the standard library is imported, because this module is
+imported before all other modules.
 """
 
 import os
@@ -20,15 +20,15 @@ _is_asked = threading.Event()
 
 
 def begin() -> None:
-    """Install a handler of Ctrl-C for the time in which the modules of the command are imported. The handler ends the
-    process at once.
+    """Install a handler of Ctrl-C that ends the process at once. It is used while the modules of the command are
+    imported.
     """
     signal.signal(signal.SIGINT, lambda number, frame: _end())
 
 
 def interrupt_verb() -> None:
-    """Install a handler of Ctrl-C for the time in which a verb runs. The handler raises KeyboardInterrupt. If the
-    process still runs PATIENCE_S seconds later, or if the user presses Ctrl-C again, the process is ended.
+    """Install a handler of Ctrl-C that raises KeyboardInterrupt. It is used while a verb runs. If the process still
+    runs PATIENCE_S seconds later, or if the user presses Ctrl-C again, the process is ended.
     """
     signal.signal(signal.SIGINT, _interrupt)
 

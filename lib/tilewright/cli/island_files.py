@@ -30,7 +30,7 @@ A state is a file that later search parts read.
 
 
 def part_problems(part: str | None, options: FusionOptions, has_output: bool) -> list[Problem]:
-    """Problems of the option --part: an unknown part, or options that do not go with it."""
+    """Problems of the option --part: an unknown part, or options that cannot be combined with --part."""
     if part is None:
         return []
     if options.islands == 1:
@@ -103,8 +103,8 @@ class IslandFiles:
         return self.call.so_far(state)
 
     def remove_others(self, part: str | None) -> None:
-        """Delete the state files that the result in this folder does not use, such as those of an earlier search with
-        more islands or rounds. If one process made the whole search (`part` is None), all state files are deleted.
+        """Delete the state files that do not belong to this search, such as those of an earlier search with more
+        islands or rounds. If one process made the whole search (`part` is None), all state files are deleted.
         """
         options = self.call.options
         kept = state_parts(options.islands, options.island_rounds) if part == ANSWER else {}

@@ -32,8 +32,8 @@ def _show(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
     show=_show,
 )
 def options() -> list[dict[str, Any]]:
-    """Parameters of configurations, verbs and stages, as rows. First comes a row for each key of a flow, then a row for
-    each parameter that only pipeline stages have.
+    """Parameters of configurations, verbs and stages, as rows: first the keys of each flow, then the parameters that
+    only pipeline stages have.
     """
     return [*(_of_runs(flow, parameter) for flow in FLOWS for parameter in KEYS_OF[flow].values()), *_of_stages()]
 

@@ -250,9 +250,8 @@ def _make(due: Path, given: list[str]) -> int:
     """Make a unit of work, as a job of the pipeline. `due` is the path of the order, which is the file that describes
     the unit. Returns the exit code.
 
-    The verb and its arguments are `given`. If `given` is empty, they are read from the order, because a command line
-    can be too short for them. If the order has no verb either, the job makes all units that the unit of the order
-    needs.
+    `given` has the verb and its arguments. It is empty if they are too long for a command line; they are then read from
+    the order. If the order has no verb either, the job makes all units that the unit of the order needs.
     """
     from tilewright.base.artifacts.manifest import read_order
     from tilewright.cli.together import make_together, make_unit
@@ -320,10 +319,7 @@ def _print_traceback() -> None:
 
 
 def _say_unexpected(error: Exception, verbose: bool) -> int:
-    """Print an error whose class tilewright does not define. Returns the exit code.
-
-    The cause is either a mistake in the code of a plug-in, or a bug of tilewright.
-    """
+    """Print an error of a class that tilewright does not define. Returns the exit code."""
     from tilewright.cli.plug_ins import installed_text, problem_in_plug_in  # here: most commands start faster
 
     if problem := problem_in_plug_in(error):

@@ -66,9 +66,7 @@ def _searched(
     tell: Tell,
     show_progress: bool,
 ) -> "MappedWorkload":
-    """Result of the search. If the user interrupts the search, the error message gives the number of results that are
-    kept.
-    """
+    """Result of the search. If the user interrupts the search, the error message says how many results are kept."""
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
 
@@ -129,8 +127,8 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
 def _tried(mapped: "MappedWorkload") -> str:
     """Text on the amount of work of the search.
 
-    For branch and bound, the text gives the number of partial loop orders, because only the best mapping of a layer is
-    evaluated completely.
+    For branch and bound, the text has the number of partial loop orders, because this search evaluates only the best
+    mapping of a layer completely.
     """
     partial_orders = sum(record.search.get("nodes", 0) for record in mapped.records)
     if partial_orders:

@@ -20,7 +20,7 @@ MULTIPLIER = "mac-int8-45nm"
 INPUT_BITS, SUM_BITS = 8, 16
 """Bits of weights and activations, and of partial sums: the defaults for ONNX networks."""
 _LEAST_WIDTH, _MOST_WIDTH = 64, 512
-"""Smallest and largest default width of the SRAM, in bits. The larger limit is the largest width in the SRAM table of
+"""Smallest and largest default width of the SRAM, in bits. The upper limit is the largest width in the SRAM table of
 the cost library (CACTI setup `plain`).
 """
 WINDOW = 3
@@ -43,8 +43,8 @@ _REGISTERS = {
         ("sum_registers", "O", 24 * SUM_BITS),
     ),
 }
-"""Kind of array -> registers beside each multiplier, as (name, memory operand, bits). The word counts for Eyeriss (12,
-224 and 24) are those of the paper.
+"""Registers beside each multiplier, by kind of array, as (name, memory operand, bits). The sizes for Eyeriss (12, 224
+and 24 words) are those of the paper.
 """
 _UNROLLED: dict[str, dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = {
     TPU: {
@@ -70,7 +70,7 @@ _UNROLLED: dict[str, dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = 
         "MatMul": ("", ("K, {rows}",), ("C, {columns}",)),
     },
 }
-"""Kind of array -> entries of the mapping file: name of the entry -> (comment, loops along D1, loops along D2)."""
+"""Entries of the mapping file, by kind of array and name of the entry, as (comment, loops along D1, loops along D2)."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ class NewAccelerator:
 
     @property
     def sram_width(self) -> int:
-        """Default width of the SRAM in bits: a power of two from _LEAST_WIDTH to _MOST_WIDTH. Within these limits, it
-        is large enough for one input and one partial sum for each unit on the longer side of the array.
+        """Default width of the SRAM in bits: a power of two from _LEAST_WIDTH to _MOST_WIDTH. If the limit allows it,
+        the width is enough for one input and one partial sum for each unit on the longer side of the array.
         """
         needed = max(self.sides) * (INPUT_BITS + SUM_BITS)
         return min(max(1 << (needed - 1).bit_length(), _LEAST_WIDTH), _MOST_WIDTH)

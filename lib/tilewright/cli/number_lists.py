@@ -13,8 +13,8 @@ MOST_SAMPLES, MOST_POINTS = 1024 * 1024, 10_000
 
 
 def whole_numbers(given: Sequence[object] | str, what: str, option: str, most: int | None = None) -> list[int]:
-    """Distinct numbers from 1 to `most` (None: no limit), in ascending order, from a text such as `2,4k` or from a
-    list.
+    """Distinct whole numbers in ascending order, from a text such as `2,4k` or from a list. They must be from 1 to
+    `most`; None means no limit.
 
     In a text, k means 1,024 and M means 1,048,576. `what` is the name of such a number in messages. Raises InputError
     with all wrong values, each as it was written.
@@ -41,8 +41,7 @@ def contexts_of(given: Sequence[object] | str, block: int = 1) -> list[int]:
     """Distinct contexts in ascending order, from the value of the option --contexts: a text, or a sequence of integers.
 
     A text is a list or a range `first:last:how-many`. The contexts of a range are rounded to multiples of `block`.
-    There are two exceptions: contexts below `block`, and a range with only one context. Raises InputError with all
-    wrong values.
+    Contexts below `block`, and a range with only one context, are not rounded. Raises InputError with all wrong values.
     """
     if not isinstance(given, str) or ":" not in given:
         return whole_numbers(given, "context", CONTEXTS)

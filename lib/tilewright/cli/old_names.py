@@ -53,8 +53,8 @@ OLD_OPTIONS = (
 
 
 def with_current_options(verb: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Pair (`words` with the current names of options, one remark for each former name in `words`). `words` is the
-    command line after the verb.
+    """Pair (`words` with current names of options, one remark for each former name in `words`). `words` are the words
+    of the command line after the verb.
     """
     current = {one.old: one.new for one in OLD_OPTIONS if one.verb == verb and one.old}
     found = [word.partition("=")[0] for word in words]
@@ -68,7 +68,7 @@ def with_current_options(verb: str, words: Sequence[str]) -> tuple[list[str], li
 
 
 def now_called(old: str, new: str) -> str:
-    """Remark that a name is a former name, with its new name."""
+    """Remark that a name is a former name; it has the new name."""
     return f"`{old}` is now called `{new}`; the old name works until {GONE_WITH}"
 
 
@@ -90,8 +90,7 @@ def with_old_keywords(function: Callable[..., Any], name: str) -> Callable[..., 
 def _current(keywords: Mapping[str, Any], current: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     """Keyword arguments with current names.
 
-    Raises TypeError if a keyword is given by its current name and by a former name, as Python does for repeated
-    keywords.
+    Raises TypeError if one keyword is given under both names, as Python does for repeated keywords.
     """
     for old, value in keywords.items():
         new = current.get(old, old)

@@ -119,8 +119,9 @@ def network_keywords(function: Callable[..., Result]) -> Callable[..., Result]:
 
 
 def _table(name: str, value: Any) -> Any:
-    """Value of the network option `name`: the pairs (key, value) of a table, or for `precision` the value unchanged.
-    Raises InputError if another option has a value that is not a table."""
+    """Value of the network option `name`: pairs (key, value) of a table. The value of `precision` is not a table and is
+    returned unchanged. Raises InputError if the value of another option is not a table.
+    """
     if name == "precision":
         return value
     try:
@@ -132,7 +133,7 @@ def _table(name: str, value: Any) -> Any:
 
 
 def of_signature(function: Callable[..., Result], keywords: list[Keyword]) -> Callable[..., Result]:
-    """Give a function the signature that has the parameters `keywords`, keyword-only parameters last. Returns the same
+    """Give a function a signature with the parameters `keywords`; keyword-only parameters come last. Returns the same
     function.
     """
     by_position = [one for one in keywords if one.kind is not one.KEYWORD_ONLY]
@@ -172,7 +173,7 @@ def jobs_option(function: Function) -> Function:
 
 
 def overruled_store(store: Path, no_store: bool) -> list[Unused]:
-    """Notice that --store has no effect because --no-store is also given. [] unless both are given."""
+    """Notice that --store has no effect, if --no-store is also given; otherwise []."""
     is_overruled = no_store and store != DEFAULT_STORE
     return [unused_option("store", "has no effect with --no-store", str(store))] if is_overruled else []
 
@@ -198,7 +199,7 @@ def is_given(pipeline: object) -> bool:
 
 
 class PipelineText(NamedTuple):
-    """List of stages, or of edits of the default pipeline, together with its position in a document."""
+    """List of stages, or of edits of the default pipeline, with its position in a document."""
 
     value: Any
     documents: "tuple[YamlDocument, ...]" = ()
@@ -313,13 +314,13 @@ def echo_paths(paths: Sequence[Path], as_json: bool) -> None:
 
 
 Part = Literal["", "tables", "figures"]
-"""Part of a report to write. "" stands for all parts, TABLES for tables, data, texts and pages, and FIGURES for
-figures."""
+"""Part of a report to write: TABLES for tables, data, texts and pages, FIGURES for figures, "" for all of these."""
 
 
 def refuse_paper(paper: str | None, *needed: tuple[str, object]) -> None:
-    """Raise InputError if `paper` is given but no file is written. `needed` has pairs (option, value); no file is
-    written if one of these values is empty or false."""
+    """Raise InputError if `paper` is given but the command writes no file. `needed` has pairs (option, value). The
+    command writes no file if one of these values is empty or false.
+    """
     missing = [option for option, value in needed if not value]
     if paper is not None and missing:
         message = f"has no effect without {' and '.join(missing)}, because nothing is written"
@@ -335,7 +336,8 @@ only_option = click.option(
 
 
 _UNUSED = "tilewright.base.unused"
-"""Key of the click context under which a command keeps its notices of unused input until the command ends."""
+"""Key of the click context. Its value is the list of notices of unused input, which are printed when the command ends.
+"""
 
 
 def echo_notices(notices: Sequence[str], with_remarks: bool = False) -> None:
@@ -355,12 +357,13 @@ def echo_notices(notices: Sequence[str], with_remarks: bool = False) -> None:
 
 
 _REPEATED = "tilewright.repeated"
-"""Key of the click context for the notices of options that are given more than once."""
+"""Key of the click context. Its value is the list of notices of options that are given more than once."""
 
 
 def note_repeated(names: Sequence[str], is_told: bool) -> None:
-    """Store a notice of each option that is given more than once, until the command ends. The notices are printed only
-    if `is_told` is true. With --strict, the verb reports them as errors instead."""
+    """Store a notice of each option that is given more than once. If `is_told` is true, the notices are also printed.
+    With --strict, the verb reports them as errors.
+    """
     notices = [unused_option(name, "is given more than once; only the last value counts") for name in names]
     click.get_current_context().meta[_REPEATED] = notices
     if is_told:
@@ -380,20 +383,22 @@ def _echo_lines(lines: Iterable[str]) -> None:
 
 
 def strict_option(what: str = "") -> Callable[[Function], Function]:
-    """Add the option --strict, which makes input without effect an error. `what` names a further reason for --strict to
-    fail."""
+    """Add the option --strict, which makes input without effect an error. `what` is a further condition under which
+    --strict fails, for the help text.
+    """
     text = f"Fail if {what}{', or if ' if what else ''}an option or a key of an input file has no effect."
     return click.option("--strict", is_flag=True, help=text)
 
 
 UNCOSTED = "a part of the network has no computed cost"
-"""Additional reason for --strict to fail, in verbs that run a network."""
+"""Further condition under which --strict fails, for verbs that run a network."""
 
 
 def keep_font_cache_here() -> None:
-    """Keep the font list of matplotlib in the cache folder of the checkout, not in the home folder of the user. The
-    function has no effect outside of a checkout, or if the environment variable MPLCONFIGDIR is already set to another
-    folder."""
+    """Keep the font list of matplotlib in the cache folder of the checkout, not in the user's home folder. This
+    function does nothing outside of a checkout, or if the environment variable MPLCONFIGDIR already names another
+    folder.
+    """
     if (CHECKOUT / "Snakefile").is_file():
         folder = CACHES / FONTS
         os.environ.setdefault("MPLCONFIGDIR", str(folder))

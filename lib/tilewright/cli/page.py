@@ -65,7 +65,9 @@ def page(
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """Distinct names for the folders. If folders have the same name, names of parent folders are put in front."""
+    """Distinct names for the folders. If two folders have the same name, names of their parent folders are put in
+    front.
+    """
     depth = 1
     while True:
         names = ["/".join(folder.resolve().parts[-depth:]) for folder in folders]
@@ -98,9 +100,9 @@ def _of_one_core(folder: Path, name: str, summary: Mapping[str, Any]) -> "PageRu
 
 
 def _verdicts(folder: Path, artifact: Artifact) -> Mapping[str, Any]:
-    """Limiting ports of the run, in the form of the JSON file of `tilewright explain`. If the report of the run has
-    such a file, made from the same records, its content is returned; otherwise, the ports are computed. If inputs of
-    the run are not found, `limits_not_known` has the reason.
+    """Limiting ports of the run, as in the JSON file of `tilewright explain`. If the report of the run has such a file
+    for the same records, its content is returned. Otherwise, the ports are computed. If inputs of the run are not
+    found, `limits_not_known` has the reason.
     """
     from tilewright.base.steps import REPORT
     from tilewright.cli.explain import explain

@@ -1,9 +1,9 @@
 """Options of verbs and keywords of Python functions, made from classes of parameters.
 
 A class of parameters declares the name, type, default, limits and help of each parameter. The options of a command, the
-signature of a Python function, and the check of its keywords are made from this class. A command does not get an object
-of the class, but a `Given` with unchecked values. Calling the `Given` checks the values and returns the object. The
-command can therefore report problems of parameters together with problems of files.
+signature of a Python function, and the check of its keywords are made from this class. A command gets a `Given` with
+unchecked values instead of an object of the class. A call of the `Given` checks the values and returns the object. The
+command can therefore report wrong parameters together with wrong files.
 """
 
 import json
@@ -40,8 +40,8 @@ _STRUCTURES = (list, tuple, dict, Sequence, Mapping)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Given(Generic[Kind]):
-    """Values of parameters from a command line, not yet checked. Calling the object checks the values and returns the
-    parameters, an instance of `kind`.
+    """Unchecked values of parameters from a command line. A call of this object checks the values, and returns the
+    parameters as an object of the class `kind`.
     """
 
     kind: type[Kind]
@@ -79,8 +79,8 @@ class Given(Generic[Kind]):
         return [*self.repeated, *overruled]
 
     def sound(self, essential: Sequence[str]) -> Kind | None:
-        """Parameters in which defaults replace wrong values. With them, the files can be checked although some options
-        are wrong. None if a parameter in `essential` is wrong.
+        """Parameters in which defaults replace wrong values, so that the files can be checked although some options are
+        wrong. None if a parameter in `essential` has a wrong value.
         """
         told = Problems()
         made = told.attempt(self)
@@ -161,7 +161,7 @@ def _metavar(parameter: Parameter) -> str | None:
 
 
 def parameter_limits(parameter: Parameter) -> list[str]:
-    """Texts on the limits of a parameter, one for each limit; [] for a parameter without limits."""
+    """Texts on the limits of a parameter, one for each limit."""
     return [limits.words for limits in parameter.limits]
 
 
@@ -197,8 +197,8 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Named(Given[Kind]):
-    """Values of parameters that a Python caller gave by name, not yet checked. Calling the object checks the values and
-    returns the parameters, an instance of `kind`.
+    """Unchecked values of parameters that a Python caller gave by name. A call of this object checks the values, and
+    returns the parameters as an object of the class `kind`.
     """
 
     unknown: tuple[Problem, ...] = ()
@@ -218,7 +218,7 @@ class Named(Given[Kind]):
         return self.values[name]
 
     def over(self, options: Parameters | None) -> "Named[Kind]":
-        """Parameters with the values that were given by name. All other values are those of the object `options`."""
+        """Parameters with the values that were given by name; other values come from the object `options`."""
         known = {parameter.name for parameter in parameters_of(self.kind)}
         defaults = {parameter.name: parameter.default for parameter in parameters_of(self.kind)}
         # A value of the object that is equal to the default counts as not given.
@@ -229,8 +229,8 @@ class Named(Given[Kind]):
 
 
 def parameter_keywords(**kinds: type[Parameters]) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
-    """Add the parameters of classes as keywords of a function. The function gets a `Named` for each class, in the
-    argument that is the key of the class in `kinds`.
+    """Add the parameters of classes as keywords of a function. `kinds` maps names of arguments to classes; the function
+    gets a `Named` for each class in the argument with this name.
     """
 
     def decorate(function: Callable[..., Result]) -> Callable[..., Result]:
@@ -261,7 +261,7 @@ def parameter_keywords(**kinds: type[Parameters]) -> Callable[[Callable[..., Res
 
 
 def store_of(given: "FilePath | Store | None") -> "Store | None":
-    """Store of earlier results in a folder. A store object is returned unchanged; None gives None."""
+    """Store of earlier results in the given folder. A store object is returned unchanged; None gives None."""
     from tilewright.search.store import Store
 
     return given if given is None or isinstance(given, Store) else Store(Path(given))

@@ -1,6 +1,6 @@
 """Option --plan of the verbs that make a run.
 
-It takes cuts and schedule settings from a plan that `tilewright fuse` wrote.
+The option takes the cuts of the network and the schedule settings from a plan that `tilewright fuse` wrote.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def plan_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _take_defaults(context: click.Context, _: click.Parameter, file: Path | None) -> Path | None:
-    """Replace the defaults of the command by values of the plan in a file. Returns the path of the file.
+    """Use values of the plan in a file as defaults of the command's options. Returns the path of the file.
 
     Raises ArtifactError if `fuse` did not write the file.
     """

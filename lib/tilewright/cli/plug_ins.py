@@ -12,8 +12,8 @@ from tilewright.base.registry import installed, package_of, registry_of
 def plug_in_lines() -> Iterator[str]:
     """Lines with the entry point, the object and the package of each installed plug-in, sorted by entry point.
 
-    Raises InputError for an entry point of an unknown kind, and for two entry points with the same name and different
-    objects. After the last line, it raises InputError for all objects that cannot be loaded or have a fault.
+    Raises InputError for an entry point of an unknown kind, and for two entry points with the same name but different
+    objects. After the last line, raises InputError with all objects that cannot be loaded or are wrong.
     """
     problems: list[Problem] = []
     for point, entry in installed().items():
@@ -56,8 +56,8 @@ def problem_in_plug_in(error: Exception) -> Problem | None:
 
 
 def _home(entry: str) -> Path | None:
-    """Folder of the top-level package of the entry point `entry`. If the top-level module is a single file, the path of
-    this file. None if the module is not imported, or has no file.
+    """Folder of the top-level package of the entry point `entry`. If the top-level module is a single file, the result
+    is the path of this file. None if the module is not imported, or has no file.
     """
     top = sys.modules.get(entry.partition(":")[0].partition(".")[0])
     file = getattr(top, "__file__", None)

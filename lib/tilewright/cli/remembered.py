@@ -1,6 +1,6 @@
 """Copies of the inputs of a run in its folder, so that later verbs need only this folder.
 
-The inputs are hardware, workload and mapping; for a schedule also CN graph, cost tables and allocation.
+The inputs are hardware, workload and mapping. A schedule also has CN graph, cost tables and allocation as inputs.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ def keep_descriptions(
 ) -> None:
     """Write hardware, workload and mapping of a run into its folder.
 
-    An input is left out if the commands of tilewright find it at its present path. `sources` has the source of each
+    An input that the commands of tilewright find at its present path is not written. `sources` has the source of each
     input (a path or an object), by kind. `network_options` are the options with which the file of the network was read.
     """
     from tilewright.hardware.source import schema_of

@@ -74,9 +74,9 @@ def results(
     file. With `spaces`, the key `unfinished_spaces` has the explorations and complete fronts that are not up to date.
 
     With `report`, the key `report_order` has the path of the order (job description) of the report that Snakemake
-    makes, or '' if the report is up to date. The key `not_up_to_date` has the units that are not up to date, without
-    the runs in the file `left_out`. With `complete`, such units are an error. Raises InputError with all errors of the
-    configuration.
+    makes, or '' if the report is up to date. The key `not_up_to_date` has the units that are not up to date; runs in
+    the file `left_out` are not listed. With `complete`, units that are not up to date are an error. Raises InputError
+    with all errors of the configuration.
     """
     from tilewright.cli import config_folders
     from tilewright.cli.config import read_config
@@ -124,9 +124,11 @@ def _units(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]] = ()) -> "Un
 
 
 def _of_report(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]]) -> JsonObject:
-    """Values that `tilewright results --report` adds to its result; the runs in `unfinished` do not count.
+    """Values that `tilewright results --report` adds to its result: `report_order` and `not_up_to_date`.
+
     `report_order` is the path of the order (job description) of the report that Snakemake makes, or '' if the report is
-    up to date. `not_up_to_date` has the names of all units, except the report, that are not up to date.
+    up to date. `not_up_to_date` has the names of all units that are not up to date, except the report and the runs in
+    `unfinished`.
     """
     units = _units(plan.without([row["run"] for row in unfinished]), unfinished)
     unit = units.report()
@@ -137,7 +139,7 @@ def _of_report(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]]) -> Json
 
 
 def unfinished_runs(plan: "RunPlan", states: Mapping[str, str]) -> list[dict[str, str]]:
-    """Rows with UNFINISHED_KEYS, one for each run with a unit that is not up to date.
+    """Rows with the columns UNFINISHED_KEYS, one for each run with a unit that is not up to date.
 
     `states` has the states of units. A run is also listed if one of its baselines is not up to date.
     """
@@ -192,8 +194,8 @@ _WITH_SUMMARY = {SINGLE: "map", MULTI: "schedule"}
 
 
 def _state(results: Path, states: Mapping[str, str], folder: str) -> str:
-    """State of the run or space in a folder: '' if all its units are up to date; STALE if the folder has a summary, but
-    the unit that makes the summary is not up to date; otherwise FAILED.
+    """State of the run or space in a folder. It is '' if all its units are up to date. It is STALE if the folder has a
+    summary, but the unit that makes the summary is not up to date. Otherwise, it is FAILED.
     """
     own = {name: state for name, state in states.items() if name.startswith(f"{folder}/")}
     if all(state == UP_TO_DATE for state in own.values()):

@@ -1,4 +1,7 @@
-"""Runs as points (energy, latency, area) for comparisons, with the costs of the parts of their cores."""
+"""Runs as points (energy, latency, area), for comparisons.
+
+Each point has the costs of the parts of its core.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path

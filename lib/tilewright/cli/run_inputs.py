@@ -125,16 +125,14 @@ def planned_slice(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def prefetched(settings: "ScheduleSettings | None", pipeline: PipelineSource) -> tuple[str, ...]:
-    """Operands to prefetch, from the settings. () if a pipeline is given, because the stages of the pipeline determine
-    these operands.
+    """Operands to prefetch, from the settings. If a pipeline is given, its stages determine these operands, and the
+    result is ().
     """
     return settings.operands_to_prefetch if settings and not is_given(pipeline) else ()
 
 
 def unused_options(stages: "Slice", *given: "Given[Any]") -> list[Unused]:
-    """Notices of options without effect, because other options overrule them or the stages of the user do not use
-    them.
-    """
+    """Notices of options without effect: other options overrule them, or the user's stages do not use them."""
     if stages.identity is None:
         return [notice for one in given for notice in one.unused()]
     names = [[name for name in one.values if name != "jobs"] for one in given]  # jobs: not of a stage

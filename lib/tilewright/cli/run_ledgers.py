@@ -1,4 +1,4 @@
-"""Functions that read a run as a ledger of energy and latency, or read its schedule together with its cost tables."""
+"""Readers of a run: as a ledger of energy and latency, or as a schedule with its cost tables."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -49,9 +49,9 @@ def ledger_of_run(name: str, run: "ScheduledRun") -> "RunLedger":
 
 
 def ledger_at(given: str, network: str = "") -> "RunLedger":
-    """Ledger of the run or the design that `given` names: the path of a run, or `FOLDER:DESIGN` for a design in the
-    results of a space. `network` selects a network of the space, and applies only to a design. Raises InputError or
-    ArtifactError if there is no such ledger.
+    """Ledger of a run or of a design. `given` is the path of a run, or `FOLDER:DESIGN` for a design in the results of a
+    space. If the space has several networks, `network` selects one of them. Raises InputError or ArtifactError if there
+    is no such ledger.
     """
     path = Path(given)
     folder, _, design = given.rpartition(":")
@@ -79,10 +79,8 @@ def readable_ledger(folder: Path) -> "RunLedger | None":
 def ordered(
     points: "Sequence[RunPoint]", folders: Sequence[Path], unfinished: Sequence[Mapping[str, str]] = ()
 ) -> "tuple[ComparableRuns, ...]":
-    """Groups of comparable runs, each with the sentences on the changes that would reverse the order of its two best
+    """Groups of comparable runs. Each group has sentences on the changes that would reverse the order of its two best
     runs.
-
-    `folders` has the folder of each point. `unfinished` has the rows of runs without a result.
     """
     from tilewright.results.pareto import compare
     from tilewright.results.ranking_turns import with_order_lines

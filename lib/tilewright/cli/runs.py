@@ -85,10 +85,7 @@ def read_any_summary(directory: Path) -> tuple[str, dict[str, Any]]:
 
 
 def run_directories(directories: tuple[Path, ...]) -> list[Path]:
-    """Folders of runs. A given folder that is not a run is replaced by those of its subfolders that are runs.
-
-    Raises ArtifactError if no run is found.
-    """
+    """Folders of runs. A given folder that is not a run stands for the runs in its subfolders."""
     found = []
     for directory in directories:
         if (directory / SUMMARY).is_file():
@@ -124,10 +121,8 @@ def is_multi_run(folder: Path) -> bool:
 
 
 def graph_size(file: Path | str) -> int:
-    """Number of computation nodes plus number of edges in the file of a CN graph, to estimate the main memory of a job.
-
-    The result is 0 for an unreadable file; the job that reads the file reports the problem. Raises FileNotFoundError if
-    the file does not exist.
+    """Number of computation nodes plus number of edges in the file of a CN graph. The pipeline estimates the main
+    memory of a job from this number.
     """
     with Path(file).open("rb") as stream:
         content = stream.read()
@@ -140,8 +135,8 @@ def graph_size(file: Path | str) -> int:
 
 
 def made_of(artifact: Artifact) -> dict[str, str]:
-    """Digests of the inputs from which the bottlenecks of a run are computed: input files and records. `artifact` has
-    the records.
+    """Digests of the inputs from which the bottlenecks of a run are computed: the input files and the records.
+    `artifact` is the artifact with the records.
     """
     return {**artifact.provenance.get("inputs", {}), LAYERS.partition(".")[0]: artifact.digest}
 

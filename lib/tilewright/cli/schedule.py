@@ -126,10 +126,10 @@ def schedule(
     `workload` and `mapping` are needed too.
 
     `output` is the folder that the command writes. `baseline` is the folder of a layer-by-layer run, with which the
-    summary compares the schedule. If `plan` (`fusion.json`) is given too, and the search for this plan found a better
-    layer-by-layer schedule, the summary compares with that one instead. With `strict`, input without effect is an
-    error. Raises InputError if the inputs do not belong together, such as an allocation for another network. Raises
-    MappingError if the allocation has no schedule.
+    summary compares the schedule. `plan` is the file `fusion.json` of a plan. If the search for this plan found a
+    better layer-by-layer schedule, the summary compares with this better schedule instead. With `strict`, input without
+    effect is an error. Raises InputError if the inputs do not belong together, such as an allocation for another
+    network. Raises MappingError if the allocation has no schedule.
     """
     given = (hardware, workload, mapping, cns, baseline, plan, output, strict, pipeline, network_options)
     return _made(costs, core_allocation, goal, settings, *given).result
@@ -137,8 +137,8 @@ def schedule(
 
 @dataclass(frozen=True, eq=False)
 class _Allocation:
-    """Allocation for the schedule: an artifact, a result or a table of cores. If the mapping file fixes all cores, all
-    fields are empty.
+    """Allocation for a schedule: an artifact, a result, or a table of cores. All fields are empty if the mapping file
+    fixes all cores.
     """
 
     artifact: Artifact | None = None
@@ -149,7 +149,7 @@ class _Allocation:
 
     @cached_property
     def document(self) -> Document | None:
-        """Content of the allocation file; None if no search was made."""
+        """Content of the allocation file; None if there was no search for an allocation."""
         return self.artifact.payload if self.artifact else self.found.document if self.found else None
 
     @property
@@ -169,8 +169,8 @@ class _Allocation:
         return self.found.problem.settings.stated() if self.found else None
 
     def genome(self, problem: "MultiCoreProblem") -> "Genome":
-        """Core of each part of the network for which several cores are possible, in the order of
-        `AllocationSpace.flexible`. Raises InputError if the allocation does not fit the problem.
+        """Core of each part of the network that can run on several cores, in the order of `AllocationSpace.flexible`.
+        Raises InputError if the allocation does not fit the problem.
         """
         from tilewright.multicore.allocation.result import allocation_genome, named_genome
         from tilewright.pipeline.stages.multi.run import only_genome
@@ -185,8 +185,8 @@ class _Allocation:
 
 @dataclass(frozen=True, eq=False)
 class Scheduled:
-    """Schedule with the data for its summary, from which the command prints the result. The Python function `schedule`
-    returns only the field `result`.
+    """Schedule with the data for its summary. The command prints the result from these data. The Python function
+    `schedule` returns only the field `result`.
     """
 
     result: "MultiCoreResult"
@@ -313,7 +313,7 @@ def _write(folder: Path, made: Scheduled, made_by: Document) -> None:
 
 
 def _allocation(given: "FilePath | MultiCoreResult | Cores | None") -> _Allocation:
-    """Allocation from a file, a result, a table of cores, or None. Raises InputError."""
+    """Allocation from a file, a result, a table of cores, or None. Raises InputError for a wrong allocation."""
     if isinstance(given, str | PathLike):
         return _Allocation(read_artifact(Path(given), "tilewright/allocation"), str(given))
     if given is None or isinstance(given, Table):
@@ -339,10 +339,9 @@ def _of_others(
     settings: ScheduleSettings,
     cost_model: str,
 ) -> list[Problem]:
-    """Problems if the allocation or the baseline was made from other inputs than this schedule.
+    """Problems of an allocation or a baseline that was made from other inputs than this schedule.
 
-    Mapping files are not compared, because an allocation can be scheduled with the mapping file that was written with
-    it.
+    Mapping files are not compared: an allocation can be scheduled with the mapping file that was written with it.
     """
     from tilewright.pipeline.stages.multi.inputs import origin_problems
 
@@ -365,10 +364,7 @@ def _of_others(
 
 
 def _of_other_plan(plan: Path | None, inputs: "CostedCnProblem") -> list[Problem]:
-    """Problems if the plan was made from other inputs than this schedule.
-
-    The check is needed because the layer-by-layer schedule of the plan is a baseline.
-    """
+    """Problems of a plan that was made from other inputs than this schedule."""
     from tilewright.pipeline.stages.multi.inputs import origin_problems
     from tilewright.pipeline.stages.multi.items import input_digests as digests_of
 

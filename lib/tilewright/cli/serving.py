@@ -107,9 +107,10 @@ def serving(
 ) -> "ServingProfile":
     """Operator times of a language model on a core. `files` of the result has the texts for the serving simulator.
 
-    The arguments are the options of the command. Raises InputError for wrong input files, for a workload that is not a
-    language model or has layers that the simulator does not know, for a core without a clock frequency, and for an
-    accelerator with several cores. Raises MappingError with the layers that have no mapping that fits.
+    The arguments are the options of the command. Raises InputError for wrong input files, for a core without a clock
+    frequency, and for an accelerator with several cores. Also raises InputError for a workload that is not a language
+    model, or has layers that the simulator does not know. Raises MappingError that names the layers without a mapping
+    that fits.
     """
     if form not in RELEASES:
         allowed, nearest = ", ".join(RELEASES), nearest_name(str(form), RELEASES)

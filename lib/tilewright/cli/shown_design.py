@@ -1,4 +1,6 @@
-"""Full run of one design of a space: the run writes the same files as the verbs, is checked, and gets a report."""
+"""Full run of one design of a space.
+
+The run writes the same files as the verbs, is checked, and gets a report."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,9 +57,8 @@ def _run_system(options: "SystemOptions", network: Path, hardware: Path, mapping
 
 
 def _run_plan(space: "Space", index: int, network: "Network", hardware: Path, mapping: Any, run: Path) -> None:
-    """Write the plan of a design, with its schedule, as `tilewright fuse` writes them. The designs of a space are
-    searched in blocks. All designs in the block of this design are searched again, because the plans in a block depend
-    on each other.
+    """Write the plan of a design with its schedule, in the files of `tilewright fuse`. Plans of the designs in one
+    block of a space depend on each other, so all designs in the block are searched again.
     """
     from tilewright.base.artifacts.files import make_folder
     from tilewright.cli.fuse import write_fusion
@@ -70,5 +71,5 @@ def _run_plan(space: "Space", index: int, network: "Network", hardware: Path, ma
 
 
 def _named(options: Parameters, kind: type[Parameters]) -> dict[str, Any]:
-    """Values of all parameters of the class `kind`, by name, taken from `options`."""
+    """Values of the parameters of the class `kind`, by name, from the object `options`."""
     return {parameter.name: getattr(options, parameter.name) for parameter in parameters_of(kind)}

@@ -44,8 +44,8 @@ def gc(folder: Path, verbose: bool, as_json: bool) -> None:
 
 
 def _collect(folder: Path) -> dict[str, Any]:
-    """Delete a store; returns the number and the bytes of its files. Raises InputError for a folder that is not a
-    store.
+    """Delete a store. Returns the number of its files and their size in bytes. Raises InputError for a folder that is
+    not a store.
     """
     files = _store_files(folder)
     size = sum(path.stat().st_size for path in files)
@@ -143,8 +143,8 @@ def lock(folder: Path, process: int | None, verbose: bool, as_json: bool) -> Non
 @click.argument("folder", type=FILE, default=DEFAULT_RESULTS)
 @common_options
 def unlock(folder: Path, verbose: bool, as_json: bool) -> None:
-    """Remove the lock of FOLDER if the run that holds it has ended on another machine. This machine cannot detect such
-    an end.
+    """Remove the lock of FOLDER, if the run that holds it ran on another machine and has ended. This machine cannot
+    detect that such a run has ended.
 
     Example: tilewright store unlock results
     """
@@ -172,7 +172,7 @@ def store(
     artifact; the result has the number of `artifacts` and the list of `damaged` files. "lock" locks the folder for a
     `process` (default: this process); the result has the `token` of the lock. "unlock" removes the lock of a run that
     has ended; the result has the former `holder`. Raises InputError for another action or a wrong folder, and
-    ArtifactError for damaged artifacts unless `remove_damaged` deletes them.
+    ArtifactError for damaged artifacts, except if `remove_damaged` deletes them.
     """
     if action not in command.commands:
         allowed = ", ".join(command.commands)

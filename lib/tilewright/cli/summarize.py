@@ -133,8 +133,8 @@ def _order_lines(points: "Sequence[RunPoint]", directories: Sequence[Path]) -> l
 
 
 def _paper_notes(directories: Sequence[Path]) -> list[str]:
-    """Sentences below the table in a paper: the reasons why a ranking can mislead, and the changes that would reverse
-    the order of the best runs.
+    """Sentences below the table in a paper. They name the reasons why a ranking can mislead, and the changes that would
+    reverse the order of the best runs.
     """
     points = [point_of_run(directory) for directory in directories]
     return [*_unlike_lines(points), *_order_lines(points, directories)]

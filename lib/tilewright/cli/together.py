@@ -1,7 +1,7 @@
 """Several units of work in one process: a job makes the units of many short runs one after another.
 
-Each unit has a verb, a log and a manifest, as if a job made only this unit. If a unit fails, only the units that depend
-on it are left out. The next job then makes only the failed unit and these units.
+Each unit has a verb, a log and a manifest, like a unit that a job makes alone. If a unit fails, only the units that
+depend on it are left out. The next job makes the failed unit and the units that were left out.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,12 +19,12 @@ Dispatch = Callable[[list[str]], int]
 
 
 def make_together(due: Path, dispatch: Dispatch, interrupted: int) -> int:
-    """Make the unit that the order file `due` describes. Before this, make each unit that it needs and that is not up
-    to date.
+    """Make the unit that the order file `due` describes. Units that it needs and that are not up to date are made
+    first.
 
-    If a needed unit fails, the function leaves out the units that depend on the failed unit, including the unit of
-    `due`. It still makes the other needed units. It then returns the exit code of the first unit that failed. If no
-    unit fails, it returns 0. After Ctrl-C, it makes no further unit and returns `interrupted`.
+    If a needed unit fails, the function leaves out the units that depend on it, including the unit of `due`. It still
+    makes the other needed units, and returns the exit code of the first unit that failed. If no unit fails, it returns
+    0. After Ctrl-C, it makes no further unit and returns `interrupted`.
     """
     order = read_order(due)
     failed: dict[str, int] = {}

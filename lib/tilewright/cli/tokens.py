@@ -123,7 +123,7 @@ def tokens(
 
     The arguments are the options of the command. `paper` (`column` or `page`) draws the figure for a paper. With
     `strict`, input without effect is an error. Raises InputError for wrong input files, and for a workload that is not
-    a language model. Raises MappingError with the layers that have no mapping that fits, or no schedule.
+    a language model. Raises MappingError that names the layers without a mapping that fits, or without a schedule.
     """
     given = (workload, hardware, mapping, contexts, batches, search.over(options))
     return _priced(*given, prompts, key_block, chunk, parallel, output, strict, jobs, store)[0]

@@ -1,8 +1,8 @@
 """Units of a configuration: the jobs of the pipeline, with their inputs and output files.
 
 A unit is one job of the pipeline. It names the output files of the job, its input files, and the units whose output the
-job reads. The units alone determine which jobs run again (`base/artifacts/manifest.py`); the rules of the Snakefile
-follow them. The Snakefile imports this module each time Snakemake parses it, so this module imports nothing larger than
+job reads. Only the units determine which jobs run again (`base/artifacts/manifest.py`); the Snakefile has the rules for
+these units. The Snakefile imports this module each time Snakemake parses it, so this module imports nothing larger than
 YAML.
 """
 
@@ -45,7 +45,7 @@ BATCH = "batch"
 DESCRIPTIONS_PER_RUN = 4
 """Number of input files that one job reads, divided by the number of runs that one job makes (`runs_per_job`).
 
-It is above 1 because reading a file takes less time than a run.
+A job reads more files than it makes runs, because reading a file takes less time than a run.
 """
 DESCRIBED = ("hardware/", "workload/", "mapping/")
 """Prefixes of unit names. Units with such a name read an input file or draw hardware."""
@@ -69,8 +69,9 @@ _FOR_PAPER = {
     "front": ("front.md", "front-*.md", *_DRAWN),
     "decide": (DECISION_TABLE, f"{Path(DECISION_TABLE).stem}.md", *_latex(Path(DECISION_TABLE).stem)),
 }
-"""Unit -> patterns of the files for a paper that the unit writes. `summary` and `pareto` cover all runs of a
-configuration; `answer`, `decide` and `front` cover one design space."""
+"""Patterns of the files for a paper, by the unit that writes them. `summary` and `pareto` cover all runs of a
+configuration; `answer`, `decide` and `front` cover one design space.
+"""
 WORKFLOW = Path(__file__).resolve().parents[3] / "workflow"
 CAPTIONS = WORKFLOW / "report"
 Said = Mapping[str, Callable[[], JsonValue]]
@@ -105,15 +106,17 @@ class Units:
 
     @cached_property
     def batched(self) -> frozenset[str]:
-        """Names of the runs on one core that share jobs with other runs. A run that writes figures, files for a paper,
-        or exports has a job of its own. Empty if each job makes only one run."""
+        """Names of the runs on one core that share a job with other runs; empty if each job makes only one run. A run
+        that writes figures, files for a paper, or exports has a job of its own.
+        """
         if self.plan.runs_per_job <= 1:
             return frozenset()
         return frozenset(run.name for run in self.plan.runs if not (run.figures or run.paper or run.stages.exports))
 
     def _batches(self, units: Mapping[str, Unit]) -> Iterator[Unit]:
-        """Combined units: each stands for the units that one job makes one after another in one process. The units
-        that read input files come first, then the runs."""
+        """Combined units. Each combined unit stands for several units that one job makes one after another in one
+        process. Units that read input files come first, then the runs.
+        """
         if not self.batched:
             return
         runs = [name for name in units if name.startswith(f"{SINGLE}/") and name.split("/")[1] in self.batched]
@@ -147,8 +150,9 @@ class Units:
         return frozenset(need for unit in batches for need in unit.needs)
 
     def batch_files(self, kind: str) -> list[str]:
-        """Marker files (`.done`), one for each job that makes several units, relative to the folder of results. `kind`
-        is `descriptions` for jobs that read input files, or `runs` for jobs that make runs."""
+        """Marker files (`.done`) of the jobs that make several units, relative to the folder of results. `kind` is
+        `descriptions` for jobs that read input files, or `runs` for jobs that make runs.
+        """
         return [
             file for name, unit in self.by_name.items() if name.startswith(f"{BATCH}/{kind}/") for file in unit.files
         ]
@@ -173,7 +177,7 @@ class Units:
 
     @cached_property
     def systems(self) -> dict[str, SystemFiles]:
-        """Name of the hardware -> content of its accelerator file and core files, for the runs on several cores."""
+        """Content of the accelerator file and the core files of the runs on several cores, by name of the hardware."""
         names = sorted({run.hardware for run in self.plan.multi_runs})
         return {name: read_system(self.plan.files["hardware"][name]) for name in names}
 
@@ -201,9 +205,9 @@ class Units:
     ) -> Unit:
         """Unit of a step in a folder. Names of files are relative to this folder.
 
-        `files` are the files that the job makes; by default those that the step writes. `besides` are patterns of files
-        that the job makes only in some cases. `needs` are the names of the units whose files the job reads, and `reads`
-        are the paths of user files that it reads. `said` has further inputs.
+        `files` are the files that the job makes; the default are the files of the step. `besides` are patterns of files
+        that the job makes only in some cases. `needs` names the units whose files the job reads. `reads` are the paths
+        of user files that the job reads. `said` has further inputs.
         """
         made, more = (tuple(f"{folder}/{file}" for file in found) for found in (files or STEPS[step].writes, besides))
         code: Said = {"code": partial(self._code, step), "rules": lambda: self._rules}
@@ -224,14 +228,15 @@ class Units:
         return content_digest([line for line in lines if line and not line.startswith("#")])
 
     def _words_digest(self, job: Job) -> str:
-        """Digest of the arguments of a job. The folders of user files, and the path of the folder of results, do not
-        affect the digest."""
+        """Digest of the arguments of a job. The folders of user files and the path of the results folder do not change
+        the digest.
+        """
         results = str(self.plan.results)
         return content_digest([self._names.get(word, word.removeprefix(results)) for word in job.words])
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        """Path of each file that a user wrote -> name of the file without its folder."""
+        """Names, without their folders, of the files that users wrote; the keys are the paths."""
         return {file: Path(file).name for files in self.plan.files.values() for file in files.values()}
 
     def _file(self, kind: str, name: str) -> list[str]:
@@ -372,16 +377,17 @@ class Units:
         return Job(words, str(self.plan.logs / log))
 
     def _said_by_run(self, run: Run, verb: str) -> Said:
-        """Inputs of a unit that are the same for all units with this run and this verb: the options of the verb, and
-        the digests of `_stage_code`."""
+        """Inputs that are the same for all units of this run with this verb: the options of the verb, and the digests
+        of `_stage_code`.
+        """
         return {"options": partial(run.arguments, verb), "stages": partial(self._stage_code, run)}
 
     def _stage_code(self, run: Run) -> list[str]:
         """Digests of the code that the pipeline of a run uses.
 
-        The first digest is that of the user's stages; '' if there are none. The second is that of the code that writes
-        exports; '' if the run has no exports. If the user gave the pipeline of a run on several cores, there is a third
-        digest: the digest of all code that such a pipeline can run.
+        The first digest covers the user's stages; it is '' if there are none. The second covers the code that writes
+        exports; it is '' if the run has no exports. A run on several cores with a pipeline of the user has a third
+        digest, which covers all code that such a pipeline can run.
         """
         stages = run.stages
         code = [stages.code, self.code["export"] if stages.exports else ""]
@@ -475,7 +481,7 @@ class Units:
     def workload_of(self, run: Run) -> str:
         """Name of the unit that makes the workload of a run on several cores, with split layers if the run splits them.
 
-        The workload of a run is also the workload of its companion, the layer-by-layer run with which it is compared.
+        The layer-by-layer run with which a run is compared has the same workload.
         """
         if run.splits:
             return f"{MULTI}/{run.base or run.name}/workload"
@@ -571,8 +577,9 @@ def _graph(system: SystemFiles) -> str:
 
 
 def _chunks(groups: Iterable[Sequence[str]], most: int) -> Iterator[list[str]]:
-    """Lists of names. Each list has all members of some consecutive groups, so no group is split. A list has at most
-    `most` members, except if a single group has more."""
+    """Names in lists of at most `most` names. Each list has all members of some consecutive groups, so no group is
+    split. A list is longer if a single group has more than `most` members.
+    """
     chunk: list[str] = []
     for group in groups:
         if chunk and len(chunk) + len(group) > most:

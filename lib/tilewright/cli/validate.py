@@ -21,8 +21,8 @@ _Checked = list[tuple[Path, str, list[Problem], list[str]]]
 
 
 def _checked(files: Sequence[Path], kind: str | None, strict: bool) -> _Checked:
-    """Results of the checks, one for each file. The results of a mapping file include its conflicts with the hardware
-    file and the workload in `files` (`_together`).
+    """Results of the checks, one for each file. The results of a mapping file also have its conflicts with the hardware
+    and the workload in `files` (`_together`).
     """
     checked = [(file, *validate_file(file, kind, strict)) for file in files]
     together = _together(checked)
@@ -87,7 +87,7 @@ def validate(
 
 def validate_file(file: Path, kind: str | None = None, strict: bool = False) -> tuple[str, list[Problem], list[str]]:
     """Triple (kind of a file, its problems, notices on unusual content). The kind is '' if it cannot be detected. With
-    `strict`, input without effect is a problem.
+    `strict`, input without effect is also a problem.
     """
     notices: list[str] = []
     told = kind or ""
@@ -103,8 +103,8 @@ def validate_file(file: Path, kind: str | None = None, strict: bool = False) -> 
 def _together(checked: _Checked) -> Problems | None:
     """Problems and notices of a mapping file that are found by checking it against a hardware file and a workload.
 
-    The check needs one mapping file. It also needs one hardware file or one workload, or both. A file with problems is
-    not used. If there are several files of a kind, none of them is used. Returns None if the check is not possible.
+    The check needs exactly one mapping file, and a hardware file or a workload or both. Files with problems are not
+    used. If there are several files of a kind, none of these is used. Returns None if the check is not possible.
     """
     files: dict[str, list[Path]] = {"mapping": [], "hardware": [], "workload": []}
     for path, told, found, _ in checked:
@@ -143,8 +143,8 @@ def _together(checked: _Checked) -> Problems | None:
 
 
 def _plan_together(files: dict[str, list[Path]], others: list[str]) -> Problems | None:
-    """Problems and notices of a mapping file with a network plan, which are found by checking it against an accelerator
-    and a network. None if the files do not have both.
+    """Problems and notices from a check of a network plan (a mapping file with tiles, stacks or cores) against an
+    accelerator and a network. None if the files do not have both.
     """
     from tilewright.hardware.system import MultiCoreAccelerator
     from tilewright.multicore.nodes.tiling_options import TilingOptions

@@ -48,14 +48,14 @@ class Help(NamedTuple):
 
     text: str
     flag: str = ""
-    """Name of the option on the command line, if it is not the name of the parameter."""
+    """Name of the option on the command line, if it differs from the name of the parameter."""
     metavar: str | None = None
     type: Any = None
-    """Type of the value on the command line, or None for the type in Python."""
+    """Type of the value on the command line; None if it is the type in Python."""
     is_required: bool = False
     """True if the command requires the option although the Python function has a default for it."""
     default: Any = None
-    """Default on the command line, if it is written differently from the Python default."""
+    """Default on the command line, if its text differs from the Python default."""
 
 
 class Argument(NamedTuple):
@@ -72,15 +72,15 @@ HARDWARE_FILE = Help("Hardware file or artifact.", is_required=True)
 SYSTEM_FILE = Help("File or artifact of an accelerator of several cores.", is_required=True)
 NETWORK_FILE = Help("ONNX or YAML file, or artifact.", is_required=True)
 MAPPING_FILE = Help("Mapping file or artifact.", is_required=True)
-"""Help texts of the options for input files. The command requires these options, even if the Python function can get
-the input from another argument.
+"""Help texts of the options for input files. The command requires these options, even if a Python caller can pass the
+input in another argument.
 """
 
 
 class Paper(NamedTuple):
     """Option --paper of a verb that writes figures or tables: `Annotated[PaperWidth | None, Paper("output")]`.
 
-    The verb, and the Python function, make all figures and tables for a paper of the given width.
+    With this option, the verb and its Python function make all figures and tables for a paper of the given width.
     """
 
     needed: tuple[str, ...] = ()
@@ -90,16 +90,17 @@ class Paper(NamedTuple):
 
 
 class OptionOf(NamedTuple):
-    """Annotation of an argument whose option is declared in the class of parameters `kind`. The option has the default
-    of the argument; everything else about the option comes from `kind`. Example: `model: Annotated[str,
-    OptionOf(ModelChoice)] = "corrected"`.
+    """Annotation of an argument. The class of parameters `kind` declares the option of this argument. Only the default
+    is that of the argument. Example: `model: Annotated[str, OptionOf(ModelChoice)] = "corrected"`.
     """
 
     kind: type[Parameters]
 
 
 def silent(notices: Sequence[str]) -> None:
-    """Print no notices. Calls from Python use this function as `tell`, because their results contain the notices."""
+    """Function that prints no notices. Calls from Python pass it as `tell`, because their results contain the
+    notices.
+    """
 
 
 Tell = Callable[[Sequence[str]], None]
@@ -113,8 +114,8 @@ class Verb:
 
     function: Callable[..., Any]
     signature: inspect.Signature
-    """Signature of the function, with the help of options in annotations. A class of parameters is one argument in the
-    signature.
+    """Signature of the function, with the help of options in annotations. A class of parameters is a single argument
+    here.
     """
     text: str
     run: Callable[..., Any]
@@ -123,7 +124,7 @@ class Verb:
     order: Sequence[str]
     """Names of the options that the help lists first."""
     strict: str
-    """Additional reason for --strict to fail, for the help text of --strict."""
+    """Further condition under which --strict fails, for the help text of --strict."""
     shared: Mapping[str, Decorator]
     settings: Mapping[str, Any]
 
@@ -158,9 +159,7 @@ class Verb:
             return _by_name(self.show, told, _by_name(self.run, told))
 
     def _options(self, parameter: Keyword) -> Iterator[Decorator]:
-        """Decorators that add the options of a parameter. If only Python callers can give the parameter, there are
-        none.
-        """
+        """Decorators that add the options of a parameter; none for a parameter that only Python callers can give."""
         if get_origin(parameter.annotation) is Named:
             yield parameter_options(get_args(parameter.annotation)[0], parameter.name)
         elif parameter.name == "jobs" and "store" in self.signature.parameters:
@@ -205,9 +204,9 @@ def verb(
     functions also get keyword arguments, but only those that they accept: the arguments of the verb, `verbose`,
     `as_json`, `tell` (prints notices) and `show_progress`.
 
-    `order` has the names of the options that the help lists first, with spaces between. `strict` names a reason for
-    --strict to fail, in addition to input without effect. `shared` has decorators by name of the argument, for options
-    that this verb declares in another way than most verbs do. `settings` are settings of the click command.
+    `order` has the names of the options that the help lists first, with spaces between. `strict` is a further condition
+    under which --strict fails, besides input without effect. `shared` has decorators, by name of the argument, for
+    shared options that this verb declares differently. `settings` are settings of the click command.
     """
 
     def declare(function: Function) -> Function:
@@ -226,8 +225,8 @@ def verb(
 def _for_paper(signature: inspect.Signature, told: Mapping[str, Any]) -> Iterator[None]:
     """Context in which all figures and tables are made for a paper, if the option --paper of the verb is given.
 
-    Files of another width that are out of date are removed, and a notice names them. Raises InputError if the width is
-    unknown, or if --paper is given although no file is written.
+    Out-of-date files of another width are removed, and a notice names them. Raises InputError if the width is unknown,
+    or if --paper is given although no file is written.
     """
     marks = _marks(signature.parameters["paper"].annotation, Paper) if "paper" in signature.parameters else []
     if not marks:
@@ -242,8 +241,8 @@ def _for_paper(signature: inspect.Signature, told: Mapping[str, Any]) -> Iterato
 
 
 def _writing_for_paper(function: Function, signature: inspect.Signature) -> Function:
-    """Function that calls `function`, the function of a verb with the option --paper. If the option is given, all
-    figures and tables of this call are made for a paper of the given width.
+    """Function that wraps `function`, the function of a verb with the option --paper. If the option is given, all
+    figures and tables of the call are made for a paper of the given width.
     """
 
     @functools.wraps(function)
@@ -266,7 +265,7 @@ def command_of(module: str) -> click.Command:
 
 
 def _by_name(function: Callable[..., Any], told: Mapping[str, Any], *first: Any) -> Any:
-    """Result of a function that is called with `first` and with those values of `told` that are its parameters."""
+    """Call a function with `first`, and with those values of `told` that are its parameters. Returns its result."""
     names = [*inspect.signature(function).parameters][len(first) :]
     return function(*first, **{name: told[name] for name in names if name in told})
 
@@ -275,7 +274,7 @@ def _by_name(function: Callable[..., Any], told: Mapping[str, Any], *first: Any)
 
 
 def _marks(annotation: Any, kind: type[Any]) -> list[Any]:
-    """Metadata of an `Annotated` type that are instances of a class."""
+    """Parts of an `Annotated` type that are instances of a given class."""
     return [one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, kind)]
 
 

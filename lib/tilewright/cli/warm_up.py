@@ -78,8 +78,8 @@ def _show(_: None, as_json: bool) -> None:
     show=_show,
 )
 def warm_up() -> None:
-    """Compile every kernel, so that later runs find the compiled code. For this purpose, a tiny layer is mapped on one
-    core and on two cores.
+    """Compile every kernel, so that later runs find the compiled code. To call all kernels, a tiny layer is mapped on
+    one core and on two cores.
     """
     from tilewright.api import run_multi_core
     from tilewright.base.compiled import native_function
@@ -122,7 +122,7 @@ def entry_points() -> "Iterator[tuple[Kernel, tuple[np.dtype, ...]]]":
 
 
 def _two_cores() -> "MultiCoreAccelerator":
-    """Accelerator with three cores on a bus: two cores of the tiny hardware, and a third core as off-chip memory."""
+    """Accelerator with three cores on a bus: two cores of the tiny hardware, and an off-chip memory as third core."""
     from tilewright.hardware.system import OFFCHIP, CorePlace, Link, MultiCoreAccelerator, all_pairs
     from tilewright.hardware.yaml_reader import read_accelerator
 

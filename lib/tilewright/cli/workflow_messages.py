@@ -17,8 +17,8 @@ from tilewright.base.steps import FRONT, MULTI, REPORT, RESULTS_PAGE, SINGLE, SP
 from tilewright.base.unused import UNUSED, capped
 
 FILE_VARIABLE = "TILEWRIGHT_ENDING"
-"""Environment variable with the path of the file to which the text for the end of a run is written. A caller sets it to
-print other texts before this text.
+"""Environment variable with the path of a file. If a caller sets it, the text for the end of a run is written to this
+file, so that the caller can print other texts first.
 """
 LAST_LINES = 5
 """Number of last lines of a log that are shown if the log has no error message."""
@@ -45,8 +45,8 @@ class EndedJob:
 
     @classmethod
     def of(cls, job: Any, dag: Any, failed: Iterable[Any]) -> "EndedJob":
-        """Job with the data of a job object of Snakemake. `dag` and `failed` are the graph and the failed jobs of
-        Snakemake.
+        """Job made from a job object of Snakemake. `dag` is Snakemake's graph of jobs, and `failed` has the failed
+        jobs.
         """
         values = job.wildcards_dict
         about = [str(values[name]) for name in sorted(values)]

@@ -37,4 +37,4 @@ FACE = (
     "stages.watchers",
     "stages.workload",
 )
-"""Modules that other packages are allowed to import. All other modules of this package can change without notice."""
+"""Modules that other packages may import. All other modules of this package can change without notice."""

@@ -25,8 +25,8 @@ _RESULTS = ("MappedWorkload", "ScheduledRun", "MultiCoreResult", "Exploration", 
 
 
 def told(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Wrapper of the function `tilewright.<name>`: an argument of a wrong kind raises InputError before the function
-    runs.
+    """Wrapper of the function `tilewright.<name>`. It raises InputError for an argument of a wrong kind before the
+    function runs.
     """
 
     @wraps(function)

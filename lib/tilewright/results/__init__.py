@@ -39,4 +39,4 @@ FACE = (
     "verdict",
     "words",
 )
-"""Modules that other packages may import. All other modules of this package may change without notice."""
+"""Modules that other packages may import. All other modules of this package can change without notice."""

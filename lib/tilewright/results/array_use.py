@@ -1,9 +1,9 @@
 """Use of each side of the array in each layer, and the causes of idle units.
 
-The spatial stall of a layer has two parts. The first part is caused by a mapping file that fixes the spatial mapping:
-without this file, the search would try other spatial mappings, and the best of them avoids the first part. The second
-part is caused by sizes, and even the best spatial mapping has it: loops are too short, loop sizes are no multiples of
-the sides, or data do not fit into inner memories (docs/bottlenecks.md#explain-a-run).
+The spatial stall of a layer (cycles lost to idle units) has two parts. The first part is caused by a mapping file that
+fixes the spatial mapping. Without this file, the search would find a spatial mapping that avoids these cycles. The
+second part is caused by sizes, so that even the best spatial mapping has it: loops are too short, loop sizes are not
+multiples of the sides, or data do not fit into inner memories (docs/bottlenecks.md#explain-a-run).
 
 The module also writes these causes as text for the terminal.
 """
@@ -88,8 +88,8 @@ class ArrayUses:
     layers: tuple[LayerArrayUse, ...]
     """Layers in execution order."""
     places: Table[tuple[str, str], str] = field(default_factory=dict)
-    """Text (file and line) for the place in the mapping file that fixes the loops along an array dimension. The keys
-    are pairs (name of the entry in the mapping file, array dimension). Only texts for users need these places.
+    """Place (file and line) in the mapping file that fixes the loops along an array dimension, as text. The keys are
+    pairs (name of the entry in the mapping file, array dimension). Only texts for users need these places.
     """
 
     @property
@@ -109,7 +109,7 @@ class ArrayUses:
 
     @property
     def never_full(self) -> dict[str, int]:
-        """Largest number of lanes that the mapping file asks for, by array dimension.
+        """Largest number of lanes for which the mapping file asks, by array dimension.
 
         An array dimension is listed only if the file fixes its lanes in every layer, and always to fewer lanes than the
         dimension has units.
@@ -211,9 +211,9 @@ def _lanes(record: LayerRecord, layer: Layer) -> dict[str, float]:
     """Mean number of working units along each array dimension, over the passes. The number of operations of the layer
     is the product of these means over all array dimensions, times the number of passes.
 
-    If the number of lanes does not divide the size of a loop, the last pass over the loop is not full. If such a loop
-    is unrolled along several array dimensions, this loss is assigned to the array dimension with the most lanes of the
-    loop. If several array dimensions have the most lanes, the loss is assigned to the first of them.
+    If the number of lanes does not divide the size of a loop, units are idle in the last pass over the loop. If such a
+    loop is unrolled along several array dimensions, the idle units are assigned to the dimension with most lanes of the
+    loop; among dimensions with equally many lanes, to the first.
     """
     found: dict[str, float] = dict.fromkeys(record.spatial_mapping, 1.0)
     for dimension, size in layer.loop_sizes:
@@ -253,9 +253,9 @@ def _tried(
 ) -> Iterator[SpatialChoice]:
     """Spatial mappings that a search tries. Raises MappingError if no spatial mapping is possible.
 
-    Under three conditions, the result has all spatial mappings, those with most lanes first: the search engine computes
-    bounds, the number of mappings is not limited, and the mapping file gives no level boundaries. Otherwise, the result
-    has the proposals of the generator, each with 0 passes.
+    The result has all spatial mappings, those with most lanes first, if three conditions hold: the search engine
+    computes bounds, the number of mappings is not limited, and the mapping file gives no level boundaries. Otherwise,
+    the result has only the proposals of the generator, each with 0 passes.
     """
     has_bounds, mixed = options.of_bounds is not None, options.enable_mix_spatial_mapping
     count = options.spatial_count(has_bounds)
@@ -309,8 +309,8 @@ class _Row:
 
 
 def array_text(uses: ArrayUses, latency_cycles: float) -> str:
-    """Text on the causes of idle units, with the share of the units along each side of the array that work; '' if the
-    spatial stalls are less than LEAST_SHARE of `latency_cycles`.
+    """Text on the causes of idle units and on the share of the units that work along each side of the array. '' if the
+    spatial stalls are below LEAST_SHARE of `latency_cycles`.
     """
     stall = math.fsum(one.stall_cycles for one in uses.layers)
     if stall < LEAST_SHARE * latency_cycles:

@@ -1,7 +1,4 @@
-"""Order of two runs for other batches than the present one.
-
-For each batch, the mappings of both runs are searched again.
-"""
+"""Order of two runs with other batch sizes, after new searches of the mappings of both runs."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -23,15 +20,12 @@ class BatchTurn:
 
     measure: str
     first: int
-    """Run with the smaller value of the measure in the results of the two runs, which have the present batch: 0 for run
-    A, 1 for run B.
-    """
+    """Run with the smaller value of the measure at the present batch: 0 for run A, 1 for run B."""
     batch: int
     """Present batch: the batch of the network files of the two runs."""
     differences: tuple[tuple[int, float], ...]
     """Pairs (batch, difference) for the present batch and all searched batches, in ascending order of the batches. The
-    difference is the value of the other run minus the value of the run `first`, as a share of the value of the run
-    `first`.
+    difference is (value of the other run - value of the run `first`) / value of the run `first`.
     """
 
     def is_turned(self, batch: int) -> bool:
@@ -48,16 +42,15 @@ class BatchTurn:
     @property
     def turned(self) -> int | None:
         """Nearest searched batch that reverses the order of the two runs; None if no batch reverses the order. The
-        distance of a batch is its ratio to the present batch, upwards or downwards. Of two batches at the same
-        distance, the larger one is returned.
+        distance between two batches is their ratio. If two batches are equally near, the larger one is returned.
         """
         found = [batch for batch in self.tried if self.is_turned(batch)]
         return min(found, key=lambda one: (abs(math.log(one / self.batch)), -one), default=None)
 
     @property
     def before(self) -> int | None:
-        """Batch next to `turned`, on the side of the present batch, that does not reverse the order. It is a searched
-        batch or the present batch. None if no batch reverses the order.
+        """Batch before `turned` that does not reverse the order: the nearest searched batch between the present batch
+        and `turned`, or the present batch itself. None if no batch reverses the order.
         """
         if self.turned is None:
             return None
@@ -67,11 +60,11 @@ class BatchTurn:
 
 
 def batch_turn(one: OrderTurn, batch: int, batches: Sequence[int], difference: Callable[[int], float]) -> BatchTurn:
-    """Order of two runs for each of `batches` and for the present `batch`. The run with index `one.first` is the first
-    run.
+    """Order of two runs at each of `batches` and at the present `batch`. `one` has the present order: `one.first` is
+    the index of the first run.
 
-    `difference` searches both runs with a batch. It returns the value of the second run minus the value of the first
-    run, as a share of the value of the first run.
+    `difference` searches the mappings of both runs with a batch. It returns (value of the second run - value of the
+    first run) / value of the first run.
     """
     found = {own: difference(own) for own in sorted({batch, *batches})}
     return BatchTurn(one.measure, one.first, batch, tuple(found.items()))
@@ -104,7 +97,7 @@ def _line(one: BatchTurn) -> str:
 
 
 def _beyond(one: BatchTurn) -> tuple[int, ...]:
-    """Searched batches that lie beyond `one.turned`, the nearest batch that reverses the order: on the same side of the
+    """Searched batches beyond `one.turned`, the nearest batch that reverses the order. They are on the same side of the
     present batch, but further from it.
     """
     turned = one.turned or one.batch

@@ -44,7 +44,7 @@ WAITING: str = "calls and commands"
 WAITING: calls and commands take time (docs/model.md#waiting).
 """
 CAUSE_OF_TERM = {"ideal": ARRAY, "spatial_stall": IDLE_UNITS, CALL: WAITING, COMMAND: WAITING}
-"""Cause of each term of the latency; all other terms are caused by data movement."""
+"""Cause of some terms of the latency; all other terms are caused by data movement."""
 ALL = "all"
 """Term of the row with the total in `totals_table`."""
 _USE_COLUMNS = ("layer", "memory", "port", "busy_cycles", "stall_cycles")
@@ -60,8 +60,8 @@ class Share(NamedTuple):
     memory: str
     port: str
     operand: str
-    """Operand whose data are accessed. For data that move between memories, it is `link` or `memory`: the place where
-    the energy is spent.
+    """Operand whose data are accessed. For the energy of data that move between memories: `link` or `memory`, the part
+    that uses the energy.
     """
     direction: str
     value: float
@@ -91,13 +91,13 @@ class Bottlenecks:
     Parts of the same layer and quantity are in the order of summation.
     """
     limits: Mapping[str, PortLimit] = field(default_factory=dict)
-    """Layer name -> latencies of the layer if ports are wider; {} if not known."""
+    """Latencies of each layer with wider ports, by layer name; {} if not known."""
     network_limit: PortLimit | None = None
     """Latencies of all layers together if ports are wider; None if they are not known."""
     roofline: Roofline | None = None
     """Roofline of the run; None if the hardware is not known."""
     uses: Mapping[str, tuple[PortUse, ...]] = field(default_factory=dict)
-    """Layer name -> use of each port of the core while the layer runs; {} on several cores."""
+    """Use of each port of the core while a layer runs, by layer name; {} on several cores."""
     unknown: str = ""
     """Reason why the limits are not known; '' if they are known."""
     layer: str = ""
@@ -172,7 +172,7 @@ class Bottlenecks:
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """Layers that have energy or cycles, in execution order."""
+        """Names of the layers with energy or cycles, in execution order."""
         return tuple(dict.fromkeys(one.layer for one in self.shares if one.layer))
 
     def causes(self, layer: str = "") -> Verdict:
@@ -192,7 +192,7 @@ class Bottlenecks:
         return Verdict.of("cycles by kind", "cycles", self.total(LATENCY, layer), causes)
 
     def limit(self, layer: str = "") -> PortLimit | None:
-        """Latencies with wider ports: of the layer named `layer`, or of all layers together if `layer` is ''. None if
+        """Latencies with wider ports for the layer named `layer`; for all layers together if `layer` is ''. None if
         they are not known.
         """
         return self.limits.get(layer) if layer else self.network_limit
@@ -213,9 +213,8 @@ class Bottlenecks:
         return f"{words}{joint}{limit_words(limit)} {limit.verdict.share(_rival(limit))}"
 
     def added(self, quantity: str, key: Callable[[Share], Any], layer: str = "") -> dict[Any, float]:
-        """Key -> sum of the parts of a quantity that have this key, the largest sum first. `key` is a function that
-        gives the key of a part. Only the parts of the layer named `layer` are added, or those of all layers if `layer`
-        is ''.
+        """Sums of the parts of a quantity, by key, the largest sum first. `key` is a function from a part to its key.
+        Only the parts of the layer named `layer` are added; if `layer` is '', all parts are added.
         """
         found: dict[Any, float] = {}
         for one in self.shares:
@@ -233,8 +232,8 @@ def bottlenecks_of(
 ) -> Bottlenecks:
     """Bottlenecks of a run. `placed` has the layers of a run on one core; it is empty for a run on several cores.
 
-    `core` and `network` are the inputs of the run. If they are not given, the result has no limits, and `unknown` is
-    the reason that it states. Raises InputError if the run was not made from these inputs.
+    `core` and `network` are the inputs of the run. If they are not given, the result has no limits, but the reason
+    `unknown`. Raises InputError if the run was not made from these inputs.
     """
     shares = tuple(one for layer in placed for one in layer_shares(layer.name, layer.record))
     shares = shares or tuple(entry_shares(ledger.entries))
@@ -247,9 +246,9 @@ def bottlenecks_of(
 
 
 def limit_words(limit: PortLimit | None) -> str:
-    """Short text with the port or set of ports that reports present as the limit (`PortLimit.named`). If several ports
-    save equally many cycles, the text has the name of the first and the number of the others. The text is "no port" if
-    there is no such port or set, and NOTHING if `limit` is None.
+    """Short text that names the port or set of ports that limits (`PortLimit.named`). If several ports save equally
+    many cycles, the text names the first and counts the others. The text is "no port" if no port or set limits, and
+    NOTHING if `limit` is None.
     """
     if limit is None:
         return NOTHING
@@ -322,8 +321,8 @@ def port_table(found: Bottlenecks) -> "pandas.DataFrame":
 
 
 def limiting_table(found: Bottlenecks) -> tuple["pandas.DataFrame", list[str]]:
-    """Pair (table for a paper with the limit of each layer, notes). The limit has the words of `explain`. If a single
-    port limits the layer, the row has the cycles of this port.
+    """Pair (table for a paper with the limit of each layer, notes). The table words the limits like `explain`. If a
+    single port limits the layer, the row has the cycles of this port.
     """
     import pandas
 
@@ -360,8 +359,8 @@ def energy_table(shares: Iterable[Share]) -> "pandas.DataFrame":
 
 
 def use_table(uses: Mapping[str, Sequence[PortUse]]) -> "pandas.DataFrame":
-    """Table with a row for each layer and port. It has the columns for the use of the port, but not the cycles that a
-    wider port would save. It replaces the table of `port_table` if the hardware is not known.
+    """Table with a row for each layer and port, if the hardware is not known. It has the columns for the use of the
+    port, but not the cycles that a wider port would save (`port_table`).
     """
     import pandas
 
@@ -420,7 +419,7 @@ def layer_shares(layer: str, record: LayerRecord) -> Iterator[Share]:
 
 
 def waited_for(record: LayerRecord) -> PortRecord | None:
-    """Port that causes the temporal stall: its stall is as long as that of the layer. Among equal ports, the first in
+    """Port that causes the temporal stall of the layer: its stall is equally long. Of several such ports, the first in
     the hardware file is returned. None if the layer has no temporal stall, or if no port has a stall of this length.
     """
     stall = record.latency_breakdown_cycles.get(STALL, 0)
@@ -452,7 +451,7 @@ def _share(
 
 
 def uses_of(placed: Sequence[PlacedLayer]) -> dict[str, tuple[PortUse, ...]]:
-    """Layer name -> use of each port while the layer runs."""
+    """Use of each port while a layer runs, by layer name."""
     return {layer.name: tuple(map(_use, layer.record.ports)) for layer in placed}
 
 

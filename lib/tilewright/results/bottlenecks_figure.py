@@ -27,7 +27,7 @@ WIDTH_INCHES, NAME_INCHES, NUMBER_INCHES, BAR_INCHES = 11.0, 2.1, 1.0, 0.2
 HEAD_INCHES, TITLE_INCHES, ROOF_INCHES = 0.35, 0.55, 2.7
 CYCLE_COLOUR, ROOF_COLOUR, POINT_COLOUR = OPERAND_COLOURS[5], "#4d4d4d", OPERAND_COLOURS[4]
 Bar = tuple[str, dict[str, float]]
-"""Pair (name of a bar, dictionary with the size of each stacked part of the bar by name of the part)."""
+"""Pair (name of a bar, size of each stacked part of the bar by name of the part)."""
 
 
 def bottlenecks_figure(found: Bottlenecks) -> Figure:
@@ -94,8 +94,8 @@ def _memory_bars(found: Bottlenecks) -> list[Bar]:
 
 
 def _merged(bars: Sequence[Bar]) -> list[Bar]:
-    """Largest bars, and one bar with the sum of all other bars: MOST_BARS bars in total. If there are at most MOST_BARS
-    bars, the result is `bars`. `bars` must be sorted, the largest bar first.
+    """Largest bars, and one bar with the sum of all others: MOST_BARS bars in total. If there are at most MOST_BARS
+    bars, they are returned unchanged. `bars` must be sorted, the largest bar first.
     """
     if len(bars) <= MOST_BARS:
         return list(bars)

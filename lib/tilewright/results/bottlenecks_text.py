@@ -129,7 +129,7 @@ def _energy(found: Bottlenecks) -> str:
 
 
 def memory_words(share: Share) -> str:
-    """Text for a part of the energy: the name of the memory for accesses, otherwise the name of the term."""
+    """Text for a part of the energy. For accesses, it is the name of the memory, otherwise the name of the term."""
     return share.memory if share.term == ACCESSES and share.memory else words_of_term(share.term)
 
 
@@ -157,8 +157,8 @@ def _limits_of_network(found: Bottlenecks) -> str:
 
 
 def _together(limit: PortLimit) -> str:
-    """Text on the set of ports in `limit.together`: the cycles that the set saves if all its ports are twice as wide.
-    '' if there is no such set.
+    """Text on the cycles that the set of ports `limit.together` saves if all its ports are twice as wide. '' if there
+    is no such set.
     """
     if limit.together is None:
         return ""

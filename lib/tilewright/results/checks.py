@@ -1,8 +1,8 @@
 """Physical invariants of a run, verified on its artifacts; a correct result never violates an invariant.
 
 The field `detail` of a check says what was verified. If layers violate the invariant, it names these layers, with the
-numbers. The functions return failed checks and raise no errors for them: the caller decides whether to stop. If the
-core is given, word widths, access costs and double-buffered memories are checked, too.
+numbers. The functions return failed checks instead of raising errors: the caller decides whether to stop. If the core
+is given, word widths, access costs and double-buffered memories are also checked.
 """
 
 import math
@@ -58,9 +58,9 @@ def _compulsory(record: LayerRecord, core: Core) -> Iterator[str]:
 
 
 def _least_size(record: LayerRecord, operand: str, memory: Memory) -> float:
-    """Lower bound of the size of the data of an operand that are read from or written to its outermost memory, as a
-    share of the plain data. Zeros make it smaller than 1 if the memory is compressed, or if the memory is also the
-    innermost memory and gating leaves out reads.
+    """Lower bound of the size of an operand's data that are read from or written to its outermost memory, as a share of
+    the uncompressed data. With zeros in the data, the bound is below 1 in two cases: the memory is compressed, or the
+    memory is also the innermost memory and gating leaves out reads.
     """
     key, link = ("O_final" if operand == "O" else operand), record.memory_operand_links
     size = 1.0
@@ -74,9 +74,8 @@ def covered_elements(record: LayerRecord, operand: str) -> int:
     """Lower bound of the number of elements of an operand that move between its outermost memory and the next inner
     level.
 
-    Only the dimensions of the operand itself count. The positions of a sliding window do not count, because they depend
-    on strides and padding, and `record` has neither. If the model has integer tile sizes, each dimension counts in
-    full.
+    Only the dimensions of the operand itself count. Positions of a sliding window do not count, because they depend on
+    strides and padding, which are not in `record`. If the model has integer tile sizes, each dimension counts in full.
 
     The reference model has fractional lanes (fault B41 in docs/model.md). For this model, at most p * l elements count
     along a dimension: p is the number of passes along the dimension, and l is the number of its lanes, rounded down.
@@ -304,8 +303,8 @@ def _capacity(record: LayerRecord) -> Iterator[str]:
 
 
 def _uncounted_shares(record: LayerRecord) -> dict[str, float]:
-    """Memory name -> share of the memory that the reference model fails to count when it decides whether tiles fit. The
-    share is 0 unless one of two faults of the reference model (docs/model.md) applies:
+    """Shares of memories that the reference model fails to count when it decides whether tiles fit, by memory name. The
+    share is above 0 only if one of two faults of the reference model (docs/model.md) applies:
 
     * If the lanes do not divide a dimension, the model counts fractions of elements (B41).
     * If the final outputs are wider than the partial sums, the model counts outputs only with the width of partial sums

@@ -24,9 +24,7 @@ class _Absent:
 
 
 ABSENT: Final = _Absent()
-"""Value of a cell to which the column does not apply, because the object of this row (such as a run) lacks the
-property.
-"""
+"""Value of a cell whose column does not apply, because the object of the row (such as a run) lacks the property."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class Column(Generic[Thing]):
     is_cost: bool = False
     """True if smaller values are better. If so, the column can be an axis of a Pareto front."""
     flow: str = ""
-    """Flow (one core or several cores) whose runs have the column; '' for both flows."""
+    """Flow whose runs have the column (SINGLE or MULTI); '' for both flows."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +61,11 @@ class Columns(Generic[Thing]):
     sentence: str
     values: Callable[[Thing], Mapping[str, Any]]
     flow: str = ""
-    """Flow (one core or several cores) whose runs have the columns; '' for both flows."""
+    """Flow whose runs have the columns (SINGLE or MULTI); '' for both flows."""
 
 
 Table = Sequence[Column[Thing] | Columns[Thing]]
-"""Columns of a table in order. Its rows are objects of one type, such as runs."""
+"""Columns of a table in order. The rows of the table are objects of one type, such as runs."""
 
 
 def attribute(key: str, sentence: str) -> Column[Any]:

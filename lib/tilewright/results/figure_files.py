@@ -51,7 +51,7 @@ def make_harmless(figure: Figure) -> None:
 
 def make_printable(figure: Figure) -> None:
     """Remove from the texts of a figure the characters that XML does not allow. If a numeric axis has fewer than two
-    distinct labels, replace its labels by at least two.
+    distinct labels, its labels are replaced by at least two.
     """
     make_harmless(figure)
     number_all(figure)
@@ -95,7 +95,7 @@ image.
 
 def save_figure(figure: Figure, path_stem: Path, png_dots_per_inch: int = PNG_DOTS_PER_INCH) -> tuple[Path, ...]:
     """Write `path_stem`.svg and .png without dates and version numbers. For a paper, write the files of
-    `_save_for_paper` instead. Returns the paths. Files for a paper of another width stay only if they show the same
+    `_save_for_paper` instead. Returns the paths. Files for a paper of another width are kept only if they show the same
     numbers (`other_widths`).
     """
     path_stem.parent.mkdir(parents=True, exist_ok=True)

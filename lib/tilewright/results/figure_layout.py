@@ -87,15 +87,15 @@ _AXIS_INCHES = 0.75
 
 
 def panel_inches() -> float:
-    """Largest width of a panel, in inches: in a figure for a paper, it depends on the width of the figure; in a figure
-    for a report, it is a constant.
+    """Largest width of a panel, in inches. In a figure for a paper, it depends on the width of the figure; elsewhere it
+    is a constant.
     """
     sheet = sheet_inches()
     return MAX_PANEL_INCHES if sheet is None else sheet - _AXIS_INCHES
 
 
 def split_rows(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> "list[Sequence[PlacedLayer]]":
-    """Layers divided into rows of nearly equal length. A row has at most the width `panel_inches()`, but at least one
+    """Layers divided into rows of nearly equal length. A row is at most `panel_inches()` wide, but has at least one
     layer.
     """
     per_row = max(1, int(panel_inches() / inches_per_layer))
@@ -177,8 +177,8 @@ def add_legend(
     """Add a legend on the right, with its upper end `down_inches` below the top of the figure. Return the distance of
     the next legend from the top, in inches.
 
-    A figure for a paper merges all legends into one, without their titles. `needs_title` is true if a reader cannot
-    understand the entries without the title: in the merged legend, the title is then put before each entry.
+    A figure for a paper merges all legends into one, without their titles. If `needs_title` is true, readers cannot
+    understand the entries without the title; each entry of the merged legend then begins with the title.
     """
     for handle in (one for one in handles if not (isinstance(one, Line2D) and one.get_marker() in ("None", None, ""))):
         figure.handles += (_entry(handle, title) if needs_title else handle,)
@@ -223,5 +223,7 @@ def unit_for(value: float, units: Sequence[Unit]) -> Unit:
 
 
 def three_digits(value: float) -> str:
-    """Text of a number with three significant digits. It has an exponent only if it would be too long without one."""
+    """Text of a number with three significant digits. It has an exponent only if the text without one would be too
+    long.
+    """
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

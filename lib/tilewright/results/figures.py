@@ -78,7 +78,8 @@ PAPER_LAYER_INCHES, PAPER_BAR_INCHES = 0.15, 0.025
 """Smallest widths of a layer and of a bar in a figure for a paper, in inches."""
 ENERGY_UNIT: Unit = (PICOJOULES_A_MICROJOULE, "µJ")
 EDP_UNIT: Unit = (1e12, "J cycles")
-"""Unit of EDP, the same for all sizes, so that numbers in figures can be compared with those in tables and texts."""
+"""Unit of EDP. It is the same for all sizes, so that numbers in figures can be compared with those in tables and texts.
+"""
 CYCLE_UNITS: tuple[Unit, ...] = ((1e9, "10⁹ cycles"), (1e6, "10⁶ cycles"), (1e3, "10³ cycles"), (1.0, "cycles"))
 MARKER: dict[str, Any] = {
     "linestyle": "none",
@@ -92,8 +93,8 @@ NO_FIT_MARKER = MARKER | {"marker": "X", "markersize": 5}
 SUM = "Σ "
 """Text before a number above several bars, which is the sum of these bars."""
 DIFFERENCE_SHOWN = 0.05
-"""Threshold for a mark in the figure. The latency of a layer under the corrected model is marked if it differs from the
-latency under the model of the run by more than this share of the latter.
+"""Threshold for a mark in the figure. The latency of a layer is marked if the corrected model changes it by more than
+this share.
 """
 
 
@@ -176,7 +177,7 @@ def _shown_layers(records: Sequence[LayerRecord], summary: Summary | None) -> tu
 
 
 def _merged_words(layers: Sequence[PlacedLayer]) -> list[str]:
-    """Line of the caption on equal layers that are drawn as one; [] if there are none."""
+    """Line of the caption on equal layers that are drawn only once; [] if there are none."""
     many = sheet_inches() is not None and any(layer.repeats > 1 for layer in layers)
     return ["“x 2” after a name: bars are sums over 2 equal layers, named by the first of them"] if many else []
 
@@ -192,7 +193,7 @@ def reported_latency(run: ReportedMapping) -> Figure:
 
 
 def write_breakdown(records: Sequence[LayerRecord], summary: Summary | None, path_stem: Path) -> tuple[Path, ...]:
-    """Write energy and latency as one figure, `path_stem`.svg and .png; for a paper, as the files of `figure_suffixes`.
+    """Write energy and latency as one figure: `path_stem`.svg and .png, or for a paper the files of `figure_suffixes`.
     Returns the paths.
     """
     return save_figure(breakdown_figure(records, summary), path_stem)
@@ -214,7 +215,7 @@ class _EnergyBars:
     unit: Unit
     shares: tuple[float, ...]
     """Share of each bar (an energy term or a memory) in the energy of all layers together. The legend lists these
-    shares, because small bars are hardly visible.
+    shares, because small bars are hard to see.
     """
 
     @classmethod
@@ -234,7 +235,7 @@ class _EnergyBars:
 
     @property
     def order(self) -> str:
-        """Sentence for a caption: the order of the bars of a layer, and what share of the energy each bar has."""
+        """Sentence for a caption: the order of the bars of a layer, and the share of each bar in the energy."""
         told = [f"{name} {share_text(share, 1.0)}" for name, share in zip(self.names, self.shares, strict=True)]
         return f"bars of a layer from left to right, with their shares of the energy of all layers: {', '.join(told)}"
 
@@ -439,5 +440,5 @@ def _add_latency_legend(figure: NotedFigure, layers: Sequence[PlacedLayer], down
 
 
 def _is_different(latency: float, corrected: float) -> bool:
-    """True if the latency under the corrected model is marked, because it differs much from that of the run."""
+    """True if the latency under the corrected model differs so much from that of the run that it is marked."""
     return abs(corrected - latency) > DIFFERENCE_SHOWN * latency

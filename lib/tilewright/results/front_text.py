@@ -77,7 +77,7 @@ def front_table(summary: Mapping[str, Any]) -> "pandas.DataFrame | None":
 
 
 def point_roles(summary: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
-    """Roles of each point of the front of a run, such as (`knee`, `this run`). () without a front."""
+    """Roles of each point of the front of a run, such as (`knee`, `this run`); () if the run has no front."""
     stated = summary.get("front", {})
     if "points" not in stated:
         return ()
@@ -100,8 +100,8 @@ def front_document(summary: Mapping[str, Any], records: Sequence[LayerRecord]) -
     """Front of a network as a JSON value: the front of the whole network, and the front of each layer with the mapping
     of each point.
 
-    A point of the network's front combines one point from the front of each layer. Its field `of_layers` has the
-    indices of these points, in the order of `layers`.
+    A point of the network's front combines one point of each layer's front. Its field `of_layers` has the indices of
+    these points, in the order of `layers`.
     """
     layers = [
         {"layer": name, "count": count[0] if count else 1, **records[index].search["front"]}
@@ -112,9 +112,9 @@ def front_document(summary: Mapping[str, Any], records: Sequence[LayerRecord]) -
 
 
 def front_columns(summary: Mapping[str, Any]) -> JsonObject:
-    """Columns that describe the Pareto front of one run in a table of runs. They have the number of points, an upper
-    limit of the distance between the points and the complete front, and the energy and latency of three points: the
-    knee and both ends. {} if the run has no front.
+    """Columns, in a table of runs, that describe the Pareto front of a run. They have the number of points, an upper
+    limit of the distance from the complete front, and the energy and latency of three points: the knee and both ends.
+    {} if the run has no front.
     """
     stated = summary.get("front", {})
     if "points" not in stated:

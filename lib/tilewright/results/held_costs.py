@@ -1,6 +1,7 @@
-"""Texts on the parts of an energy whose costs have a range, and on the parts that stay the same in all samples.
+"""Texts on the part of an energy whose costs have a range, and on the part whose costs have no range.
 
-A share of samples says nothing about costs without a range. These texts therefore stand beside each such share.
+Costs with a range vary in samples; costs without a range stay the same. Each share of samples is therefore printed
+together with one of these texts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,9 +28,9 @@ def held_text(energy_pj: float, ranged: float, named_pj: Mapping[str, float], re
     """Parts of an energy whose costs have no range, as text with their shares of the energy. The largest part comes
     first.
 
-    `ranged` is the energy in pJ whose costs have a range. `named_pj` has the energies of single parts without a range,
-    by the words for each part. `rest` is the name for all other energy without a range. '' if all of the energy has a
-    range.
+    `ranged` is the energy in pJ whose costs have a range. `named_pj` has the energies, in pJ, of parts without a range,
+    by the name of the part. `rest` is the name for all other energy without a range. The result is '' if all costs have
+    a range.
     """
     left = energy_pj - ranged - sum(named_pj.values())
     parts = {words: part for words, part in named_pj.items() if part > 0}
@@ -40,8 +41,8 @@ def held_text(energy_pj: float, ranged: float, named_pj: Mapping[str, float], re
 
 
 def held_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Line on the costs with a range and on the energy without a range, for the summary of a run; no line if no costs
-    have a range.
+    """Line on the costs with a range and on the energy without a range, from the summary of a run. There is no line if
+    no costs have a range.
     """
     parts = [CostPart(**part) for part in summary["cost_ranges"]["parts"]]
     if not parts:
@@ -59,8 +60,8 @@ def laws_text(parts: Sequence[CostPart]) -> str:
 
 
 def _named_pj(summary: Mapping[str, Any]) -> tuple[dict[str, float], str]:
-    """Pair (energies in pJ of the parts of a run that never have a range, by the words for each part; name for all
-    other energy without a range). The energies of memories and links are not among the parts.
+    """Pair (energies in pJ of parts that never have a range, by name of the part; name for all other energy without a
+    range). The energies of memories and links are not among the parts.
     """
     if "energy" not in summary:
         terms = energy_terms(summary)

@@ -1,8 +1,8 @@
 """Figure of the memory hierarchy of a core: memories above the array, with an arrow for each operand between them.
 
-Every memory operand has a vertical lane, and a memory spans the lanes of its operands. Memories of one topological
-generation share a row: their longest chains of memories down to the array are equally long. If two memories of a row
-would overlap, one of them gets a row of its own.
+Every memory operand has a vertical lane, and a memory spans the lanes of its operands. Memories of the same generation
+share a row: the longest chain of memories from each of them down to the array has the same length. If two memories of a
+row would overlap, one of them gets a row of its own.
 """
 
 import itertools
@@ -58,7 +58,7 @@ class _Sizes:
 
 WIDE = _Sizes(1.4, 0.25, 0.22, 0.1, 7.0, 8.5, 19.5, 15.0, 0.145, 0.42)
 NARROW = _Sizes(0.95, 0.04, 0.06, 0.05, 6.0, 6.5, 21.5, 18.5, 0.115, 0.27)
-"""NARROW: sizes in a figure for a paper if the lanes do not fit its width with the sizes WIDE."""
+"""NARROW: sizes for a figure for a paper in which the lanes do not fit with the sizes WIDE."""
 
 
 def _sizes(lanes: Sequence[str]) -> _Sizes:
@@ -111,17 +111,16 @@ def hierarchy_figure(core: Core) -> Figure:
 
 
 def write_hierarchy_figure(core: Core, path_stem: Path) -> tuple[Path, ...]:
-    """Write the figure as `path_stem`.svg and .png; for a paper, as the files of `figure_suffixes`. Returns the
+    """Write the figure as `path_stem`.svg and .png, or for a paper as the files of `figure_suffixes`. Returns the
     paths.
     """
     return save_figure(hierarchy_figure(core), path_stem)
 
 
 def lane_order(core: Core) -> tuple[str, ...]:
-    """Memory operands in the order in which the figure shows them, from left to right. The order is chosen so that the
-    operands of each memory stand side by side as far as possible. Of equally good orders, the one whose positions in
-    the hardware file are first in lexicographic order is taken. If there are more than MOST_ORDERED_LANES operands, the
-    order is that of the hardware file.
+    """Memory operands in the order in which the figure shows them, from left to right. The operands of each memory
+    stand side by side as far as possible. Of equally good orders, the first in lexicographic order of positions in the
+    hardware file is taken. With more than MOST_ORDERED_LANES operands, the order is that of the hardware file.
     """
     operands = tuple(operand for operand, _ in memory_hierarchy(core).levels_of)
     if len(operands) > MOST_ORDERED_LANES:
@@ -135,9 +134,9 @@ def lane_order(core: Core) -> tuple[str, ...]:
 
 
 def generations(core: Core) -> list[list[int]]:
-    """Indices of the memories of each topological generation. A memory is in the first generation if it is the
-    innermost memory of all its operands; any other memory is one generation above the highest generation of the
-    memories directly below it.
+    """Indices of the memories of each generation. The first generation has the memories that are the innermost memory
+    of all their operands. Any other memory is one generation above the highest generation of the memories directly
+    below it.
     """
     level: dict[int, int] = {}
     chains = [chain for _, chain in memory_hierarchy(core).levels_of]
@@ -191,8 +190,8 @@ def _row_count(boxes: Sequence[_Box]) -> int:
 
 
 def _lane_inches(lanes: Sequence[str]) -> float:
-    """Width in inches of a lane, which is the column of an operand in the figure. In a paper, the width is chosen so
-    that all lanes together fill the figure, but it stays between the least width and LANE_INCHES. Elsewhere, it is
+    """Width in inches of a lane, which is the column of an operand in the figure. In a figure for a paper, all lanes
+    together fill the figure, but a lane has a width between the least width and LANE_INCHES. In other figures, it is
     LANE_INCHES.
     """
     sheet = sheet_inches()
@@ -312,8 +311,8 @@ def _draw_arrows(
 
 
 def _flows(memory: Memory, operand: str) -> list[bool]:
-    """Directions in which an operand moves between a memory and the level below it: True for upwards, False for
-    downwards. Partial sums move in both directions.
+    """Directions in which an operand moves between a memory and the level below: True for upwards, False for downwards.
+    Partial sums move in both directions.
     """
     served = memory.port_of
     return [upwards for direction, upwards in (("tl", False), ("fl", True)) if (operand, direction) in served]

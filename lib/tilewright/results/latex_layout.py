@@ -1,5 +1,6 @@
-"""Layout of a LaTeX table in a given width: font size, lines of headings, and text columns whose cells have several
-lines.
+"""Layout of a LaTeX table in a given width.
+
+The layout has the font size, the lines of headings, and the columns whose cells have several lines.
 
 The width of a text is estimated from the letter widths of Computer Modern, which are at least as wide as those of
 Times.
@@ -17,9 +18,9 @@ _STEP_INCHES = 0.1
 """Step between the widths that `scaled_layout_of` tries."""
 _WIDE, _NARROW = frozenset("mwMW%@&"), frozenset("iljtfrI.,:;'|!()[]/-_ ")
 _PIECE = re.compile(r"(?<![^ ])[+−-]?\d[\d.,]*%?[;:]?(?: |$)|[^_./,\- ]*[_./,\- ]?")
-"""Part of a text after which a line may end, if names may be broken. A number such as `-1.4%` is one part."""
+"""Piece of a text that may end a line, if lines may end within a name. A number such as `-1.4%` is one part."""
 _WORD = re.compile(r"[^ ]* ?")
-"""Part of a text after which a line may end, if names are not broken."""
+"""Piece of a text that may end a line, if lines may not end within a name."""
 _QUANTITY = re.compile(r"[\d.,]+ \S+")
 """Number with its unit, which is never broken."""
 
@@ -104,9 +105,9 @@ def text_points(text: str, size: FontSize) -> float:
 def layout_of(
     headings: Sequence[str], rows: Sequence[Sequence[str]], are_numbers: Sequence[bool], inches: float
 ) -> TableLayout:
-    """Layout with the largest font in which the table fits the width of `inches`. If the table fits in no font, the
-    cells of text columns get several lines, in one of the two smallest fonts; names are broken only if it does not fit
-    otherwise. If the table still does not fit, `does_fit` is false.
+    """Layout with the largest font in which the table fits the width of `inches`. If it fits in no font, cells of text
+    columns get several lines, in one of the two smallest fonts; lines end within names only if this is needed. If the
+    table still does not fit, `does_fit` is false.
     """
     columns = [*zip(*rows, strict=True)] if rows else [()] * len(headings)
     room = inches * POINTS_AN_INCH
@@ -134,9 +135,9 @@ def scaled_layout_of(
     inches: float,
     most_inches: float,
 ) -> TableLayout:
-    """Layout of a table that does not fit the width of `inches` and that LaTeX scales down to this width. Of the
-    layouts for widths up to `most_inches`, it is the one whose scaled text is largest. If the table fits in none of
-    them, the result is the layout in the smallest font.
+    """Layout of a table that is wider than `inches`, so that LaTeX scales it down to this width. Layouts for widths up
+    to `most_inches` are tried, and the one with the largest scaled text is returned. If the table fits in none of them,
+    the result is the layout in the smallest font.
     """
     best, best_points = None, 0.0
     for step in range(int((most_inches - inches) / _STEP_INCHES) + 1):
@@ -192,9 +193,9 @@ def _longest_piece(cells: Sequence[str], heading: Sequence[str], size: FontSize,
 
 
 def _shared(spare: float, natural: dict[int, float], least: dict[int, float]) -> dict[int, float]:
-    """Index of a column -> width to which the column is reduced, so that all columns together take at most `spare`. The
-    widest columns become narrower first, and no column becomes narrower than its width in `least`. Columns that keep
-    their width in `natural` are left out.
+    """Widths of the columns that must become narrower, by index, so that all columns together take at most `spare`. The
+    widest columns are reduced first, and no column below its width in `least`. Columns that keep their width in
+    `natural` are left out.
     """
     low, high = 0.0, max(natural.values())
     for _ in range(40):

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     import pandas
 
 ROW_INCHES, BAND_INCHES = 0.46, 0.2
-"""Heights in inches. ROW_INCHES: of a temporal loop, and of a memory that keeps no loop. BAND_INCHES: of a band of
-spatial loops.
+"""Heights in inches. ROW_INCHES: height of a temporal loop, and of a memory without loops of its own. BAND_INCHES:
+height of a band of spatial loops.
 """
 Loop = tuple[str, Any]
 
@@ -72,15 +72,15 @@ class _Part:
     end: int
     """Number of temporal loops in this part and in all lower parts."""
     height: float
-    """Height in inches of a band, or of a level without loops. The value is 0 for a level with loops; the height of
-    such a level follows from the positions of its loops.
+    """Height in inches of a band, or of a level without loops. It is 0 for a level with loops, because the height of
+    this level follows from the positions of its loops.
     """
     spatial: tuple[Loop, ...] = ()
 
 
 def nest_layout(record: LayerRecord, row_inches: float = ROW_INCHES) -> NestLayout:
     """Layout of the loop nest of a record, with a column for each operand. All columns have the same height.
-    `row_inches` is the height of a temporal loop, and of a memory that keeps no loop.
+    `row_inches` is the height of a temporal loop, and of a memory without loops.
     """
     operands = tuple(record.memory_levels)
     loops = _temporal_loops(record)
@@ -107,7 +107,7 @@ def _temporal_loops(record: LayerRecord) -> tuple[Loop, ...]:
 
 
 def _parts(record: LayerRecord, operand: str, row_inches: float) -> Iterator[_Part]:
-    """Parts of the column of an operand, from the array upwards: for each level, the spatial loops below the level,
+    """Parts of the column of an operand, from the array upwards. For each level, the spatial loops below it come first,
     then the level. The last part has the spatial loops above the last level, if there are any.
     """
     inside = 0
@@ -209,7 +209,7 @@ def _numbers(record: LayerRecord) -> "pandas.DataFrame":
 
 
 def write_nest_figure(record: LayerRecord, path_stem: Path, name: str = "") -> tuple[Path, ...]:
-    """Write the loop nest of one record as `path_stem`.svg and .png; for a paper, as the files of `figure_suffixes`.
+    """Write the loop nest of one record as `path_stem`.svg and .png, or for a paper as the files of `figure_suffixes`.
     Returns the paths.
     """
     return save_figure(nest_figure(record, name), path_stem)
@@ -240,9 +240,9 @@ def reported_pages(run: ReportedMapping) -> bytes:
 def write_layer_nests(
     records: Sequence[LayerRecord], summary: Summary | None, names: Sequence[str], folder: Path
 ) -> list[Path]:
-    """Write the loop nest of each layer in `names` as `<layer>.svg` and `<layer>.png` into `folder`; for a paper, as
+    """Write the loop nest of each layer in `names` into `folder`: as `<layer>.svg` and `<layer>.png`, or for a paper as
     the files of `figure_suffixes`. Slashes in layer names become underscores. Returns the paths. Raises InputError if
-    the run lacks one of the layers.
+    the run does not have one of the layers.
     """
     placed = {layer.name: layer for layer in layers_in_order(records, summary)}
     problems = [
@@ -337,7 +337,7 @@ def _draw_level(
 def _draw_own_loops(
     canvas: Canvas, block: NestBlock, layout: NestLayout, left: float, base: float, sizes: _Sizes
 ) -> None:
-    """Write the loops that a memory level keeps into the block of this level, each at its height in the loop nest."""
+    """Write the loops of a memory level into the block of this level, each at its height in the loop nest."""
     for bottom, (dimension, size) in zip(layout.loop_bottoms, layout.loops, strict=True):
         if block.bottom <= bottom < block.top:
             height = sizes.row * (0.5 if sizes.lines == 1 else 0.35)

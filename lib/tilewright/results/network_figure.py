@@ -3,11 +3,11 @@
 Edges run downwards from the inputs.
 
 The row of a node is the length of the longest path to the node from a node without predecessors (the layered method of
-Sugiyama, 1981). If an edge crosses a row, the row has a narrow passage for it, so that the edge does not run behind
-nodes. All edges that leave the same node share a passage.
+Sugiyama, 1981). If an edge crosses a row, the row has a narrow passage for the edge, so that the edge does not run
+behind nodes. Edges that leave the same node share one passage.
 
-The nodes of a row are ordered by the mean position of their neighbours (barycentre heuristic). Then every node moves as
-close to the mean position of its neighbours as order and widths allow.
+The nodes of a row are ordered by the mean position of their neighbours (barycentre heuristic). Each node is then moved
+towards the mean position of its neighbours, within the order of its row and without overlaps.
 """
 
 import io
@@ -115,11 +115,11 @@ def _x_of(rows: list[list[Node]], links: "nx.DiGraph", widths: dict[Node, float]
 
 
 def _apart(aims: Sequence[float], widths: Sequence[float]) -> list[float]:
-    """Positions of the centres of items in a row, in ascending order and without overlaps, as close as possible to the
-    wanted positions `aims` (least sum of squared distances). `widths` are the widths of the items.
+    """Positions of the centres of items in a row, in ascending order and without overlaps. The sum of squared distances
+    to the wanted positions `aims` is as small as possible. `widths` are the widths of the items.
 
-    Each aim is reduced by the position that its item has when all items touch each other. The method is an isotonic
-    regression of these reduced aims: neighbours that would overlap move as one block.
+    The method subtracts from each aim the position of its item in a row in which all items touch. An isotonic
+    regression of these differences gives the positions: neighbours that would overlap move as one block.
     """
     starts = [0.0]
     for first, second in pairwise(widths):

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 SMALL_TEXT, NUMBER_TEXT, PANEL_TEXT, TITLE_TEXT = (
     *("text of a mark", "number of a point", "text of a panel", "title"),
 )
-"""Ids of texts (`Artist.set_gid`), which decide what a figure for a paper does with a text.
+"""Ids of texts (`Artist.set_gid`). A figure for a paper treats texts by their id.
 
-SMALL_TEXT is a number or name on a mark, left out if there is no room. NUMBER_TEXT is a number beside a point, left out
-if it overlaps another number. PANEL_TEXT is a text above a panel, and TITLE_TEXT is a title of a diagram; both move to
-the caption.
+* SMALL_TEXT: number or name on a mark, left out if there is no room.
+* NUMBER_TEXT: number beside a point, left out if it overlaps another number.
+* PANEL_TEXT: text above a panel, moved to the caption.
+* TITLE_TEXT: title of a diagram, moved to the caption.
 """
 
 
@@ -35,15 +36,18 @@ class NotedFigure(Figure):
         self.caption_title = ""
         self.caption_lines: tuple[str, ...] = ()
         self.further_lines: tuple[str, ...] = ()
-        """Lines of the text file beside a figure for a paper that are too long for its caption, such as assumptions."""
+        """Lines that are too long for the caption of a figure for a paper, such as assumptions. They are in the text
+        file beside the figure.
+        """
         self.shares_rows = False
         """True if the panels of a row share their vertical axis. In a figure for a paper, they stay beside each other.
         """
         self.words_of_marks = ""
-        """Line of the caption that explains texts with the id SMALL_TEXT; left out if the figure has no room for them.
+        """Line of the caption that explains texts with the id SMALL_TEXT. It is left out if the figure has no room for
+        these texts.
         """
         self.place_numbers: Callable[[], None] | None = None
-        """Function that draws numbers beside points. A figure for a paper calls it when its panels have their places.
+        """Function that draws numbers beside points. A figure for a paper calls it after its panels have been placed.
         """
         self.handles: tuple[Artist, ...] = ()
         """Entries of the legend below a figure for a paper. A figure of a report does not use these entries: it draws
@@ -52,8 +56,8 @@ class NotedFigure(Figure):
         self.numbers: Callable[[], pandas.DataFrame] | None = None
         """Function that makes the table of the shown numbers, with full precision, in base units."""
         self.words: dict[Axes, tuple[str, str]] = {}
-        """Words for the axes of each panel that has no axis labels in a report: axes object -> (word for the horizontal
-        axis, word for the vertical axis). '' stands for an axis without a word.
+        """Words for the axes of each panel that has no axis labels in a report: (word for the horizontal axis, word for
+        the vertical axis), by axes object. '' means that the axis has no word.
         """
 
     def note(

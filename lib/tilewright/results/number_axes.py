@@ -58,7 +58,7 @@ class DistinctFormatter(Formatter):
         return [self(value) for value in values]
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        """Label of one tick position. It has as many digits as the labels that `format_ticks` made last."""
+        """Label of one tick position, with the number of digits of the last call of `format_ticks`."""
         return f"{x / self.scale:.{self.digits}g}{self.unit}"
 
 

@@ -25,7 +25,7 @@ from tilewright.results.run_ledger import ENERGY, RunLedger
 MEASURES = ("energy", "latency", "EDP")
 NAMES = ("A", "B")
 LARGEST_FACTOR = 10.0
-"""Largest factor, up or down, that is tried for a number without a known range. Larger changes are not reported."""
+"""Largest factor, up or down, by which a number without a known range is changed."""
 MAC_ENERGY, MEMORY_ENERGY, CLOCK, BANDWIDTH = "energy of a MAC", "energy of memories", "clock", "bandwidth"
 """Kinds of uncertain numbers."""
 NEGLIGIBLE = 1e-9
@@ -49,8 +49,9 @@ class LinearFigure(NamedTuple):
 
 
 class ChangedRun(NamedTuple):
-    """Energy and latency of a run as linear functions of the factor by which one number is multiplied, or of the
-    inverse of this factor."""
+    """Energy and latency of a run as linear functions of a factor, or of the inverse of this factor. The factor
+    multiplies one number, such as an energy or a clock frequency.
+    """
 
     energy: LinearFigure
     """Energy in pJ."""
@@ -80,8 +81,8 @@ class UncertainNumber:
     kind: str
     """Kind of the number: MAC_ENERGY, MEMORY_ENERGY, CLOCK or BANDWIDTH."""
     parts: tuple[tuple[str, ...], tuple[str, ...]]
-    """Names of hardware parts, for each run. The number determines the costs or the speed of these parts. () for a run
-    that does not depend on the number.
+    """Names of the hardware parts of each run whose costs or speed the number determines. () for a run that does not
+    depend on the number.
     """
     runs: tuple[ChangedRun, ChangedRun]
     low: float
@@ -95,8 +96,9 @@ class UncertainNumber:
     """Measures in which the order can depend on the number."""
 
     def difference(self, measure: str, factor: float, first: int) -> float:
-        """Value of the other run minus the value of the run with the index `first`, if the number is multiplied by
-        `factor`."""
+        """Value of the other run minus the value of the run with the index `first`, after the number is multiplied by
+        `factor`.
+        """
         at = 1 / factor if self.is_inverse else factor
         return self.runs[1 - first].value(measure, at) - self.runs[first].value(measure, at)
 
@@ -105,14 +107,16 @@ class UncertainNumber:
         return measure in self.measures and any(any(run.polynomial(measure)[:2]) for run in self.runs)
 
     def share(self, measure: str, factor: float, first: int) -> float:
-        """Value of the other run minus the value of the run with the index `first`, as a share of the latter, if the
-        number is multiplied by `factor`."""
+        """Relative difference of the two runs after the number is multiplied by `factor`: (v2 - v1) / v1. v1 is the
+        value of the run with the index `first`, and v2 is the value of the other run.
+        """
         at = 1 / factor if self.is_inverse else factor
         return self.difference(measure, factor, first) / self.runs[first].value(measure, at)
 
     def turning_factor(self, measure: str, first: int) -> float | None:
-        """Factor nearest to 1 (as a ratio) at which both runs are equal, and beyond which their order is reversed. None
-        if no positive factor reverses the order."""
+        """Factor nearest to 1 (as a ratio) at which both runs are equal; beyond it, their order is reversed. None if no
+        positive factor reverses the order.
+        """
         ahead, behind = (self.runs[place].polynomial(measure) for place in (first, 1 - first))
         rows = [b - a for a, b in zip(ahead, behind, strict=True)]
         size = max(map(abs, (*ahead, *behind)))
@@ -123,8 +127,9 @@ class UncertainNumber:
 
 
 class Turn(NamedTuple):
-    """Change of one number by a factor: the factor at which two runs become equal in a measure, the factor at which a
-    bandwidth reverses their order, or the end of a known range."""
+    """Change of one number by a factor. The factor makes two runs equal in a measure, reverses their order (for a
+    bandwidth), or is the end of a known range.
+    """
 
     number: UncertainNumber
     factor: float
@@ -158,8 +163,8 @@ class OrderTurn:
     """Smallest change of the bandwidth of an off-chip memory, by up to LARGEST_FACTOR, that reverses the order. None if
     no such change reverses the order.
 
-    A faster clock shortens all cycles, but a wider memory shortens only some of them. To reverse the order, a bandwidth
-    must therefore change by the same factor as a clock, or by a larger factor.
+    A faster clock shortens all cycles, but a wider memory saves only some of the cycles. To reverse the order, a
+    bandwidth must therefore change by at least the factor by which a clock must change.
     """
     has_bandwidths: bool = False
     """True if bandwidths were considered."""
@@ -173,8 +178,8 @@ def order_turns(
     """Changes that would reverse the order of two runs in energy, latency and EDP. A measure in which the runs are
     equal has no entry.
 
-    `bandwidths` are further uncertain numbers: the bandwidths of off-chip memories. Only the cost model can tell the
-    effect of a bandwidth. `bandwidths` is None if the bandwidths are not known.
+    `bandwidths` are further uncertain numbers: the bandwidths of off-chip memories. The cost model computes their
+    effect. `bandwidths` is None if the bandwidths are not known.
     """
     numbers = tuple(uncertain_numbers(a, b))
     return tuple(filter(None, (_order_turn(measure, numbers, a, b, bandwidths) for measure in MEASURES)))
@@ -186,8 +191,8 @@ def uncertain_numbers(a: RunLedger, b: RunLedger) -> Iterator[UncertainNumber]:
     An energy is one number for both runs if it has the same source in both: a law of the library of costs, or a part
     that is equal in both hardware files.
 
-    For some runs, such as runs on several cores, the costs of the single parts are not known. The uncertain numbers of
-    such a run are only its clock and those memory energies whose range is known.
+    For some runs, such as runs on several cores, the costs of the single parts are not known. Such a run has only two
+    kinds of uncertain numbers: its clock, and memory energies with a known range.
     """
     pair = (a, b)
     yield from _array_numbers(pair)
@@ -233,8 +238,9 @@ def _order_turn(
 
 
 def _within_ranges(numbers: Iterable[UncertainNumber], measure: str, first: int) -> list[Turn]:
-    """Changes that reverse the order, at most one for each number. Their factors lie within the limits `low` and `high`
-    of the number."""
+    """Changes that reverse the order, at most one for each number. Each factor is within the limits `low` and `high` of
+    its number.
+    """
     found = [Turn(one, factor) for one in numbers if (factor := one.turning_factor(measure, first)) is not None]
     return [turn for turn in found if turn.number.low <= turn.factor <= turn.number.high]
 
@@ -253,7 +259,7 @@ def _size_of_change(turn: Turn) -> tuple[float, bool]:
 
 
 def _beyond(factor: float) -> float:
-    """Factor slightly farther from 1 than `factor`."""
+    """Factor slightly further from 1 than `factor`."""
     return factor * (1 + NEGLIGIBLE if factor > 1 else 1 - NEGLIGIBLE)
 
 
@@ -269,8 +275,9 @@ def _unchanged(pair: tuple[RunLedger, RunLedger]) -> tuple[ChangedRun, ChangedRu
 
 
 def _scaled(pair: tuple[RunLedger, RunLedger], parts_pj: tuple[float, float]) -> tuple[ChangedRun, ChangedRun]:
-    """Energy and latency of both runs as functions of a factor. The factor multiplies only a part of each energy:
-    `parts_pj` has this part for each run, in pJ."""
+    """Energy and latency of both runs as functions of a factor. For each run, the factor multiplies the part `parts_pj`
+    of the energy, in pJ.
+    """
     times = [ledger.run.latency_s if _by_time(pair) else ledger.run.latency_cycles for ledger in pair]
     first, second = (
         ChangedRun(LinearFigure(ledger.run.energy_pj - part, part), LinearFigure(float(time or 0.0)))
@@ -305,8 +312,9 @@ def _array_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumbe
 
 
 def _memory_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumber]:
-    """Uncertain energies of memories. All memories whose costs come from the same law with the same range share one
-    number. Memories without a range share one number if they are the same part (`_is_same_part`)."""
+    """Uncertain energies of memories. Memories whose costs come from the same law with the same range are one number.
+    Memories without a range are one number if they are the same part (`_is_same_part`).
+    """
     costs = [memory for ledger in pair if ledger.run.costs for memory in ledger.run.costs.memories]
     ranges = {(part.law, part.low, part.high) for ledger in pair for part in ledger.run.cost_parts}
     for law, low, high in sorted(ranges):
@@ -325,8 +333,9 @@ def _memory_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumb
 
 
 def _plain_numbers(pair: tuple[RunLedger, RunLedger], ranged: set[str]) -> Iterator[UncertainNumber]:
-    """Uncertain energies of memories without a known range. `ranged` are the laws that have a known range; their
-    memories are left out."""
+    """Uncertain energies of memories without a known range. Memories whose laws are in `ranged`, the laws with a known
+    range, are left out.
+    """
     groups: list[list[tuple[int, MemoryPart]]] = []
     for place, ledger in enumerate(pair):
         for part in ledger.run.costs.memories if ledger.run.costs else ():
@@ -352,9 +361,9 @@ def _plain_numbers(pair: tuple[RunLedger, RunLedger], ranged: set[str]) -> Itera
 def _clock_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumber]:
     """Uncertain clock frequencies, one for each run.
 
-    If a clock is not known, each uncertain number is a ratio instead: the clock of one run divided by the clock of the
-    other run. Only the latency is then considered, because the energy can contain static energy, which depends on the
-    unknown clock.
+    If a clock is not known, the uncertain numbers are ratios: the clock of one run divided by the clock of the other
+    run. Such a number is used only for the latency: the energy can contain static energy, which depends on the unknown
+    clock.
     """
     by_time, static = _by_time(pair), _energies(pair, power_terms())
     for place, ledger in enumerate(pair):
@@ -387,11 +396,10 @@ def _energy_number(
 ) -> UncertainNumber:
     """Uncertain number whose factor multiplies a part of the energy of one or both runs.
 
-    `names` is a pair: kind of the number, and name of the number without the names of the runs. `parts` has hardware
-    parts for each run: the energy of these parts depends on the number. It has () for a run whose energy does not
-    depend on the number. `energies_pj` has, for each run, the energy that the factor multiplies; a run with () in
-    `parts` is ignored. `values` are the present values of the number in `unit`. `limits` is the known range of the
-    factor; None allows a change by up to LARGEST_FACTOR.
+    `names` is a pair: kind of the number, and name of the number without the names of the runs. `parts` has, for each
+    run, the hardware parts whose energy depends on the number; () means that there is none. `energies_pj` has, for each
+    run, the energy that the factor multiplies; runs with () in `parts` are ignored. `values` are the present values of
+    the number in `unit`. `limits` is the known range of the factor; None allows a change by up to LARGEST_FACTOR.
     """
     kind, name = names
     places = [place for place in (0, 1) if parts[place]]
@@ -402,8 +410,8 @@ def _energy_number(
 
 
 def _parts(of_runs: Mapping[int, Sequence[str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of parts as a pair (parts of run 0, parts of run 1), from the table `of_runs`: index of the run -> names. A
-    run that is not in the table gets ().
+    """Names of parts as a pair (parts of run 0, parts of run 1). `of_runs` has the names by index of the run; a run
+    without an entry gets ().
     """
     return tuple(of_runs.get(0, ())), tuple(of_runs.get(1, ()))
 
@@ -445,8 +453,9 @@ def _common_value(parts: Sequence[MemoryPart]) -> tuple[tuple[float, ...], str]:
 
 
 def turn_lines(turns: Sequence[OrderTurn], by_time: bool) -> tuple[str, ...]:
-    """Sentences on the changes that would reverse the order: one for each measure, then one on what these changes
-    assume. The result is () if `turns` is empty."""
+    """Sentences on the changes that would reverse the order: one for each measure, then one on the assumptions. () if
+    `turns` is empty.
+    """
     lines = tuple(turn_line(one, by_time) for one in turns)
     return (*lines, HELD) if lines else ()
 
@@ -483,8 +492,9 @@ def turn_object(one: OrderTurn) -> JsonObject:
 
 
 def turn_line(one: OrderTurn, by_time: bool) -> str:
-    """Sentence on the order of two runs in one measure: by how much the second run is above the first, and which change
-    would reverse the order. If `by_time` is true, latencies are in seconds, otherwise in cycles."""
+    """Sentence on the order of two runs in one measure: the difference between the runs, and the change that would
+    reverse their order. If `by_time` is true, latencies are in seconds, otherwise in cycles.
+    """
     first, second = NAMES[one.first], NAMES[1 - one.first]
     unit = "" if one.measure == "energy" else " in seconds" if by_time else " in cycles"
     said = f"{one.measure}{unit}: {second} is {percent(one.difference)} above {first}"
@@ -501,8 +511,9 @@ def turn_line(one: OrderTurn, by_time: bool) -> str:
 
 
 def _bandwidth_text(one: OrderTurn) -> str:
-    """Text that says which change of an off-chip bandwidth would reverse the order, or that no such change does; '' if
-    bandwidths were not considered."""
+    """Text with the change of an off-chip bandwidth that would reverse the order, or with the statement that there is
+    none. '' if bandwidths were not considered.
+    """
     if not one.has_bandwidths:
         return ""
     if one.bandwidth is None:
@@ -546,7 +557,7 @@ def whole_bits(number: UncertainNumber, factor: float) -> int:
 
 
 def outward(value: float, factor: float, digits: int = 3) -> float:
-    """Value with `digits` significant digits: rounded up if `factor` is above 1, otherwise rounded down."""
+    """Value rounded to `digits` significant digits: up if `factor` is above 1, otherwise down."""
     if not value:
         return value
     step = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)

@@ -1,8 +1,8 @@
-"""Files for a paper of another width, which an earlier command wrote: they stay if they show the present numbers.
+"""Out-of-date files for a paper of another width, and their removal.
 
-A figure or a table of a report can be in a folder for both widths of a paper. If a command writes a figure or a table
-with other numbers, the files of the widths that it does not write are out of date. They are removed, and the command
-says so.
+The folder of a report can have a figure or a table for both widths of a paper. If a command writes other numbers for
+one width, the files for the other width are out of date. The command removes them and says so. Files with the present
+numbers stay.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ _REMOVED: ContextVar[list[Path] | None] = ContextVar("removed_files", default=No
 
 @contextmanager
 def noting_removed() -> Iterator[list[Path]]:
-    """Context that lists the files that `remove_files` removes in it."""
+    """Context that collects the names of the files that `remove_files` removes."""
     found: list[Path] = []
     token = _REMOVED.set(found)
     try:
@@ -58,7 +58,8 @@ def other_widths() -> list[str]:
 
 
 def remove_other_figures(figure: "NotedFigure", stem: Path) -> None:
-    """Remove the files of the figure `stem` for other widths, unless their numbers and captions are those of `figure`.
+    """Remove the files of the figure `stem` for other widths, if some of these files are missing, or if their numbers
+    or captions differ from those of `figure`.
 
     A figure without numbers cannot be compared, so its files stay.
     """
@@ -72,7 +73,7 @@ def remove_other_figures(figure: "NotedFigure", stem: Path) -> None:
 
 
 def _is_alike(figure: "NotedFigure", caption: Path, numbers: Path) -> bool:
-    """True if the files have the numbers of the figure, and each line of its caption."""
+    """True if the files have the numbers of the figure, and contain each line of its caption."""
     assert figure.numbers is not None
     told = caption.read_text("utf-8")
     lines = (svg(line).rstrip(".") for line in (figure.caption_title, *figure.caption_lines, *figure.further_lines))
@@ -80,9 +81,9 @@ def _is_alike(figure: "NotedFigure", caption: Path, numbers: Path) -> bool:
 
 
 def remove_other_tables(stem: Path, markdown: str) -> None:
-    """Remove the LaTeX files of the table `stem` for other widths, unless its Markdown file is `markdown`.
+    """Remove the LaTeX files of the table `stem` for other widths, if the text of its Markdown file is not `markdown`.
 
-    If the command writes no Markdown file, a Markdown file with another text is removed, too.
+    If the command writes no Markdown file, a Markdown file with another text is removed too.
     """
     text = stem.with_name(f"{stem.name}.md")
     if text.is_file() and text.read_bytes() == markdown.encode():

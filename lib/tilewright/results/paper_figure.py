@@ -1,7 +1,7 @@
 """Layout of a figure for a paper: fixed width, text of at least 6 points, labels on all axes, and no title.
 
-A figure of a report is too wide for a column of a paper: if it were shrunk to that width, its text would be unreadable.
-Therefore the panels are arranged again. All sizes are measured on the drawn figure, so no text is cut off.
+A figure of a report is too wide for a column of a paper, and a scaled figure would have unreadable text. The panels are
+therefore arranged again. All sizes are measured on the drawn figure, so no text is cut off.
 """
 
 import math
@@ -33,7 +33,7 @@ MARGIN_INCHES, GAP_INCHES, PAGE_HEIGHT_INCHES = 0.04, 0.1, 7.0
 The text of a page is 7.6 inches high in the LaTeX class article. A caption must fit below the figure.
 """
 LEAST_PLOT_INCHES, LEAST_HEIGHT_INCHES = 1.1, 0.3
-"""Sizes in inches of a panel without its texts: smallest width if another panel is beside it, and smallest height."""
+"""Sizes in inches of a panel without its texts: smallest width of a panel beside another panel, and smallest height."""
 HEIGHT_TO_WIDTH, CATEGORY_SCALE = 0.72, 0.8
 """Proportions of a panel. HEIGHT_TO_WIDTH is the largest ratio of height to width if both axes have numbers.
 CATEGORY_SCALE multiplies the height of a panel with a row for each name, because the text of such a panel is
@@ -48,8 +48,8 @@ CHARACTER_INCHES = 0.054
 
 @dataclass(frozen=True, eq=False)
 class _Panel:
-    """Panel of a figure, with its matplotlib axes, its row in the report, and its height. If several axes share a
-    rectangle, they are one panel.
+    """Panel of a figure, with its matplotlib axes, its row in the report, and its height. Several axes in one rectangle
+    form one panel.
     """
 
     axes: tuple[Axes, ...]
@@ -104,7 +104,7 @@ def _lines(caption: Iterable[str]) -> str:
 
 
 def _fit_diagram(figure: NotedFigure, width: float) -> str:
-    """Remove the title of a diagram whose parts have fixed positions in inches. Returns the caption. Raises InputError
+    """Remove the title of a diagram. Its parts have fixed positions in inches. Returns the caption. Raises InputError
     if the diagram is wider than `width` (in inches), because shrinking would make its text too small.
     """
     for text in [one for one in figure.texts if one.get_gid() == TITLE_TEXT]:
@@ -134,8 +134,8 @@ def _panels(figure: NotedFigure) -> list[_Panel]:
 
 
 def _remove_texts(figure: NotedFigure) -> None:
-    """Remove the texts, lines, boxes and legends outside of the panels, such as the title: their positions fit only the
-    report.
+    """Remove the title and the other texts, lines, boxes and legends outside of the panels, because their positions fit
+    only the report.
     """
     parts: tuple[list[Any], ...] = (figure.texts, figure.artists, figure.legends, figure.patches, figure.lines)
     for part in parts:
@@ -189,7 +189,7 @@ def _panel_texts(figure: NotedFigure, panel: _Panel) -> Iterator[str]:
 
 
 def _label_axes(figure: NotedFigure, panels: Sequence[_Panel]) -> None:
-    """Give each axis its label and the labels of its ticks. A figure of a report can lack them, for example because its
+    """Give each axis its label and the labels of its ticks. In a report, these can be missing, for example because
     numbers are beside the bars.
     """
     named: dict[int, list[str]] = {}
@@ -213,8 +213,8 @@ def _label_axes(figure: NotedFigure, panels: Sequence[_Panel]) -> None:
 
 
 def _avoid_exponents(axis: Axis) -> None:
-    """Avoid texts such as 1e+06 on an axis: a linear axis gets a unit with a power of ten, and a logarithmic axis shows
-    powers.
+    """Remove texts such as 1e+06 from an axis: a linear axis gets a unit with a power of ten, and a logarithmic axis
+    shows powers.
     """
     formatter = axis.get_major_formatter()
     scale = formatter.scale if isinstance(formatter, DistinctFormatter) else 1.0
@@ -310,8 +310,8 @@ def _sides(
     """Room in inches for the texts of panels, as a pair (room on the left of each column, room on the right of each
     column).
 
-    The room is the same for all columns: the largest room that the texts of a panel need on this side. Only panels of
-    the same kind as the first panel of `row` count. The two kinds are panels with a row for each name, and panels with
+    All columns have the same room: the largest room that any panel needs for its texts on this side. Only panels of the
+    same kind as the first panel of `row` count. There are two kinds: panels with a row for each name, and panels with
     numbers on the vertical axis.
     """
     kind = row[0].has_names
@@ -323,8 +323,8 @@ def _sides(
 def _shared_sides(
     overhangs: Mapping[_Panel, tuple[float, ...]], rows: Sequence[Sequence[_Panel]], columns: int
 ) -> tuple[list[float], list[float]]:
-    """Room in inches for the texts of panels that share the vertical axis of their row, as in `_sides`. Each column has
-    the room that its own panels need.
+    """Room in inches for the texts of panels that share the vertical axis of their row, in the form of `_sides`. Each
+    column has only the room that its own panels need.
     """
     found = [[overhangs[row[place]] for row in rows if place < len(row)] for place in range(columns)]
     return [max(one[0] for one in column) for column in found], [max(one[1] for one in column) for column in found]
@@ -344,8 +344,8 @@ def _rows(panels: Sequence[_Panel], columns: int) -> Iterator[list[_Panel]]:
 
 
 def _height(panel: _Panel, width: float, ratio: float) -> float:
-    """Height of a panel without its texts, in inches. `ratio` is its largest height over its width, if both axes have
-    numbers.
+    """Height of a panel without its texts, in inches. If both axes have numbers, it is at most `ratio` times
+    the width.
     """
     if panel.has_names:
         return max(LEAST_HEIGHT_INCHES, panel.height_inches * CATEGORY_SCALE)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas
 
 _SCALED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
-"""LaTeX code that begins a box, which is scaled down if it is too wide for the page."""
+"""LaTeX code that begins a box. The box is scaled down if it is too wide for the page."""
 QUANTITY = "quantity"
 """Name of the column with the quantity of each row. In a paper, a table with this column becomes one table for each
 quantity.
@@ -41,8 +41,8 @@ UNITS: Mapping[str, tuple[tuple[float, str], ...]] = {
     "_cycles": ((1.0, "cycles"),),
     "_bits": ((1.0, "bits"),),
 }
-"""Units for the columns of a table: ending of the column name -> pairs (factor, unit), the largest unit first. One unit
-is `factor` times the unit in which the column is stored.
+"""Units for the columns of a table, by ending of the column name, as pairs (factor, unit) with the largest unit first.
+One unit is `factor` times the unit in which the column is stored.
 """
 MOST_UNITS = 1e5
 """Limit of the largest number of a column in a unit that is chosen for the smallest number."""
@@ -61,7 +61,7 @@ class PaperTable:
     are_numbers: tuple[bool, ...]
     rows: tuple[tuple[str, ...], ...]
     same: tuple[str, ...] = ()
-    """Texts `<heading> <value>`, one for each text column that has the same value in all rows. These columns are not in
+    """Texts `<heading> <value>` of the text columns that have the same value in all rows. These columns are not in
     `rows`.
     """
     notes: tuple[str, ...] = ()
@@ -69,8 +69,8 @@ class PaperTable:
 
     @classmethod
     def of(cls, table: "pandas.DataFrame", notes: Sequence[str] = ()) -> "PaperTable":
-        """Table in units that suit its largest values. All columns of one quantity, such as energies, have one unit, so
-        that a reader can compare their numbers. `notes` are sentences below the table.
+        """Table in units that suit its largest values. All columns of one quantity, such as energies, have the same
+        unit, so that readers can compare their numbers. `notes` are sentences below the table.
         """
         units, same = _units(table), _same(table)
         table = table.drop(columns=list(same))
@@ -101,15 +101,15 @@ class PaperTable:
         return (*((f"In all rows: {'; '.join(self.same)}.",) if self.same else ()), *self.notes)
 
     def turned(self) -> "PaperTable":
-        """Table with rows and columns exchanged. The first column has the headings, and the first column of this table
-        gives the headings.
+        """Table with rows and columns exchanged: the headings become the first column, and the first column becomes the
+        headings.
         """
         heads, *rows = zip(self.headings, *self.rows, strict=True)
         numbers = (False, *[True] * len(self.rows))
         return replace(self, headings=("", *heads[1:]), are_numbers=numbers, rows=tuple(rows))
 
     def points(self, inches: float) -> float:
-        """Size of the text in TeX points, if LaTeX scales the table to at most a width."""
+        """Size of the text in TeX points, after LaTeX has scaled the table down to a width."""
         layout, does_fit = self._layout(inches)
         return layout.size.points * (1.0 if does_fit else min(1.0, inches / layout.inches(self.headings, self.rows)))
 
@@ -185,7 +185,7 @@ def _box(cell: str, points: float, break_names: bool) -> str:
 
 
 def _with_minus(cell: str) -> str:
-    """Cell with a minus sign instead of a hyphen, if it is a number. Other cells stay as they are."""
+    """Cell with a minus sign instead of a hyphen, if it is a number. Other cells are returned unchanged."""
     return re.sub(r"^(> )?-(?=\d)", r"\1−", cell)
 
 
@@ -199,7 +199,7 @@ def write_table(
 ) -> tuple[Path, ...]:
     """Write a table as CSV, and for a paper also as Markdown and LaTeX. Returns the paths.
 
-    If `may_turn` is true, rows and columns are exchanged in LaTeX if the text is then larger.
+    With `may_turn`, rows and columns of the LaTeX table are exchanged if this makes its text larger.
 
     `for_paper` is the table for the paper; if it is None, the table of the CSV file is used. If `columns` are given,
     the table for the paper has only these columns. `notes` are sentences below the table for the paper.
@@ -218,8 +218,8 @@ def write_in_paper(
     """Write a table for a paper as Markdown and LaTeX, beside `path` and with its name. Returns the paths; () if no
     files for a paper are made.
 
-    The name of a LaTeX file ends with the width, for example `layers-column.tex`. The LaTeX file of the other width
-    stays only if the table is the same (`other_widths`).
+    The name of a LaTeX file ends with the width, for example `layers-column.tex`. The LaTeX file of the other width is
+    removed if it shows another table (`other_widths`).
     """
     paths: list[Path] = []
     if sheet_inches() is None and not any(path.parent.glob(f"{glob.escape(path.stem)}*.md")):
@@ -262,8 +262,8 @@ def _same(table: "pandas.DataFrame") -> dict[str, str]:
     """Text columns in which all rows have the same text: name of the column -> text. {} for a table with fewer than two
     rows.
 
-    If these are all text columns of the table, the first of them is not in the result, so that the table keeps one text
-    column.
+    If all text columns of the table have one text each, the first of them is left out of the result, so that the table
+    keeps one text column.
     """
     if len(table) < 2:
         return {}
@@ -298,8 +298,8 @@ def unit_end(name: str) -> str:
 
 
 def _units(table: "pandas.DataFrame") -> dict[str, tuple[float, str]]:
-    """Units for the columns of a table: ending of the column names (a key of UNITS) -> (factor, unit). All columns with
-    the same ending get the same unit.
+    """Units for the columns of a table, as (factor, unit) by ending of the column names (a key of UNITS). All columns
+    with the same ending get the same unit.
 
     The unit is the largest in which the largest absolute value of these columns is at least 1, and in which the
     smallest absolute value above 0 still shows LEAST_DIGITS digits, if the largest value then stays below
@@ -351,8 +351,8 @@ def _text(value: Any) -> str:
 
 
 def _number_cells(values: Sequence[Any], factor: float) -> list[str]:
-    """Cells of a column of numbers, all with the same number of decimals. A number that is too small for these decimals
-    is written as `<` and the smallest number that these decimals can show.
+    """Cells of a column of numbers, all with the same number of decimals. A number that would be shown as 0 is written
+    as `<` and the smallest number with these decimals.
     """
     scaled = [None if _is_missing(value) else value / factor for value in values]
     is_whole = factor == 1 and all(value is None or float(value).is_integer() for value in scaled)

@@ -78,10 +78,12 @@ class ComparableRuns:
     are listed; the tuple is () for a run on the front.
     """
     not_compared: tuple[str, ...] = ()
-    """Names of runs of the same network without an up-to-date result. These runs could dominate runs of the group."""
+    """Names of runs of the same network whose results are missing or out of date. With a result, such a run could
+    dominate runs of the group.
+    """
     order_lines: tuple[str, ...] = ()
-    """Sentences on what would reverse the order of the two best runs, at most one for each measure. A last sentence
-    says what was considered. () if this was not computed.
+    """Sentences on the changes that would reverse the order of the two best runs, at most one for each measure. The
+    last sentence says which changes were considered. () if this was not computed.
     """
 
     @property
@@ -120,15 +122,13 @@ class ComparableRuns:
 
     @property
     def unlike(self) -> tuple[UnlikeCause, ...]:
-        """Causes why a ranking of the runs can mislead, such as different energies of the same memory; () if there are
-        none.
-        """
+        """Reasons why a ranking of the runs can mislead, such as different energies of the same memory."""
         return unlike_causes(self.candidates)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on areas that are missing or incomplete, on causes why a ranking of the runs can mislead, on ranges of
-        costs, and on runs without an up-to-date result.
+        """Notes on missing or incomplete areas, on reasons why a ranking of the runs can mislead, on ranges of costs,
+        and on runs without an up-to-date result.
         """
         cores: dict[str, dict[str, None]] = {}
         for one in self.candidates:
@@ -154,8 +154,8 @@ class ComparableRuns:
 
 
 def candidate(run: str, summary: Summary, made_by: Mapping[str, Any], costs: HardwareCosts | None = None) -> RunPoint:
-    """Point of a run on one core. `made_by` is the provenance of its summary; `costs` are the costs of the parts of
-    its core, if they are known.
+    """Point (energy, latency, area) of a run on one core. `made_by` is the provenance of its summary; `costs` are the
+    costs of the parts of its core, if they are known.
     """
     options = {key: value for key, value in made_by.get("options", {}).items() if key != "objective"}
     return replace(
@@ -169,7 +169,7 @@ def candidate(run: str, summary: Summary, made_by: Mapping[str, Any], costs: Har
 
 
 def multi_candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> RunPoint:
-    """Point of a run on several cores."""
+    """Point (energy, latency, area) of a run on several cores."""
     settings = [(key, str(summary["settings"][key])) for key in MODEL_SETTINGS]
     return replace(_point(run, summary, made_by, settings), is_of_several_cores=True)
 
@@ -197,8 +197,8 @@ def _point(run: str, summary: Summary, made_by: Mapping[str, Any], options: Iter
 
 
 def _options(options: Mapping[str, Any], between_layers: str) -> Iterator[tuple[str, str]]:
-    """Pairs (name of an option, its value as text). A mapping file can override `exploit_data_locality`. If it is known
-    where layers pass data to each other, that location replaces this option.
+    """Pairs (name of an option, its value as text). Exception: a mapping file can override the option
+    `exploit_data_locality`. If the memories in which data stay between layers are known, they replace this option.
     """
     for key, value in options.items():
         if key != "exploit_data_locality" or between_layers == NOT_SAID:
@@ -234,8 +234,8 @@ def _free_work(summary: Summary) -> str:
 def _amount_text(counts: Sequence[int | None], words: str) -> str:
     """Text with the sum of `counts` and the words for what is counted, such as `1,000 MACs`; '' if the sum is 0.
 
-    A count of None is unknown. The text then gives the sum of the known counts as a lower bound, or says that the
-    number is unknown.
+    A count of None is unknown. The text then has the sum of the known counts as a lower bound, or says that no count is
+    known.
     """
     known = sum(count for count in counts if count is not None)
     if None not in counts:
@@ -330,8 +330,8 @@ def paper_columns(groups: Sequence[ComparableRuns]) -> tuple[str, ...]:
 
 
 def paper_notes(groups: Sequence[ComparableRuns]) -> tuple[str, ...]:
-    """Sentences below the table in a paper: for each group its assumptions, notes and warning, and what would reverse
-    the order of its best runs.
+    """Sentences below the table in a paper, for each group: its assumptions, its notes and warning, and the changes
+    that would reverse the order of its best runs.
     """
     told = [
         f"{group.name}: {line}"
@@ -386,7 +386,7 @@ def _group(points: Sequence[RunPoint], difference: str, unfinished: Sequence[Map
 
 def _difference(point: RunPoint, others: Sequence[RunPoint]) -> str:
     """Text that distinguishes the group of comparable runs of `point` from the other groups of its network; '' if there
-    is only one group. The text has the values that `point` has for the options in which the groups differ.
+    is only one group. The text has the options in which the groups differ, with their values for `point`.
 
     `others` has one run of each group, including the group of `point`.
     """

@@ -161,7 +161,7 @@ def _draw_points(axes: Axes, group: ComparableRuns) -> None:
 
 
 def number_points(axes: Axes, x: np.ndarray, y: np.ndarray, sizes: Sequence[float]) -> None:
-    """Draw the number of each point beside its marker, on the side where it touches the fewest other markers and
+    """Draw the number of each point beside its marker, in the direction with the fewest overlaps with other markers and
     numbers.
     """
     points = axes.transData.transform(np.column_stack([x, y])) * 72 / axes.figure.dpi
@@ -189,8 +189,8 @@ def number_points(axes: Axes, x: np.ndarray, y: np.ndarray, sizes: Sequence[floa
 
 
 def scale_axes(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
-    """Set the range of each axis to the range of the values with a margin. An axis is logarithmic if its values are far
-    apart. A linear axis begins at 0 if 0 is within the margin.
+    """Set the range of each axis: the range of the values, and a margin. An axis is logarithmic if its values differ by
+    a large factor. A linear axis begins at 0 if 0 is within the margin.
     """
     for axis, values, set_scale, set_limits in (
         (axes.xaxis, x, axes.set_xscale, axes.set_xlim),

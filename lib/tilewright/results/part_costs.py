@@ -1,4 +1,7 @@
-"""Costs of the parts of a core, each with its source and range: energy per MAC, and per access to each memory."""
+"""Costs of the parts of a core: energy per MAC, and energy per access to each memory.
+
+Each cost has its source and its range.
+"""
 
 from dataclasses import dataclass
 
@@ -29,7 +32,7 @@ class MemoryPart:
     energies.
     """
     low: float
-    """Smallest factor by which the energies may be multiplied; 1 if no range is known."""
+    """Smallest factor by which the energies can be multiplied; 1 if no range is known."""
     high: float
     is_on_chip: bool
 

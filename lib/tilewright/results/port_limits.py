@@ -28,7 +28,7 @@ LEAST_SHARE = 0.01
 """Smallest saving of a limiting port, as a share of the latency (docs/bottlenecks.md#explain-a-run)."""
 WIDER_SAVES = "cycles that twice the width saves"
 _ANY_CYCLE = 1e-9
-"""Threshold in cycles that any real saving exceeds."""
+"""Threshold in cycles for a saving; it is smaller than any real saving."""
 
 
 class PortName(NamedTuple):
@@ -65,8 +65,8 @@ class PortLimit:
     """
     together: Widened | None = None
     """Smallest set of two or more ports that saves at least LEAST_SHARE of the latency if all its ports are WIDER times
-    as wide. Among sets of equal size, the set that saves most is chosen. If no tried set saves LEAST_SHARE and no
-    single port saves a cycle, this attribute is the smallest set that saves any cycles.
+    as wide. Among sets of equal size, the set that saves most is chosen. If no tried set saves LEAST_SHARE, and no
+    single port saves any cycle, it is the smallest set that saves some cycles.
 
     None if a single port saves LEAST_SHARE, if no such set was found, or if no sets were tried.
     """
@@ -101,9 +101,9 @@ class PortLimit:
     def named(self) -> Widened | None:
         """Port, or set of ports, that is presented as the limit in reports.
 
-        The best port is `limiting`, and the set is `together`. The result is the best port if it saves enough cycles to
-        be a limit, otherwise the set if the set saves enough. If neither saves enough, the result is the best port if
-        it saves any cycle, otherwise the set. None if there is neither.
+        The candidates are the port `limiting` and the set `together`. The first of these four that exists is the
+        result: `limiting` if it saves LEAST_SHARE of the latency; `together` if it saves this share; `limiting`;
+        `together`. None if there is no candidate.
         """
         return next(
             (one for one in (self.limiting, self.together) if self._is_enough(one)), self.limiting or self.together
@@ -111,14 +111,12 @@ class PortLimit:
 
     @property
     def is_limited(self) -> bool:
-        """True if the port or set of ports in `named` saves enough to be called a limit: at least LEAST_SHARE of the
-        latency.
-        """
+        """True if `named` saves at least LEAST_SHARE of the latency."""
         return self._is_enough(self.named)
 
     @property
     def is_limited_by_one(self) -> bool:
-        """True if the best port alone saves enough to be called a limit."""
+        """True if the port `limiting` alone saves at least LEAST_SHARE of the latency."""
         return self._is_enough(self.limiting)
 
     @property
@@ -131,8 +129,8 @@ class PortLimit:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict that names the wider port that saves most cycles. It compares the single ports; if `named` is a set
-        of ports, also this set.
+        """Verdict that names the wider port that saves most cycles. It compares the single ports, and also `named` if
+        this is a set of ports.
         """
         found = self.ports if self.named is None or len(self.named.ports) == 1 else (self.named, *self.ports)
         rivals = [(one.name, self.gain_cycles(one)) for one in found]
@@ -178,9 +176,9 @@ def port_limit(mapping: RecordedMapping, core: Core) -> PortLimit:
 def with_sets(
     found: PortLimit, names: Sequence[PortName], latency_of: Callable[[tuple[PortName, ...]], float]
 ) -> PortLimit:
-    """Port limit `found`, to which the smallest set of ports that saves LEAST_SHARE of the latency is added if no
-    single port saves this share. If no set saves this share and no single port saves a cycle, the smallest set that
-    saves any cycles is added.
+    """Copy of the port limit `found` with a set of ports, if no single port saves LEAST_SHARE of the latency. The set
+    is the smallest one that saves this share. If no set saves this share, and no single port saves any cycle, it is the
+    smallest set that saves some cycles.
 
     `latency_of` returns the latency in cycles if all ports of a set are WIDER times as wide.
     """
@@ -240,7 +238,7 @@ def port_names(core: Core) -> list[PortName]:
 
 
 def with_wider_ports(core: Core, ports: Iterable[PortName], factor: int = WIDER) -> Core:
-    """Core with some ports `factor` times as wide. Everything else is unchanged, including the energy per word."""
+    """Core with some ports `factor` times as wide. All else is unchanged, also the energy of an access to a word."""
     wider = set(ports)
     memories = []
     for memory in core.memories:
@@ -334,8 +332,8 @@ def roofline(placed: Sequence[PlacedLayer], core: Core) -> Roofline:
 
 
 def _points(layer: PlacedLayer, memory: Memory, port: int, bytes_a_word: float) -> list[RooflinePoint]:
-    """Point of a layer in the roofline plot of a port, as a list with one point; [] if the layer moves no data over the
-    port. `port` is the index of the port in `memory`, and `bytes_a_word` is the width of the port in bytes.
+    """List with the point of a layer in the roofline plot of a port; [] if the layer moves no data over the port.
+    `port` is the index of the port in `memory`, and `bytes_a_word` is the width of the port in bytes.
     """
     record = layer.record
     words = 0.0

@@ -12,8 +12,8 @@ from tilewright.base.proof import covered_text, gap_to
 from tilewright.search.run_bound import FrontEnds
 
 LEAST_SAVED = 0.0005
-"""Threshold for `price_line`, as a share of the energy or latency. A larger decrease is given as a number. If the
-decrease is not larger, the line says that the value is within this share of the least value found.
+"""Threshold for `price_line`, as a share of the energy or latency. The line has the number only of a larger decrease.
+Otherwise, it says that the value is within this share of the least value found.
 """
 
 SMALLEST_RISE = 0.0001
@@ -22,7 +22,7 @@ smaller one is stated as less than 0.01%.
 """
 
 QUICK_BOUNDS = ("loma", "salsa")
-"""Search engines that compute bounds in a short additional search after their own search."""
+"""Search engines that compute their bounds in a short additional search after the search for a mapping."""
 
 
 def layer_proof(search: Mapping[str, Any]) -> JsonObject:
@@ -119,12 +119,11 @@ def near_line(summary: Mapping[str, Any], least: Mapping[str, float]) -> str:
 
 
 def price_line(ends: FrontEnds) -> str:
-    """Line on the trade-off between latency and energy. The line says by how much the latency can decrease on the
-    Pareto front, and by how much the energy then increases; then the same for a decrease of the energy. A decrease of
+    """Line on the trade-off between latency and energy on the Pareto front. It says by how much the latency can
+    decrease, and by how much the energy then increases; then the same with latency and energy exchanged. A decrease of
     at most LEAST_SAVED is not given as a number.
 
-    If the lower bound allows a larger decrease than the front has, the line also gives the decrease that the bound
-    allows.
+    If the lower bound allows a larger decrease than the front has, the line also has this larger decrease.
     """
     told = []
     energy_pj, latency_cycles = ends.chosen.energy_pj, ends.chosen.latency_cycles

@@ -11,7 +11,7 @@ from tilewright.results.run_ledger import RunLedger
 from tilewright.results.run_point import RunPoint
 
 LedgerOf = Callable[[RunPoint], RunLedger | None]
-"""Function that reads the ledger of a run; it returns None if the ledger cannot be read. Only the ledgers of the two
+"""Function that reads the ledger of a run, or returns None if the ledger cannot be read. Only the ledgers of the two
 best runs in a measure are read.
 """
 COVERS = (
@@ -23,8 +23,8 @@ COVERS = (
 
 
 def with_order_lines(groups: Sequence[ComparableRuns], ledger_of: LedgerOf) -> tuple[ComparableRuns, ...]:
-    """Groups of comparable runs, each with sentences (`order_lines`) on what would reverse the order of its two best
-    runs in each measure.
+    """Groups of comparable runs, each with sentences (`order_lines`) on the changes that would reverse the order of its
+    two best runs in each measure.
     """
     read: dict[int, RunLedger | None] = {}
 
@@ -60,8 +60,8 @@ def _lines(group: ComparableRuns, ledger_of: LedgerOf) -> Iterator[str]:
 
 
 def best_two(group: ComparableRuns, measure: str) -> tuple[RunPoint, RunPoint]:
-    """Two runs of a group with the smallest values of a measure. Of runs with equal values, those given first are
-    taken.
+    """Two runs of a group with the smallest values of a measure. Among runs with equal values, those that come first in
+    the group are taken.
     """
     latency = BY_TIME if BY_TIME in group.objectives else LATENCY_CYCLES
 

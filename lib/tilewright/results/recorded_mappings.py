@@ -26,10 +26,10 @@ Entry = dict[str, Any]
 def mapping_entries(records: Sequence[LayerRecord], array_dimensions: Sequence[str] = ()) -> list[Entry]:
     """Entries of a mapping file as lists and dicts: one entry for each layer name, and `default`.
 
-    An entry fixes the whole spatial mapping, the complete temporal ordering and all other settings on which the results
-    of the run depend, except the cost model. Array dimensions that a mapping does not use are written as empty, so that
-    no generator fills them later. `array_dimensions` must name them if the records are those of `evaluate`, which do
-    not contain them.
+    An entry fixes the whole spatial mapping, the complete temporal ordering, and all other settings that affect the
+    results of the run, except the cost model. Array dimensions that a mapping does not use are written without loops,
+    so that no generator fills them later. Records of `evaluate` do not contain these dimensions; `array_dimensions`
+    must then name them.
 
     Raises InputError for two cases that a mapping file cannot express: two layers of one name have different mappings,
     or a stage changed the core.
@@ -110,9 +110,9 @@ def _level_boundaries(record: LayerRecord) -> Entry:
 
 
 def _reach(record: LayerRecord) -> Entry:
-    """Field `memory_reach` for a layer's entry in a mapping file. It has the topmost memory that each operand of the
-    layer uses. For each memory, it also has the number of bits that other layers' data occupy while the layer runs. {}
-    if the record does not limit the memories of the layer.
+    """Field `memory_reach` of a layer's entry in a mapping file: the topmost memory that each operand of the layer
+    uses, and, for each memory, the number of bits that data of other layers occupy while the layer runs. {} if the
+    record does not limit the memories of the layer.
     """
     reach = record.memory_reach
     if reach is None:
@@ -170,9 +170,9 @@ class RecordedMapping:
 def recorded_mappings(records: Sequence[LayerRecord], core: Core, network: Workload) -> tuple[RecordedMapping, ...]:
     """Mappings of `records`, in the same order. The records are those of a run of `network` on `core`.
 
-    Raises InputError if the network lacks the layer of a record, if a mapping does not fit `core`, or if the cost model
-    computes other costs for a mapping than its record has. Other costs mean that the input files are not those of the
-    run, or that a cost stage of a user computed the recorded costs. The errors of `mapping_entries` are raised as well.
+    Raises InputError if the network does not have the layer of a record, or if a mapping does not fit `core`. Also
+    raises InputError if the cost model computes other costs than the record has: then the input files are not those of
+    the run, or a cost stage of a user computed the recorded costs. Also raises the errors of `mapping_entries`.
     """
     mapping = read_mapping(mapping_entries(records))
     layers = {node.layer.name: node.layer for node in network.nodes if node.layer is not None}
@@ -194,8 +194,8 @@ def recorded_mappings(records: Sequence[LayerRecord], core: Core, network: Workl
 
 
 def _difference(recorded: RecordedMapping, core: Core) -> str:
-    """Problem with a mapping on `core`, as a text: the mapping does not fit, or its costs differ from those of its
-    record. '' if the costs are equal.
+    """Text on a problem with a mapping on `core`: the mapping does not fit, or its costs differ from those of its
+    record. '' if there is no problem.
     """
     record = recorded.record
     try:

@@ -45,8 +45,8 @@ def layers_in_order(records: Sequence[LayerRecord], summary: Summary | None = No
 
 
 def merged_layers(layers: Sequence[PlacedLayer]) -> tuple[PlacedLayer, ...]:
-    """Layers in which equal layers are one placed layer, at the place of the first of them and with its name. Equal
-    layers share a record.
+    """Layers of the network, in which equal layers are one placed layer. It has the place and the name of the first of
+    them. Equal layers share a record.
     """
     found: dict[tuple[int, int], list[PlacedLayer]] = {}
     for layer in layers:
@@ -103,7 +103,7 @@ def memory_levels(record: LayerRecord) -> Iterator[tuple[str, int, str]]:
 
 
 def loop_products(loops: Iterable[Loop]) -> dict[str, float]:
-    """Dimension -> product of the sizes of its loops. Dimensions are in the order of their first loops."""
+    """Product of the sizes of the loops of each dimension. Dimensions are in the order of their first loops."""
     products: dict[str, float] = {}
     for dimension, size in loops:
         products[dimension] = products.get(dimension, 1) * size
@@ -114,9 +114,9 @@ def used_unrolling(record: LayerRecord) -> list[tuple[str, str, int, float]]:
     """Tuples (array dimension, layer dimension, requested factor, counted factor), in the order of the spatial mapping.
 
     If the factors of a layer dimension do not divide its size, the model spreads the iterations evenly over the passes,
-    and counts fewer lanes than requested. The counted factors of the dimension then equal the requested ones except for
-    the largest: it is reduced, so that the product of the counted factors is the counted number of lanes. If several
-    factors are largest, the first of them is reduced.
+    and counts fewer lanes than requested. The largest factor of the dimension is then reduced, so that the product of
+    the counted factors is the counted number of lanes. If several factors are equally large, the first of them is
+    reduced.
     """
     rows = [
         (array_dimension, dimension, int(factor))

@@ -9,7 +9,7 @@ from tilewright.results.records import Summary
 
 @dataclass(frozen=True)
 class ReportedMapping:
-    """Run on one core, from which the files of `ONE_CORE_FILES` are made."""
+    """Data of a run on one core. The files of `ONE_CORE_FILES` are made from these data."""
 
     records: Sequence[LayerRecord]
     summary: Summary

@@ -1,8 +1,8 @@
 """Tables of a run on one core for a notebook.
 
-A table that the pipeline also writes as a CSV file has the same columns here, because the same function makes both. The
-names of columns contain units. The modules that make a table are imported only when the table is requested, so that
-commands start faster.
+A table has the same columns as the CSV file of the pipeline, because the same function makes both. The names of columns
+contain units. The modules that make a table are imported only when the table is requested, so that commands start
+faster.
 """
 
 from typing import TYPE_CHECKING, Protocol
@@ -60,7 +60,7 @@ class OneCoreTables:
     @property
     def ports(self: _OfOneCore) -> "pandas.DataFrame":
         """Table with a row for each layer and port of a memory. Its columns have the cycles in which the port moves
-        data, and the cycles that the array would wait if only this port made it wait.
+        data, and the cycles that the array would wait if it waited for no other port.
 
         For the effect of a wider port, use `tilewright.explain`, which also reads the hardware.
         """

@@ -55,8 +55,8 @@ def _bound(key: str) -> Value:
 
 
 def _terms(summary: Summary) -> Mapping[str, Any]:
-    """Columns of energy terms. For a run on one core, these are all terms. For a schedule, the energy on the cores and
-    the energy of moved data are left out.
+    """Columns of energy terms. For a run on one core, there is a column for each term. For a schedule, the energy on
+    the cores and the energy of moved data have no column here.
     """
     if flow_of(summary) == MULTI:
         return energy_columns(further_terms(terms_of_summary(summary["energy"])))
@@ -84,7 +84,7 @@ def _baselines(summary: Summary) -> Mapping[str, Any]:
 
 
 NAME = Column(RUN, "Name of the run.", _given(RUN), "run", is_number=False)
-"""First column of each table: the name of the run."""
+"""First column of each table of runs."""
 _RATES = (
     Column("clock_frequency_mhz", "Frequency of the clock.", _if_given("clock_frequency_mhz")),
     Column("latency_s", "Latency in seconds.", _if_given("latency_s"), "time", "s", is_cost=True),

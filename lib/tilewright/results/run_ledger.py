@@ -31,7 +31,7 @@ ENDS_LATER, AFTER_LAYERS = "ends_later", "after_all_layers"
 AFTER_LAYERS: cycles after the end of all layers, in which outputs still move.
 """
 NO_TERM = "in_no_term"
-"""Term for the difference between a total and the sum of the other terms, used if the two are not equal."""
+"""Term for the difference between a total and the sum of the other terms, if they are not equal."""
 _WORDS = {
     ENDS_LATER: "ends after the layers before",
     AFTER_LAYERS: "after all layers",
@@ -48,8 +48,8 @@ class LedgerPlace(NamedTuple):
     term: str
     memory: str = ""
     part: str = ""
-    """Part of the term: the operand, for the energy of accesses in a run on one core; `link` or `memory`, for the
-    energy of moved data in a run on several cores.
+    """Part of the term. For the energy of accesses in a run on one core, it is the operand. For the energy of moved
+    data in a run on several cores, it is `link` or `memory`.
     """
 
 
@@ -58,8 +58,8 @@ Entries = dict[LedgerPlace, float]
 
 @dataclass(frozen=True, eq=False)
 class RunLedger:
-    """Ledger of a run, or of one design in a design space: the parts of its energy and its latency, in the form that
-    comparisons use.
+    """Ledger of a run or of a design in a design space: the parts of its energy and its latency. Comparisons of runs
+    use ledgers.
     """
 
     run: RunPoint
@@ -69,9 +69,9 @@ class RunLedger:
     to the total latency.
     """
     settings: tuple[tuple[str, str], ...] = ()
-    """Options that may differ between comparable runs. The options that must be equal are in `run`."""
+    """Options that may differ between comparable runs. The options that must be equal are those of `run`."""
     made_of: Mapping[str, str] = field(default_factory=dict)
-    """Digests of the inputs of the run: kind of input, such as `hardware` -> digest. {} for a design."""
+    """Digests of the inputs of the run, by kind of input, such as `hardware`. {} for a design."""
     memory_bits: Mapping[str, int] = field(default_factory=dict)
     """Size in bits of each on-chip memory of a run on several cores; {} for a run on one core."""
 
@@ -147,8 +147,8 @@ def ledger_of_schedule(
     made_by: Mapping[str, Any],
     costs: Mapping[str, Sequence[CoreCostRow]] | None,
 ) -> RunLedger:
-    """Ledger of a run on several cores. `costs` are the cost tables by core file. If they are missing, a layer's energy
-    on the cores is a single term.
+    """Ledger of a run on several cores. `costs` are the cost tables by core file; without them, a layer's energy on the
+    cores is a single term.
     """
     run = multi_candidate(name, summary, made_by)
     counted = dict(run.options)
@@ -165,7 +165,7 @@ def schedule_energies(
     """Energy of a schedule in pJ: first the energy on the cores by layer, term and memory, then the energy of moved
     data by cause.
 
-    `costs` are the cost tables by core file. If they are missing, a layer's energy on the cores is a single term.
+    `costs` are the cost tables by core file; without them, a layer's energy on the cores is a single term.
     """
     yield from _on_core_entries(artifact, costs)
     for term, part, energy in term_parts(artifact.schedule.energy_terms_pj):
@@ -184,7 +184,7 @@ def renamed(ledger: RunLedger, name: str) -> RunLedger:
 
 
 def _of_records(name: str, records: Sequence[LayerRecord], made_by: Mapping[str, Any]) -> RunPoint:
-    """Point of a run without a summary, made from the records of the run."""
+    """Point (energy, latency, area) of a run without a summary, made from the records of the run."""
     first = records[0] if records else None
     options = made_by.get("options", {})
     return RunPoint(

@@ -28,7 +28,7 @@ class RunPoint:
     area_mm2: float | None
     """Area in mm², possibly without some parts (`area_note`); None if it is not known."""
     area_note: str = ""
-    """Text about what the area lacks: the parts without area, or the unit; otherwise ''."""
+    """Text on the parts of the area that are missing, or on a missing unit; '' if nothing is missing."""
     is_of_several_cores: bool = False
     between_layers: str = SCHEDULED
     """Location of the data that one layer passes to another (outermost memory or lower memories), in words."""
@@ -37,8 +37,8 @@ class RunPoint:
     cost_parts: tuple[CostPart, ...] = ()
     """Parts of the run's energy and area whose costs have a range."""
     could_keep: bool = False
-    """True if the run sends data through the top memory between layers, although lower memories have room for some of
-    these data.
+    """True if the run sends data through the top memory between layers, although lower memories have room for a part of
+    the data.
     """
     clock_frequency_mhz: float | None = None
     """Clock frequency in MHz; None if the hardware file gives none."""

@@ -1,5 +1,5 @@
-"""Tables over several runs: a table for programs, with a row for each run on one core or on several cores; and a text
-table for the terminal, with the runs on several cores and their baselines.
+"""Tables over several runs: a table for programs with a row for each run, and a text table for the terminal with the
+runs on several cores and their baselines.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,9 +27,9 @@ IN_PAPER = (
 def runs_table(
     single: Mapping[str, Summary], multi: Mapping[str, Summary], unfinished: Sequence[Mapping[str, str]] = ()
 ) -> "pandas.DataFrame":
-    """Table with one row per run. Runs on one core come first. Columns that do not apply to a run are empty.
-    `unfinished` has a row with `run`, `flow`, `state`, `workload` and `core` for each run without a result; the table
-    has no other values of these runs.
+    """Table with one row per run. Runs on one core come first. Columns that do not apply to a run are empty. Each run
+    without a result has a row in `unfinished` with `run`, `flow`, `state`, `workload` and `core`; its other columns in
+    the table are empty.
     """
     import pandas
 
@@ -48,8 +48,8 @@ def multi_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) ->
     """Text table of runs on several cores, for the terminal: totals, and the gap between latency and lower bound, as a
     share of the latency.
 
-    Below each run are its baselines (layer by layer, and on one core), with the latency of the baseline divided by that
-    of the run. Lines below the table name the runs that are worse than a baseline.
+    Below each run are its baselines (layer by layer, and on one core). Each baseline has the ratio (latency of the
+    baseline / latency of the run). Lines below the table name the runs that are worse than a baseline.
     """
     heads = (
         "nodes",

@@ -1,5 +1,5 @@
-"""Texts about the results of a run: operators without costs, precision, ranges of costs, time, power and area, location
-of data between layers, and runs without a result.
+"""Texts about the results of a run: operators without costs, precision, ranges of costs, time, power and area, memories
+that keep data between layers, and runs without a result.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,15 +16,15 @@ from tilewright.hardware.system import lacks_unit
 from tilewright.results.held_costs import held_lines
 
 SHOWN_ROWS = 6
-"""Largest number of operator types listed on the terminal for each reason why operators have no costs. The summary
-lists all operator types.
+"""Largest number of operator types that the terminal lists for each reason why operators have no costs. The summary
+lists all of them.
 """
 
 
 def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Iterator[str]:
-    """Lines for the terminal on operators without costs: which share of the work has costs, and which operators have
-    none. `summary` is the content of `summary.json`. At most `shown` operator types are listed for each reason why
-    operators have no costs.
+    """Lines for the terminal on operators without costs: the share of the work that has costs, and the operators that
+    have none. `summary` is the content of `summary.json`. For each reason why operators have no costs, at most `shown`
+    operator types are listed.
     """
     coverage = summary["coverage"]
     if not coverage["complete"]:
@@ -49,13 +49,13 @@ def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Itera
 
 
 _WHY = {"not modelled": "the model has no layers for them", "not run by the core": "the core does not run them"}
-"""Reason in a summary why operators have no costs -> text for this reason."""
+"""Text for each reason why operators have no costs, by name of the reason in a summary."""
 
 
 def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """Line on layers for which the stages returned several mappings; no line if there are no such layers. Only the best
-    mapping of such a layer is counted. The line names a stage that would return only the best mapping if it were right
-    below the stage `Workload`.
+    mapping of such a layer is counted. The line also names a reduction: if this stage is put right below the stage
+    `Workload`, it returns only the best mapping.
     """
     if found := summary.get("alternatives"):
         objective = summary["objective"]
@@ -151,7 +151,7 @@ def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 TOPS_PER = {"tops_per_w": "W", "tops_per_mm2": "mm²"}
-"""Unit by which TOP/s are divided in a field of a summary: name of the field -> unit."""
+"""Unit by which TOP/s are divided, by name of the field in a summary."""
 
 
 def share_text(share: float | None) -> str:
@@ -195,8 +195,8 @@ def setting_text(summary: Mapping[str, Any]) -> str:
 
 
 def locality_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for the terminal on the option `exploit_data_locality` in one run: the effect that it has, or that it would
-    have if it were on.
+    """Lines for the terminal on the option `exploit_data_locality` of one run. If the option is on, they tell its
+    effect; if it is off, the effect that it would have.
     """
     locality = summary.get("data_locality")
     if locality is None or not locality["layers"]:
@@ -214,7 +214,7 @@ def locality_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def could_keep(summary: Mapping[str, Any]) -> bool:
-    """True if a run sends data through the top memory although lower memories have room for some of the data."""
+    """True if a run sends data through the top memory although lower memories have room for a part of the data."""
     locality = summary.get("data_locality")
     return bool(locality and not locality["exploited"] and locality["layers_below_top"])
 

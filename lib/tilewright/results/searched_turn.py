@@ -1,7 +1,7 @@
-"""Order of two runs under a changed number, if the mappings of both runs are searched again for each value of the
+"""Order of two runs under a changed number, after new searches of the mappings of both runs for each value of the
 number.
 
-Mappings that suit the changed number can move the value at which the order reverses.
+With mappings that suit the changed number, the order can reverse at another value.
 """
 
 import math
@@ -23,13 +23,12 @@ from tilewright.results.order_turn import (
 )
 
 TOLERANCE = 0.02
-"""Accuracy of the factor that reverses the order of two runs. The size of a change is the absolute value of the
-logarithm of its factor. The search compares two sizes: the smallest size that was found to reverse the order, and the
-largest smaller size that does not reverse it. The search ends if the difference between the two sizes is at most this
-share of the first size.
+"""Accuracy of the factor that reverses the order of two runs. The size of a change is |log(factor)|. The search ends if
+the interval between two sizes is at most this share of its upper end. The upper end is the smallest size that was found
+to reverse the order; the lower end is the largest smaller size that does not reverse it.
 """
 MOST_TRIALS = 16
-"""Largest number of factors, besides 1, for which the mappings of both runs are searched."""
+"""Largest number of factors, besides 1, for which new mappings of both runs are searched."""
 SEARCHED = (
     "searched again: for each factor, the mappings of A and B were searched with the options of the runs; each line"
     " has the smallest factor found that reverses the order, and the nearest factor that does not"
@@ -42,7 +41,7 @@ NOTHING_SEARCHED = (
 
 @dataclass(frozen=True)
 class SearchedTurn:
-    """Change of one number, and the order of two runs whose mappings were searched again for the changed number."""
+    """Change of one number, and the order of two runs after new searches of their mappings with the changed number."""
 
     measure: str
     first: int
@@ -57,8 +56,8 @@ class SearchedTurn:
     is the value of the other run.
     """
     not_turned: float | None
-    """Tried factor nearest to `factor` at which the order is not reversed; 1 means no change. None if the order is
-    reversed even without a change, just because mappings were searched again.
+    """Tried factor nearest to `factor` at which the order is not reversed; 1 means no change. None if new searches
+    without a change already reverse the order.
     """
 
     @property
@@ -68,9 +67,7 @@ class SearchedTurn:
 
 
 def searchable(one: OrderTurn) -> tuple[Turn, ...]:
-    """Changes that new searches can confirm or correct. A ratio of clocks is left out, because no mapping depends on
-    it.
-    """
+    """Changes whose effect new searches can check. A ratio of clocks is left out, because no mapping depends on it."""
     turns = (one.turn or one.nearest_end, one.bandwidth)
     return tuple(turn for turn in turns if turn and (turn.number.kind != CLOCK or turn.number.values))
 
@@ -80,11 +77,11 @@ def searched_turn(one: OrderTurn, turn: Turn, difference: Callable[[float], floa
     number of `turn`. If new searches without a change already reverse the order, the factor is 1. Otherwise, all tried
     factors are on the same side of 1 as the factor of `turn`, and within the limits `low` and `high` of the number.
 
-    `difference` searches mappings of both runs with the number multiplied by a factor. It returns the value of the
-    other run minus the value of the first run, as a share of the value of the first run. The first run is the run with
-    the smaller value before the change (`OrderTurn.first`).
+    `difference` searches mappings of both runs with the number multiplied by a factor. It returns (v2 - v1) / v1. v1 is
+    the value of the first run, which is the run with the smaller value before the change (`OrderTurn.first`); v2 is the
+    value of the other run.
 
-    The accuracy of the factor is TOLERANCE, unless MOST_TRIALS ends the search first.
+    The factor has the accuracy TOLERANCE, or a lower accuracy if MOST_TRIALS ends the search.
     """
     sign, limit = (1.0, turn.number.high) if turn.factor > 1 else (-1.0, turn.number.low)
     if (now := difference(1.0)) < 0:
@@ -127,8 +124,8 @@ def _inside(low: _Tried, high: _Tried, was_turned: Sequence[bool]) -> float:
 
     The secant is the straight line through the differences of the runs at `low` and `high`, as a function of the size
     of the change. If the last tried change reversed the order, the result is slightly below the root of the secant,
-    otherwise slightly above the root. In two cases, the result is the middle between the sizes of `low` and `high`
-    instead: the last two trials had the same outcome, or the size beside the root is not clearly between the two sizes.
+    otherwise slightly above it. In two cases, the result is the middle between the sizes of `low` and `high`: the last
+    two trials had the same outcome, or the size near the root is too close to one of the two sizes.
     """
     root = low.size + (high.size - low.size) * low.value / (low.value - high.value)
     beside = root * (1 - 0.4 * TOLERANCE if was_turned[-1] else 1 + 0.4 * TOLERANCE)
@@ -153,8 +150,8 @@ def _further(low: _Tried, now: float) -> float:
 
 
 def _rounded(factor: float, limit: float, is_outward: bool = True) -> float:
-    """Factor rounded away from 1 if `is_outward` is true, otherwise towards 1, but not beyond `limit`. The closer the
-    factor is to 1, the more digits are kept.
+    """Factor rounded away from 1 if `is_outward` is true, otherwise towards 1, but not beyond `limit`. Factors close to
+    1 keep more digits.
     """
     digits = 4 + max(0, math.ceil(-math.log10(max(abs(factor - 1), 1e-9))))
     rounded = outward(factor, factor if is_outward else 1 / factor, digits)

@@ -13,8 +13,8 @@ from tilewright.base.parameters import Parameters
 
 PaperWidth = Literal["column", "page"]
 COLUMN_INCHES, PAGE_INCHES = 3.4, 7.0
-"""Widths in inches of a figure in a paper with two columns: COLUMN_INCHES within one column, PAGE_INCHES over both
-columns.
+"""Widths in inches of a figure in a paper with two columns: COLUMN_INCHES for a figure in one column, PAGE_INCHES for a
+figure over both columns.
 """
 WIDTHS_INCHES = {"column": COLUMN_INCHES, "page": PAGE_INCHES}
 FIGURE_ENDS = (".pdf", ".svg", ".txt", ".csv")
@@ -34,7 +34,7 @@ class PaperOptions(Parameters):
 
 @contextmanager
 def drawn_for(paper: PaperWidth | None) -> Iterator[None]:
-    """Context in which all figures and tables are made for a paper of the given width; for reports if no width is
+    """Context in which all figures and tables are made for a paper of the given width, or for reports if no width is
     given. Raises InputError for an unknown width.
     """
     width = PaperOptions(paper=paper).paper
@@ -55,8 +55,8 @@ def figure_suffixes() -> tuple[str, ...]:
 
 
 def table_suffixes() -> tuple[str, ...]:
-    """Endings of the names of the files in which a table is written beside its CSV file: `.md` and, for example,
-    `-column.tex`. () for a report. The Markdown file does not depend on the width.
+    """Endings of the files that are written for a table beside its CSV file: `.md` and, for example, `-column.tex`. ()
+    for a report. The Markdown file is the same for all widths.
     """
     width = sheet_name()
     return (".md", f"-{width}.tex") if width else ()

@@ -1,7 +1,7 @@
 """Order of two runs with another size of one on-chip memory, with the same mappings or with newly searched mappings.
 
-A size is a choice for one accelerator, so it is changed in one run only. Costs from the library follow the size. Costs
-that are written in the hardware file stay the same.
+A size is a choice for one accelerator, so it is changed in only one of the two runs. Costs from the library follow the
+size. Costs that are written in the hardware file stay the same.
 """
 
 import math
@@ -15,8 +15,8 @@ from tilewright.results.order_turn import NAMES, NEGLIGIBLE, OrderTurn, percent
 LARGEST_STEP = 3
 """Largest change of a size: multiplication or division by 2 to the power of LARGEST_STEP."""
 TOLERANCE = 0.04
-"""Accuracy of a bisection between two sizes of a memory: `near` and `far`, where `near` is closer to the present size.
-The bisection ends if |log(far / near)| is at most this share of |log(far / present size)|.
+"""Accuracy of a bisection between two sizes of a memory, `near` and `far`; `near` is closer to the present size. The
+bisection ends if |log(far / near)| is at most this share of |log(far / present size)|.
 """
 _BYTE_BITS = 8
 
@@ -57,11 +57,11 @@ class SizedMemory(NamedTuple):
 
 
 class TriedSize(NamedTuple):
-    """Difference of two runs at a tried size of one memory."""
+    """Difference between the two runs at a tried size of one memory."""
 
     difference: float | None
-    """Value of the second run minus that of the first run, as a share of the value of the first run. None if the runs
-    cannot be compared at this size.
+    """Relative difference between the two runs: (v2 - v1) / v1, with the value v1 of the first run and the value v2 of
+    the second run. None if the runs cannot be compared at this size.
     """
     reason: str = ""
     """Reason why there is no difference; '' if there is one."""
@@ -90,8 +90,8 @@ class SizeOrder:
     is_searched: bool
     """True if mappings were searched for each size; False if the runs keep their mappings for all sizes."""
     now: float
-    """Value of the second run minus that of the first run at the present sizes, as a share of the value of the first
-    run.
+    """Relative difference between the two runs at the present sizes: (v2 - v1) / v1, with the value v1 of the first run
+    and the value v2 of the second run.
     """
     turn: SizeTurn | None = None
     """Smallest change that was found to reverse the order; None if none was found."""
@@ -117,9 +117,9 @@ def size_order(
     """Order of two runs in the measure of `one`, with the smallest change of the size of one memory that reverses this
     order. None if there is no memory to change.
 
-    The tried sizes are the present size times 2, 4, ... and divided by 2, 4, ... . All memories are tried with a factor
-    before a larger factor is tried. If sizes at one factor reverse the order, each of these changes is made as small as
-    TOLERANCE allows, and the smallest change is returned.
+    The tried sizes are the present size times 2, 4, ... and divided by 2, 4, ... . Each factor is tried with all
+    memories before a larger factor is tried. If one or several changes by a factor reverse the order, each of them is
+    made as small as TOLERANCE allows. The smallest change is returned.
     """
     if not memories:
         return None
@@ -140,8 +140,8 @@ def size_order(
 
 
 def _change(memory: SizedMemory, bits: int) -> tuple[float, bool]:
-    """Sort key of the change of a memory to the size `bits`: the change as a ratio, smaller changes first. If an
-    increase and a decrease have the same ratio, the increase comes first.
+    """Sort key of the change of a memory to the size `bits`: smaller ratios first. Of two changes with the same ratio,
+    the increase comes first.
     """
     return round(abs(math.log(bits / memory.size_bits)), 9), bits < memory.size_bits
 
@@ -163,8 +163,8 @@ class _Row:
     `TriedSize`.
     """
     misfit: tuple[int, str] | None = None
-    """Pair (size in bits, reason) of a tried size at which the runs cannot be compared: of all such sizes, the nearest
-    to the present size. Sizes beyond it are not tried. None if the runs can be compared at all tried sizes.
+    """Pair (size in bits, reason) for the tried size nearest to the present size at which the runs cannot be compared.
+    Sizes beyond it are not tried. None if the runs can be compared at all tried sizes.
     """
 
     def advance(self, step: int) -> SizeTurn | None:
@@ -195,12 +195,12 @@ class _Row:
         return self.tried[-1][0] if self.tried else self.memory.size_bits
 
     def _nearest_fitting(self, fits: int, misfit: int, reason: str) -> tuple[int, TriedSize] | None:
-        """Pair (size in bits, result at this size) of the size nearest to `misfit` at which the runs can be compared.
-        At the size `fits`, the runs can be compared. At the size `misfit`, the runs cannot be compared, because of
-        `reason`. None if the runs can be compared at no tried size between these two.
+        """Size nearest to `misfit` at which the runs can be compared, as a pair (size in bits, result at this size). At
+        the size `fits`, the runs can be compared; at the size `misfit`, they cannot, because of `reason`. None if the
+        runs can be compared at no tried size between these two.
 
-        The size is found by bisection. Afterwards, the attribute `misfit` is a pair (size, reason). At this size, the
-        runs cannot be compared; of the tried sizes with this property, it is the nearest to `fits`.
+        The size is found by bisection. Afterwards, the attribute `misfit` has the tried size nearest to `fits` at which
+        the runs cannot be compared, with the reason.
         """
         start, found = fits, TriedSize(None)
         while (middle := self._middle(fits, misfit)) is not None:
@@ -265,9 +265,8 @@ class SizesOfRuns:
 
 
 def size_lines(orders: Sequence[SizeOrder], memories: Sequence[SizedMemory], is_searched: bool) -> Iterator[str]:
-    """Sentences on the order of two runs if the sizes of their memories change. One sentence for each measure comes
-    first. If some sizes could not be tried, a sentence on these sizes follows. The last sentences tell which changes
-    were tried.
+    """Sentences on the order of two runs with other sizes of their memories: one sentence for each measure, a sentence
+    on sizes that could not be tried (if there are some), and sentences on the changes that were tried.
 
     `memories` are all on-chip memories of both runs.
     """
@@ -295,8 +294,8 @@ def size_lines(orders: Sequence[SizeOrder], memories: Sequence[SizedMemory], is_
 
 
 def _misfit_line(orders: Sequence[SizeOrder], is_searched: bool) -> Iterator[str]:
-    """Sentence on the sizes at which the runs cannot be compared, and beyond which no size was tried; no sentence if
-    there are no such sizes.
+    """Sentence on the sizes at which the runs cannot be compared; larger changes were not tried. There is no sentence
+    if there are no such sizes.
     """
     found = dict.fromkeys(misfit for one in orders for misfit in one.misfits)
     texts = [f"{memory.text(bits)} of {memory.words}: {reason}" for memory, bits, reason in found]

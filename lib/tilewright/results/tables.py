@@ -139,9 +139,7 @@ LAYERS: Table[PlacedLayer] = (
 )
 """Columns of the table of the layers of a run on one core."""
 EACH_ONCE: Table[PlacedLayer] = tuple(one for one in LAYERS if getattr(one, "key", "") != REPEATS)
-"""Columns of a table in which each layer has a row of its own, because no equal layers are merged. These are all
-columns of LAYERS except the number of repeats.
-"""
+"""Columns of a table in which each layer has a row of its own: all columns of LAYERS except the number of repeats."""
 
 
 def layer_table(records: Sequence[LayerRecord], summary: Summary | None = None) -> "pandas.DataFrame":
@@ -159,9 +157,9 @@ def reported_layers(run: ReportedMapping) -> "pandas.DataFrame":
 
 
 def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
-    """Text table of the runs for the terminal. A row has the totals of a run, and the relative changes of energy and
-    latency under the corrected model. It also has two shares of operations that have costs: one of the
-    multiply-accumulates, and one of the other operations.
+    """Text table of the runs for the terminal. A row has the totals of a run, the relative changes of energy and
+    latency under the corrected model, and the shares of the multiply-accumulates and of the other operations that have
+    costs.
     """
     headings = ("layers", *TOTAL_HEADINGS, "corrected\nenergy, latency", COSTED_HEADING)
     table = text_table("", ("run",), headings)
@@ -179,8 +177,8 @@ def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) 
 
 
 def layers_text(records: Sequence[LayerRecord], summary: Summary | None = None, width: int = TERMINAL_WIDTH) -> str:
-    """Text table of the layers of a run for the terminal, with a legend. Each of the last columns has one term of the
-    latency, as a share of the latency of the layer; the ideal cycles have no such column.
+    """Text table of the layers of a run for the terminal, with a legend. The last columns have the terms of the
+    latency, except the ideal cycles, as shares of the latency of the layer.
     """
     title = f"{summary['workload']} on {summary['hardware']}" if summary else ""
     terms = dict.fromkeys(part for record in records for part in record.latency_breakdown_cycles)
@@ -205,15 +203,15 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def costed_text(row: Mapping[str, Any]) -> str:
-    """Text with the share of multiply-accumulates that have costs, and the share of other operations that have costs;
-    `?` for an unknown share.
+    """Text with the shares of the multiply-accumulates and of the other operations that have costs; `?` for an unknown
+    share.
     """
     shares = (share_text(row[f"costed_{kind}_share"]) for kind in ("mac", "operation"))
     return ", ".join("?" if share == "unknown" else share for share in shares)
 
 
 def _changes(row: Mapping[str, Any]) -> str:
-    """Text of the relative changes of energy and latency under the corrected model; `does not fit` if a mapping does
+    """Text with the relative changes of energy and latency under the corrected model; `does not fit` if a mapping does
     not fit under this model.
     """
     pairs = [(row[f"corrected_{key}"], row[key]) for key in (ENERGY_PJ, LATENCY_CYCLES)]

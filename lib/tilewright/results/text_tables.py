@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TERMINAL_WIDTH = 120
 NOTHING = "-"
 WORKING_SHARES = "share of the units that work along each side of the array, while it computes"
-"""Title of the list that gives, for each side of the array, the share of its units that work."""
+"""Title of a list with the share of working units for each side of the array."""
 SMALLEST_SHOWN = 0.001
 
 
@@ -96,8 +96,8 @@ def millions(value: float) -> str:
 def share_text(part: float, whole: float, threshold: float = SMALLEST_SHOWN) -> str:
     """Text of a part as a percentage of the whole; `-` if the whole is 0.
 
-    If the part is below the share `threshold`, but rounding would show `threshold`, the text begins with `<`. A
-    positive share below SMALLEST_SHOWN is shown as less than SMALLEST_SHOWN.
+    If the share is below `threshold`, but rounding would show `threshold`, the text begins with `<`. A positive share
+    below SMALLEST_SHOWN is shown as `<` and SMALLEST_SHOWN.
     """
     if not whole:
         return NOTHING

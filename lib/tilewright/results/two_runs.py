@@ -1,7 +1,7 @@
 """Comparison of two runs: the differences of their ledgers, and their assumptions.
 
-The differences add up to the difference of the totals. Runs of different networks are refused. The comparison names all
-other inputs that differ, such as options. The text for the terminal shows the totals, then the largest differences by
+The differences add up to the difference of the totals. Runs of different networks are refused. If other inputs differ,
+such as options, the comparison names them. The text for the terminal shows the totals, then the largest differences by
 term and by layer.
 """
 
@@ -66,12 +66,12 @@ class RunComparison:
     bandwidths: tuple[UncertainNumber, ...] | None = None
     """Uncertain bandwidths of off-chip memories; None if they are not known."""
     searched: tuple[SearchedTurn, ...] | None = None
-    """Changes of one number, each with the order of the two runs after new searches of their mappings for this change;
-    None if no new searches were made.
+    """Changes of one number, each with the order of the two runs after new searches of their mappings. None if no new
+    searches were made.
     """
     batched: tuple[BatchTurn, ...] | None = None
-    """Order of the two runs with other batch sizes, after new searches of the mappings: one element for each measure
-    (energy, latency, EDP) in which the runs differ. None if no such searches were made.
+    """Order of the two runs with other batch sizes, after new searches of the mappings. There is one element for each
+    measure (energy, latency, EDP) in which the runs differ. None if no such searches were made.
     """
     sized: SizesOfRuns | None = None
     """Order of the two runs with other sizes of their memories; None if no sizes were tried."""
@@ -95,7 +95,7 @@ class RunComparison:
 
     def by_term(self, quantity: str) -> tuple[Difference, ...]:
         """Differences by term, the largest first. The energy of accesses is one term for each memory. For the latency,
-        the result is () unless both runs have at least one common term, which is above 0 in both.
+        the result is () if the runs have no common term that is above 0 in both.
         """
         found = self._added(quantity, _term_name)
         return found if quantity == ENERGY or any(row.a and row.b for row in found) else ()
@@ -212,8 +212,8 @@ def with_own_names(a: RunLedger, b: RunLedger, places: Sequence[str]) -> tuple[R
 
 
 def _ends(one: str, other: str) -> tuple[str, str]:
-    """Ends of two paths, from the last folder in which they differ. For paths of unequal length or of one text, both
-    paths as they are.
+    """Ends of two paths, from the last folder in which they differ. Paths of unequal length and equal paths are
+    returned unchanged.
     """
     pairs = [*zip(one.split("/"), other.split("/"), strict=False)]
     if one.count("/") != other.count("/") or one == other:
@@ -227,7 +227,7 @@ def large_differences(table: "pandas.DataFrame") -> tuple["pandas.DataFrame", li
     """Pair (rows of the table of differences that a paper has, notes on the other rows).
 
     A row is left out if its difference is below the share SMALLEST_SHOWN of the largest difference of its quantity. If
-    nothing differs, all rows stay.
+    the runs are equal, all rows are kept.
     """
     sizes = table["difference"].abs()
     largest = sizes.groupby(table["quantity"]).transform("max")
@@ -290,8 +290,8 @@ def comparison_object(comparison: RunComparison) -> JsonObject:
 
 def _searched_objects(comparison: RunComparison) -> JsonObject:
     """Order of the two runs under changed inputs, as a JSON object: with changed numbers (`searched_turns`), with other
-    batch sizes (`batch_turns`) and with other memory sizes (`size_turns`). A field is missing if the order was not
-    computed for its changes.
+    batch sizes (`batch_turns`) and with other memory sizes (`size_turns`). A field is missing if its changes were not
+    tried.
     """
     searched, batched = comparison.searched, comparison.batched
     return {
@@ -368,7 +368,7 @@ def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
     * Energy terms or layers that only one run has.
     * Benefits of larger memories that are not counted.
     * Order of the two runs, and whether this order is certain.
-    * Causes why a ranking can mislead (`unlike_causes`).
+    * Reasons why a ranking can mislead (`unlike_causes`).
     * More memory in the run that takes more cycles.
     """
     runs, options = (a.run, b.run), (a.options, b.options)
@@ -400,10 +400,11 @@ def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
 
 
 def slower_with_more_memory(a: RunLedger, b: RunLedger) -> str:
-    """Notice that the run with more memory takes more cycles; '' if it does not, or if sizes are not known.
+    """Notice that the run with more memory takes more cycles; '' if it does not take more cycles, or if sizes are not
+    known.
 
     The rules of the scheduler can cause the additional cycles (docs/multi-core-model.md#operands-that-are-too-large).
-    The notice tells the reader that the larger memory itself is not slower.
+    The notice therefore says that the difference does not show the benefit of the memory.
     """
     for small, large in ((a, b), (b, a)):
         sizes = [(name, bits, large.memory_bits.get(name, 0)) for name, bits in small.memory_bits.items()]
@@ -443,8 +444,8 @@ def comparison_text(comparison: RunComparison) -> str:
 
 
 def shown(rows: Sequence[Difference], most: int) -> tuple[Difference, ...]:
-    """Rows with the largest differences, at most `most`, then a row with the sum of all other differences. The rows
-    still add up to the total.
+    """Rows with the largest differences, at most `most`. A last row has the sum of all other differences, so that the
+    rows add up to the total.
     """
     kept = tuple(row for row in rows if row.difference)
     rest = [row for row in rows if row not in kept[:most]]
@@ -505,8 +506,8 @@ def _heading(comparison: RunComparison) -> str:
 
 
 def _differs(comparison: RunComparison) -> list[str]:
-    """Line that names the inputs that differ, or says that all inputs are equal, as a list with one item. [] if neither
-    is known, because digests of inputs are missing.
+    """List with one line that names the inputs that differ, or says that all inputs are equal. [] if neither is known,
+    because digests of inputs are missing.
     """
     if comparison.differs:
         return [f"they differ in: {', '.join(comparison.differs)}"]

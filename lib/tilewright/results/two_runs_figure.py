@@ -1,6 +1,7 @@
 """Figure that compares two runs: a bar for each difference.
 
-Panels for energy are above panels for latency; differences by term are beside differences by layer.
+Panels for energy are above panels for latency. Panels with differences by term are beside panels with differences by
+layer.
 """
 
 import textwrap

@@ -6,8 +6,8 @@ contribution of each cost law to a run, times the random factor of the law.
 A law has the same factor for all memories and all runs. For example, if DRAM costs more than its nominal value in a
 sample, it costs more in every run. The factors of different laws are independent, and log-uniform within their ranges.
 
-A linear quantity has its extremes at the ends of the ranges. For many pairs of runs, these extremes show without
-samples that one run always dominates the other, or never does. Only the other pairs are sampled.
+A linear quantity has its extremes at the ends of the ranges. For many pairs of runs, these extremes prove that one run
+always dominates the other, or that it never dominates the other. Samples are used only for the other pairs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,16 +20,16 @@ from tilewright.base.dominance import Values, on_front
 from tilewright.search.cost_ranges import CostPart
 
 _SAME = 1e-12
-"""Largest relative difference of two energies that count as equal. Sums of the same terms in different orders can
-differ by so much.
+"""Relative difference up to which two energies count as equal. Sums of the same terms in different orders can differ by
+this much.
 """
 SAMPLES = 100_000
 SEED = 0
 _MOST_AT_ONCE = 20_000_000
-"""Largest number of values that are compared in one step."""
+"""Largest number of values that one step compares."""
 _FEW = 0.3
-"""Limit for the share of undecided samples. Below this share, only the undecided samples are copied and processed
-further.
+"""Share of undecided samples below which the undecided samples are copied, so that further steps process only these
+samples.
 """
 
 
@@ -53,12 +53,12 @@ class Ranges(NamedTuple):
 
 
 class Quantity(NamedTuple):
-    """Quantity by which runs are compared. The quantity is linear in the factors of the laws, and less is better."""
+    """Quantity by which runs are compared. It is linear in the factors of the laws, and smaller values are better."""
 
     values: Values
     """Value of the quantity if all factors are 1: array of shape (runs,)."""
     shares: Values
-    """Part of the value that depends on each cost law, if the factor of the law is 1: array of shape (runs, laws)."""
+    """Part of the value that each cost law contributes if its factor is 1: array of shape (runs, laws)."""
 
     def of(self, rows: Any) -> "Quantity":
         """Same quantity, with only the runs that have the indices `rows`."""
@@ -109,7 +109,7 @@ def less_energy_counts(a: UncertainRun, b: UncertainRun) -> tuple[int, int]:
 
 
 def samples_text(part: float) -> str:
-    """Share of samples as text. Only the exact shares 0 and 1 are written as 0.0% and 100.0%."""
+    """Text of a share of samples. Only shares of exactly 0 and 1 are written as 0.0% and 100.0%."""
     text = f"{part:.1%}"
     if text == "100.0%" and part < 1:
         return "more than 99.9%"
@@ -168,11 +168,11 @@ def sampled_factors(ranges: Ranges) -> Values:
 
 
 def _always_dominated(quantities: Sequence[Quantity], ranges: Ranges) -> npt.NDArray[np.bool_]:
-    """Array of shape (runs,): True for a run if at least one run of the nominal front is certain to dominate it for all
-    values of the factors. The nominal front is the Pareto front if all factors are 1.
+    """Array of shape (runs,): True for a run that at least one run of the nominal front dominates for all values of the
+    factors. The nominal front is the Pareto front if all factors are 1.
 
-    The other runs need no comparison with these runs. If one of these runs dominates another run in a sample, some run
-    of the nominal front also dominates this other run in the sample.
+    The other runs are not compared with these runs: if one of these runs dominates another run in a sample, some run of
+    the nominal front also dominates this other run in the sample.
     """
     members = np.flatnonzero(on_front(np.stack([quantity.values for quantity in quantities], axis=1)))
     found = np.zeros(len(quantities[0].values), np.bool_)

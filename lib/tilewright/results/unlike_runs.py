@@ -1,7 +1,8 @@
-"""Causes why a ranking of runs can mislead, such as different clocks, different energies, different sources of costs,
+"""Reasons why a ranking of runs can mislead, such as different clocks, different energies, different sources of costs,
 or parts without costs.
 
-All rankings take their warnings from here: one sentence for each cause, with the names of the runs and the numbers.
+All rankings take their warnings from this module: one sentence for each reason, with the names of the runs and the
+numbers.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,15 +17,15 @@ UNKNOWN_COSTS, MODELS = "unknown costs", "models"
 
 
 class UnlikeCause(NamedTuple):
-    """Cause why a ranking of runs can mislead."""
+    """Reason why a ranking of runs can mislead."""
 
     kind: str
-    """Kind of the cause, which is one of the constants of this module, such as CLOCKS."""
+    """Kind of the reason: one of the constants of this module, such as CLOCKS."""
     text: str
 
 
 def unlike_causes(runs: Sequence[RunPoint]) -> tuple[UnlikeCause, ...]:
-    """Causes why a ranking of the runs can mislead, in a fixed order; () for fewer than two runs."""
+    """Reasons why a ranking of the runs can mislead, in a fixed order; () for fewer than two runs."""
     if len(runs) < 2:
         return ()
     found = ((kind, sentence(runs)) for kind, sentence in _SENTENCES.items())
@@ -32,11 +33,11 @@ def unlike_causes(runs: Sequence[RunPoint]) -> tuple[UnlikeCause, ...]:
 
 
 def causes_by_network(runs: Sequence[RunPoint]) -> tuple[tuple[str, tuple[UnlikeCause, ...]], ...]:
-    """Causes why a ranking of the runs of a network can mislead: pairs (name of the network, causes), one for each
-    network with such a cause.
+    """Reasons why a ranking of the runs of a network can mislead: pairs (name of the network, reasons), one for each
+    network with such a reason.
 
-    The causes are for tables that list runs with different options. If the runs of a network have different cost
-    models, the first cause is this difference, and all other causes come from comparing only runs of the same model.
+    The reasons are for tables that list runs with different options. If the runs of a network have different cost
+    models, the first reason is this difference. All other reasons come from comparisons of runs of the same model.
     """
     networks = dict.fromkeys(run.workload for run in runs)
     found = ((name, _by_model([run for run in runs if run.workload == name])) for name in networks)
@@ -177,9 +178,7 @@ def _unknown_costs(runs: Sequence[RunPoint]) -> str:
 
 
 def _by_value(runs: Sequence[RunPoint], value: Callable[[RunPoint], str]) -> dict[str, list[str]]:
-    """Runs with the same text from the function `value`: text -> names of these runs. Runs whose text is '' are left
-    out.
-    """
+    """Names of the runs with the same text from the function `value`, by text. Runs with the text '' are left out."""
     found: dict[str, list[str]] = {}
     for run in runs:
         if text := value(run):
@@ -203,6 +202,6 @@ _SENTENCES: dict[str, Callable[[Sequence[RunPoint]], str]] = {
     FREE_PORTS: _free_ports,
     UNKNOWN_COSTS: _unknown_costs,
 }
-"""Kind of a cause -> function that makes the sentence on this cause ('' if the cause does not apply). Sentences appear
-in the order of this table.
+"""Functions that make the sentence on a reason ('' if it does not apply), by kind of reason. Sentences have the order
+of this table.
 """

@@ -1,8 +1,7 @@
 """Verdicts: the largest of several candidates, with its value, the other candidates, and a text.
 
-All commands and pages use this type, so that they never name the largest candidate without its value.
-
-If no single candidate saves enough, several together may: `smallest_set` finds the smallest set that saves enough.
+All commands and pages use this type, so that they never name the largest candidate without its value. If no single
+candidate saves enough, a set of candidates can save enough together: `smallest_set` finds the smallest such set.
 """
 
 import math
@@ -76,9 +75,7 @@ class Verdict:
 
     @property
     def next(self) -> Rival | None:
-        """Rival with the largest share among the rivals whose printed share differs from that of the winner. None if
-        there is none with a share above 0.
-        """
+        """Rival with the largest printed share below that of the winner; None if no such rival has a share above 0."""
         rest = self.rivals[len(self.alike) :]
         return rest[0] if rest and rest[0].value > 0 else None
 
@@ -125,7 +122,7 @@ def smallest_set(
     parts. `least` must be above 0.
 
     Sets are tried size by size, beginning with pairs. Sets of three or more parts are tried only if all parts together
-    save enough. The same holds for pairs if there are more than `most_sets` pairs.
+    save enough. If there are more than `most_sets` pairs, pairs are also tried only under this condition.
 
     If there are more than `most_sets` sets of a size, at most `most_sets` of them are tried, and only sets that contain
     every necessary part. A part is necessary if all other parts together do not save enough.
@@ -162,8 +159,8 @@ def _needed(parts: tuple[Part, ...], saved: Callable[[tuple[Part, ...]], float],
 
 
 def _holding(needed: tuple[int, ...], count: int, size: int, most: int) -> Iterable[tuple[int, ...]]:
-    """Sets of `size` parts, as ascending indices below `count`. Each set contains all parts in `needed`. At most `most`
-    sets are returned; the set of all parts is always returned if `size` is `count`.
+    """Sets of `size` parts that contain all parts in `needed`, as ascending indices below `count`. At most `most` sets
+    are returned; if `size` is `count`, the set of all parts is always returned.
     """
     others = [place for place in range(count) if place not in needed]
     if len(needed) > size:

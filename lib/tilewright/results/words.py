@@ -29,8 +29,8 @@ def short_layer_name(name: str, operator_type: str = "", limit: int = MAX_CHARAC
 
 
 _WORTH_TELLING = 0.995
-"""Limit for the ratio (value of a baseline / value of the run) in latency or energy. Texts report that the run is worse
-than the baseline if the ratio is below this limit.
+"""Smallest ratio (value of a baseline / value of the run) in latency or energy that texts do not report. Below this
+ratio, texts say that the run is worse than the baseline.
 """
 
 
@@ -38,8 +38,8 @@ def worse_words(baseline: str, speedup: float, energy_ratio: float | None) -> li
     """Predicates such as "takes 1.20 times as long as one core", one for each quantity in which the run is worse than a
     baseline.
 
-    `speedup` is the latency of the baseline divided by that of the run, and `energy_ratio` is the same ratio of
-    energies. Each is None if it is not known.
+    `speedup` is (latency of the baseline / latency of the run), and `energy_ratio` is the same ratio of the energies.
+    Each of them is None if it is not known.
     """
     ratios = ((speedup, "takes {:.2f} times as long as"), (energy_ratio, "needs {:.2f} times the energy of"))
     return [
@@ -52,8 +52,8 @@ def worse_words(baseline: str, speedup: float, energy_ratio: float | None) -> li
 def short_names(names: Sequence[str], types: Sequence[str] = (), limit: int = MAX_CHARACTERS) -> list[str]:
     """Short names of layers (`short_layer_name`), distinct for different names.
 
-    If several names would get the same short name, each of them is shortened to the part in which these names differ.
-    If these parts are not distinct either, numbers are appended to the short name.
+    If several names have the same short name, each of them is shortened to the part in which these names differ. If
+    these parts are also equal, numbers are appended to the short name.
     """
     kinds = types or [""] * len(names)
     short = {name: short_layer_name(name, kind, limit) for name, kind in zip(names, kinds, strict=True)}
@@ -74,7 +74,7 @@ def short_names(names: Sequence[str], types: Sequence[str] = (), limit: int = MA
 
 
 def _alike(short: Mapping[str, str]) -> dict[str, list[str]]:
-    """Short name -> names that share it. Short names with only one name are left out."""
+    """Names that share a short name, by short name. Short names with only one name are left out."""
     found: dict[str, list[str]] = {}
     for name, text in short.items():
         found.setdefault(text, []).append(name)

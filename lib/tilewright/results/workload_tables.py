@@ -1,5 +1,5 @@
-"""Tables of a network that was read from a file: the layers with their work and tensors, and the share of the work for
-which the cost model gives costs.
+"""Tables of a network that was read from a file: the layers with their work and tensors, and the share of the work that
+has costs.
 """
 
 import pandas
@@ -32,7 +32,7 @@ def workload_table(workload: Workload) -> pandas.DataFrame:
     """Table with a row for each layer in execution order: sizes, work, and the elements and bits of weights and
     activations.
 
-    A row can represent several equal layers; it then has their number, and the sums of their work and data.
+    A row can represent several equal layers; it has their number, and the sums of their work and data.
     """
     columns = [
         "layer", "operator_type", "origin", "unit", "loop_sizes", "mac_count", "operation_count",
@@ -88,8 +88,8 @@ def workload_text(workload: Workload) -> str:
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """Text for the terminal that says, by operator type, which share of the work of a network has costs. Notices are at
-    the end.
+    """Text for the terminal with the share of a network's work that has costs, by operator type. Notices are at the
+    end.
     """
     share_is_known = coverage.modelled_mac_share is not None
     numbers = ("nodes", "MACs", "share\nof MACs", "other\noperations", "bytes read\nand written")

@@ -1,4 +1,7 @@
-"""Search for folders of results: it finds the results that can be recomputed, and states why others cannot."""
+"""Search for folders of results that can be recomputed.
+
+For other results, the search finds the reason why they cannot be recomputed.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,8 +27,8 @@ _REASONS = {
 }
 """Name of a file -> reason why the content of this file cannot be recomputed."""
 _OF_OTHERS = ((f"*/{SUMMARY}",), ("*.yaml", "*.yml"))
-"""File patterns of two kinds of folders without results of their own: folders whose subfolders are runs, and folders
-with YAML files. The list of folders that were not audited leaves out these two kinds.
+"""File patterns of two kinds of folders that have no results themselves: folders with runs in subfolders, and folders
+with YAML files. The list of folders that were not audited does not contain such folders.
 """
 
 

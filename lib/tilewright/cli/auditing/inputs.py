@@ -1,6 +1,6 @@
 """Lookup of the input files of a run.
 
-Sources are the command line, the manifest of the results, and the digests in provenance.
+An input is named on the command line or in the manifest of the results, or it is found by its digest in the provenance.
 """
 
 from collections.abc import Callable, Mapping
@@ -90,8 +90,8 @@ def not_found(run: DescribedRun, found: Mapping[str, object]) -> InputError | No
 
 
 def changed(stated: Mapping[str, Any], now: Mapping[str, str], places: Mapping[str, object]) -> list[str]:
-    """Messages, one for each input whose digest in `now` differs from that in `stated`, the provenance of the result.
-    `places` is input kind -> file, for the messages.
+    """Messages, one for each input whose digest has changed: the digests in `stated`, the provenance of the result,
+    differ from those in `now`. For the messages, `places` has the file of each kind of input.
     """
     return [
         f"its {key} has changed since the result was made, or is another file: {places.get(key, 'it')} has the"

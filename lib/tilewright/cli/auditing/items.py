@@ -1,4 +1,4 @@
-"""Results that can be recomputed one by one: random choice of a share of them, and bitwise comparison."""
+"""Results that can be recomputed one by one: random choice of a part of them, and bitwise comparison."""
 
 import json
 import math
@@ -35,7 +35,7 @@ PLURALS = {
 
 @dataclass(frozen=True)
 class AuditItem:
-    """Result in a folder. The audit can recompute this result."""
+    """Result in a folder, which the audit can recompute."""
 
     folder: Path
     kind: str
@@ -60,7 +60,7 @@ class LeftOut(NamedTuple):
 
 
 class NotAudited(NamedTuple):
-    """Folder or file with results that cannot be recomputed."""
+    """Folder or file that the audit cannot recompute, with the reason."""
 
     place: str
     reason: str
@@ -83,7 +83,8 @@ class Made(NamedTuple):
     item: AuditItem
     differences: tuple[AuditDifference, ...] = ()
     ended: str = ""
-    """Reason why the result cannot be compared: a time budget ended its recomputation. '' if it can be compared."""
+    """Reason why the result cannot be compared: a time budget ended its search in the audit. '' if it can be compared.
+    """
 
 
 class Audited(Protocol):
@@ -101,7 +102,7 @@ class Audited(Protocol):
 
 @dataclass
 class Findings:
-    """Results that were found in a folder, before any of them is recomputed."""
+    """Results found in a folder; none of them is recomputed yet."""
 
     items: list[AuditItem] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)

@@ -108,8 +108,8 @@ class OneCoreRun(Findings):
         return [layer.name for layer in layers if layer is not None and layer.name not in known]
 
     def _mapped(self, names: Sequence[str]) -> list[JsonObject | MappingError]:
-        """Record of each named layer, or an error for a layer without a mapping. All layers are first mapped together.
-        If this fails, each layer is mapped alone.
+        """Record of each named layer, or an error for a layer without a mapping. All layers are mapped together. If
+        this fails, each layer is mapped alone.
         """
         from tilewright.cost.record import record_row
         from tilewright.pipeline.stages.base import Control
@@ -140,9 +140,9 @@ class OneCoreRun(Findings):
         return chosen_point(front_of(self._stored_summary["front"]), options, self._problem.core)
 
     def _at_chosen_point(self, found: "Sequence[LayerRecord]") -> "list[LayerRecord]":
-        """Records of the layers at one point of the network's Pareto front: the point that the options of the run
-        choose on the front in the stored summary. `found` has the records of the layers after the new search. The
-        fronts in these records contain the mappings of the point.
+        """Records of the layers at one point of the network's Pareto front. The options of the run choose this point
+        from the front in the stored summary. `found` has the records of the new search, whose fronts contain the
+        mappings of the point.
         """
         from tilewright.pipeline.stages.base import Control
         from tilewright.pipeline.stages.front_choice import records_at
@@ -234,7 +234,7 @@ def _judged(item: AuditItem, stored: Any, found: JsonObject | MappingError) -> M
     """Comparison of the stored row of a layer with the recomputed row.
 
     `stored` is NOTHING if the file has no row of the layer. `found` is the recomputed row, or an error if the layer
-    could not be mapped. If a time budget ended the recomputation, the result states this and has no differences.
+    could not be mapped. If a time budget ended the new search, the result says so and has no differences.
     """
     if isinstance(found, TimeBudgetError):
         return Made(item, ended=f"a time budget ended its search in this audit: {found}")

@@ -237,8 +237,8 @@ class SeveralCoresRun(Findings):
 
     def _look_at_answer(self, file: Path, kind: str, step: str) -> None:
         """Check that the allocation or the schedule was made from the inputs of the run, which include all cost tables.
-        If so, add it to the results that can be recomputed, unless a time budget or the user ended the search for the
-        allocation. If the check fails, list the file as not audited.
+        If the check fails, list the file as not audited. Otherwise, add it to the results that can be recomputed.
+        Exception: it is not added if a time budget or the user ended the search for the allocation.
         """
         made_by = self._made_by if kind == SCHEDULED else read_artifact(file).provenance
         try:
@@ -274,9 +274,9 @@ class SeveralCoresRun(Findings):
         return read_inputs(self._descriptions, self.folder, self.folder / COSTS)
 
     def _stated(self, step: str, core: str = "") -> dict[str, Any]:
-        """Value `options` in the provenance of the file that a step made. It has the options of the step. If a user's
-        pipeline was used, it has the stages of the step instead, under the key `pipeline`. For the step `cost`, the
-        file is the cost table of the core file `core`.
+        """Value `options` in the provenance of the file that a step made: the options of the step. With a pipeline of
+        the user, it has the stages of the step instead, under the key `pipeline`. For the step `cost`, the file is the
+        cost table of the core file `core`.
         """
         if step == "schedule":
             return dict(self._made_by["options"])
@@ -335,7 +335,9 @@ class SeveralCoresRun(Findings):
     # recomputation ----------------------------------------------------------------------------------------------------
 
     def again(self, items: Sequence[AuditItem]) -> Iterator[Made]:
-        """Comparisons of items with the stored results. Each item is recomputed from the stored files of the run."""
+        """Comparisons of items with the stored results. Each item is recomputed from the stored files that were its
+        inputs.
+        """
         for core in dict.fromkeys(item.place for item in items if item.kind == CN_CLASS):
             yield from self._rows_again(core, [item for item in items if item.place == core])
         makers = {GRAPH: self._graph_again, ALLOCATED: self._allocation_again, SCHEDULED: self._schedule_again}

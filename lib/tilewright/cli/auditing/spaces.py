@@ -74,8 +74,8 @@ class _DesignFolder(Findings, ABC):
 
     @abstractmethod
     def _digest(self, space: Space, said: Mapping[str, Any], number: int) -> str:
-        """Digest that the file number `number` would contain if it was made from the space `space`: a digest of the
-        inputs of the file. `said` is the data that the file has beside its table, such as its provenance.
+        """Digest that file number `number` must contain if it was made from the space `space`: a digest of the inputs
+        of the file. `said` is the part of the file beside its table, for example its provenance.
         """
 
     @abstractmethod
@@ -92,8 +92,8 @@ class _DesignFolder(Findings, ABC):
                 yield Made(item, tuple(self._compared(table[table["index"] == index], rows)))
 
     def _take(self, file: Path, table: "pandas.DataFrame") -> None:
-        """Add the designs of a file to the results that can be recomputed. If their searches have a time budget, add
-        them instead to the results that the audit leaves out, because the file does not say whether the budget ended a
+        """Add the designs of a file to the results that can be recomputed. If the searches have a time budget, add the
+        designs to the results that the audit leaves out instead: the file does not say whether the budget ended a
         search.
         """
         options = self.space.options

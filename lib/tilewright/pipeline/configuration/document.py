@@ -38,8 +38,8 @@ def _cell(text: str) -> str:
 
 
 def with_tables(page: str) -> str:
-    """Text of a page with current tables of keys: the table of each flow replaces the text between the two comments for
-    this flow. Raises ValueError if such a comment is missing.
+    """Text of a page with current tables of keys. The table of each flow replaces the text between the two comments of
+    this flow. Raises ValueError if a comment is missing.
     """
     for flow in (SINGLE, MULTI):
         begin, end = (

@@ -28,8 +28,8 @@ class FusionFixed(Parameters):
     """
 
     layer_stacks: Annotated[Stacks | None, Read(read_stacks)] = None
-    """Ids of the layers of each stack, such as [[0, 1], [2]]. A layer in no stack is a stack of its own. null: the
-    stacks are searched.
+    """Ids of the layers of each stack, such as [[0, 1], [2]]. A layer that is in none of these stacks forms a stack of
+    its own. null: the stacks are searched.
     """
     stack_cutoffs: NodeIds | None = None
     """Ids of the last layers of stacks: a stack ends after each of these layers. A stack whose weights do not fit on
@@ -60,13 +60,13 @@ class PlanEffort(Parameters):
     initial plans (layer by layer; all layers cut in the same way) are always evaluated.
     """
     nb_schedules: PositiveCount | None = None
-    """Number of schedules after which the search for a plan ends; the last plan can exceed this number. null: no
-    limit. With a number, the result is the same on any machine, unless a limit of seconds is also given.
+    """Number of schedules after which the search for a plan ends; the last plan can exceed this number. null: no limit.
+    With a number, the result is the same on any machine, except if a limit of seconds is also given.
     """
     islands: PositiveCount = 1
     """Number of islands: searches with different seeds that continue from the same initial plans. `nb_plans` and
-    `nb_schedules` limit the initial plans and all islands together; each island gets an equal share of what is left
-    after the initial plans. `make run` runs each island in separate jobs.
+    `nb_schedules` limit the initial plans and all islands together: what is left after the initial plans is divided
+    equally among the islands. `make run` runs each island in separate jobs.
     """
     island_rounds: PositiveCount = 4
     """Number of rounds of each island. Between two rounds, each island sends its best plan to the next island."""
@@ -87,7 +87,8 @@ class SearchedReductions(Parameters):
 
     cut_reductions: bool = False
     """True if reductions are also cut between cores, for layers with few outputs and a long reduction. Up to three
-    networks with cut reductions are then searched in addition. All these searches share the limits of the search.
+    further networks, with cut reductions, are then searched too. The limits of the search are divided among all these
+    searches.
     """
 
 
@@ -96,8 +97,8 @@ class PlanSearch(PlanEffort, SearchedReductions):
     """Effort and extent of a search for plans."""
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
-        """Report a problem if `cut_reductions` is true and there is more than one island. The reason is that a search
-        with islands searches only one network.
+        """Report a problem if `cut_reductions` is true and there is more than one island. A search with islands
+        searches only one network, but `cut_reductions` needs several.
         """
         yield from super().conflicts(wrong)
         if self.cut_reductions and self.islands > 1:
@@ -111,11 +112,12 @@ class PlanSchedule(Parameters):
     """Settings of the schedules that a search makes for plans. These settings are not part of a plan."""
 
     share_divisor: PositiveCount = 4
-    """Smallest width with which a transfer starts, as a divisor of its full width: with 4, a transfer starts if a
-    quarter of its full width is free. With 1, a transfer waits until its full width is free."""
+    """Divisor of the full width of a transfer. The quotient is the smallest free width with which the transfer starts:
+    with 4, it starts if a quarter of its full width is free. With 1, it waits until its full width is free.
+    """
     stack_order: StackOrder = "priority"
     """Effect of stacks on the order of nodes. `priority`: with the rule `memory`, a core prefers nodes of the earliest
-    stack. `barrier`: in addition, no node of a stack starts before all earlier stacks have ended.
+    stack. `barrier`: like `priority`, but no node of a stack starts before all earlier stacks have ended.
     """
     cn_runtime: Runtime = "total1"
     """Parts of the runtime of a CN. total0: computing and stalls; total1: total0 and on-loading; total2: total1 and
@@ -128,14 +130,14 @@ class FusionOptions(PlanSchedule, FusionFixed, PlanSearch, CnSearchOptions):
     """Options of the search for plans, and of the mapping of computation nodes on cores."""
 
     fusion_time_budget_s: PositiveNumber | None = 120.0
-    """Time limit of the whole call in seconds, from reading the first file to writing the last file. The limit does not
-    apply before one plan has a schedule. If the first schedule takes longer than the limit, the call reports this.
-    null: no limit; if there is also no CPU limit, the result depends only on the seed. If `nb_schedules` or
-    `fusion_cpu_budget_s` is given and this option is not given, there is no time limit.
+    """Time limit of the whole call in seconds, from reading the first file to writing the last file. The call does not
+    end before one plan has a schedule; if this takes longer than the limit, the call reports it. null: no limit;
+    without a CPU limit, the result then depends only on the seed. If this option is not given, but `nb_schedules` or
+    `fusion_cpu_budget_s` is given, there is no time limit.
     """
     fusion_cpu_budget_s: PositiveNumber | None = None
     """Limit of the CPU seconds of the whole call, in this process and its worker processes. Other work on the machine
-    hardly changes the result. Like the time limit, it does not apply before one plan has a schedule. null: no limit.
+    hardly changes the result. The call does not end before one plan has a schedule. null: no limit.
     """
     jobs: Count = 0
     """Number of processes; 0: one per processor. If `nb_plans` or `nb_schedules` ends the search, the result does not
@@ -152,16 +154,15 @@ class FusionOptions(PlanSchedule, FusionFixed, PlanSearch, CnSearchOptions):
 
     @classmethod
     def implied(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Values that replace defaults because of the values in `given`. If `given` limits the number of schedules or
-        the CPU seconds, the default limit on elapsed time does not apply.
+        """Values that replace defaults because of the values in `given`: if `given` limits the number of schedules or
+        the CPU seconds, there is no default limit on elapsed time.
         """
         is_limited = any(given.get(name) is not None for name in ("nb_schedules", "fusion_cpu_budget_s"))
         return {**super().implied(given), **({"fusion_time_budget_s": None} if is_limited else {})}
 
     def without_effect(self) -> dict[str, str]:
-        """Reason for each option without effect, by name of the option. In addition to the options of the base classes,
-        `stack_cutoffs` has no effect if it names no layer. `seed` is never in the table, because the search for plans
-        always uses it.
+        """Reason for each option without effect, by name of the option. The options are those of the base classes, and
+        `stack_cutoffs` if it names no layer. `seed` is never listed, because the search for plans always uses it.
         """
         found = super().without_effect()
         found.pop("seed", None)

@@ -45,26 +45,26 @@ class FigureChoice(Parameters):
 
     figures: bool = False
     """Write figures of the run as SVG and PNG files, and the loop nests as PDF. By default, only the page of results
-    (`index.html`) has figures; `tilewright report` and `tilewright explain` write the files later. If a run sets an
+    (`index.html`) has figures. `tilewright report` and `tilewright explain` can write the files later. If a run sets an
     option for the drawing of the schedule (`plot_full_schedule`, `plot_data_transfer`), these files are always written.
     """
     paper: PaperWidth | None = None
-    """Write figures and tables of the run also for a paper, 3.4 inches wide (`column`) or 7 inches wide (`page`), into
-    the folder `report/paper` of the run. If all runs have the same width, the table of runs and the Pareto fronts are
-    written for a paper, too. At the top of the configuration, the key also holds for the design spaces.
+    """Write additional figures and tables of the run for a paper, 3.4 inches wide (`column`) or 7 inches wide (`page`),
+    into the folder `report/paper` of the run. If all runs have the same width, the table of runs and the Pareto fronts
+    are also written for a paper. At the top of the configuration, the key also applies to the design spaces.
     """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Parameters):
-    """Work that `make run` does in addition to a run on several cores."""
+    """Additional work of `make run` for a run on several cores."""
 
     split_layers: bool = False
     """Split a layer into several layers of the network if its weights exceed the memory of a core."""
     baselines: bool = True
-    """Run the network also layer by layer, on all cores and on the best single core, for comparison. The layer-by-layer
-    run is a separate run with the name `{run}.layer_by_layer` and the key `mode: lbl`. If the run has a
-    `cn_define_mode`, each layer of the separate run is one computation node.
+    """Compute two baselines for comparison: the network on the best single core, and the network layer by layer on all cores. The
+    layer-by-layer baseline is a run of its own with the name `{run}.layer_by_layer` and the key `mode: lbl`. If the run
+    has a `cn_define_mode`, each layer of this baseline is one computation node.
     """
 
 
@@ -74,8 +74,8 @@ class PlanChoice(Parameters):
 
     fusion: Literal["given", "search"] = "given"
     """`given`: stacks and tiles are those of the mapping file and of this run. `search`: `tilewright fuse` searches for
-    the best stacks, tiles, splits of layers between cores, allocation to cores, and scheduling rules. Everything that
-    the mapping file or the run sets stays fixed. With `search`, the default mapping file is `multi/open`, which fixes
+    the best stacks, tiles, splits of layers between cores, allocation to cores, and scheduling rules. Values that the
+    mapping file or the run sets stay fixed. With `search`, the default mapping file is `multi/open`, which fixes
     nothing. The default is `search` if three conditions hold: the run names no mapping file, no mapping file has the
     name of the hardware of the run, and the run sets neither tiles nor stacks. Otherwise, the default is `given`.
     """
@@ -114,7 +114,7 @@ GROUPS = (
     Group(ScheduleFigureOptions, MULTI, (REPORT,)),
 )
 SEARCH_OF: dict[str, type[CoreSearchOptions]] = {SINGLE: MapOptions, MULTI: CnSearchOptions}
-"""Class that holds the options for searching on one core, by flow."""
+"""Class of the options of the search on one core, by flow."""
 
 
 def _keys_of(flow: str) -> dict[str, Parameter]:
@@ -130,11 +130,11 @@ KEYS_OF: dict[str, dict[str, Parameter]] = {flow: _keys_of(flow) for flow in FLO
 class is used.
 """
 KEYS: dict[str, Parameter] = KEYS_OF[MULTI] | KEYS_OF[SINGLE]
-"""Parameter of each key that a run of some flow can have, by key. If both flows have the key, the parameter of the
-single-core flow is used.
+"""Parameter of each key of a run, by key, for both flows. If both flows have a key, the parameter of the single-core
+flow is used.
 """
 SETTINGS = tuple(key for key in KEYS_OF[MULTI] if key not in KEYS_OF[SINGLE])
-"""Keys that only runs on several cores have. The value null of a key means its default."""
+"""Keys that only runs on several cores have. The value null stands for the default of the key."""
 
 
 def flows_of(key: str) -> tuple[str, ...]:
@@ -151,17 +151,18 @@ COMPANION = "layer_by_layer"
 """Suffix of the name of a baseline: the layer-by-layer run with which a run is compared."""
 _ISLAND_KEYS = ("islands", "island_rounds")
 _LAYER_BY_LAYER = {"mode": "lbl"}
-"""Settings of a baseline: each layer is a stack of its own. A layer is still split between cores if the mapping file
-gives `inter_core_tiling`."""
+"""Settings of a baseline in which each layer is a stack of its own. If the mapping file gives `inter_core_tiling`, a
+layer is still split between cores.
+"""
 _WHOLE_LAYERS = _LAYER_BY_LAYER | {"cn_define_mode": 1}
-"""Settings of a baseline with one computation node per layer, for runs whose `hint_loops` replace the tiling of the
-mapping file.
+"""Settings of a baseline with one computation node per layer. They are for runs whose `hint_loops` replace the tiling
+of the mapping file.
 """
 
 
 @dataclass(frozen=True)
 class Stages:
-    """Pipeline of a run. The default values of all fields stand for the default pipeline."""
+    """Pipeline of a run. If all fields have their default values, it is the default pipeline."""
 
     pipeline: str = ""
     """Value of the key `pipeline` as JSON; '' for the default pipeline."""
@@ -231,13 +232,15 @@ class Run:
         return list(state_parts(*self.island_counts)) if self.island_counts[0] > 1 else []
 
     def island_parts_before(self, part: str) -> list[str]:
-        """Names of the parts whose states the part `part` of a search with islands reads; [] for a single island."""
+        """Names of the earlier search parts whose states the part `part` reads; [] if the search has a single
+        island.
+        """
         return parts_before(part, *self.island_counts) if self.island_parts else []
 
     @property
     def companion(self) -> "Run | None":
-        """Baseline of this run: the same network layer by layer on the same cores. None for a run on one core, for a
-        baseline, for a run that already runs layer by layer, and if no baseline is wanted.
+        """Baseline of this run: the same network layer by layer on the same cores. None if no baseline is wanted, for a
+        run on one core, for a baseline, and for a run that already runs layer by layer.
         """
         cutting = {parameter.name for kind in (TilingOptions, PlanSearch) for parameter in parameters_of(kind)}
         others = {key: value for key, value in self.settings.items() if key not in cutting}
@@ -266,8 +269,8 @@ class Run:
         return [*words, *self.pipeline_arguments(verb)]
 
     def _with_effect(self, kind: type[Parameters], given: Mapping[str, Any]) -> dict[str, Any]:
-        """Values in `given` that have an effect: settings that other settings make ineffective are left out. `kind` is
-        the class that declares the settings.
+        """Values in `given` that have an effect. Settings that have no effect because of other settings are left out.
+        `kind` is the class that declares the settings.
         """
         names = {parameter.name for parameter in parameters_of(kind)} & self.settings.keys()
         left_out = (

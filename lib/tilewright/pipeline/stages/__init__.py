@@ -1,7 +1,7 @@
 """Stages of the search: each stage does one thing, and a pipeline combines stages (docs/stages.md).
 
-The classes that you need to write stages of your own can be imported from here: `from tilewright.pipeline.stages import
-Stage, Reduction, Evaluations`.
+This module has the classes for stages of your own: `from tilewright.pipeline.stages import Stage, Reduction,
+Evaluations`.
 """
 
 from importlib import import_module

@@ -1,11 +1,11 @@
 """Base class of stages, and execution of a list of stages: each stage runs the stages after it.
 
 A pipeline is a list of stages, outermost first. A stage gets an item (a network, a layer, a batch of loop orders) and
-`rest`, which stands for the stages after this stage. The stage calls `rest` with the items that it makes, and `rest`
-yields results. The stage yields these results, or results that it computes from them. In this way items go down the
-list, and results come up.
+`rest`, which stands for the stages after it. The stage calls `rest` with items that it makes; `rest` yields their
+results. The stage yields these results, or results that it computes from them. Items therefore go down the list, and
+results come up.
 
-Errors in stages of the user are reported with file and line, as errors of the input and not of tilewright.
+Errors in stages of the user are reported as wrong input, with file and line, not as bugs of tilewright.
 """
 
 import sys
@@ -51,7 +51,7 @@ def problem_of_stage(error: Exception, kind: type, name: str, made_items: bool) 
 
 def _is_told_by_tilewright(error: Exception) -> bool:
     """True if the error is of a class of tilewright, except WrongTypeError. The message of such an error already
-    explains it to the user.
+    explains the error to the user.
     """
     return type(error).__module__.startswith("tilewright.") and not isinstance(error, WrongTypeError)
 
@@ -78,9 +78,9 @@ def problem_in_code(error: Exception, file: Path | None, shown: str = "", path: 
 
 
 def raised_by_tilewright_below(error: Exception, file: str | None) -> bool:
-    """True if the error comes from a stage of tilewright that the code in the user's `file` called: in the traceback,
-    code of such a stage comes after the last line of `file`. If `file` is None, code of such a stage anywhere in the
-    traceback is enough.
+    """True if the error comes from a stage of tilewright that the code in the user's `file` called. The traceback then
+    has code of this stage after the last line of `file`. If `file` is None, code of a stage of tilewright anywhere in
+    the traceback is enough.
     """
     below = False
     for frame in traceback.extract_tb(error.__traceback__):
@@ -133,7 +133,7 @@ class Stage(ABC):
     returns: ClassVar[type] = Same
     """Type of the results that the stage yields."""
     needs: ClassVar[tuple[str, ...]] = ()
-    """Names of stages, of which at least one must come earlier in the pipeline."""
+    """Names of stages. At least one of them must come earlier in the pipeline."""
     takes_unmapped: ClassVar[bool] = False
     """True if the stage takes only layers without a spatial mapping."""
     observes: ClassVar[bool] = False
@@ -175,8 +175,8 @@ class Writer(Stage):
     @abstractmethod
     def written(self, above_workload: bool, above_sum: bool) -> str:
         """Pattern for the paths of the written files, such as `<layer>_complete.json`, relative to the folder of
-        exports. `above_workload` is true if the stage comes before a stage Workload in the pipeline, and `above_sum` if
-        it comes before a stage Sum.
+        exports. `above_workload` is true if the stage comes before a stage Workload in the pipeline. `above_sum` is
+        true if it comes before a stage Sum.
         """
 
 
@@ -211,18 +211,19 @@ class Control:
     on_record: Callable[[Any], None] | None = None
     """Function that gets the record of each layer when the search of the layer is finished."""
     on_notices: Callable[[Sequence[str]], None] = _ignore
-    """Function that gets notices on unusual input. It is also called if a stage fails, because unusual input can be the
+    """Function that gets notices on unusual input. It is called even if a stage fails, because unusual input can be the
     cause.
     """
     advance: Callable[[int], None] = _ignore
-    """Function that gets the number of loop orders tried since the previous call."""
+    """Function that gets the number of loop orders that were tried since its previous call."""
     stop: threading.Event | None = None
     """Event that is set when the search must end."""
     layers: frozenset[str] | None = None
-    """Names of the layers to map; None: all layers of the network."""
+    """Names of the layers to map. None means all layers of the network."""
     is_network: bool = True
-    """True if the layers run one after another as a network, so that its totals are their sums. If False, each layer is
-    searched for its own objective, even if the objective is the EDP of a network."""
+    """True if the layers run one after another as a network, whose totals are sums over the layers. If False, each
+    layer is searched for its own objective, even if the objective is the EDP of a network.
+    """
 
 
 def _the_item(item: Any) -> Iterable[Any]:
@@ -232,8 +233,8 @@ def _the_item(item: Any) -> Iterable[Any]:
 @dataclass(frozen=True)
 class Rest:
     """Stages after one stage of the pipeline. A call with an item runs these stages and yields their results. The
-    function `end` gets the item that the last stage hands on, and yields the results for it; by default, it yields the
-    item itself.
+    function `end` gets the items that the last stage hands on, and yields results for them; by default, it yields the
+    items.
     """
 
     stages: tuple[Stage, ...]
@@ -256,14 +257,14 @@ class Rest:
 @dataclass(frozen=True)
 class _CheckedRest(Rest):
     """Stages after a stage of the user. If the user's stage hands on an item of a wrong type, the error names the line
-    in the code of this stage.
+    in the code of the user's stage.
     """
 
     expected: type = object
 
     def __call__(self, item: Any) -> Iterator[Any]:
-        """Yield the results that the stages after the user's stage yield for `item`. Raises WrongTypeError if `item` is
-        not of the type that the user's stage declares for the items that it hands on.
+        """Yield the results for `item` of the stages after the user's stage. Raises WrongTypeError if `item` does not
+        have the type that the user's stage declares in `gives`.
         """
         if not isinstance(item, self.expected):
             raise WrongTypeError(f"handed on {type_name(type(item))} instead of {type_name(self.expected)}")
@@ -272,8 +273,8 @@ class _CheckedRest(Rest):
 
 def guarded(stage: Stage, item: Any, rest: Rest) -> Iterator[Any]:
     """Results of a stage of the user. Raises InputError if an item or a result has a type that the stage does not
-    declare, or if the code of the stage fails. An error in a later stage of tilewright is raised unchanged, unless
-    the user's stage made the items of that stage.
+    declare, or if the code of the stage fails. An error in a later stage of tilewright is raised unchanged, except if
+    the user's stage made the items of the later stage.
     """
     expected: type = type(item) if stage.gives is Same else stage.gives or object
     try:

@@ -27,7 +27,7 @@ _ELSEWHERE = {
     },
     CORE: {SINGLE: "is for whole networks, but this pipeline maps single computation nodes"},
 }
-"""Messages for a stage that only another flow has: flow of the pipeline -> flow that has the stage -> message."""
+"""Messages on stages of another flow. The keys are the flow of the pipeline, then the flow that has the stage."""
 _REDUCTIONS = next(stage for stage in STAGES if stage.name == reduction_of("latency"))
 
 
@@ -77,7 +77,7 @@ class Catalogue:
 
     @cached_property
     def other_names(self) -> Mapping[str, str]:
-        """Names of stages in tilewright: name in another tool (without `Stage` at the end) -> name in tilewright."""
+        """Names of stages in tilewright, by their names in another tool (without `Stage` at the end)."""
         return {name: stage.name for stage in self._built_in.values() for name in stage.also}
 
     def canonical_name(self, name: str) -> str:
@@ -92,8 +92,8 @@ class Catalogue:
         return ""
 
     def elsewhere(self, name: str) -> str:
-        """Message on a stage that the catalogue of this flow does not have; '' if the name is unknown. The message says
-        that another stage of this flow does the work, or that only another flow has the stage.
+        """Message on a stage that the catalogue of this flow does not have; '' if the name is unknown. Either another
+        stage of this flow does the work, or only another flow has the stage.
         """
         for stage in self.listed.values():
             if name in stage.absorbs:

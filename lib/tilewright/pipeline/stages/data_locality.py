@@ -22,8 +22,8 @@ class SearchUnusedMemory(LocalityParameters, Change):
     """Finds the outermost memory that the data of each layer need. If an on-chip memory is large enough for the data
     between two layers, these data stay on the chip.
 
-    This stage must come before Workload. RemoveUnusedMemory, after Workload, then removes all memories above the found
-    ones. If the mapping file gives `memory_reach` for every layer, these values are used and nothing is searched.
+    This stage must come before Workload. After Workload, the stage RemoveUnusedMemory removes all memories above the
+    found ones. If the mapping file gives `memory_reach` for every layer, these values are used without a search.
 
     Example: [SearchUnusedMemory, Workload, RemoveUnusedMemory, MinimalLatency, SpatialMappingGenerator,
     SpatialMappingConversion, Loma, CostModel]
@@ -34,9 +34,10 @@ class SearchUnusedMemory(LocalityParameters, Change):
     stands_for = "SearchUnusedMemoryStage, later SearchInterLayerDataLocalityStage"
 
     def change(self, item: NetworkProblem) -> NetworkProblem:
-        """Network problem with `memory_reach`: the outermost memories that the data of each layer reach. A problem
-        whose mapping file gives `memory_reach` for all layers is returned unchanged. Raises InputError if the mapping
-        file gives it for only some layers."""
+        """Network problem with `memory_reach`: the outermost memories that the data of each layer reach. If the mapping
+        file gives `memory_reach` for all layers, the problem is returned unchanged. Raises InputError if the file gives
+        it for only some layers.
+        """
         from tilewright.mapping.locality import find_memory_reach
 
         if _is_given(item):
@@ -94,10 +95,10 @@ class RemoveUnusedMemory(Change):
 
 
 def locality_summary(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> JsonObject:
-    """Part of the summary about data that stay on the chip between layers; {} if it is not known which data stay.
+    """Part of the summary about data that stay on the chip between layers; {} if these data are not known.
 
     `layers_below_top` is the number of layers with an operand that never uses the outermost memory of the core. In a
-    run without `exploit_data_locality`, it is the number that this option would give.
+    run without `exploit_data_locality`, it is the number of such layers with this option.
     """
     layers = [node.layer for node in item.workload.layers_in_order if node.layer]
     exploited = any(record.memory_reach is not None for record in records)
@@ -118,8 +119,9 @@ def _ends_below(core: Core, record: LayerRecord) -> bool:
 
 
 def _reaches_if_exploited(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> list[bool] | None:
-    """Flags, one for each layer in execution order: True if `exploit_data_locality` would keep an operand of the layer
-    below the top memory. None if this is not known."""
+    """Values for the layers in execution order: True if `exploit_data_locality` would keep an operand of the layer
+    below the top memory. None if this is not known.
+    """
     from tilewright.mapping.locality import find_memory_reach
 
     if item.workload.is_folded:

@@ -1,6 +1,4 @@
-"""Descriptions (hardware, workload and mapping), which parser stages read, and the network problem that the parser
-stages make from these inputs.
-"""
+"""Descriptions (hardware, workload and mapping), and the network problem that parser stages make from them."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,8 +29,8 @@ class WrittenFiles:
 
 @dataclass(frozen=True)
 class Descriptions:
-    """Hardware, workload and mapping as the user gives them, and the objects that the parsers have read from these
-    inputs so far.
+    """Hardware, workload and mapping as the user gives them, and the objects that the parsers have read from them so
+    far.
 
     `hardware`, `workload` and `mapping` can be paths of files or artifacts, data as dicts and lists, or parsed objects.
     """
@@ -101,9 +99,8 @@ class NetworkProblem:
     notices: tuple[str, ...] = ()
     """Notices on unusual content of the input files."""
     uncosted: tuple[UncostedWork, ...] | None = None
-    """Operators without costs. They are the layers that the core cannot run, and the operators that the argument
-    `uncosted` lists. If this argument is None, the operators without a cost model take the place of the listed
-    operators.
+    """Operators without costs: the layers that the core cannot run, and the operators in the argument `uncosted`. If
+    this argument is None, the operators without a cost model are used instead of it.
     """
     whole: Workload | None = None
     """Network as it was read, including the layers that the core cannot run. The default is the network given as

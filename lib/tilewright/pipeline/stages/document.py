@@ -42,7 +42,7 @@ BEGIN, END = "<!-- catalogue: made by tilewright.pipeline.stages.document -->", 
 MULTI_BEGIN = "<!-- catalogue of the multi-core flow: made by tilewright.pipeline.stages.document -->"
 MULTI_END = "<!-- end of the catalogue of the multi-core flow -->"
 SHOWN_FILE = re.compile(r"(<!-- file: (\S+) -->\n```python\n).*?```\n", re.DOTALL)
-"""Pattern of a block that shows a file of the project. Group 1 is the beginning of the block up to the file's content;
+"""Pattern of a block that shows a file of the project. Group 1 is the text of the block before the content of the file;
 group 2 is the path of the file.
 """
 
@@ -73,7 +73,7 @@ class PagePart:
     types: Mapping[str, tuple[type, ...]]
     """Types of items and results, by heading."""
     other_tool: str
-    """Name of the tool that has stages corresponding to those of this part, such as zigzag-dse."""
+    """Name of the tool whose stages correspond to the stages of this part, such as zigzag-dse."""
 
     def text(self) -> str:
         """Markdown text of all stages, then of the types of their items and results."""
@@ -178,7 +178,7 @@ def _field_names(kind: type) -> list[str]:
 
 
 def docstring_parts(kind: type) -> tuple[str, str]:
-    """(text of a stage's docstring without the example, example as YAML). The example is an edit or a list of
+    """Pair (text of a stage's docstring without the example, example as YAML). The example is an edit or a list of
     stages.
     """
     words, _, example = inspect.cleandoc(kind.__doc__ or "").partition("\nExample:")

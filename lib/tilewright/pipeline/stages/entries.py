@@ -58,8 +58,8 @@ def _title(stage: StageValue, catalogue: Catalogue) -> str:
 
 
 def read_entries(value: Any, default: Sequence[Entry], catalogue: Catalogue) -> tuple[list[Entry], list[Problem]]:
-    """(entries of a pipeline, errors). `value` is a list of stages, or a list of edits of `default`. `catalogue` has
-    the names of stages.
+    """Pair (entries of a pipeline, errors). `value` is a list of stages, or a list of edits of `default`. `catalogue`
+    has the names of stages.
     """
     if not isinstance(value, list | tuple):
         return [], [
@@ -191,16 +191,18 @@ class Flow:
 
     catalogue: Catalogue
     default_entries: Callable[[CoreSearchOptions, bool], list[Entry]]
-    """Function (options of the search, True for an ONNX model) -> entries of the default pipeline."""
+    """Function that returns the entries of the default pipeline. Its arguments are the options of the search, and True
+    for an ONNX model.
+    """
     takes: type
     """Type of the item for the first stage."""
     giver: str
-    """Phrase for messages, which names the source of the first stage's item."""
+    """Phrase for messages that names the source of the first stage's item."""
     problem: type | None = None
     """Type of the item that the parsers make; None if the flow has no parsers."""
     parser_entries: Callable[[bool], list[Entry]] = _no_entries
-    """Function that gives the parsers; its argument is true for an ONNX model. A full list of stages without parsers
-    gets these parsers.
+    """Function that returns the entries of the parsers; its argument is True for an ONNX model. They are added to a
+    full list of stages without parsers.
     """
     collects: tuple[type, ...] = ()
     """Allowed types of the results of the first stage; () for any type."""

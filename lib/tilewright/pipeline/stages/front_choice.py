@@ -27,7 +27,7 @@ from tilewright.workload.layer import Layer
 
 NS_A_MS = 1e6
 LEAST_SHOWN = 1e-4
-"""Smallest share by which a point exceeds a limit that messages give as a number."""
+"""Smallest share, by which a point exceeds a limit, that messages print as a number."""
 
 
 def check_clock(options: MapOptions, core: Core) -> None:
@@ -123,8 +123,8 @@ def records_at(
     options: SearchOptions,
     control: Control,
 ) -> list[LayerRecord]:
-    """Records of the given layers with the mappings that one point of the network's Pareto front uses. The costs of
-    these mappings are computed again.
+    """Records of the given layers with the mappings of one point of the network's Pareto front. The costs of these
+    mappings are computed again.
 
     `records` are earlier records of some or all layers of the network. Each of them must have the Pareto front of its
     layer.
@@ -175,8 +175,8 @@ def _constraints(given: MappingConstraints, layer: Layer, mapping: PointMapping,
 
 
 def _running_counts(loops: tuple[tuple[str, int], ...]) -> list[int]:
-    """List with one number for each loop: how many loops from the first loop up to and including this loop have more
-    than one iteration. `loops` has pairs (dimension, number of iterations).
+    """List with one number for each loop: how many loops, from the first loop to this loop, have more than one
+    iteration. `loops` has pairs (dimension, number of iterations).
     """
     counts, total = [], 0
     for _, size in loops:

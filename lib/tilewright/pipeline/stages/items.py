@@ -1,7 +1,7 @@
-"""Items that stages after the parsers hand down (from networks to loop orders), and results that stages hand up.
+"""Items that stages after the parsers hand down (from networks to loop orders), and results that stages return.
 
-The tally of a search has an entry for each spatial mapping of a layer. The entry has the number of loop orders tried.
-It also has the energy and the latency of the best loop order, or the reason why there is none.
+The tally of a search has an entry for each spatial mapping of a layer. The entry has the number of loop orders that
+were tried, and the energy and latency of the best one. If there is no best loop order, the entry has the reason.
 """
 
 import math
@@ -29,8 +29,8 @@ Notes = tuple[tuple[str, object], ...]
 
 @dataclass(frozen=True)
 class CandidateTally:
-    """Number of loop orders tried for one spatial mapping, with the energy and latency of the chosen one. A tally can
-    also cover only some of the loop orders.
+    """Number of loop orders that were tried for one spatial mapping, with the energy and latency of the chosen loop
+    order. A tally can also cover only some of the loop orders.
     """
 
     candidate: int
@@ -48,8 +48,8 @@ class CandidateTally:
     reason: str = ""
     """Reason why no mapping was chosen."""
     missed_by: float = math.inf
-    """Smallest ratio (needed capacity / available capacity) among the loop orders that do not fit. If two
-    tallies with reasons are added, `reason` comes from the tally with the smaller `missed_by`.
+    """Smallest ratio (needed capacity / available capacity) among the loop orders that do not fit. A sum of two tallies
+    takes `reason` from the tally with the smaller `missed_by`.
     """
     notes: Notes = ()
     """Facts on the search, such as the lower bound, as JSON values."""
@@ -60,8 +60,8 @@ class CandidateTally:
         return self.candidate, self.unrolling
 
     def plus(self, other: "CandidateTally") -> "CandidateTally":
-        """Sum of two tallies: this one and `other`. The chosen mapping of the sum is that of this tally. If this tally
-        has no chosen mapping, the sum has that of `other`.
+        """Sum of this tally and `other`. The chosen mapping of the sum is that of this tally, or of `other` if this
+        tally has no chosen mapping.
         """
         feasible = self.feasible + other.feasible
         closest = other if not self.reason or (other.reason and other.missed_by < self.missed_by) else self
@@ -109,7 +109,9 @@ class Tally:
         self._by_key[key] = replace(known, energy_pj=energy_pj, latency_cycles=latency_cycles, reason="")
 
     def refuse(self, reason: str) -> None:
-        """Set the reason for each spatial mapping for which some loop orders fit the core but none was chosen."""
+        """Set the reason for each spatial mapping without a chosen loop order, although some of its loop orders fit the
+        core.
+        """
         for key, known in self._by_key.items():
             if known.feasible and known.energy_pj is None:
                 self._by_key[key] = replace(known, reason=reason)
@@ -127,7 +129,7 @@ def merged_notes(entries: Iterable[CandidateTally], chosen: CandidateTally | Non
 
     The combined notes are those of the chosen spatial mapping, with these exceptions. `lower_bound` is the smallest
     bound of all spatial mappings, and `gap` follows from it. `proven` is true only if it is true for all spatial
-    mappings. `ended_by_time` is true if it is true for one of them. Counts are summed.
+    mappings. `ended_by_time` is true if it is true for at least one spatial mapping. Counts are summed.
     """
     all_notes = [dict(entry.notes) for entry in entries if entry.notes]
     if not all_notes:
@@ -197,8 +199,8 @@ class SpatialCandidate(LayerProblem):
 class TemporalProblem(PreparedProblem):
     """Layer with a spatial mapping, for which temporal mappers search loop orders.
 
-    `spatial.temporal_sizes` has the number of iterations of each loop dimension that remain for temporal loops; a
-    dimension with one remaining iteration is left out.
+    `spatial.temporal_sizes` has, for each loop dimension, the number of iterations that remain for temporal loops.
+    Dimensions with only one remaining iteration are left out.
     """
 
     ordering: tuple[TemporalOrderingEntry, ...] = ()
@@ -207,8 +209,8 @@ class TemporalProblem(PreparedProblem):
     """Index of the spatial mapping among the candidates of the layer."""
     given_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Level boundaries that the mapping file gives for a complete ordering, as pairs (operand, numbers); () if the file
-    gives none. There is one number for each memory level of the operand, innermost level first. The number says how
-    many of the innermost entries of `ordering` belong to this level and to the levels inside it.
+    gives none. There is one number for each memory level of the operand, innermost level first: the number of entries
+    of `ordering` in this level and in the levels further inside.
     """
     names: tuple[str, ...] = ()
     """Names of all layers of the network that have this problem."""

@@ -1,7 +1,7 @@
 """Search for the Pareto front of a layer: repeated exact searches for the least energy + weight x latency, with proofs.
 
-The *miss* of a front is a proven share x, such as 0.01. For every mapping of the layer, some point of the front has at
-most 1 + x times its energy and at most 1 + x times its latency.
+The *miss* of a front is a proven share x, such as 0.01: for every mapping of the layer, the front has a point with at
+most 1 + x times the mapping's energy and at most 1 + x times its latency.
 """
 
 import math
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 MOST_MISSED = 0.01
 """Largest accepted miss of a network, as a fraction."""
 MISS = (1 + MOST_MISSED) / (1 + THINNED) - 1
-"""Largest accepted miss of a layer, as a fraction: the search for a front ends when the miss of the front is at most
-MISS. When points of the network are dropped, THINNED is lost in addition; the miss of the network is then at most
+"""Largest accepted miss of a layer, as a fraction. The search for a front ends when the miss of the front is at most
+MISS. Dropping points of the network's front increases the miss by THINNED; the miss of the network is then at most
 MOST_MISSED.
 
 The miss is an upper limit of the distance between the front found and the true front (docs/proofs.md#sweeps).
@@ -50,18 +50,20 @@ The miss is an upper limit of the distance between the front found and the true 
 MOST_SEARCHES = 24
 """Largest number of searches between the two ends of a front."""
 MOST_USELESS = 3
-"""Number of searches between the two ends after which no further search follows, if these searches prove too little."""
+"""Number of unsuccessful searches between the two ends of a front after which no further search follows. A search is
+unsuccessful if it proves too little.
+"""
 FEW_LABELS, MORE_LABELS = 50_000, 50_000
-"""Limits of the effort of sweeps. The effort counts mainly labels, which are partial loop orders. If a sweep with the
-tolerance MISS needed at most FEW_LABELS, a second sweep with the effort MORE_LABELS tries to complete the front.
+"""Limits of the effort of sweeps, mainly in labels, which are partial loop orders. If a sweep with the tolerance MISS
+needs at most FEW_LABELS, a second sweep with the effort MORE_LABELS tries to complete the front.
 """
 LATENCY_SHARE = 40
-"""Divisor of the effort of the layer: the search for the least latency gets this share of the effort. It is short,
-because sweeps find and prove the least latency with as little effort. The search for the least energy is cheap for most
-layers, and gets the full effort.
+"""Divisor of the effort of the layer: the search for the least latency gets the effort divided by this number. It is
+short, because sweeps find and prove the least latency with as little effort. The search for the least energy is cheap
+for most layers, and gets the full effort.
 """
 SWEEP_FACTOR = 5
-"""Factor of the effort of the layer: the first sweep gets this multiple of the effort."""
+"""Factor of the effort of the layer: the first sweep gets the effort times this number."""
 EFFORT_SHARE, GAP = 4, 0.002
 """Limits of one search between the two ends of the front. The search gets the effort of the layer divided by
 EFFORT_SHARE. It ends when the relative gap between its best mapping and its lower bound is at most GAP.
@@ -86,8 +88,8 @@ class NewSource(Protocol):
 
     def __call__(self, objective: str, pj_a_cycle: float, known: Staircase | None = None, /) -> FrontSource:
         """Spatial mappings for one search that minimises `objective`. Each cycle of latency counts as `pj_a_cycle` pJ
-        of additional energy. If `known` (the known points of a front) is given, the spatial mappings are for a sweep.
-        Their bounds then hold for every objective, and spatial mappings that can be farthest from the points come
+        of additional energy. `known` has the known points of a front, for a sweep. In this case, the bounds of the
+        spatial mappings hold for every objective, and the spatial mappings that can be furthest from the points come
         first.
         """
 
@@ -168,9 +170,9 @@ class FrontSearch:
         return known
 
     def _raise_ends(self, missed: float) -> None:
-        """Raise the lower bounds of latency and energy by means of `missed`, the proven miss of the front. The miss
-        gives two limits. The latency of the fastest known mapping is at most 1 + `missed` times the least latency. The
-        energy of the known mapping with the least energy is at most 1 + `missed` times the least energy.
+        """Raise the lower bounds of latency and energy by means of `missed`, the proven miss of the front. The least
+        latency is at least the latency of the fastest known mapping divided by 1 + `missed`. The least energy is at
+        least the energy of the known mapping with the least energy divided by 1 + `missed`.
         """
         share = (1 - 2 * ROUNDING) / (1 + missed)
         first, last = self.met[0], self.met[-1]
@@ -213,7 +215,7 @@ class FrontSearch:
         return found
 
     def take(self, found: "ExactResult", source: FrontSource, pj_a_cycle: float) -> None:
-        """Add the mappings that a search has evaluated to `met`, and remove all mappings that another one dominates."""
+        """Add the mappings that a search has evaluated to `met`, and remove all dominated mappings from `met`."""
         self.met += [
             Met(one.energy_pj - pj_a_cycle * one.latency_cycles, one.latency_cycles, source, one) for one in found.met
         ]
@@ -227,10 +229,10 @@ class FrontSearch:
     def _next_weight(self) -> float | None:
         """Weight of the latency, in pJ per cycle, for the next search; None if no further search is useful.
 
-        The weight is the slope between two neighbouring points of the front. The miss of two neighbours is an upper
-        limit of the distance, as a fraction, from a mapping between them to the nearer of the two. Pairs are left out
-        if their miss is at most MISS, or if there is already a supporting line with their slope. Of the remaining
-        pairs, the pair with the largest miss is chosen.
+        The weight is the slope between two neighbouring points of the front. The miss of two neighbours is the largest
+        possible distance, as a fraction, of a mapping between them from the nearer neighbour. Pairs with a miss of at
+        most MISS are left out, and pairs whose slope already has a supporting line. Of the other pairs, the pair with
+        the largest miss is chosen.
         """
         points = [FrontPoint(one.energy_pj, one.latency_cycles) for one in self.met]
         gaps = misses(points, self.lines, self.least_latency_cycles)[1:-1]

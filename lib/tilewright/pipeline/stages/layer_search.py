@@ -39,12 +39,12 @@ class LayerSearch:
     found: dict[str, list[LayerRecord]] = field(default_factory=dict)
     """Records of the mappings, by key of the layer problem."""
     failures: dict[str, MappingError] = field(default_factory=dict)
-    """Error of each layer problem for which no mapping fits, by key of the problem. The error has the reason."""
+    """Error of each layer problem without a mapping that fits, by key of the problem. The error has the reason."""
     objective: str = "latency"
-    """Objective by which the best of several mappings of a problem is chosen, if no stage chooses the best mapping."""
+    """Objective that chooses the best of several mappings of a problem, if no stage chooses it."""
     all_of_them: bool = True
-    """True if all mappings of a problem are kept. If False, only the best mapping is kept, with the number of the other
-    mappings.
+    """True if all mappings of a problem are kept. If False, only the best mapping is kept, together with the number of
+    other mappings.
     """
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -90,8 +90,8 @@ class LayerSearch:
             self._search_in_threads(missing, search, layers_done)
 
     def _search_in_threads(self, missing: list[LayerTask], search: Rest, layers_done: Advance) -> None:
-        """Search the mappings of the tasks `missing` in several threads. Processes are not needed, because the kernels
-        release the interpreter lock.
+        """Search the mappings of the tasks `missing` in several threads. Threads are enough, because kernels release
+        the interpreter lock.
         """
         with ThreadPoolExecutor(self.control.threads) as pool:
             pending: dict[Future[list[LayerRecord] | MappingError], LayerTask] = {
@@ -142,7 +142,7 @@ class LayerSearch:
 
 
 def _nothing(count: int) -> None:
-    """Do nothing. The function is used as `advance` of a progress bar that is not shown."""
+    """Function that does nothing. It is used as `advance` if no progress bar is shown."""
 
 
 def _key_of_all(key: str) -> str:

@@ -42,7 +42,7 @@ def tally_key(batch: OrderBatch) -> tuple[int, Unrolling]:
 
 def what_is_minimised(stages: tuple[Stage, ...]) -> str:
     """Objective of the outermost reduction among the stages. Without a reduction, it is the objective of the temporal
-    mapper; '' if the temporal mapper has no objective either.
+    mapper, or '' if this has no objective.
     """
     kept = next((str(what) for stage in stages if (what := getattr(stage, "minimises", ""))), "")
     mappers = [stage for stage in stages if isinstance(stage.gives, type) and _maps_orders(stage.gives)]
@@ -90,11 +90,11 @@ def _fitting(found: Iterable[Evaluations]) -> Iterator[tuple[CostedBatch, int]]:
 
 
 def _best_of(found: Sequence[Evaluations], rank: Rank) -> tuple[CostedBatch, int] | None:
-    """Pair (batch, index of the loop order in the batch) of the best mapping; the first one if several mappings have
-    the best rank. None if no mapping fits.
+    """Pair (batch, index of the loop order in the batch) of the best mapping; the first mapping if several are best.
+    None if no mapping fits.
 
-    If `rank` accepts none of the mappings, the first mapping that fits is the result: the stages have returned it, so
-    it is acceptable.
+    If `rank` accepts none of the mappings, the result is the first mapping that fits: the stages returned it, so it is
+    acceptable.
     """
     best, best_rank = next(_fitting(found), None), None
     for one in found:
@@ -128,8 +128,8 @@ PROOF_NOTES = ("proven", "value", "lower_bound", "gap", "covers", "spatial_mappi
 
 
 def _proof_of_what_is_kept(notes: dict[str, Any], stages: tuple[Stage, ...]) -> dict[str, Any]:
-    """Notes of a search. The notes on its proof are left out if the stages (reductions and temporal mapper) have
-    different objectives, because an optimum by one objective proves nothing about another objective.
+    """Notes of a search. If reductions and temporal mapper have different objectives, the notes on the proof are left
+    out, because an optimum by one objective proves nothing about another objective.
     """
     goals = {str(goal) for stage in stages for key in ("minimises", "objective") if (goal := getattr(stage, key, ""))}
     if "proven" not in notes or len(goals) <= 1:
@@ -174,7 +174,7 @@ def evaluations_of(search: Rest, problem: LayerProblem) -> list[Evaluations]:
 
 
 def _flat(results: Iterator[Any]) -> Iterator[Evaluations]:
-    """Evaluations from the results of stages, without the nested lists in which stages can yield them."""
+    """Evaluations from the results of stages. Stages can yield nested lists; the nesting is removed."""
     for result in results:
         if isinstance(result, list):
             yield from _flat(iter(result))

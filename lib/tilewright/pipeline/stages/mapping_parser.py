@@ -22,10 +22,10 @@ NO_HARDWARE = Accelerator("", ())
 
 @dataclass(frozen=True)
 class MappingParser(Change):
-    """Reads the mapping file, and checks it against the core and the network, which other parsers have read before.
+    """Reads the mapping file, and checks it against the core and the network that other parsers have read.
 
-    If a pipeline lacks this stage, the stage is added after the other parsers. Pipelines for zigzag-dse lack this
-    stage, because in zigzag-dse the other parsers read the mapping file.
+    If a pipeline does not have this stage, the stage is added after the other parsers. Pipelines for zigzag-dse do not
+    have it, because in zigzag-dse the other parsers read the mapping file.
 
     Example: [WorkloadParser, AcceleratorParser, MappingParser, Sum, Workload, MinimalLatency, SpatialMappingConversion,
     TemporalOrderingConversion, CostModel]

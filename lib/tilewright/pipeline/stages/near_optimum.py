@@ -1,7 +1,7 @@
 """Choice of a mapping near the optimum.
 
-If the objective is energy, a mapping with slightly more energy can have much less latency. If the objective is latency,
-the same holds with energy and latency exchanged.
+If the objective is energy, a mapping with slightly more energy than the optimum can have much less latency. If the
+objective is latency, a mapping with slightly more latency can have much less energy.
 """
 
 from dataclasses import dataclass, replace
@@ -19,18 +19,17 @@ GAP_SHARE = 0.02
 """Factor of the largest relative gap in the search for a mapping near the optimum. The largest gap is the product of
 GAP_SHARE and the accepted loss of the objective (a fraction).
 
-This search minimises a weighted sum of energy and latency. The weight is chosen so that such a gap of the sum is a
-gap of about the fraction GAP_SHARE in one measure. If the objective is energy, this measure is the latency. If the
-objective is latency, this measure is the energy.
+This search minimises a weighted sum of energy and latency. The weight is chosen so that this gap of the sum is a gap of
+about GAP_SHARE in the other measure: the latency if the objective is energy, the energy if the objective is latency.
 """
 EFFORT_SHARE = 8
-"""Divisor of the layer's effort in the search for a mapping near the optimum."""
+"""Divisor of the layer's effort: the search for a mapping near the optimum gets the effort divided by this number."""
 
 
 @dataclass(frozen=True)
 class NearOptimum:
-    """Mapping of a layer with an objective near the optimum, and with less of the other measure (latency if the
-    objective is energy, energy if it is latency). It replaces the best mapping.
+    """Mapping of a layer that replaces the best mapping. Its objective is near the optimum, and its other measure is
+    smaller: the latency if the objective is energy, the energy if the objective is latency.
     """
 
     result: "ExactResult"
@@ -40,13 +39,13 @@ class NearOptimum:
 
 
 def near_optimum(search: FrontSearch, found: "ExactResult", source: FrontSource, share: float) -> NearOptimum | None:
-    """Mapping near the optimum with the least of the other measure: the least latency if the objective is energy, the
-    least energy if it is latency.
+    """Mapping near the optimum with the least other measure: latency if the objective is energy, energy if the
+    objective is latency.
 
     The mapping has at most 1 + `share` times the objective of `found`, the result of the search for the objective. It
     is chosen from the mappings of up to three searches: the search for the objective, the search for the Pareto front,
-    and a search for the least weighted sum of energy and latency. None if no such mapping has less of the other measure
-    than `found`.
+    and a search for the least weighted sum of energy and latency. None if the other measure of no such mapping is
+    smaller than that of `found`.
     """
     objective = search.mapper.objective
     by_energy = bool(OBJECTIVES[objective].energy)

@@ -26,14 +26,17 @@ from tilewright.search.summary import layer_bounds
 
 Result = TypeVar("Result")
 FOR_NETWORK = "for_network"
-"""Note on a mapping that was chosen for the EDP of the network: its weighted sum, with the bound of this sum."""
+"""Note on a mapping that was chosen for the EDP of the network: the weighted sum for which it was chosen, with its
+bound.
+"""
 
 
 def chooses_for_network(stages: Sequence[Stage]) -> Best | None:
-    """Stage Best of a search of layers, if layers are searched again for the EDP of the network; otherwise None.
+    """Stage Best in the search of layers, if layers are searched again for the EDP of the network; otherwise None.
 
-    They are searched again if the objective is the EDP, if Best also searches the ends of the front of each layer, and
-    if all stages are tilewright's own. With the option `front`, the front of the network shows all trade-offs instead.
+    Layers are searched again if the objective is the EDP, if Best also searches the ends of the front of each layer,
+    and if all stages are tilewright's own. With the option `front`, they are not searched again, because the front of
+    the network shows all trade-offs.
     """
     mapper = next((stage for stage in stages if type(stage) is Best), None)
     if mapper is None or not all(is_own(type(stage)) for stage in stages):
@@ -44,7 +47,9 @@ def chooses_for_network(stages: Sequence[Stage]) -> Best | None:
 
 
 def stages_of(stages: Sequence[Stage], mapper: Best, weight: NetworkWeight) -> tuple[Stage, ...]:
-    """Stages that search a layer for the least weighted sum, in place of those that search it for its EDP."""
+    """Stages that search a layer for the least weighted sum. They replace the stages that search the layer for
+    its EDP.
+    """
     effort = None if mapper.effort is None else max(1, mapper.effort // EFFORT_SHARE)
     own = BestForNetwork.of(mapper, weight.pj_a_cycle, weight.largest_gap, effort)
     return tuple(own if stage is mapper else stage for stage in stages)
@@ -59,8 +64,7 @@ def records_for_network(
 ) -> list[LayerRecord]:
     """Records of the distinct layers of a network, with the mappings that are chosen for the EDP of the network.
 
-    `counts` has the number of times that each layer runs. `records` is returned unchanged if `layers_for_network`
-    cannot choose.
+    `counts` has, for each layer, how often it runs. If `layers_for_network` returns None, the result is `records`.
     """
 
     def search(places: Sequence[int], weight: NetworkWeight) -> list[Found[LayerRecord] | None]:
@@ -86,8 +90,8 @@ def layers_for_network(
     """Distinct layers of a network with the mappings that are chosen for the EDP of the network.
 
     Each layer has its first mapping, the notes of the search that found it, and the number of times that it runs.
-    `search` searches layers again. The result is None if a layer has no bounds of energy, latency and EDP, or if a
-    time budget ended a search, because further results would depend on the machine.
+    `search` searches layers again. None if a layer has no bounds of energy, latency and EDP. Also None if a time budget
+    ended a search, because the result would then depend on the speed of the machine.
     """
     if not all(one.get("ends") and not one.get("ended_by_time") for one in searches):
         return None
@@ -102,15 +106,17 @@ def layers_for_network(
 def found_for_network(
     result: Result, energy_pj: float, latency_cycles: float, search: Mapping[str, Any], weight: NetworkWeight
 ) -> Found[Result]:
-    """Mapping of a search for the least weighted sum, with the line that the notes `search` prove."""
+    """Mapping that a search for the least weighted sum found, with the supporting line that the notes `search`
+    prove.
+    """
     level = search.get("lower_bound")
     line = None if level is None else Line(weight.pj_a_cycle, level * (1 - ROUNDING))
     return Found(energy_pj, latency_cycles, result, line)
 
 
 def _record(layer: NetworkLayer[LayerRecord]) -> LayerRecord:
-    """Record of the chosen mapping of a layer. Its notes have the bound of the layer's own EDP, the proven lines and,
-    if another mapping than that of least EDP was chosen, the weighted sum for which it was chosen.
+    """Record of the chosen mapping of a layer. Its notes have the bound of the layer's own EDP and the proven lines. If
+    the chosen mapping does not have the least EDP, the notes also have the weighted sum for which it was chosen.
     """
     first, chosen = layer.found[0].result, layer.chosen
     if len(layer.found) == 1:
@@ -140,7 +146,7 @@ def _record(layer: NetworkLayer[LayerRecord]) -> LayerRecord:
 
 
 def _ends(ends: FrontEnds, layer: NetworkLayer[LayerRecord]) -> FrontEnds:
-    """Ends of the front of a layer, with the chosen mapping and with better mappings at the ends if any were found."""
+    """Ends of the front of a layer, with the chosen mapping. They have better mappings than before if any were found."""
     for one in layer.found[1:]:
         if one.energy_pj < ends.energy.energy_pj:
             ends = replace(ends, energy=FrontEnd(one.energy_pj, one.latency_cycles, ends.energy.lower_bound))

@@ -54,9 +54,9 @@ def _at(problem: Problem, place: KeyPath) -> Problem:
 
 
 def _at_setting(problem: Problem, place: KeyPath, of_run: Mapping[str, Any]) -> Problem:
-    """Problem with a parameter of a stage. If a setting of the run (`of_run`) gives the value of this parameter, the
-    problem gets the path of the setting. Otherwise, it is unchanged. `place` is the path of the parameters in the value
-    of `pipeline`.
+    """Problem with a parameter of a stage. If the value of the parameter comes from a setting of the run (`of_run`),
+    the problem gets the path of the setting. Otherwise, it is unchanged. `place` is the path of the parameters in the
+    value of `pipeline`.
     """
     inside = keys_of(problem.path)[len(place) :]
     return replace(problem, path=dotted(inside)) if inside and inside[0] in of_run else problem
@@ -77,8 +77,8 @@ def _construct(kind: type[Stage], values: dict[str, Any], place: KeyPath) -> tup
 
 
 def _of_parameter(problem: Problem, place: KeyPath, values: Mapping[str, Any]) -> Problem:
-    """Problem that a stage reports, with a new path. `place` is the path of the stage's parameters in the value of
-    `pipeline`. If the problem is about a parameter in `values`, its new path is `place`, followed by the old path.
+    """Problem that a stage reports, with its path in the value of `pipeline`. `place` is the path of the stage's
+    parameters. If the problem is about a parameter in `values`, the new path is `place`, followed by the old path.
     Otherwise, the new path is `place`, and the message begins with the old path.
     """
     inside = keys_of(problem.path)

@@ -1,8 +1,7 @@
 """Pipelines (stages in a valid order), the check of a pipeline, and the default pipeline of the single-core flow.
 
-The order of stages is checked when a pipeline is built. The order is valid if each stage takes the type of item that
-the stage before it gives, and gets the type of result that the stage after it returns. `tilewright map` runs the
-default pipeline unless another pipeline is given.
+The order of stages is checked when a pipeline is built. It is valid if each stage takes the items of the stage before
+it, and the results of the stage after it. `tilewright map` runs the default pipeline if no other pipeline is given.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,8 +38,8 @@ class Placed:
 
 
 def what_does_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
-    """Problems with the order of stages. Only the first kind of problem that occurs is reported, because it often
-    causes the other kinds.
+    """Problems with the order of stages. Only problems of the first kind are reported, because they often cause the
+    others.
     """
     return (
         _items_that_do_not_fit(placed, flow)
@@ -50,8 +49,9 @@ def what_does_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
 
 
 def _items_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
-    """List with the first problem of the items that stages hand down, such as a stage that gets an item of a wrong
-    type; [] if there is no problem. Problems of later stages are left out, because they are often consequences.
+    """List with the first problem of the items that stages hand down; [] if there is no problem. An example is a stage
+    that gets an item of a wrong type. Problems of later stages are left out, because they often follow from the first
+    one.
     """
     current: type | None = flow.takes
     giver = flow.giver
@@ -81,8 +81,8 @@ def _items_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
 
 
 def _remedy(wanted: type, index: int, placed: list[Placed], giver: str, flow: Flow) -> str:
-    """End of the message on a stage that gets an item of a wrong type: a hint which stage to move or to add, so that
-    the stage gets an item of type `wanted`. '' if no hint is known.
+    """End of the message on a stage that gets an item of a wrong type: the stage to move or to add, so that the stage
+    gets an item of type `wanted`. '' if no hint is known.
     """
     # A stage that takes the missing item does not get this item either.
     later = [item.kind for item in placed[index + 1 :] if hands_on(item.kind, wanted)]
@@ -165,7 +165,7 @@ def _nearest_place(placed: list[Placed], index: int) -> KeyPath:
 
 
 MAPPER_OF = {engine: engine.capitalize() for engine in get_args(SearchEngine)}
-"""Search engine -> name of the stage that makes loop orders."""
+"""Name of the stage that makes loop orders, by search engine."""
 
 
 def parser_entries(onnx: bool = True) -> list[Entry]:
@@ -260,7 +260,7 @@ class Pipeline:
 
     def unused(self, given: Mapping[str, Any], options: CoreSearchOptions) -> list[Unused]:
         """Notices of options that the user gives but that have no effect: the pipeline has no stage for the option, or
-        the pipeline sets the parameter of the stage. Options with their default values are not reported.
+        it sets the parameter of this stage itself. Options with their default values are not reported.
         """
         stages = [each for stage in self.stages for each in (stage, *stage.inner())]
         names = {base.__name__ for stage in stages for base in type(stage).__mro__}
@@ -294,7 +294,7 @@ def check_pipeline(
     flow: Flow = SINGLE,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Pipeline | None, list[Problem]]:
-    """(pipeline that `value` describes, errors). The pipeline is None if there are errors.
+    """Pair (pipeline that `value` describes, errors). The pipeline is None if there are errors.
 
     `settings` has further parameters of the run, by name. An error in a setting is reported under the name of the
     setting.
@@ -351,7 +351,7 @@ def _class_of(entry: Entry, flow: Flow, folder: Path | None, problems: list[Prob
 
 def _with_objective(kind: type[Stage], entry: Entry, above: list[Placed]) -> Any:
     """Parameters of the stage that a pipeline entry describes. If the stage has a parameter `objective` that the entry
-    does not set, it gets the objective of the nearest reduction above the stage.
+    does not set, the parameter gets the objective of the nearest reduction above the stage.
     """
     given = entry.parameters
     if "objective" not in getattr(kind, "__dataclass_fields__", {}) or not isinstance(given, dict):
@@ -378,8 +378,8 @@ def _with_what_goes_without_saying(
 ) -> list[Placed]:
     """Stages of a list, to which missing parsers and a missing SpatialMappingConversion are added.
 
-    Lists of stages for zigzag-dse lack MappingParser and SpatialMappingConversion. In zigzag-dse, the other parsers do
-    the work of MappingParser, and SpatialMappingGenerator does the work of SpatialMappingConversion.
+    Lists of stages for zigzag-dse have neither MappingParser nor SpatialMappingConversion. In zigzag-dse, the other
+    parsers do the work of MappingParser, and SpatialMappingGenerator does the work of SpatialMappingConversion.
     """
 
     def made(entry: Entry) -> Placed:

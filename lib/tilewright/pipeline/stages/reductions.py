@@ -50,7 +50,7 @@ class Reduction(Stage):
         """
 
     def refusal(self) -> str:
-        """Reason that the tally gives if mappings fit the core but none of them is acceptable."""
+        """Reason in the tally if mappings fit the core but none of them is acceptable."""
         return f"none of the mappings that fit is acceptable to {self.name()}"
 
     def run(self, item: Any, rest: Rest) -> Iterator[Evaluations]:
@@ -159,7 +159,7 @@ def __getattr__(name: str) -> type[OfObjective]:
 class Sum(Stage):
     """Sums energy and latency of all layers of a network into a summary. The layers run one after another.
 
-    If later stages yield several records of a layer, only the first record of this layer is used.
+    If later stages yield several records of a layer, only the first one is used.
 
     Example: {drop: Sum}
     """

@@ -131,8 +131,8 @@ def map_some_layers(
 
 
 def sums_up_plainly(pipeline: Pipeline) -> bool:
-    """True if the stage Sum alone computes the totals of a network. If a stage of the user computes them,
-    `summed_again` cannot repeat the computation.
+    """True if the stage Sum alone computes the totals of a network. Only then can `summed_again` repeat the
+    computation.
     """
     return all(isinstance(one, Sum) for one in pipeline.stages if issubclass(one.returns, MappedWorkload))
 
@@ -147,7 +147,7 @@ def summed_again(problem: NetworkProblem, pipeline: Pipeline, records: Iterable[
 
 
 def _flat(results: Iterator[Any]) -> Iterator[MappedWorkload | LayerRecord]:
-    """Layer records and mapped networks among the results of a pipeline; a result that is a list is replaced by its
+    """Layer records and mapped networks among the results of a pipeline. Lists among the results are replaced by their
     elements. Raises InputError for any other type of result.
     """
     for result in results:

@@ -1,4 +1,4 @@
-"""Stages that choose the spatial mappings to be tried: one, several, or, for a proven optimum, all of them.
+"""Stages that choose the spatial mappings to try: one, several, or all of them for a proven optimum.
 
 `CustomSpatialMappingGenerator` uses the rule by which Stream chooses the spatial mappings of computation nodes.
 """
@@ -52,16 +52,16 @@ if TYPE_CHECKING:
     from tilewright.search.front import Values
 
 EFFORT_OF_ENDS, GAP_OF_ENDS = 32, 0.02
-"""Limits of the search for each end of a layer's Pareto front (least energy, least latency). The layer's effort is
-divided by EFFORT_OF_ENDS. A search may end if the gap to its bound is at most GAP_OF_ENDS. If the bound of an end is
-2 % too low, the bound of the network's EDP is less than 1 % too low.
+"""Limits of the search for each end of a layer's Pareto front (least energy, least latency). The search gets the
+layer's effort divided by EFFORT_OF_ENDS, and may end if the gap to its bound is at most GAP_OF_ENDS. A bound of an end
+that is 2 % too low makes the bound of the network's EDP less than 1 % too low.
 """
 KEPT_SPACES, KEPT_ROWS = 64, 5000
-"""Limits of the kept bounds. KEPT_SPACES is the number of spaces of spatial mappings whose bounds are kept. A space
-with more than KEPT_ROWS spatial mappings is not kept.
+"""Limits for bounds that stay in memory. KEPT_SPACES is the largest number of spaces (sets of spatial mappings) whose
+bounds are kept. A space with more than KEPT_ROWS spatial mappings is not kept.
 """
 REASONS = 100
-"""Largest number of spatial mappings in a list of reasons why spatial mappings have no loop order."""
+"""Largest number of spatial mappings in a list of reasons why a spatial mapping has no loop order."""
 
 
 def mapper_of(rest: Rest) -> Exact | None:
@@ -73,7 +73,7 @@ def mapper_of(rest: Rest) -> Exact | None:
 
 
 def bounded_mapper_of(rest: Rest) -> BoundedMapper | None:
-    """Stage Loma or Salsa if the user wants a lower bound for its results and this bound is valid; otherwise None.
+    """Stage Loma or Salsa, if the user asks for a lower bound of its results and this bound is valid; otherwise None.
 
     The bound is valid only if all stages are tilewright's own and keep the mapping with the least value of an
     objective. A stage that a user wrote could change costs or refuse mappings.
@@ -90,8 +90,8 @@ def results_of(
     `covered` names.
 
     If the temporal mapper proves optima, one search covers all spatial mappings (section 7 of
-    docs/proofs.md#exact-search). The tally then has a row for a spatial mapping only if its mapping was the best known
-    one at some time of the search, or if no mapping fits.
+    docs/proofs.md#exact-search). The tally then has rows only for spatial mappings that gave the best known mapping at
+    some time of the search. If no mapping fits, it has rows with the reasons.
     """
     mapper = mapper_of(rest)
     is_given = any(candidate.constraints.level_boundaries for candidate in candidates)
@@ -139,8 +139,8 @@ class _Ranked:
         return ranked
 
     def by_bound(self, objective: str, pj_a_cycle: float) -> Iterator[tuple[Unrolling, float]]:
-        """Pairs (spatial mapping, lower bound of the objective), the least bound first, without spatial mappings whose
-        data certainly do not fit. `pj_a_cycle` pJ per cycle of latency are added to the energy in the objective.
+        """Pairs (spatial mapping, lower bound of the objective), the least bound first. In the objective, each cycle of
+        latency counts as `pj_a_cycle` pJ of energy. Spatial mappings whose data certainly do not fit are left out.
         """
         bounds = self.floors.values(objective, pj_a_cycle)
         for place in np.argsort(bounds, kind="stable").tolist():
@@ -148,10 +148,9 @@ class _Ranked:
                 yield unrolling, float(bounds[place])
 
     def by_distance(self, known: "Staircase") -> "Iterator[tuple[Unrolling, tuple[Values, Values], float]]":
-        """Triples (spatial mapping, pairs of lower bounds, upper limit of the distance). The bounds are for the energy
-        and the latency of the spatial mapping. The distance is measured from the known points of a front, as a
-        fraction. The spatial mapping that can be farthest comes first. Spatial mappings whose data certainly do not fit
-        are left out.
+        """Triples (spatial mapping, lower bounds of its energy and its latency, upper limit of its distance). The
+        distance is measured from the known points of a front, as a fraction. The spatial mapping that can be furthest
+        comes first. Spatial mappings whose data certainly do not fit are left out.
         """
         misses = self.floors.misses(known)
         for place in np.argsort(-misses, kind="stable").tolist():
@@ -160,8 +159,8 @@ class _Ranked:
 
 
 _kept: dict[SpatialSpace, tuple[_Ranked | None]] = {}
-"""Spaces of the last layers, each with its mappings or None. A layer is searched again for the EDP of its network
-(`network_choice`).
+"""Spaces of the layers that were searched last, with their spatial mappings; None for a space without bounds. A layer
+that is searched again for the EDP of its network (`network_choice`) uses them again.
 """
 
 
@@ -176,8 +175,8 @@ class _Spatial:
     problem: LayerProblem
     profile: ModelProfile
     starts: Sequence[SpatialCandidate]
-    """Spatial mappings that are searched first: those that loma and salsa try. So the result is at least as good as the
-    result of loma and salsa, for any time budget.
+    """Spatial mappings that are searched first: those that loma and salsa try. With any time budget, the result is
+    therefore at least as good as that of loma and salsa.
     """
     covered: SpatialMappings
     """Spatial mappings that the proof covers."""
@@ -186,9 +185,7 @@ class _Spatial:
     them can also be in `starts`.
     """
     ranked: _Ranked | None = None
-    """Spatial mappings with a lower bound for each, which are searched in place of `others`. None if the search uses
-    `others`.
-    """
+    """Spatial mappings with lower bounds. They are searched in place of `others`. None if the search uses `others`."""
     problems: dict[Unrolling, TemporalProblem | None] = field(default_factory=dict)
     """Temporal problem of each spatial mapping for which it was made; None if the spatial mapping has no loop orders.
     All searches of the layer share this table.
@@ -200,9 +197,9 @@ class _Spatial:
     """
 
     def _choices(self, objective: str, pj_a_cycle: float = 0.0) -> "Iterator[Choice]":
-        """Spatial mappings for one search that minimizes `objective`, those in `starts` first. `pj_a_cycle` is an
-        additional energy, in pJ for each cycle of latency. Spatial mappings after those in `starts` are in the order of
-        `ranked`. Without `ranked`, or if `objective` is '', they are in the order of `others`.
+        """Spatial mappings for one search that minimises `objective`, those in `starts` first. Each cycle of latency
+        counts as `pj_a_cycle` pJ of additional energy. Other spatial mappings follow in the order of `ranked`, or in
+        the order of `others` if `ranked` is None or `objective` is ''.
         """
         from tilewright.search.exact.choice import Choice
         from tilewright.search.exact.floors import tensor_floors
@@ -244,7 +241,7 @@ class _Spatial:
 
     def _choices_of_sweep(self, known: "Staircase") -> "Iterator[Choice]":
         """Spatial mappings for a sweep, which searches the Pareto front: those in `starts` first, then those that can
-        be farthest from the known points. Without `ranked`, the choices are those of `_choices`.
+        be furthest from the known points. Without `ranked`, the result is that of `_choices`.
         """
         if self.ranked is None:
             yield from self._choices("")
@@ -294,8 +291,8 @@ class _Separately(_Spatial):
     mapper: BoundedMapper
 
     def results(self) -> Iterator[Evaluations]:
-        """Results of the temporal mapper, unchanged. If one of these results has a mapping that fits, a further result
-        without costs follows. The tallies of this further result have notes on the lower bound of the layer.
+        """Results of the temporal mapper, unchanged. If one of them has a mapping that fits, a result without costs
+        follows. Its tallies have notes on the lower bound of the layer.
         """
         objective = what_is_minimised(self.rest.stages)
         powers = OBJECTIVES[objective]
@@ -345,7 +342,7 @@ class _Together(_Spatial):
 
     mapper: Exact
     was_cut_short: bool = field(default=False, kw_only=True)
-    """True if a limit ended the search before a mapping was found, so that one can exist."""
+    """True if a limit ended the search before it found a mapping. A mapping that fits can then exist."""
 
     def results(self) -> Iterator[Evaluations]:
         """Best mapping with its certificate, and the tally of other spatial mappings. If no mapping fits, the results
@@ -374,9 +371,9 @@ class _Together(_Spatial):
                 yield from self.rest(replace(self.made[index], index=index))
 
     def _of(self, found: "ExactResult") -> Iterator[Evaluations]:
-        """Results of one search over all spatial mappings. First come the tallies of the spatial mappings that gave the
-        best known mapping at some time of the search, but not the final mapping. Then come the results for the final
-        mapping, with its tally.
+        """Results of one search over all spatial mappings. First come the tallies of spatial mappings that gave the
+        best known mapping at some time of the search, but not the final one. Then comes the final mapping, with its
+        tally.
         """
         search = self._front_search(self.mapper) if isinstance(self.mapper, Best) else None
         weight = self.mapper.pj_a_cycle if isinstance(self.mapper, BestForNetwork) else 0.0
@@ -423,8 +420,8 @@ class _Together(_Spatial):
     def _ends(self, found: "ExactResult", mapper: Best) -> FrontEnds | None:
         """Costs of the mappings with the least energy and the least latency; None if a search finds no mapping.
 
-        Each of the two mappings is searched separately, beginning with `found`. Often the bounds show at once that
-        `found` is close enough to the least value; no loop order is then searched.
+        Each of the two mappings is searched separately, beginning with `found`. If the bounds show that `found` is
+        close enough to the least value, no loop order is searched.
         """
         from tilewright.search.exact.rounds import Incumbent
 
@@ -455,7 +452,7 @@ class _Together(_Spatial):
         return FrontSearch(source, mapper, len(self.starts), ordering, self.rest.control)
 
     def _own_source(self) -> "FrontSource":
-        """Source of the spatial mappings of the search that has ended. It has no spatial mappings left to search; its
+        """Source of the spatial mappings of a search that has ended. No spatial mappings are left to search. Its
         functions return the spatial mapping with a given index, and the temporal problem of this spatial mapping.
         """
         from tilewright.pipeline.stages.layer_front import FrontSource
@@ -463,8 +460,8 @@ class _Together(_Spatial):
         return FrontSource((), self.made.__getitem__, self._prepared)
 
     def _near_optimum(self, found: "ExactResult", search: "FrontSearch") -> "ExactResult":
-        """Result with a mapping near the optimum in place of the best mapping. This mapping has a lower latency if the
-        objective is energy, and a lower energy if the objective is latency. `found` if there is no such mapping.
+        """Result with a mapping near the optimum in place of the best mapping: with a lower latency if the objective is
+        energy, with a lower energy if the objective is latency. If there is no such mapping, the result is `found`.
         """
         from tilewright.pipeline.stages.near_optimum import near_optimum
 
@@ -597,7 +594,7 @@ def _options(item: LayerProblem, side: str, limits: MaximumUnrolling) -> list[_L
 
 
 def _given(item: LayerProblem, profile: ModelProfile) -> Unrolling:
-    """Spatial mapping that the mapping file or a dataflow of the core sets, limited to the sizes of array and layer.
+    """Spatial mapping from the mapping file or from a dataflow of the core, limited to the sizes of array and layer.
     Raises MappingError for unknown sides of the array.
     """
     sides = item.core.operational_array.dimensions

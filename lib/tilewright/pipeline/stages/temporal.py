@@ -87,7 +87,7 @@ class BoundedMapper(TemporalMapper):
 
     bounds: bool = field(default=False, kw_only=True)
     """True if a lower bound of the layer's objective is also computed. The bound holds for all loop orders of the
-    spatial mappings that are tried. It does not change which mapping is found.
+    spatial mappings that are tried. Its computation does not change the mapping that is found.
     """
 
     def bounds_of(
@@ -172,8 +172,8 @@ class Exact(ExactParameters, TemporalMapper):
     with one certificate covers all of them. Spatial mappings from another stage are searched one by one. If the time
     budget ends before the proof, the result is the best mapping found, with a lower bound and the gap to this bound.
     The field `search` of the record says whether the result is proven. The default objective is the objective of the
-    reduction above this stage. If a sliding window addresses the outputs of a layer, or if the core has waiting
-    (docs/model.md#waiting), there is no proof. In these two cases, Loma searches the layer.
+    reduction above this stage. If a sliding window addresses the outputs of a layer, or if calls, commands or requests
+    of the core take time (docs/model.md#waiting), there is no proof. In these two cases, Loma searches the layer.
 
     Example: {replace: Loma, stage: Exact, parameters: {allocation: free, time_budget_s: 10}}
     """
@@ -181,8 +181,8 @@ class Exact(ExactParameters, TemporalMapper):
     stands_for = "nothing; LomaStage without lpf_limit visits the same orders"
 
     def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
-        """Batch with the best loop order. If the exact search gives no proof (`reason_without_proof`), there are
-        instead batches with all loop orders that Loma tries, each with the reason.
+        """Batch with the best loop order. If the exact search gives no proof (`reason_without_proof`), the result has
+        the batches of all loop orders that Loma tries, each with the reason.
         """
         from tilewright.search.exact.search import exact_batches
 
@@ -233,10 +233,10 @@ class Best(BestParameters, Exact):
     """Finds the best mapping, with a lower bound. This stage first searches in the same way as Loma and Salsa, then by
     branch and bound in the same way as Exact.
 
-    The search of a layer ends when the gap is at most `largest_gap` (half of it in the first 1/32 of `effort`), or when
-    `effort` is spent; then the remaining gap is reported. The result is never worse than the results of Loma and Salsa
-    with their default parameters, unless `near_optimum` accepts a loss. The result is the same on every machine, unless
-    a time budget ends the search. In all other respects, this stage is like Exact.
+    The search of a layer ends when the gap is at most `largest_gap` (in the first 1/32 of `effort`: half of
+    `largest_gap`), or when `effort` is spent. The remaining gap is then reported. The result is never worse than the
+    results of Loma and Salsa with their default parameters, except if `near_optimum` accepts a loss. The result is the
+    same on every machine, except if a time budget ends the search. In all other respects, this stage is like Exact.
 
     Example: {replace: Loma, stage: Best, parameters: {largest_gap: 0.05, effort: 100000}}
     """
@@ -248,8 +248,8 @@ class Best(BestParameters, Exact):
 class BestForNetwork(Best):
     """Stage that searches a layer for the EDP of its network: the least energy + `pj_a_cycle` * latency.
 
-    Workload puts this stage in the place of Best when it searches a layer again (`network_choice`). The notes of the
-    search state value, lower bound and gap of the weighted sum.
+    If the stage Workload searches a layer again, this stage replaces Best (`network_choice`). The notes of the search
+    have value, lower bound and gap of the weighted sum.
     """
 
     pj_a_cycle: float = 0.0
@@ -257,7 +257,9 @@ class BestForNetwork(Best):
 
     @classmethod
     def of(cls, mapper: Best, pj_a_cycle: float, largest_gap: float, effort: int | None) -> "BestForNetwork":
-        """Stage with the parameters of `mapper`, except the measure, the limits and the notes on other searches."""
+        """Stage with the parameters of `mapper`, except the limits of the search, `ends`, `front` and `near_optimum`.
+        `pj_a_cycle` is the weight of the latency.
+        """
         own = {one.name: getattr(mapper, one.name) for one in fields(Best)}
         limits: dict[str, Any] = {"largest_gap": largest_gap, "effort": effort, "time_budget_s": None}
         only = {"ends": False, "front": False, "near_optimum": 0.0}
@@ -289,9 +291,9 @@ class ExactAnswer(TemporalMapper):
 
 
 def with_boundaries(batch: OrderBatch) -> OrderBatch:
-    """Batch in which each loop order has level boundaries: they say which loops belong to which memory level. If the
-    batch has no boundaries, the greedy allocator computes them. The batch is returned unchanged if it is empty or if an
-    order does not fit.
+    """Batch in which each loop order has level boundaries, which assign loops to memory levels. If the batch has no
+    boundaries, the greedy allocator computes them. The batch is returned unchanged if it is empty or if an order does
+    not fit.
 
     A search with free allocation calls this function for its result. The loop order in the result can later be written
     to a mapping file. If the file had no level boundaries, a run with free allocation that reads the file would search
@@ -336,7 +338,7 @@ class TemporalOrderingConversion(TemporalMapper):
 @dataclass(frozen=True)
 class CostModel(Stage):
     """Computes the costs of batches of loop orders with the compiled cost model: energy, latency, and whether each
-    order fits the core. If no order fits, the tally says why the order that is closest to fitting does not fit. Every
+    order fits the core. If no order fits, the tally has the reason for the order that is closest to fitting. Every
     pipeline ends with this stage.
 
     Example: [Sum, Workload, MinimalLatency, SpatialMappingConversion, TemporalOrderingConversion, CostModel]

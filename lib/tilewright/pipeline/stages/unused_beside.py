@@ -9,8 +9,8 @@ from tilewright.pipeline.stages.base import Stage
 
 
 def unused_beside(stages: Sequence[Stage], options: Parameters, given: Iterable[str]) -> list[Unused]:
-    """Notices of options that the user gives but that have no effect. Either no stage has the option as a parameter, or
-    the pipeline sets the parameter to another value. Options with their default values are not reported.
+    """Notices of options that the user gives but that have no effect: no stage has the option as a parameter, or the
+    pipeline sets the parameter to another value. Options with their default values are not reported.
     """
     every = [each for stage in stages for each in (stage, *stage.inner())]
     defaults, made = type(options)().as_dict(), options.as_dict()

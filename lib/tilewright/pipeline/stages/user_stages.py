@@ -4,8 +4,8 @@ For example, `config.stages.bound.MinimalEnergyUnderLatency` is the class `Minim
 `config/stages/bound.py`. Modules are imported from their source under their dotted names, never from bytecode.
 `sys.path` is changed only during an import.
 
-The identity of a stage is JSON data. If two searches of the same layer problem use the same tilewright code and their
-stages have equal identities, they give equal results. A stored result of one search can then be used for the other
+The identity of a stage is JSON data. Two searches of the same layer problem give equal results if they use the same
+tilewright code, and if their stages have equal identities. A stored result of one search can then be used for the other
 search.
 """
 
@@ -38,7 +38,7 @@ _INSTALLED = {"site-packages", "dist-packages"}
 """Names of folders with installed packages."""
 _lock = threading.RLock()
 _loaded: dict[tuple[Path, str], tuple[str, ModuleType]] = {}
-"""Imported modules: (folder, dotted name of the module) -> (digest of the code, module)."""
+"""Imported modules, as (digest of the code, module), by (folder, dotted name of the module)."""
 
 
 def is_dotted_path(name: str) -> bool:
@@ -235,8 +235,8 @@ def _importing_from(*folders: Path) -> Iterator[None]:
 
 
 class _SourceFinder:
-    """Finder of modules that works like the finder of Python, with one difference: modules in the given folders are run
-    from source, unless they are installed packages.
+    """Finder of modules. It works like the finder of Python, but runs modules in the given folders from source.
+    Installed packages are an exception.
     """
 
     def __init__(self, folders: tuple[str, ...]) -> None:
@@ -255,7 +255,7 @@ class _SourceFinder:
 
 
 class SearchIdentity:
-    """Identity of a search of layers, made from its stages."""
+    """Identity of a search that maps layers, made from the stages of the search."""
 
     def __init__(self, stages: tuple[Stage, ...]) -> None:
         self.stages = [identity_of(stage) for stage in stages]
@@ -273,7 +273,7 @@ class SearchIdentity:
 
 
 def search_modules(stages: Iterable[Stage]) -> set[str]:
-    """Names of the tilewright modules whose code decides the result of a search of layers: the module that calls the
+    """Names of the tilewright modules whose code determines the result of a search of layers: the module that calls the
     stages, and the modules of the stages. Modules that a user wrote are left out.
     """
     own = {type(stage).__module__ for stage in _all_of(stages) if is_own(type(stage))}
@@ -342,7 +342,7 @@ def parameters_of(stage: Stage) -> JsonObject:
 
 
 def _as_json(value: Any) -> tuple[Any] | None:
-    """Tuple with one item, which is the value as JSON data; None if the value has no JSON form."""
+    """Value as JSON data, in a tuple with one item; None if the value has no JSON form."""
     try:
         return (encode(value),)
     except TypeError:

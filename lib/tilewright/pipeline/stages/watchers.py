@@ -56,7 +56,7 @@ class PipelinePlace:
 
     @classmethod
     def of(cls, item: Any) -> "PipelinePlace":
-        """Level of the pipeline of a stage whose input is `item`."""
+        """Level of the pipeline at which a stage with the input `item` runs."""
         if isinstance(item, NetworkProblem):
             nodes = [node for node in item.workload.layers_in_order if node.layer is not None]
             layers = {node.layer.name: node.layer for node in nodes if node.layer is not None}
@@ -69,8 +69,8 @@ class PipelinePlace:
         return cls(item.core, dict.fromkeys(names, item.layer), names, candidate)
 
     def stem(self, layer: str, number: int = 1) -> str:
-        """Beginning of the file names for a mapping of a layer. `number` is the number of the mapping in the order in
-        which mappings pass the stage, from 1.
+        """Beginning of the file names for a mapping of a layer. `number` counts the mappings in the order in which they
+        pass the stage, from 1.
 
         Examples are the names for the layer `conv`. If the stage runs before the spatial mapping is chosen, the names
         are `conv`, `conv-2` and `conv-3`. Otherwise, the name contains the index of the spatial mapping. The first
@@ -133,8 +133,8 @@ class Passed:
             self.layers.append(result)
 
     def named_records(self) -> list[NamedMapping]:
-        """Mappings that passed the stage, each with the name of a layer and the beginning of its file names. A mapping
-        that several layers share occurs once for each of them. No two of the results have the same file names. The
+        """Mappings that passed the stage, each with the name of a layer and the beginning of its file names. If several
+        layers share a mapping, the mapping occurs once for each of them. No two results have the same file names. The
         mappings of a network are in the execution order of the layers.
         """
         found = [
@@ -185,8 +185,8 @@ class Save(Writer):
     """Base class of stages that write all results into files. The results are passed on unchanged."""
 
     folder: str = field(default="", kw_only=True)
-    """Name of a subfolder in the folder of exports. If two stages write files with the same names, the subfolders must
-    differ.
+    """Name of a subfolder in the folder of exports. Two stages that write files with the same names must have different
+    subfolders.
     """
 
     observes = True
@@ -198,9 +198,7 @@ class Save(Writer):
             raise InputError(problems)
 
     def wrong_names(self) -> list[Problem]:
-        """Errors in those parameters of the stage whose values are file names. The parameter `folder` is checked
-        elsewhere.
-        """
+        """Errors in the parameters of the stage that are file names. The parameter `folder` is checked elsewhere."""
         return []
 
     def files(self, above_workload: bool, above_sum: bool) -> str:

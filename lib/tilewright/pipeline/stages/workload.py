@@ -41,12 +41,12 @@ from tilewright.search.network_choice import NetworkWeight
 from tilewright.workload import graph
 
 Failure = tuple[Sequence[str], MappingError]
-"""(names of all layers with the same layer problem, error with the reason why no mapping fits them)."""
+"""Pair (names of all layers with the same layer problem, error with the reason why no mapping fits)."""
 
 
 def told_by_cause(failures: Sequence[Failure], core: str) -> str:
-    """Message about those layers of a network for which no mapping fits the core. The message groups these layers by
-    cause, and shows the cause in full for the first layer of each group.
+    """Message about the layers of a network for which no mapping fits the core. Layers with the same cause form a
+    group; the message has the full cause of the first layer of each group.
     """
     alike: dict[tuple[str, ...], list[Failure]] = {}
     for names, error in failures:
@@ -165,10 +165,9 @@ def _telling(item: NetworkProblem, search: Rest) -> Callable[[LayerTask, list[La
 
 
 def _split(rest: Rest) -> tuple[Rest, Rest]:
-    """Pair (observers, search), made from the stages below Workload. The observers are the stages before the first one
-    that neither observes results nor changes the layer problem. The search has all stages below Workload except the
-    observing stages among the observers. A stage among the observers that changes the layer problem is therefore also
-    in the search.
+    """Pair (observers, search), made from the stages below Workload. The observers are the first stages, as long as
+    each of them observes results or changes the layer problem. The search has all stages below Workload, except the
+    observers that observe results. An observer that changes the layer problem is therefore also in the search.
     """
     stages = rest.stages
     count = next(
@@ -214,9 +213,7 @@ def _distinct_problems(item: NetworkProblem, search: Rest, objective: str) -> li
 
 
 def _as_searched(problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerProblem:
-    """Layer problem after the stages that change it. If several layer problems become equal in this way, one search is
-    enough for them.
-    """
+    """Layer problem after the stages that change it. Layer problems that become equal need only one search."""
     for stage in stages:
         if isinstance(stage, Change):
             problem = stage.change(problem)
@@ -245,8 +242,8 @@ def _named(record: LayerRecord, task: LayerTask, item: NetworkProblem, search: R
 
 
 def _on_own_core(record: LayerRecord, core: Core, problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerRecord:
-    """Record for the complete core `core`. If the layer was mapped on a changed core, such as one with fewer memories,
-    the record also has the differences between the two cores.
+    """Record for the complete core `core`. If the layer was mapped on a changed core, such as a core with fewer
+    memories, the record also has the differences between the two cores.
     """
     is_reduced = problem.memory_reach is not None and any(isinstance(stage, RemoveUnusedMemory) for stage in stages)
     if problem.core == core and not is_reduced and problem.constraints.memory_reach is None:

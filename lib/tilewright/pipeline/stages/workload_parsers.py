@@ -67,8 +67,8 @@ class WorkloadParser(ModelChoice, NetworkParser):
     stands_for = "WorkloadParserStage"
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """Pair (network, None), read from a YAML file or a list. None stands for the coverage (which operators have
-        costs), which is not known here. Raises InputError if the source has errors.
+        """Pair (network in a YAML file or a list, None). The coverage (the operators that have costs) is None, because
+        it is not known here. Raises InputError if the source has errors.
         """
         if kind != LAYERS:
             raise InputError("WorkloadParser reads YAML files and lists of layers; ONNXModelParser reads ONNX models")
@@ -90,7 +90,7 @@ class ONNXModelParser(ModelChoice, NetworkParser):
     stands_for = "ONNXModelParserStage"
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """(network in an ONNX model, coverage of the network). Raises InputError if the model has errors."""
+        """Pair (network in an ONNX model, coverage of the network). Raises InputError if the model has errors."""
         if kind != NETWORK:
             raise InputError("ONNXModelParser reads ONNX models; WorkloadParser reads YAML files and lists of layers")
         return read_network(item.workload, self.model, item.network_options, self.network_name, notices)

@@ -2,8 +2,8 @@
 
 Bars and rows have readable names.
 
-A row is a core, or a link that carries data. Transfers share links, so bars of a link can overlap in time. Therefore a
-row is divided into *lanes* without overlaps, and each bar is in the first lane that is free.
+A row is a core, or a link that carries data. Several transfers can use a link at the same time, so bars of a link can
+overlap. A row is therefore divided into *lanes* in which bars do not overlap; each bar is in the first free lane.
 """
 
 import heapq
@@ -96,7 +96,7 @@ class ScheduleView:
         return f"{name} (off-chip)" if self.names.link_kinds[link] == OFFCHIP_PORT else name
 
     def node_name(self, node: int) -> str:
-        """Text for a CN: the number of its layer, then the number of the CN in the layer."""
+        """Text for a CN: the number of its layer, then its number within the layer."""
         layer = int(self.node_layer[node])
         return f"{layer}.{node - int(self.first_node[layer])}"
 
@@ -204,8 +204,8 @@ def schedule_table(view: ScheduleView) -> ScheduleTable:
     """Bars of a schedule: one bar for each CN, one for each transfer on each link that it uses, one for each transfer
     over a path without links, and one for each row of `Schedule.streams`.
 
-    A broadcast has one main transfer; its other transfers only receive. A receiving transfer has bars only on links
-    that the main transfer does not use.
+    A broadcast consists of a main transfer and of transfers that only receive. A receiving transfer has bars only on
+    links that the main transfer does not use.
 
     The rows are the cores except the off-chip core, then the links in use, then one row for all transfers over paths
     without links.
@@ -229,10 +229,10 @@ def schedule_table(view: ScheduleView) -> ScheduleTable:
 
 
 def _all_bars(view: ScheduleView) -> dict[str, Integers]:
-    """Name of a column -> array with one entry for each bar, for all columns of the bars except row and lane.
+    """Arrays with one entry for each bar, by name of the column, for all columns except row and lane.
 
-    The column `key` identifies the row of the bar. It is the index of a core, or the index of a link plus the number of
-    cores. For transfers without a link, it is the number of cores plus the number of links.
+    The column `key` identifies the row of the bar: the index of a core, or (number of cores + index of a link). For
+    transfers without a link, it is (number of cores + number of links).
     """
     schedule, system = view.schedule, view.system
     moves, streams, cores = schedule.transfers, schedule.streams, system.core_count
@@ -285,8 +285,8 @@ def busy_cycles(starts: Integers, ends: Integers) -> int:
 
 
 def listeners(view: ScheduleView) -> dict[int, list[int]]:
-    """Index of the main transfer of a broadcast -> indices of the other transfers of this broadcast. The main transfer
-    moves the data; the other transfers only receive them.
+    """Indices of the receiving transfers of each broadcast, by index of the main transfer. The main transfer moves the
+    data; the others only receive them.
     """
     moves, cores = view.schedule.transfers, view.system.core_count
     listening = np.flatnonzero(moves["broadcast_of"] >= 0)

@@ -102,7 +102,9 @@ def _subtitle(run: BaselineRow, bound: Mapping[str, Any]) -> str:
 
 
 def _worse(rows: Sequence[BaselineRow]) -> str:
-    """Text on quantities in which this run (the first row) is worse than a baseline; '' if there are none."""
+    """Text on quantities in which this run (the first row) is worse than a baseline; '' if there is no such
+    quantity.
+    """
     run = rows[0]
     words = []
     for row in rows[1:]:

@@ -37,8 +37,8 @@ def proof_faults(
 
     A claimed bound is a fault if it exceeds the bound that the check computes, or differs from the bound in the
     summary. For the rules `core_work` and `link_traffic`, the check computes the bound from the weights in the
-    certificate. A block of allocations that the search excluded is a fault if it has a core that is not allowed, or an
-    allocation that is better than the claimed optimum.
+    certificate. The certificate also lists blocks of allocations that the search excluded. A block is a fault if it has
+    a core that is not allowed, or an allocation that is better than the claimed optimum.
 
     There are three further faults: a schedule on cores that are not allowed, a claimed lower bound of the objective
     above the claimed optimum, and a certificate that does not have the parts or cores of the schedule.
@@ -207,8 +207,8 @@ def _bound_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Ite
     """Faults of the lower bounds on latency and energy.
 
     There is a bound over all allocations and a bound for the chosen allocation. The latency and the energy of the
-    schedule may not be below their bounds. For energy, the bound for the chosen allocation may not be below the bound
-    over all allocations. The two bounds on latency are not compared, because they depend on weights that are searched.
+    schedule must not be below their bounds. For energy, the bound for the chosen allocation must not be below the bound
+    over all allocations. The two latency bounds are not compared, because each depends on weights that a search chose.
     """
     problem, bound = artifact.problem, summary["lower_bound"]
     chosen = np.arange(problem.system.core_count) == artifact.schedule.allocation[:, None]
@@ -231,8 +231,8 @@ def _bound_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Ite
 
 def _if_copied(bound: Mapping[str, Any]) -> Mapping[str, Any]:
     """Lower bounds on latency for schedules that copy data into a core before use if the data fit: the field
-    `if_copied` of `bound`. In summaries of older versions, `bound` has no such field and holds only for such schedules;
-    then `bound` itself is returned.
+    `if_copied` of `bound`. Summaries of older versions have no such field: their whole `bound` holds only for schedules
+    of this kind, and is returned.
     """
     copied: Mapping[str, Any] = bound.get("if_copied", bound)
     return copied
@@ -242,7 +242,7 @@ def _core_faults(
     artifact: ScheduleArtifact, summary: Mapping[str, Any], costs: Mapping[str, Sequence[CoreCostRow]]
 ) -> Iterator[str]:
     """Faults in the rows of cores in the summary. The rows must agree with the schedule. The energies of all rows must
-    add up to the energy on the cores, and so must the terms of this energy in the summary.
+    add up to the energy on the cores. The terms of the on-core energy in the summary must have the same sum.
     """
     yield from _row_faults("core", summary["cores"], encode(core_uses(artifact, costs)))
     total = artifact.schedule.energy_terms_pj[ON_CORE]
@@ -308,7 +308,7 @@ def _use_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Itera
 
 def _graph_faults(artifact: ScheduleArtifact, graph: CnGraph) -> Iterator[str]:
     """Faults of the graph of the schedule. Its layers, groups and edges must equal those of the CN graph. An edge with
-    data must carry at least as many bits as the same edge of the CN graph.
+    data must not carry fewer bits than the same edge of the CN graph.
     """
     if graph.cn_count != artifact.graph.node_count:
         yield f"the schedule has {artifact.graph.node_count} nodes, but the CN graph has {graph.cn_count}"

@@ -82,8 +82,8 @@ def _cns(layer: CnLayer) -> slice:
 
 
 def _distinct_read_bits(graph: CnGraph) -> Any:
-    """Bits of the data blocks that the CNs of the layer read (one entry for each layer). A block that several CNs read
-    counts once. If two blocks overlap, the elements in the overlap are counted in both.
+    """Bits of the data blocks that the CNs of a layer read (one entry for each layer). A block counts once, even if
+    several CNs read it. If two blocks overlap, the elements in the overlap are counted twice.
     """
     reader = graph.cn_layer[graph.read_cn]
     pairs = np.unique(np.stack((reader, graph.read_content)), axis=1)
@@ -93,7 +93,7 @@ def _distinct_read_bits(graph: CnGraph) -> Any:
 
 
 CostTables = Mapping[str, Sequence[CoreCostRow]]
-"""Core file -> rows of its cost table, one row for each class of CNs."""
+"""Rows of the cost table of each core file, one row for each class of CNs."""
 _MOST_REASON_CHARACTERS = 60
 
 

@@ -6,7 +6,7 @@ table. The cycles before a CN are assigned to causes of waiting (docs/bottleneck
 1. After all data of the CN are present, the CN waits for one of three things (`start_causes`): bandwidth of a link for
    its streams, room in a memory, or its turn.
 2. Before all data are present, the input that becomes ready last decides. If several inputs become ready at the same
-   time, the input from a CN counts before the input from a transfer.
+   time, an input from a CN decides rather than an input from a transfer.
    If the last input comes from a CN, the cause is "data not made yet" until that CN ends.
    If the last input comes from a transfer, the cause is "data on the way" while the transfer lasts. Between its request
    and its start, the transfer waits for bandwidth of a link, for room in a memory, or for its turn. A transfer is
@@ -45,9 +45,7 @@ ARRAY, IDLE_UNITS, STALLS, ONLOADING, OFFLOADING, COMPUTING, STREAMS = (
     "computing",
     "slower by streams",
 )
-"""Causes of cycles in which a core runs a CN. If the cost table of the core is not given, COMPUTING replaces all other
-causes.
-"""
+"""Causes of cycles in which a core runs a CN. Without the cost table of the core, the only such cause is COMPUTING."""
 NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN = (
     "data not made yet",
     "data on the way",
@@ -149,9 +147,9 @@ def _of_core(
 
 
 def _parts(row: CoreCostRow | None, runtime: int) -> Iterator[tuple[str, int]]:
-    """Pairs (cause, cycles) that divide the runtime of a CN as the cost table does. If the runtime is shorter than the
-    sum of these parts in the table, the last parts are shortened, down to 0. If the table does not give the parts, the
-    cause of the whole runtime is COMPUTING.
+    """Pairs (cause, cycles) that divide the runtime of a CN in the same parts as the cost table. If the runtime is
+    shorter than the sum of these parts, the last parts are shortened, down to 0. If the table has no parts, the cause
+    of the whole runtime is COMPUTING.
     """
     if row is None or row.spatial_stall_cycles is None:
         yield COMPUTING, runtime
@@ -178,8 +176,8 @@ class _Waits:
         self.view, self.causes, self.logs = view, causes, ScheduleLogs(view)
         self._links_of = links_too_full(self.logs)
         self._arrivals: dict[int, list[tuple[int, int]]] = {}
-        """Number of a pair (piece, memory), as in `ScheduleLogs.place` -> transfers that bring the piece to the memory.
-        A transfer is given as a pair (cycle at which it ends, its index); these pairs are sorted.
+        """Transfers that bring a piece to a memory. The keys are numbers of pairs (piece, memory), as in
+        `ScheduleLogs.place`. The values are sorted pairs (cycle at which the transfer ends, index of the transfer).
         """
         for transfer, move in enumerate(self.logs.moves):
             place = self.logs.place(move.piece, move.target_memory)
@@ -206,7 +204,7 @@ class _Waits:
 
     def _until_ready(self, cn: int, item: int, since: int) -> Iterator[_Stretch]:
         """Intervals in which a CN waits from cycle `since` until the CN or transfer `item` ends, the last interval
-        first. The end of `item` makes the last missing input of the CN available.
+        first. When `item` ends, the last missing input of the CN is available.
         """
         nodes, logs = self.logs.nodes, self.logs
         known, last = max(((logs.start[one], -one) for one in self._predecessors(cn)), default=(0, -NOTHING))
@@ -236,8 +234,8 @@ class _Waits:
             yield _Stretch(since, NOT_MADE, self.view.names.layer_names[self.view.node_layer[item]])
 
     def _fetch_before(self, cn: int, transfer: int) -> int:
-        """Transfer that the CN fetches directly before `transfer`; NOTHING if there is none. `transfer` can begin only
-        after this earlier one has begun.
+        """Transfer that the CN fetches directly before `transfer`; NOTHING if there is none. `transfer` cannot begin
+        before this earlier transfer has begun.
         """
         fetched = self._fetches(cn)
         if transfer not in fetched:
@@ -251,7 +249,7 @@ class _Waits:
 
     def _ready(self, cn: int) -> tuple[int, int]:
         """Pair (time at which all inputs of a CN are present, number of the CN or transfer that ends at this time).
-        Transfers have numbers above those of all CNs. If no input has to be waited for, the pair is (0, NOTHING).
+        Numbers of transfers follow those of all CNs. If the CN waits for no input, the pair is (0, NOTHING).
         """
         logs = self.logs
         ends = [(logs.end[one], one) for one in self._predecessors(cn)]

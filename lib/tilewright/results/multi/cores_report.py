@@ -50,8 +50,8 @@ WORDS = {
 SHORT = {CORE: "{}", LINK: "{}", ROOM: "room of {}", WORD: "words of {}"}
 """Short texts that name a part of the system (core, link, memory capacity or memory words), by kind of part."""
 MOST_SETS_PLAYED = 60
-"""Largest number of sets of parts that are doubled in simulations, for each number of parts in a set. Sets are
-simulated only if no single part saves cycles.
+"""Largest number of simulated sets of doubled parts, for each size of a set. Sets are simulated only if no single part
+saves cycles.
 """
 MOST_NODES_PLAYED = 3_000_000
 """Largest total number of computation nodes in all simulated schedules. If there are more, no schedule is simulated."""
@@ -93,8 +93,8 @@ class ScheduleLimits:
     unknown: str = ""
     """Reason why no part was doubled; '' if parts were doubled."""
     together: tuple[DoubledPart, ...] = ()
-    """Smallest set of parts that saves cycles if all its parts are doubled; () if a single part saves cycles, or if no
-    set does. The field `latency_cycles` of each part has the latency with all parts of the set doubled.
+    """Smallest set of parts whose doubling saves cycles; () if a single part saves cycles, or if no set saves cycles.
+    The field `latency_cycles` of each part has the latency with all parts of the set doubled.
     """
 
     @property
@@ -104,8 +104,8 @@ class ScheduleLimits:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict on the cycles that doubling saves. The verdict compares all single parts. If `together` is not empty,
-        the verdict has only this set.
+        """Verdict on the cycles that doubling saves. It compares all single parts. If `together` is not empty, it has
+        only this set.
         """
         rivals = [(part.words, float(self.gain_cycles(part))) for part in (self.parts if not self.together else ())]
         if self.together:
@@ -171,9 +171,9 @@ def _together(
     number of parts. `most` is the number of schedules that may still be simulated. The field `latency_cycles` of each
     returned part is the latency with the whole set doubled.
 
-    The number of simulated sets of each size has a limit: the smaller of MOST_SETS_PLAYED and `most` minus the number
-    of parts. If there are more sets of a size, only sets that contain every necessary part are simulated. The necessary
-    parts are found from simulations of all sets that lack exactly one part.
+    For each size, at most MOST_SETS_PLAYED sets are simulated, and at most `most` minus the number of parts. If there
+    are more sets of a size, only sets that contain every necessary part are simulated. To find the necessary parts, all
+    sets that lack exactly one part are simulated.
     """
     latency, places = artifact.schedule.latency_cycles, range(len(played))
     if most < len(played):
@@ -199,8 +199,8 @@ def _together(
 def options_of(artifact: ScheduleArtifact, node_ids: Sequence[int] | None) -> ScheduleOptions | None:
     """Options of the scheduler that reproduce this schedule; None if no known options reproduce it.
 
-    Older files do not state which memory operands were prefetched. For such files, several choices are tried: first the
-    operands of weights.
+    Older files do not state which memory operands were prefetched. For these files, several choices are tried,
+    beginning with the operands of weights.
     """
     stated = (artifact.provenance or {}).get("options", {})
     layers = tuple(stated.get("layers_by_off_chip", ()))
@@ -283,7 +283,9 @@ def _more(problem: SchedulingProblem, tables: Sequence[tuple[Sequence[str], Sequ
 
 
 def _core_groups(view: ScheduleView) -> dict[str, list[int]]:
-    """Name of a group -> indices of its cores. A group has the cores that run CNs and have the same core file."""
+    """Indices of the cores of each group, by name of the group. A group has the cores that run CNs and have the same
+    core file.
+    """
     groups: dict[str, list[int]] = {}
     for core in np.unique(view.schedule.allocation).tolist():
         groups.setdefault(view.names.core_files[core], []).append(core)
@@ -404,8 +406,8 @@ def cores_text(report: CoresReport) -> str:
 
 def limit_lines(limits: ScheduleLimits) -> list[str]:
     """Text lines that name the part of the system whose doubling saves most cycles (the bottleneck) and the part that
-    saves the second most (the runner-up). Other lines are returned if no single part saves cycles, or if the limits are
-    not known.
+    saves the second most (the runner-up). If no single part saves cycles, or if the limits are not known, the lines say
+    so.
     """
     if limits.unknown:
         return [f"the limit of the run is not known: {limits.unknown}"]
@@ -501,8 +503,8 @@ def _links(report: CoresReport) -> str:
 
 
 def _layers(report: CoresReport) -> str:
-    """Text of a table of the layers with most cycles: cycles in which a core runs a CN of the layer, or waits to start
-    one.
+    """Text of a table of the layers with most cycles: cycles in which cores run CNs of the layer or wait to
+    start them.
     """
     title = "Layers: cycles in which cores run nodes of the layer or wait to run them"
     table = text_table(title, ("layer", "waits most for"), ("computing", "waiting"))

@@ -22,7 +22,7 @@ from tilewright.search.cost_ranges import CostPart, ranges_of
 
 _Place = tuple[int, str]
 """Pair (core id, name of a memory in the file of this core). A memory that several cores share has one pair for each of
-these cores. Its energy and its area are listed only under the pair of the first of these cores.
+these cores. Its energy and area are listed only once, under the pair of the first core.
 """
 
 
@@ -74,8 +74,8 @@ def _memories(accelerator: MultiCoreAccelerator) -> Iterator[tuple[_Place, Memor
 
 
 def _first_places(accelerator: MultiCoreAccelerator) -> dict[_Place, _Place]:
-    """Table over the outermost memories of all cores: pair (core id, memory name) -> pair of the first core that uses
-    the same memory. The two pairs are equal if the core does not share its memory.
+    """Pair (core id, memory name) of the first core that uses the same memory, by pair (core id, memory name). The
+    table has the outermost memories of all cores. A memory that is not shared maps to its own pair.
     """
     return {
         place: places[0]

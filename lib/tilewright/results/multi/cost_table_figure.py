@@ -96,8 +96,8 @@ def reported_costs(run: ReportedSchedule) -> Figure:
 
 
 def _drawn(tables: CostTables, count: int) -> list[int]:
-    """Indices of the classes of CNs to draw, in rising order. They are the MOST_CLASSES classes with most cycles,
-    counted on the fastest core of each class. `count` is the number of classes.
+    """Indices of the classes of CNs to draw, in ascending order: the MOST_CLASSES classes with most cycles on their
+    fastest core. `count` is the number of classes.
     """
 
     def cycles(number: int) -> float:

@@ -40,7 +40,7 @@ LINKS = "links"
 _PART_WORDS = {"link": LINKS, "memory": "memories"}
 _GREYS = {ON_CORE_WORDS: "#8a8a8a", TOTAL: "#bbbbbb"}
 _COLOURS = tuple(OPERAND_COLOURS[number] for number in (0, 2, 4, 3, 1, 5))
-"""Colours of the energy terms other than on-core energy, in the order in which the figure shows the terms. If there are
+"""Colours of the energy terms except on-core energy, in the order in which the figure shows the terms. If there are
 more terms than colours, the colours repeat.
 """
 CORE_GREYS = ("#1f1f1f", "#4a4a4a", "#6f6f6f", "#919191", "#b0b0b0", "#cccccc", "#e2e2e2")
@@ -58,15 +58,15 @@ class EnergyBar:
 
     name: str
     terms_pj: Mapping[str, float]
-    """Text that names a part of the energy -> energy in pJ, in the order of the energy terms. The on-core energy has no
-    entry if `in_cores_pj` divides it into parts. If no part is known, the only key is TOTAL, for the whole energy.
+    """Energy in pJ by name of the part, in the order of the energy terms. On-core energy is not listed here if
+    `in_cores_pj` divides it into parts. If no part is known, the only key is TOTAL, for the whole energy.
     """
     in_cores_pj: Mapping[str, float] = field(default_factory=dict)
-    """Text of a part of the on-core energy -> energy in pJ (`on_core_parts`)."""
+    """Energy in pJ of each part of the on-core energy, by name of the part (`on_core_parts`)."""
 
     @property
     def parts_pj(self) -> dict[str, float]:
-        """Text of a part -> energy in pJ, for all parts. The parts of the on-core energy come first."""
+        """Energy in pJ of all parts, by name of the part. The parts of the on-core energy come first."""
         return {**self.in_cores_pj, **self.terms_pj}
 
     @property
@@ -76,13 +76,13 @@ class EnergyBar:
 
 
 def schedule_parts(schedule: Schedule) -> dict[str, float]:
-    """Text that names a part of the energy -> energy in pJ. The parts add up to the energy of the schedule."""
+    """Energy in pJ by name of the part. The parts add up to the energy of the schedule."""
     return _named_parts(schedule.energy_terms_pj)
 
 
 def on_core_parts(summary: Summary | None) -> dict[str, float]:
-    """Name of a part of the on-core energy -> energy in pJ. The arrays come first. Memories of the cores and other
-    terms follow in descending order of energy.
+    """Energy in pJ of each part of the on-core energy, by name of the part. The arrays come first. Memories of the
+    cores and other terms follow in descending order of energy.
 
     If there are more parts than shades of grey (CORE_GREYS), the smallest parts are merged into one part, which comes
     last. Memories of the same name in several cores are one part. The result is {} if the summary does not divide the
@@ -221,8 +221,8 @@ def _list_parts(
 ) -> None:
     """Add a list with the parts of a schedule, their values and their shares.
 
-    The list is also the legend of the figure. Parts that only other schedules have are therefore listed too, but
-    without values.
+    The list is also the legend of the figure. It therefore has the parts of all schedules; parts that this schedule
+    does not have are listed without values.
     """
     left = NAME_INCHES + BAR_WIDTH_INCHES + 0.35
     style: dict[str, Any] = {"va": "center", "fontsize": 7.5, "transform": figure.dpi_scale_trans}

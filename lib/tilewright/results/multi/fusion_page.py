@@ -1,10 +1,9 @@
 """HTML page of a fusion plan, made only from `fusion.json` and `fusion.csv`.
 
-It shows the plan, the reasons for it, and the search that found it.
-
-Tables show latency and energy of the plan with their lower bounds, and what each cut between stacks saves. Further
-tables show the tried plans, the changes that improved the plan, the fixed choices, the reloaded data, and the layers. A
-figure shows the search.
+The page shows the plan, the reasons for it, and the search that found it. Tables show latency and energy of the plan
+with their lower bounds, and the cycles and energy that each cut between stacks saves. Further tables show the tried
+plans, the changes that improved the plan, the fixed choices, the reloaded data, and the layers. A figure shows the
+search.
 """
 
 import io
@@ -189,9 +188,9 @@ _NAMES = (LATENCY_CYCLES, ENERGY_PJ, "edp")
 
 
 def _cuts(document: Mapping[str, Any]) -> str:
-    """HTML table of the cuts between stacks. Each cut is judged by the plan without this cut. If that plan has no
-    schedule, the cut is at the top of the table. The other cuts are sorted by the objective of that plan, the worst
-    first.
+    """HTML table of the cuts between stacks. Each cut is judged by the same plan without this cut. If this other plan
+    has no schedule, the cut is at the top of the table. The other cuts are sorted by the objective of the plan without
+    them, the worst plan first.
     """
     if not document["cuts"]:
         return _words(

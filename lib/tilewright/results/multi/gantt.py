@@ -2,9 +2,9 @@
 
 Time runs from left to right.
 
-If a schedule has too many bars for vector shapes, the bars are drawn as an image. A pixel then has the mean colour of
-the bars in its time interval; a pixel without bars is white. The time to draw the image is proportional to the number
-of bars and pixels.
+If a schedule has too many bars for vector shapes, the bars are drawn as an image. Each pixel then has the mean colour
+of the bars in its time interval; a pixel without bars is white. The drawing time is proportional to the number of bars
+plus the number of pixels.
 """
 
 from collections.abc import Mapping, Sequence
@@ -177,7 +177,7 @@ def write_schedule_figure(
     options: ScheduleFigureOptions = ScheduleFigureOptions(),  # noqa: B008  frozen
     table: ScheduleTable | None = None,
 ) -> tuple[Path, ...]:
-    """Write the Gantt chart as `path_stem`.svg and .png; for a paper, as the files of `figure_suffixes`. Returns the
+    """Write the Gantt chart as `path_stem`.svg and .png, or for a paper as the files of `figure_suffixes`. Returns the
     paths.
     """
     figure = schedule_figure(view, summary, **options.as_dict(), table=table)
@@ -357,8 +357,8 @@ class _Drawing:
             figure.text(x, y, line, fontsize=8, color=GREY, va="center")
 
     def _legend_entries(self) -> tuple[dict[int, str], dict[int, str]]:
-        """Texts of the legend for all bars in the rows, as a pair of dicts: layer -> text, category of data movement ->
-        text.
+        """Texts of the legend for all bars in the rows, as two dicts: text by layer, and text by category of data
+        movement.
         """
         names, types = self.view.names.layer_names, self.view.names.layer_operator_types
         short = short_names(names, types)

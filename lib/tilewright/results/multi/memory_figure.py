@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 WIDTH_INCHES, LEFT_INCHES, RIGHT_INCHES = 12.0, 0.9, 0.35
 TOP_INCHES, PANEL_INCHES, HEAD_INCHES, AXIS_INCHES = 0.55, 1.0, 0.32, 0.5
 LEAST_PANEL_INCHES, MOST_INCHES = 0.3, 24.0
-"""Limits for the heights of panels, in inches. If a figure has many panels, they become so low that all of them
-together have the height MOST_INCHES. No panel becomes lower than LEAST_PANEL_INCHES.
+"""Limits for heights in inches. If a figure has many panels, they become lower until the figure has the height
+MOST_INCHES. No panel becomes lower than LEAST_PANEL_INCHES.
 """
 MEMORY_COLOUR, LINK_COLOUR, LIMIT_COLOUR = OPERAND_COLOURS[0], OPERAND_COLOURS[2], OPERAND_COLOURS[4]
 MEMORY_STRETCHES, LINK_STRETCHES = 1000, 400
-"""Number of time intervals for the curve of a memory (MEMORY_STRETCHES) or of a link (LINK_STRETCHES). If a curve has
-more than twice as many steps, it is drawn with one value for each interval.
+"""Number of time intervals for the curve of a memory (MEMORY_STRETCHES) or of a link (LINK_STRETCHES). A curve with
+more than twice as many steps is drawn with one value for each interval.
 """
 LEAST_SHARE = 0.05
 """Smallest ratio (peak of the curve / limit) at which the limit is drawn."""
@@ -75,7 +75,7 @@ def memory_curves(view: ScheduleView) -> list[Curve]:
 
 def link_curves(view: ScheduleView) -> list[Curve]:
     """Curves of the use of each link over time, as a share of the width of the link. Links that carry no data are left
-    out. The text beside a curve gives the use of the link as in the summary of the run.
+    out. The text beside a curve has the use of the link, with the numbers of the summary of the run.
     """
     widths = view.system.link_bits_per_cycle
     curves = []
@@ -116,7 +116,7 @@ def link_figure(view: ScheduleView) -> Figure:
 
 
 def write_memory_figure(view: ScheduleView, path_stem: Path) -> tuple[Path, ...]:
-    """Write the figure of the memories as `path_stem`.svg and .png; for a paper, as the files of `figure_suffixes`.
+    """Write the figure of the memories as `path_stem`.svg and .png, or for a paper as the files of `figure_suffixes`.
     Returns the paths.
     """
     return save_figure(memory_figure(view), path_stem)

@@ -1,6 +1,6 @@
 """Schedule as one HTML file that contains data, style and script.
 
-It needs no other files and no internet. The script (schedule_data.js, schedule_why.js, schedule_lanes.js,
+The page needs no other files and no internet. The script (schedule_data.js, schedule_why.js, schedule_lanes.js,
 schedule_viewer.js) draws the visible part on a canvas.
 
 Columns of numbers are packed as little-endian 32-bit integers or doubles. Columns of integers are stored as differences
@@ -131,8 +131,8 @@ def _lanes(table: ScheduleTable) -> list[dict[str, int]]:
 
 def _memories(view: ScheduleView) -> tuple[list[dict[str, Any]], dict[str, Column]]:
     """Pair (rows, columns) for the memories. There is one row for each on-chip memory; memories that are always empty
-    are left out. There are two columns, which all memories share: times, and the bits that a memory holds from each
-    time on. The part of the columns for a memory begins at position `first` of its row and ends before position `last`.
+    are left out. All memories share two columns: times, and the bits in a memory from each time on. The entries of a
+    memory begin at position `first` of its row and end before position `last`.
     """
     rows, times, values = [], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for curve in memory_curves(view):

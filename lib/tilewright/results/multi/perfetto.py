@@ -4,8 +4,8 @@ The trace has three processes: cores, links and memories. Each core and each lan
 complete event (`X`), and a memory is a counter (`C`). Data from one CN to another are flow events (`s`, `f`). A cycle
 is shown as a microsecond.
 
-The trace of a large schedule has fewer details, so that the programs can still open it. `otherData` lists the details
-that are left out.
+The trace of a large schedule has fewer details, so that the two programs can still open it. `otherData` lists the
+details that are left out.
 """
 
 from collections.abc import Iterator
@@ -44,7 +44,8 @@ Event = JsonObject
 
 def trace_events(view: ScheduleView, table: ScheduleTable | None = None) -> Iterator[Event]:
     """Events of the trace: names of processes and threads, then bars sorted by thread and start, then contents of
-    memories, then dependences. A trace with more than MOST_DETAILED bars has no memories and no dependences.
+    memories, then dependences between CNs. A trace with more than MOST_DETAILED bars has no memories and no
+    dependences.
     """
     table = table or schedule_table(view)
     threads = _threads(table)
@@ -151,8 +152,8 @@ def _bars(view: ScheduleView, table: ScheduleTable, threads: list[list[tuple[int
 
 
 def _plain_bars(view: ScheduleView, table: ScheduleTable, threads: list[list[tuple[int, int]]]) -> Iterator[Event]:
-    """Slices of a trace with few details. A slice has only its name, its times and its thread. The name is that of the
-    CN and its layer, or the category of the data that move.
+    """Slices (bars) of a trace with few details: name, times and thread. The name is that of the CN and its layer, or
+    the category of the data that move.
     """
     columns = (table.row, table.lane, table.start_cycles, table.end_cycles, table.kind, table.item, table.category)
     for row, lane, start, end, kind, item, category in zip(*(column.tolist() for column in columns), strict=True):

@@ -20,7 +20,7 @@ class AllocationSearch(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportedSchedule:
-    """Run on several cores, from which the files of `SEVERAL_CORES_FILES` are made."""
+    """Data of a run on several cores. The files of `SEVERAL_CORES_FILES` are made from these data."""
 
     view: ScheduleView
     table: ScheduleTable

@@ -32,7 +32,7 @@ class _OfSeveralCores(Protocol):
 
     @property
     def core_costs(self) -> CoreCosts | None:
-        """Cost tables by core file; None if not known. If they are missing, a layer's energy on the cores is a single
+        """Cost tables by core file; None if not known. Without cost tables, a layer's energy on the cores is a single
         term.
         """
 
@@ -77,8 +77,8 @@ class SeveralCoresTables:
     def energy(self: _OfSeveralCores) -> "pandas.DataFrame":
         """Table with a row for each part of the energy, in pJ. The rows add up to the total.
 
-        Energy on the cores is divided by layer, term and memory. Energy of moved data is divided by cause; the column
-        `operand` then has `link` or `memory`.
+        Energy on the cores is divided by layer, term and memory. Energy of moved data is divided by cause; in these
+        rows, the column `operand` has `link` or `memory`.
         """
         from tilewright.results.bottlenecks import energy_table, entry_shares
         from tilewright.results.run_ledger import added_up, schedule_energies

@@ -1,14 +1,14 @@
 """Causes of the start of each computation node (CN) and each transfer of a schedule, derived from the logs.
 
 An *item* is a CN or a transfer. In a causal schedule, an item begins only at time 0 or when another item ends or begins
-(docs/multi-core-model.md#scheduling). So each start after time 0 has a *cause*, which is another item. Either this
-other item ends at the time of the start; or it is a CN that begins at this time, so that its core can prepare the next
-CN. A chain of causes leads back to time 0 without a gap.
+(docs/multi-core-model.md#scheduling). Each start after time 0 therefore has a *cause*, which is another item. The other
+item ends at the time of the start, or it is a CN that begins at this time, so that its core can prepare the next CN. A
+chain of causes leads back to time 0 without a gap.
 
 Several items can end or begin at the time of a start. The following kinds of causes are tried in this order, and the
-first kind for which an item is found gives the cause. If a kind looks at several links, cores or memories, the first
-one with an item decides. If several items end at this link, core or memory, the item with the smallest number is taken;
-on a link, however, transfers come before CNs.
+first kind for which an item is found gives the cause. If a kind concerns several links, cores or memories, the first of
+them with an item decides. If several items end there, the item with the smallest number is taken; on a link, transfers
+come before CNs.
 
 1. data: the required data were made, or arrived, at this time;
 2. core (for CNs): the core was busy until this time;
@@ -25,8 +25,8 @@ on a link, however, transfers come before CNs.
    target core;
 9. other: any other item that ended at this time.
 
-If the kinds 1 to 6 give no cause for a transfer, but another transfer of the same queue began at the same time with
-such a cause, both have the same cause.
+If the kinds 1 to 6 give no cause for a transfer, it can have the cause of another transfer: one of the same queue that
+began at the same time, and whose cause is of the kinds 1 to 6.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -47,8 +47,8 @@ NOTHING = -1
 Cause = tuple[int, int]
 """Pair (index of the kind of cause in CAUSES, number of the item that is the cause).
 
-Items are CNs and transfers. CNs have the numbers from 0, and transfers have the numbers that follow those of all CNs.
-The number is NOTHING for a start at time 0.
+Items are CNs and transfers. CNs are numbered from 0; the numbers of transfers follow those of all CNs. The number is
+NOTHING for a start at time 0.
 """
 
 
@@ -100,9 +100,9 @@ def latency_chain(view: ScheduleView) -> tuple[ChainPart, ...]:
     """Chain of CNs (computation nodes) and transfers that leads to the end of the schedule, the earliest part first.
     The start of each part is caused by the part before it.
 
-    The parts cover the time from cycle 0 to the end of the last CN or transfer, without a gap. If several CNs or
-    transfers end last, the chain leads to the first of these CNs. If no CN ends last, the chain leads to the first of
-    these transfers. If the causes are not known or the schedule is empty, the result is ().
+    The parts cover the time from cycle 0 to the end of the last CN or transfer, without a gap. If several CNs end last,
+    the chain leads to the first of these CNs. If only transfers end last, it leads to the first of these transfers. If
+    the causes are not known or the schedule is empty, the result is ().
     """
     causes, schedule, names = start_causes(view), view.schedule, view.names
     if causes is None or not len(causes.kind):
@@ -150,8 +150,8 @@ class _Move(NamedTuple):
 
 @dataclass(eq=False)
 class _Index:
-    """Index of CNs and transfers (items): (place, time) -> number of the item. A place is the number of a core, a
-    memory, a link, or a pair (piece, memory); one index has only places of one kind.
+    """Numbers of CNs and transfers (items) by place and time. A place is a core, a memory, a link, or a pair (piece,
+    memory), given by its number; one index has only places of one kind.
 
     If several items have the same place and time, only the one that was added first is kept.
     """
@@ -159,8 +159,8 @@ class _Index:
     items: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def add(self, places: Iterable[int], times: Iterable[int], items: Iterable[int]) -> None:
-        """Add an item for each pair of place and time. The items of a call must be in ascending order, because the
-        first item that is added for a place and time is kept.
+        """Add an item for each pair of place and time. The items of a call must be in ascending order, so that the
+        smallest item is kept if several have the same place and time.
         """
         for place, time, item in zip(places, times, items, strict=True):
             self.items.setdefault((place, time), item)
@@ -195,7 +195,7 @@ class ScheduleLogs:
         memory_of_need = system.core_memory[schedule.allocation[problem.need_cn], operand]
         needs = list(zip(piece.tolist(), memory_of_need.tolist(), strict=True))
         self.needs_of = [needs[first:last] for first, last in pairwise(problem.graph.need_start.tolist())]
-        """Pairs (piece, memory) of the data that each CN reads, as one list for each CN. The memory is the one of the
+        """Data that each CN reads, as pairs (piece, memory), in one list for each CN. The memory is the memory of the
         CN's core that holds the operand.
         """
         moves = schedule.transfers
@@ -207,7 +207,7 @@ class ScheduleLogs:
 
     def _index(self) -> None:
         """Build the indices that find CNs and transfers by core, by memory, by link, or by arriving piece. The index
-        `ends` finds CNs and transfers by time only; all of them have the place 0 in this index.
+        `ends` finds them only by time, so all its entries have the place 0.
         """
         self.ends, self.ends_on_core, self.begins_on_core = _Index(), _Index(), _Index()
         self.ends_in_memory, self.ends_on_link, self.arrives = _Index(), _Index(), _Index()
@@ -238,7 +238,7 @@ class ScheduleLogs:
             self.streams_of.setdefault(cn, []).append(one)
 
     def place(self, piece: int, memory: int) -> int:
-        """Number that the index `arrives` uses as the place of the pair (piece, memory)."""
+        """Number of the pair (piece, memory) as a place of the index `arrives`."""
         return piece * (len(self.cores_of) + 1) + memory
 
     def freed(self, memories: Iterable[int], time: int) -> int:
@@ -277,8 +277,9 @@ def _cause_of_node(logs: ScheduleLogs, cn: int) -> Cause:
 
 
 def _data_of_node(logs: ScheduleLogs, cn: int) -> int:
-    """Item that made an input of `cn` ready exactly when `cn` began: the CN that made it, or the transfer that brought
-    it; otherwise NOTHING. Transfers to the off-chip memory also count, because streamed data are read from there.
+    """Item that made an input of `cn` ready exactly when `cn` began: the CN that made the input, or the transfer that
+    brought it. NOTHING if there is none. Transfers to the off-chip memory also count, because streamed data are read
+    from there.
     """
     time, needs = logs.start[cn], logs.needs_of[cn]
     makers = (logs.producer[piece] for piece, _ in needs)
@@ -291,8 +292,8 @@ def _data_of_node(logs: ScheduleLogs, cn: int) -> int:
 
 
 def _ended_before(logs: ScheduleLogs, cn: int) -> int:
-    """CN that had to end before `cn` could begin, although it gives no data to `cn`; otherwise NOTHING. It is a
-    predecessor in the order of CNs, or a CN of an earlier stack if stacks wait for each other.
+    """CN that had to end before `cn` could begin, although it makes no data for `cn`: a predecessor in the order of
+    CNs, or a CN of an earlier stack if stacks wait for each other. NOTHING if there is none.
     """
     graph, time = logs.view.artifact.graph, logs.start[cn]
     before = graph.order_predecessor[int(graph.order_start[cn]) : int(graph.order_start[cn + 1])].tolist()
@@ -302,7 +303,7 @@ def _ended_before(logs: ScheduleLogs, cn: int) -> int:
 
 
 def _causes_of_transfers(logs: ScheduleLogs) -> list[Cause]:
-    """Cause of each transfer. A transfer that only listens to the broadcast of another transfer has the cause of that
+    """Cause of each transfer. A transfer that only receives the broadcast of another transfer has the cause of this
     other transfer.
     """
     full_links, lacks_room = links_too_full(logs), _lack_room(logs)
@@ -330,9 +331,9 @@ def _causes_of_transfers(logs: ScheduleLogs) -> list[Cause]:
 def _queue(logs: ScheduleLogs, move: _Move) -> tuple[bool, int]:
     """Queue of a transfer, as a pair (True for a write to the off-chip memory, index).
 
-    Writes from one memory to the off-chip memory share a queue; the index is that of the source memory. All other
-    transfers to one core share a queue; the index is that of the core. The transfers of a queue begin in their order;
-    several can begin in the same cycle.
+    All writes from one memory to the off-chip memory are in one queue; the index is that of the source memory. All
+    other transfers to one core are in one queue; the index is that of the core. The transfers of a queue begin in the
+    order of the queue; several can begin in the same cycle.
     """
     is_write = move.target_memory == logs.view.system.off_chip_memory
     return is_write, move.source_memory if is_write else move.target_core
@@ -363,7 +364,7 @@ def _cause_of_transfer(logs: ScheduleLogs, move: _Move, full_links: Iterable[int
 
 
 def _late_cause(logs: ScheduleLogs, move: _Move) -> Cause:
-    """Cause of the start of a transfer that no direct cause delayed (`_cause_of_transfer` finds none)."""
+    """Cause of the start of a transfer for which `_cause_of_transfer` finds no cause."""
     time, (is_write, place) = move.start_cycles, _queue(logs, move)
     asked: _Asked = (
         (ORDER, lambda: (logs.ends_from_memory if is_write else logs.ends_to_core).at(place, time)),
@@ -374,11 +375,11 @@ def _late_cause(logs: ScheduleLogs, move: _Move) -> Cause:
 
 
 def _begun_before(logs: ScheduleLogs, move: _Move) -> int:
-    """CN whose start a transfer had to wait for; NOTHING if there is none. The CN begins together with the transfer,
-    and makes an input of a reader.
+    """CN that had to start before a transfer could begin; NOTHING if there is none. The CN begins at the same time as
+    the transfer, and makes an input of a reader.
 
     A reader is a CN that reads the transferred data after the transfer, on a core with the target memory. This core can
-    prepare the reader only after the CNs that make the inputs of the reader have begun.
+    prepare the reader only when all CNs that make inputs of the reader have begun.
     """
     problem = logs.view.artifact.problem
     start, need = problem.piece_needs
@@ -393,9 +394,9 @@ def _begun_before(logs: ScheduleLogs, move: _Move) -> int:
 
 
 def links_too_full(logs: ScheduleLogs) -> dict[int, list[int]]:
-    """Table: index of a transfer -> indices of the links that were too full for it. A link was too full if, just before
-    the transfer began, its free width was less than the width that the transfer uses. If no link was too full for a
-    transfer, the transfer is not in the table.
+    """Indices of the links that were too full for a transfer, by index of the transfer. Just before the transfer began,
+    the free width of such a link was less than the width that the transfer uses. Transfers without such a link are left
+    out.
     """
     schedule, system = logs.view.schedule, logs.view.system
     transfer, link = own_hops(schedule, system)
@@ -410,8 +411,8 @@ def links_too_full(logs: ScheduleLogs) -> dict[int, list[int]]:
 
 
 def _lack_room(logs: ScheduleLogs) -> set[int]:
-    """Indices of the transfers whose target memory was too full. A memory was too full if, just before the transfer
-    began, its free room was smaller than the moved data.
+    """Indices of the transfers whose target memory was too full: just before the transfer began, the free room in this
+    memory was smaller than the moved data.
     """
     moves, bits = logs.view.schedule.transfers, logs.view.artifact.graph.piece_bits
     found: set[int] = set()

@@ -44,7 +44,7 @@ def reload_rows(artifact: ScheduleArtifact) -> list[dict[str, Any]]:
     first.
 
     `bits` is the size of the data of `layer`. `loaded_bits` is the number of bits that are read from off-chip for these
-    data. `cause` names what causes most of the extra bits: streamed (an operand stays off-chip), copied (to several
+    data. `cause` is the main cause of the extra bits: streamed (an operand stays off-chip), copied (to several
     memories), or evicted.
     """
     graph = artifact.graph
@@ -102,9 +102,9 @@ def _by_layer(values: Integers, layer: Integers, chosen: Booleans, layers: int) 
 
 
 def _fetched(artifact: ScheduleArtifact) -> tuple[Integers, Integers]:
-    """Two arrays with one entry for each piece (the unit of data that moves as a whole). The first array counts how
-    often the piece is fetched from the off-chip memory. The second array counts the memories that fetch it at least
-    once. A broadcast counts as one fetch by one memory.
+    """Pair of arrays with one entry for each piece (the unit of data that moves as a whole): number of fetches of the
+    piece from the off-chip memory, and number of memories that fetch it at least once. A broadcast counts as one fetch
+    by one memory.
     """
     moves, pieces = artifact.schedule.transfers, len(artifact.graph.piece_bits)
     moves = moves[(moves["cause"] == CAUSES.index("off_chip_fetch")) & (moves["broadcast_of"] < 0)]
@@ -188,8 +188,8 @@ def multi_summary(
 
 def area_fields(accelerator: MultiCoreAccelerator) -> Summary:
     """Summary fields with the area of all on-chip cores in mm², and a note. The area is null if the area of a part is
-    missing, or if areas have no unit; the note then has the reason. In cores whose array model computes an area,
-    memories may lack an area. The total leaves out these memories, and the note names them.
+    missing, or if areas have no unit; the note has the reason. In a core whose array model computes an area, the area
+    of a memory may be missing. The total then leaves out this memory, and the note names it.
     """
     area = system_area(accelerator)
     return {AREA_MM2: area.mm2, "area_note": area.note}
@@ -237,8 +237,8 @@ def _latency_fields(terms: LatencyBounds) -> Summary:
 
 
 def _cause_rows(artifact: ScheduleArtifact) -> Summary:
-    """Table: cause of data movement -> energy of links and memories, moved bits, and number of transfers. All streams
-    of a CN count as one transfer.
+    """Energy of links and memories, moved bits, and number of transfers, by cause of data movement. All streams of a CN
+    count as one transfer.
     """
     schedule, graph = artifact.schedule, artifact.graph
     moves = schedule.transfers
@@ -290,8 +290,8 @@ def core_uses(artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostR
 
 
 def _times(times: int, energies_pj: Sequence[tuple[str, float]]) -> dict[str, float]:
-    """Energies in pJ of `times` equal CNs: name of the memory or energy term -> energy. `energies_pj` are the energies
-    of one CN.
+    """Energies in pJ of `times` equal CNs, by name of the memory or energy term. `energies_pj` are the energies of one
+    CN.
     """
     return {name: times * energy for name, energy in energies_pj}
 
@@ -337,8 +337,8 @@ def baseline_rows(
     """Rows that compare this run with its baselines, in this order: the best single core, the layer-by-layer schedule
     on all cores, and this run. Unknown baselines are left out.
 
-    `planned` is the best layer-by-layer schedule that the search for the plan of this run found. It replaces
-    `layer_by_layer` if its objective is better, so that ratios refer to the best known baseline.
+    `planned` is the best layer-by-layer schedule that the search for the plan of this run found. If its objective is
+    better than that of `layer_by_layer`, it is used instead, so that ratios refer to the best known baseline.
 
     `gap` is the gap between the latency and the lower bound of a row. The row of the single core has the lower bound of
     `layer_by_layer`. `speedup` is the latency of the row divided by the latency of this run. `energy_ratio` is the

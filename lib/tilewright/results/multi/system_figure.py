@@ -80,8 +80,7 @@ def system_layout(accelerator: MultiCoreAccelerator) -> SystemLayout:
     """Layout of an accelerator.
 
     A core with coordinates in the accelerator file stands in the cell that they give. Compute cores without coordinates
-    form a grid below these cells. On-chip cores without coordinates that have other roles stand in columns on the
-    right.
+    form a grid below these cells. Other on-chip cores without coordinates stand in columns on the right.
     """
     cells = _cells(accelerator)
     shared = [link for link in accelerator.links if len(link.core_ids) > 2]
@@ -138,9 +137,8 @@ def _cells(accelerator: MultiCoreAccelerator) -> dict[int, Cell]:
 
 
 def _grid(core_ids: Sequence[int], accelerator: MultiCoreAccelerator) -> dict[int, Cell]:
-    """Cells of the cores. The cores fill a grid row by row. The number of columns is chosen so that as many pairs of
-    linked cores as possible are neighbours. If several numbers are equally good, the number that makes the grid closest
-    to a square is chosen.
+    """Cells of the cores. The cores fill a grid row by row. The number of columns is chosen so that most pairs of
+    linked cores are neighbours. Of several equally good numbers, the one with the grid closest to a square is chosen.
     """
     pairs = {link.core_ids for link in accelerator.links if len(link.core_ids) == 2}
     square = math.ceil(math.sqrt(len(core_ids)))
@@ -161,11 +159,11 @@ def _are_neighbours(one: Cell | None, other: Cell | None) -> bool:
 
 
 def _fans(far: dict[tuple[int, int], tuple[str, bool]]) -> list[Bar]:
-    """Bars for links between cores that are not neighbours. `far` is a table: pair of core ids -> (text of the links of
-    the pair, True if one of them is half-duplex).
+    """Bars for links between cores that are not neighbours. `far` has, for each pair of core ids, a pair (text of the
+    links, True if one of them is half-duplex).
 
-    Links of one core with the same text share a bar, with this core as its first core. The bar with most branches comes
-    first.
+    Links of one core with the same text share a bar; this core is the first core of the bar. The bar with most branches
+    comes first.
     """
     bars: list[Bar] = []
     left = dict(far)
@@ -187,8 +185,8 @@ BOX_WIDTH_INCHES, GAP_INCHES, ROW_GAP_INCHES, BRANCH_INCHES, BAR_INCHES = 2.3, 1
 CHARACTERS = 33
 """Largest number of characters on one line of a box that is BOX_WIDTH_INCHES wide."""
 LEAST_BOX_INCHES, LABEL_INCHES = 1.1, 0.3
-"""Sizes in inches for a figure in a paper: smallest width of a core's box, and room for the labels of vertical arrows
-at the right edge of the figure.
+"""Sizes in inches for a figure in a paper: smallest width of a core's box, and room at the right edge for the labels of
+vertical arrows.
 """
 ROLE_COLOURS = {COMPUTE: "#0072B2", POOLING: "#009E73", SIMD: "#E69F00", MEMORY: "#CC79A7", OFFCHIP: "#777777"}
 BAR_COLOURS = ("#D55E00", "#56B4E9", "#009E73", "#CC79A7", "#E69F00", "#0072B2")
@@ -203,7 +201,7 @@ def system_figure(accelerator: MultiCoreAccelerator) -> Figure:
 
 
 def write_system_figure(accelerator: MultiCoreAccelerator, path_stem: Path) -> tuple[Path, ...]:
-    """Write the figure of an accelerator as `path_stem`.svg and .png; for a paper, as the files of `figure_suffixes`.
+    """Write the figure of an accelerator as `path_stem`.svg and .png, or for a paper as the files of `figure_suffixes`.
     Returns the paths.
     """
     return save_figure(system_figure(accelerator), path_stem)
@@ -339,8 +337,8 @@ def _height(lines: list[str]) -> float:
 
 
 def _box_width(columns: int, left: float, gap: float) -> float:
-    """Width of a box, in inches. In a paper, the boxes are so wide that a row of them fills the width of the figure,
-    but at least LEAST_BOX_INCHES and at most BOX_WIDTH_INCHES wide.
+    """Width of a box, in inches. In a figure for a paper, a row of boxes fills the width of the figure, but a box is at
+    least LEAST_BOX_INCHES and at most BOX_WIDTH_INCHES wide.
     """
     sheet = sheet_inches()
     if sheet is None:

@@ -19,15 +19,15 @@ class CoreUse:
     utilisation: float
     """Share of the latency in which the core runs a CN."""
     array_utilisation: float
-    """Cycles that the CNs of the core would take if all units of its array worked in every cycle, as a share of the
-    latency of the schedule.
-    """
+    """Share of the latency that the CNs of the core would take if all units of its array worked in every cycle."""
     energy_pj: float
     operational_energy_pj: float
     memory_energy_pj: dict[str, float]
     """Energy in pJ of each memory, by name of the memory."""
     term_energy_pj: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
-    """Energy in pJ of each further term of the on-core energy (neither array nor memory), by name of the term."""
+    """Energy in pJ of each further term of the on-core energy, by name of the term. Further terms are those beside
+    array and memories.
+    """
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ Summary = Mapping[str, Any]
 
 
 class _CoreRow(NamedTuple):
-    """Core with its fullest memory: the memory whose largest content takes the largest share of its capacity. `fullest`
-    is None if the core has no memory.
+    """Core with its fullest memory: the memory whose largest content is the largest share of its capacity. `fullest` is
+    None if the core has no memory.
     """
 
     core: CoreUse
@@ -92,7 +92,7 @@ def core_use_rows(summary: Summary) -> list[dict[str, Any]]:
 
 
 def core_use_table(summary: Summary) -> "pandas.DataFrame":
-    """Table of cores. A memory that several cores share can be shown in the rows of all of them."""
+    """Table of cores. A memory that several cores share can be in the rows of all these cores."""
     return frame_of(CORES, _core_rows(summary))
 
 

@@ -60,7 +60,7 @@ def cell(row: Mapping[str, Any], column: Column[Summary]) -> Any:
 
 
 def rounded(value: float | None) -> float | int | None:
-    """Number with nine significant digits, and without a decimal point if it is an integer. None for None."""
+    """Number with nine significant digits; an integer has no decimal point. None for None."""
     if value is None:
         return None
     short = float(f"{value:.{DIGITS}g}")
@@ -85,7 +85,7 @@ def port_name(port: Mapping[str, str]) -> str:
 
 def named_ports(verdict: Verdict | None) -> Mapping[str, Any] | None:
     """Ports that texts name as the limit: the best port, or a set of ports if no single port saves enough cycles. None
-    if there are no such ports, or if `verdict` is None.
+    if no port or set saves cycles, or if `verdict` is None.
     """
     if verdict is None:
         return None
@@ -108,7 +108,7 @@ def limit_text(verdict: Verdict | None) -> str:
 
 
 def cause_text(verdict: Verdict | None) -> str:
-    """Short text with the kind of cause that takes most cycles. If the verdict has no such cause, the text has the
+    """Short text with the kind of cause that takes most cycles. If the verdict names no such cause, the text has the
     limiting ports (`limit_text`). '' if `verdict` is None.
     """
     return "" if verdict is None else str(verdict.get("limited_by") or limit_text(verdict))
@@ -118,7 +118,7 @@ def limit_lines(verdict: Verdict | None, causes: CauseVerdict) -> list[str]:
     """Lines on a run on one core: the cause with most cycles, the limit of the run, and the cycles that the limiting
     ports save if they are twice as wide. [] if `verdict` is None.
 
-    `causes` compares the cycles of the causes that the chart next to the lines shows.
+    `causes` is the verdict on the causes of cycles, which are also in the chart next to the lines.
     """
     if verdict is None:
         return []

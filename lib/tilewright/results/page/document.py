@@ -1,8 +1,8 @@
 """Page with all runs, as one HTML file that contains data, style and scripts.
 
-The page needs no other files and no internet. Its scripts (SCRIPTS) draw the selected view from one copy of the data.
-Each schedule on several cores is shown in a frame, as the interactive page of `results/multi/page.py`. The file
-contains the scripts of this schedule page only once.
+The page needs no other files and no internet. Its scripts (SCRIPTS) draw the selected view from one copy of the data. A
+frame shows each schedule on several cores as the interactive page of `results/multi/page.py`. The file contains the
+scripts of this interactive page only once.
 """
 
 import re
@@ -26,8 +26,8 @@ FOLDER = Path(__file__).resolve().parent
 PAGE, STYLE = "page.html", "page.css"
 SCRIPTS = ("base.js", "charts.js", "fronts.js", "overview.js", "run_view.js", "views.js")
 MOST_DETAIL_BYTES = 16_000_000
-"""Largest total size, in bytes, of the details of runs. The page has the details of a run only if this run and all runs
-before it together do not exceed this size. Otherwise, the page has only the row of the run, and says so.
+"""Largest total size of the details of runs, in bytes. Runs are added in order until this size is reached. For each
+further run, the page has only its row, and says that details are left out.
 """
 
 
@@ -48,8 +48,8 @@ class PageRun:
     the limit is not known.
     """
     limited_by: str = ""
-    """Short text that names the part of the system that limits a run on several cores, from `several_cores.limited_by`;
-    '' for a run on one core, or if the limit is not known.
+    """Short text that names the part of the system that limits a run on several cores (`several_cores.limited_by`). ''
+    for a run on one core, or if the limit is not known.
     """
 
 
@@ -61,8 +61,8 @@ def results_page(
 ) -> str:
     """Text of the HTML file. `unfinished` are rows of runs without a result, which the page lists.
 
-    `groups` are the groups of comparable runs, with sentences on what would reverse their order. If it is None, the
-    function makes the groups without such sentences.
+    `groups` are the groups of comparable runs, with sentences on the changes that would reverse their order. If it is
+    None, the function makes the groups, without these sentences.
     """
     data = html_data(canonical_text(page_data(runs, unfinished, groups)))
     parts = {

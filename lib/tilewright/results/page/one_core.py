@@ -163,7 +163,7 @@ def _limit(verdicts: Verdicts | None, found: Bottlenecks) -> dict[str, Any]:
 
 
 def _gains(verdicts: Verdicts) -> dict[str, float]:
-    """Table: name of a port -> cycles that doubling the width of this port saves, summed over all layers."""
+    """Cycles that doubling the width of a port saves, summed over all layers, by name of the port."""
     gains: dict[str, float] = {}
     for row in verdicts["ports"]:
         if row.get("gain_cycles") is not None:
@@ -207,8 +207,8 @@ def _record(
 def _level(record: LayerRecord, operand: str, level: int, memory: str) -> list[Any]:
     """Memory level of an operand as a list.
 
-    The items are: operand, memory, size of the memory in bits, loops (innermost first), share of the memory in % that
-    all operands fill, share in % that this operand fills, and the energy in µJ of each direction (one item for each).
+    The items are: operand, memory, size of the memory in bits, loops (innermost first), and the filled share of the
+    memory in %, first by all operands, then by this operand. The last items are the energies of the directions, in µJ.
     """
     loops = " ".join(f"{dimension} {size:g}" for dimension, size in record.temporal_mapping[operand][level])
     energies = record.energy_breakdown_pj[operand][level]
@@ -224,9 +224,9 @@ def _level(record: LayerRecord, operand: str, level: int, memory: str) -> list[A
 
 
 def _roofline(verdicts: Verdicts | None, names: Sequence[str]) -> dict[str, Any] | None:
-    """Data of the roofline: the roof of the array, and the roofs of ports. None if the roofs are not known. The roof of
-    a port has points for the layers that use the port. At most MOST_ROOFS ports are kept: those whose doubled width
-    saves most cycles, in descending order of the saving.
+    """Data of the roofline: the roof of the array, and the roofs of ports. None if the roofs are not known. At most
+    MOST_ROOFS ports are kept: those whose doubled width saves most cycles, the largest saving first. The roof of a port
+    has a point for each layer that uses the port.
 
     A point is a list [number of the layer, operations per byte, operations per cycle].
     """

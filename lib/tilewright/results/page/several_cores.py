@@ -66,8 +66,8 @@ def several_cores_detail(found: Bottlenecks, view: ScheduleView, summary: Mappin
 
 
 def limited_by(report: CoresReport | None) -> str:
-    """Short text with the part of the system whose doubling saves most cycles, and its saving. If only several parts
-    together save enough, the text names these parts. '' if the limit is not known.
+    """Short text with the part of the system whose doubling saves most cycles, and the saved cycles. If only several
+    parts together save enough, the text names these parts. '' if the limit is not known.
     """
     if report is None or report.limits.unknown:
         return ""
@@ -120,8 +120,8 @@ def _waits(report: CoresReport) -> list[list[Any]]:
 
 
 def _waits_of_layers(report: CoresReport | None) -> dict[str, tuple[int, str]]:
-    """Layer -> pair (cycles in which cores wait before they run CNs of the layer, text with the main cause of this
-    waiting and its share).
+    """Waiting before each layer: pairs (cycles in which cores wait before they run CNs of the layer, text with the main
+    cause of this waiting and its share), by layer.
     """
     causes: dict[str, dict[str, int]] = {}
     for (layer, words), cycles in (
@@ -137,8 +137,8 @@ def _waits_of_layers(report: CoresReport | None) -> dict[str, tuple[int, str]]:
 def _link(row: Mapping[str, Any]) -> list[Any]:
     """Link as a list.
 
-    The items are: name, width in bits per cycle, moved data in KiB, share of the time in which data move in %, and used
-    share of the width in %.
+    The items are: name, width in bits per cycle, moved data in KiB, share of the latency in which data move (in %), and
+    used share of the width (in %).
     """
     return [
         *(row["name"], row["width_bits_per_cycle"], rounded(row["bits"] / 8192), rounded(100 * row["busy"])),

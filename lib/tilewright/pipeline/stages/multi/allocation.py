@@ -24,7 +24,8 @@ from tilewright.pipeline.stages.multi.run import MultiCoreProblem, only_genome
 from tilewright.pipeline.stages.multi.slices import Slice
 
 GenomeOf = Callable[[MultiCoreProblem], Genome]
-"""Function from a problem to an allocation: one core for each part of a layer that can run on several cores."""
+"""Function that returns an allocation for a problem: one core for each part of a layer that can run on several cores.
+"""
 PROPOSALS = "proposals"
 """Reason why the search ended: all allocations that the stage proposed were evaluated."""
 
@@ -139,8 +140,8 @@ class InterCoreMapping(AllocationParameters, CoreAllocation):
         object.__setattr__(self, "exports", self.plot_hof)
 
     def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:
-        """Empty sequence of allocations. The genetic algorithm cannot propose all allocations in advance, because each
-        generation depends on the results of the generation before.
+        """Empty sequence. The genetic algorithm cannot propose all allocations in advance, because each generation
+        depends on the results of the previous one.
         """
         return ()
 
@@ -215,8 +216,8 @@ class FixedAllocation(CoreAllocation):
 def in_place_of_search(
     stages: Slice, genome_of: Callable[[MultiCoreProblem], Genome], given: ScheduleSettings
 ) -> Slice:
-    """Stages of `tilewright allocate`, with a known allocation in place of the last stage (the search). Stages that
-    only observe results are left out, because the files that they write describe the search.
+    """Stages of `tilewright allocate` with a known allocation in place of the last stage, which is the search. Stages
+    that only observe results are left out, because their files describe the search.
     """
     values = settings_of(stages, given).as_dict()
     above = tuple(stage for stage in stages.stages[:-1] if not stage.observes)

@@ -79,8 +79,8 @@ class _Plan:
 
 
 KnownRows = MutableMapping[Hashable, CoreCostRow]
-"""Table of rows from earlier searches: key of the row -> row. The earlier searches had the same options and the same
-accelerator. The tiling of the network can differ.
+"""Rows from earlier searches, by key of the row. The earlier searches had the same options and the same accelerator,
+but the tiling of the network can differ.
 """
 
 
@@ -105,7 +105,7 @@ def map_core(
     If the core cannot run a class, the row of the class has the reason.
 
     `core_file_name` is a key of `accelerator.distinct_cores`. `on_found` is called after each search of a mapping. If
-    the search is interrupted, finished mappings stay in `store`. `stages` search the mapping of a CN, in place of the
+    the search is interrupted, finished mappings stay in `store`. `stages` search the mapping of a CN; they replace the
     stages below Workload in the default pipeline. `needs` is the result of `class_needs`, which is the same for all
     cores. A class whose row is in `known` is not mapped again; new rows are added to `known`. `only` has the numbers of
     the classes that get rows; None means all classes. Raises InputError for an unknown core file.
@@ -163,9 +163,9 @@ def _kinds_of_layers(graph: CnGraph, workload: Workload, mapping: LayerMapping) 
 def _row_key(
     core_file_name: str, graph: CnGraph, cost_class: CostClass, needs: Mapping[str, int], kinds: Sequence[Hashable]
 ) -> Hashable:
-    """Key of the row of a class on a core. The key covers all data that decide the content of the row. It does not
-    depend on the number of the row in the table or on the names of layers. `kinds` has the properties of all layers
-    of the graph (`_kinds_of_layers`).
+    """Key of the row of a class on a core. It covers all data that determine the content of the row, but not the number
+    of the row in the table or the names of layers. `kinds` has the properties of all layers of the graph
+    (`_kinds_of_layers`).
     """
     steps = cost_class.takes_partial_sums, cost_class.leaves_partial_sums
     shape = graph.shapes[cost_class.shape]
@@ -216,8 +216,8 @@ def _plans(
     wanted: Sequence[tuple[CostClass, Mapping[str, int], str]],
     identity: SearchIdentity,
 ) -> list[_Plan]:
-    """Attempts to map each class of CNs: one `_Plan` for each class. `wanted` has a tuple for each class: (class, needs
-    of the class, reason why no core is allowed to run it; '' if a core is allowed).
+    """Attempts to map each class of CNs: one `_Plan` for each class. `wanted` has a tuple (class, needs, reason) for
+    each class. The reason says why no core may run the class; '' if a core may run it.
     """
     plans = []
     for cost_class, its_needs, reason in wanted:
@@ -260,8 +260,8 @@ def _tasks(plans: Sequence[_Plan], layers: LayerSearch) -> list[LayerTask]:
 def _with_more_streams(
     plan: _Plan, layer: Layer, needs: Mapping[str, int], system: _System, identity: SearchIdentity
 ) -> _Plan:
-    """Copy of `plan`, for a class without a mapping, with further attempts. In these attempts, operands stream although
-    they would fit the memories.
+    """Copy of `plan` with further attempts, for a class without a mapping. In these attempts, operands stream although
+    they would fit into the memories.
     """
     tried = {attempt.streams for attempt in plan.attempts}
     more = _plan(plan.cost_class, layer, needs, system, identity, also_what_fits=True).attempts
@@ -312,8 +312,9 @@ def _plan(
 
 
 def _ways_to_stream(core: Core, kept: Needs, also_what_fits: bool) -> Iterator[tuple[tuple[str, ...], Core]]:
-    """Pairs (operands that stream, core), one for each set of operands and each choice of sizes for their memories. A
-    memory through which an operand streams can be smaller in this core: it then serves as a buffer of the stream.
+    """Pairs (operands that stream, core), one for each set of streaming operands and each choice of sizes for their
+    memories. In this core, the memory through which an operand streams can be smaller, because it only buffers the
+    stream.
     """
     for streams in stream_choices(core, kept, also_what_fits):
         for sized in stream_buffers(core, kept, streams):
@@ -321,7 +322,7 @@ def _ways_to_stream(core: Core, kept: Needs, also_what_fits: bool) -> Iterator[t
 
 
 def _with_partial_results(layer: Layer) -> Layer:
-    """Layer for a CN whose outputs another CN reduces further: final outputs get the width of partial sums."""
+    """Layer for a CN whose outputs are reduced further by another CN: final outputs get the width of partial sums."""
     bits = tuple((name, layer.bits_of[OUTPUT] if name == FINAL_OUTPUT else of) for name, of in layer.precision_bits)
     return replace(layer, precision_bits=bits)
 
@@ -362,9 +363,9 @@ def _rank(mapped: MappedCn, objective: str) -> tuple[float, ...]:
     """Sort key of a mapping; the mapping with the smallest key is chosen. Of mappings with equal keys, the one found by
     the first attempt is chosen.
 
-    The key begins with the result of `ranking` for the objective; then come the complete latency and the number of
-    streams. `ranking` gets the energy, which includes the off-chip memory, and the latency without off-loading and
-    drain. By default, schedules do not count the cycles of off-loading and drain.
+    The key has the result of `ranking` for the objective, then the complete latency, then the number of streams. The
+    arguments of `ranking` are the energy with the off-chip memory, and the latency without off-loading and drain,
+    because schedules do not count these cycles by default.
     """
     record = mapped.record
     # By default, off-loading overlaps with the next CN, so a schedule counts only the cycles before it (total1).
@@ -375,6 +376,6 @@ def _rank(mapped: MappedCn, objective: str) -> tuple[float, ...]:
 
 
 def _told(failure: MappingError) -> str:
-    """Reasons why a search found no mapping, on one line."""
+    """Reasons, on one line, why a search found no mapping."""
     lines = failure.reasons if isinstance(failure, NothingFitsError) else str(failure).splitlines()
     return "; ".join(line.strip() for line in lines)

@@ -1,9 +1,8 @@
 """Rows of the cost table, made from the records of mapped computation nodes (CNs): cycles, energy on the core, and
 streams.
 
-An operand that does not fit the core stays in the off-chip memory and streams while the CN runs. IntraCoreMappingStage
-of Stream has a similar rule for operands that are too large; docs/multi-core-model.md#cost-of-a-node-on-a-core lists
-the differences.
+An operand that does not fit the core stays in the off-chip memory and streams while the CN runs. Stream has a similar
+rule in its IntraCoreMappingStage; docs/multi-core-model.md#cost-of-a-node-on-a-core lists the differences.
 """
 
 import math
@@ -77,8 +76,8 @@ def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
 
 
 def described(row: CoreCostRow, number: int, cost_class: CostClass, shape: Layer) -> CoreCostRow:
-    """Copy of a row of the cost table, with four data of its class of CNs: the number of the class, a description, the
-    layers, and the count of CNs.
+    """Copy of a row of the cost table with data of its class of CNs: number of the class, description, layers, and
+    count of CNs.
     """
     loops = ", ".join(f"{dimension} {size}" for dimension, size in shape.loop_sizes if size > 1)
     steps = (
@@ -90,8 +89,8 @@ def described(row: CoreCostRow, number: int, cost_class: CostClass, shape: Layer
 
 
 def why_not_going_on(core: Core, layer: Layer, links: Sequence[tuple[str, str]]) -> str:
-    """Reason why the core cannot run a CN that continues the partial sums of another CN; '' if it can. For such a CN,
-    every memory of the core that holds outputs needs a port through which partial sums can be read.
+    """Reason why the core cannot run a CN that continues the partial sums of another CN; '' if it can. Every memory of
+    the core that holds outputs needs a port through which the CN can read partial sums.
     """
     operand = dict(links)[OUTPUT]
     levels = memory_hierarchy(core).memories_of(operand)
@@ -113,9 +112,9 @@ class _GoingOn:
 def _going_on(mapped: MappedCn) -> _GoingOn:
     """Additional costs of a CN that continues the partial sums of another CN.
 
-    In such a CN, also the first accumulation into each output reads a partial sum. So there are as many reads of
-    outputs as writes. The partial sums are loaded from the top memory before the computation starts; nothing overlaps
-    with this loading.
+    In such a CN, even the first accumulation into each output reads a partial sum. The numbers of reads and writes of
+    outputs are therefore equal. The partial sums are loaded from the top memory before the computation starts; nothing
+    overlaps with this loading.
     """
     layer, core, record = mapped.layer, mapped.core, mapped.record
     links = record.memory_operand_links
@@ -135,10 +134,10 @@ def _mirrored(layer: Layer, written: float, read: float) -> float:
     """Number of words of partial sums that the first accumulation into each output reads, in a CN that continues the
     partial sums of another CN.
 
-    `written` and `read` are the words that the same CN writes and reads if it begins the accumulation itself. In this
-    case, every accumulation but the first reads what an earlier accumulation wrote, so the result is `written` -
-    `read`. If `read` is 0, `written` counts words of final outputs; the result is then `written` x (bits of a partial
-    sum / bits of a final output), rounded up.
+    `written` and `read` are the numbers of words that the CN would write and read if it began the accumulation itself.
+    Every accumulation except the first would then read a word that an earlier accumulation wrote, so the result is
+    `written` - `read`. If `read` is 0, `written` counts words of final outputs. The result is then `written` x (bits of
+    a partial sum / bits of a final output), rounded up.
     """
     return written - read if read else math.ceil(written * layer.bits_of[OUTPUT] / layer.bits_of[FINAL_OUTPUT])
 

@@ -52,7 +52,7 @@ CN_SEARCH = Flow(
     giver="IntraCoreMapping",
     collects=(Evaluations,),
 )
-"""Kind of pipelines that search the mapping of one computation node on one core."""
+"""Pipelines that search the mapping of one computation node on one core."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ class IntraCoreMapping(CnSearchOptions, Stage):
         needs: Sequence[Mapping[str, int]] | None = None,
         only: Collection[int] | None = None,
     ) -> tuple[CoreCostRow, ...]:
-        """Rows of the cost table for a core file, one for each class of CNs; if `only` is given, one for each class
-        number in `only`.
+        """Rows of the cost table for a core file, one for each class of CNs. If `only` is given, it has the numbers of
+        the classes that get rows.
 
         `needs` is the result of `class_needs`, if it was computed before. Raises InputError for an unknown core file.
         """
@@ -165,8 +165,8 @@ def costed(stages: Slice, problem: CnProblem, control: Control | None = None) ->
 
 
 def cost_model(stages: Slice) -> str:
-    """Name of the model profile with which the stages compute the costs. A stage of a user can compute the costs
-    without a model profile. The result is then the name of this stage.
+    """Name of the model profile with which the stages compute the costs. If a stage of a user computes the costs
+    without a model profile, the result is the name of this stage.
     """
     stage = stages.stages[0]
     return model_of(stage.inner()) or model_of((stage,)) or stage.name()
@@ -182,8 +182,8 @@ def lanes_notices_of_cns(problem: SystemProblem, graph: CnGraph, core_file_name:
     for each reason.
 
     `stages` are the stages that compute the costs. If their model profile keeps given unrollings, there is also a
-    notice for each loop that is unrolled over several dimensions of the array and gets more lanes in total than it has
-    iterations.
+    notice for each loop with more lanes than iterations in total, if it is unrolled over several dimensions of the
+    array.
     """
     model = model_of(stages.stages[0].inner()) or model_of((stages.stages[0],))
     cuts_loops = bool(model) and profile_by_name(model).keep_given_unrolling

@@ -51,7 +51,9 @@ _TELL = {
     "cn_graph": "another CN graph",
     "classes": "another mapping file",
 }
-"""Key of an input in the provenance of an artifact -> phrase that says for which other input the artifact was made."""
+"""Phrases, by key of an input in the provenance of an artifact. The phrase says for which other input the artifact was
+made.
+"""
 
 
 def cost_inputs(described: SystemProblem, core: str, graph: "CnGraph", graph_digest: str) -> dict[str, str]:
@@ -109,8 +111,8 @@ def graph_origin_problems(
 
 
 def stated_tiling(stated: Table[str, Any]) -> "TilingOptions | None":
-    """Tiling options made from a table that `TilingOptions.stated` returned; None if the keys of `stated` are not
-    exactly the names of the tiling options.
+    """Tiling options made from a table `stated` that `TilingOptions.stated` returned; None if the keys of `stated` are
+    not exactly the names of the tiling options.
     """
     from dataclasses import fields
 
@@ -142,7 +144,7 @@ def _is_cut_so(described: SystemProblem, graph: "CnGraph", options: "TilingOptio
 def read_cns(
     told: Problems, given: Descriptions | None, cns: "FilePath | CnProblem"
 ) -> "tuple[SystemProblem | None, CnGraph | None]":
-    """Pair (network with cores and mapping, CN graph). Both are read from files, or are parts of `cns` if this is an
+    """Pair (network with cores and mapping, CN graph). Both are read from files, or taken from `cns` if this is an
     object in memory. A part with errors is None, and its errors are added to `told`.
     """
     from tilewright.multicore.nodes.graph import read_cn_graph
@@ -155,8 +157,8 @@ def read_cns(
 
 
 def graph_digest(cns: "FilePath | CnProblem | None", graph: "CnGraph") -> str:
-    """Digest of the CN graph in the folder `cns`; if `cns` is not a folder, digest of the object `graph`. A graph in
-    memory has the same digest as the artifact to which it is written.
+    """Digest of the CN graph in the folder `cns`. If `cns` is not a folder, it is the digest of the object `graph`,
+    which equals that of the artifact to which the graph is written.
     """
     from tilewright.multicore.nodes.graph import cn_graph_digest
 
@@ -183,8 +185,8 @@ def read_inputs(
     """Input files, CN graph in the folder `cns`, and cost tables of all core files in the folder `costs`. CN graph and
     costs can also be objects in memory.
 
-    Raises InputError with all errors at once: inputs that are wrong, missing or damaged; artifacts that were not made
-    from the input files; operands to prefetch that no layer reads.
+    Raises InputError with all errors at once: wrong, missing or damaged inputs, artifacts that were not made from the
+    input files, and operands to prefetch that no layer reads.
     """
     told = Problems()
     if isinstance(costs, CostedCnProblem):
@@ -219,8 +221,7 @@ def read_inputs(
 
 def cns_problems(cns: "FilePath | CnProblem", described: SystemProblem, graph: "CnGraph") -> list[Problem]:
     """List with the problem that a CN graph does not belong to the input files; [] if it belongs to them. The layers of
-    the CN graph must be those of the network. If `cns` is a folder, the CN graph must also pass
-    `graph_origin_problems`.
+    the CN graph must be those of the network. If `cns` is a folder, `graph_origin_problems` must also find no problem.
     """
     if isinstance(cns, CnProblem):
         return graph_problems(graph, described.workload)

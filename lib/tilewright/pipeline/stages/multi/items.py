@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 
 REDUCTIONS = "reductions"
-"""Key of a digest in the provenance of a CN graph. The digest is that of the network after the mapping file has cut
-reductions between cores. A graph without such cuts does not have this key.
+"""Key of a digest in the provenance of a CN graph: the digest of the network after reductions were cut between cores,
+as the mapping file requires. Graphs without such cuts do not have this key.
 """
 MODEL = "corrected"
-"""Model profile with which every network for several cores is read. Other profiles lack some operators and the tensors
-between operators.
+"""Model profile with which every network for several cores is read. Other profiles do not read all operators, and read
+no tensors between operators.
 """
 
 
@@ -54,8 +54,8 @@ class SystemProblem:
     mapping: Mapping
     """Entries of the mapping file."""
     mapping_file: str = ""
-    """Path of the mapping file, for messages; '' if the mapping is not a file. If the path is that of an artifact,
-    messages have no line numbers.
+    """Path of the mapping file, for messages; '' if the mapping is not a file. Messages on an artifact have no line
+    numbers.
     """
     notices: tuple[str, ...] = ()
     """Notices on unusual content of the input files."""
@@ -75,14 +75,16 @@ class SystemProblem:
 
     @property
     def mapping_as_read(self) -> Mapping:
-        """Mapping as the file gives it. It lacks the mapping entries that are added for the parts and the additions of
-        a layer whose reduction is cut between cores.
+        """Mapping as the file gives it, without the entries that are added if a reduction is cut between cores (for the
+        parts of the layer and for the additions).
         """
         return self.mapping if self.read is None else self.read[1]
 
     @property
     def mapping_as_written(self) -> Mapping:
-        """Mapping as the file gives it. Unlike `mapping_as_read`, it has the network plan if the file has one."""
+        """Mapping as the file gives it. It differs from `mapping_as_read` only in that it has the network plan of the
+        file, if there is one.
+        """
         return self.mapping_as_read if self.written is None else self.written
 
     def check_complete(self) -> None:
@@ -113,9 +115,9 @@ def read_parts(descriptions: Descriptions) -> Descriptions:
 
 
 def system_problem(read: Descriptions) -> SystemProblem:
-    """Network with cores and mapping, made from descriptions whose network and accelerator were read before. This
-    function reads the mapping file. If the mapping file cuts the reduction of a layer between cores, parts of the layer
-    and additions of their partial sums replace the layer. Raises InputError with all errors of network, accelerator and
+    """Network with cores and mapping, made from descriptions whose network and accelerator have been read. This
+    function reads the mapping file. If the file cuts the reduction of a layer between cores, the layer is replaced by
+    its parts and by additions of their partial sums. Raises InputError with all errors of network, accelerator and
     mapping.
     """
     problems, notices = Problems(), list(read.notices)
@@ -161,8 +163,8 @@ def _applied(
 
 
 def part_digest(accelerator: MultiCoreAccelerator) -> str:
-    """Digest of those properties of an accelerator that affect the CN graph: the cores, the operators that a core can
-    run, the sizes and operands of a core's memories, and the memories that several cores share.
+    """Digest of the properties of an accelerator that affect the CN graph: the cores, the operators that each core can
+    run, the sizes and operands of its memories, and the memories that several cores share.
 
     Links, energies, bandwidths and arrays are left out, because the graph does not depend on them.
     """
@@ -191,7 +193,7 @@ def input_digests(problem: SystemProblem) -> dict[str, str]:
 
 
 def has_lines(file: str) -> bool:
-    """True if messages can name lines of a file: the path is given, and the file is not an artifact."""
+    """True if messages can name lines of a file: the path is known, and the file is not an artifact."""
     return bool(file) and not is_artifact(Path(file))
 
 
@@ -230,8 +232,8 @@ class CostedCnProblem:
     (`scheduling.cost_classes`).
     """
     cost_model: str = ""
-    """Name of the model profile with which the costs were computed; '' if not known. A stage of a user can compute the
-    costs without a model profile. The field then has the name of this stage.
+    """Name of the model profile with which the costs were computed; '' if not known. If a stage of a user computed the
+    costs without a model profile, it is the name of this stage.
     """
 
     def __repr__(self) -> str:

@@ -1,5 +1,5 @@
-"""Operands that a computation node (CN) keeps on the core, sets of operands that can stream instead, and sizes of the
-buffers of streams. docs/multi-core-model.md#cost-of-a-node-on-a-core explains the rules.
+"""Operands that a computation node (CN) keeps on the core, the sets of operands that can stream instead, and the sizes
+of the buffers for these streams. docs/multi-core-model.md#cost-of-a-node-on-a-core explains the rules.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from tilewright.workload.relevancy import operand_bits, operand_elements
 
 _HOLDERS_OF_OTHERS = ("I2", "I1", "O")
 """Memory operands in the order of preference for data that are not operands of the layer, such as a bias. A CN keeps
-such data in the memory of the first of these operands for which the core has a memory.
+such data in the memory of the first operand in this list for which the core has a memory.
 """
 
 
@@ -29,10 +29,10 @@ class Needs:
     """Numbers of bits that one CN keeps on the core while the CN runs: for each of its operands, and for other data."""
 
     bits: Mapping[str, int]
-    """Memory operand -> number of bits of this operand that the CN keeps."""
+    """Number of bits of each memory operand that the CN keeps."""
     most_bits: Mapping[str, int]
-    """Memory operand -> largest number of bits that this operand needs in any mapping. The number differs from that in
-    `bits` only for outputs: here, they have the width of partial sums, if partial sums are wider.
+    """Largest number of bits that each memory operand needs in any mapping. It differs from `bits` only for outputs:
+    they have the width of partial sums here, if partial sums are wider.
     """
     other_bits: int = 0
     """Number of bits of data that are not operands of the layer, such as a bias. These data never stream."""
@@ -42,12 +42,13 @@ def stream_choices(core: Core, needs: Needs, also_what_fits: bool = False) -> tu
     """Sets of memory operands that can stream, the smallest sets first. The result is `((),)` if all data fit the
     memories, so that no operand has to stream. It is () if the data that never stream do not fit.
 
-    If a top memory is too small for all operands that use it, its smallest operands stay in it, and the others stream.
-    Sets in which further operands stream are also tried. The reason is that buffers of streams need capacity too, and
+    If a top memory is too small for all operands that use it, the smallest operands stay in the memory, and the others
+    stream. Sets in which further operands stream are also tried, because the buffers of streams also need capacity, and
     their sizes are known only after the search.
 
-    If outputs fit a memory but their wider partial sums do not, only some loop orders are possible without streams. In
-    this case, the empty set and sets with streams are tried. With `also_what_fits`, sets with streams are always tried.
+    If outputs fit into a memory but their wider partial sums do not, only some loop orders are possible without
+    streams. Both the empty set and sets with streams are then tried. With `also_what_fits`, sets with streams are
+    always tried.
     """
     choices: list[list[tuple[str, ...]]] = []
     for memory, held in top_memories(core):
@@ -65,7 +66,7 @@ def stream_choices(core: Core, needs: Needs, also_what_fits: bool = False) -> tu
 
 
 SMALLEST_SHARE = 32
-"""Divisor that gives the smallest buffer to be tried for a stream: size of the streamed data / this number."""
+"""Divisor for the smallest buffer of a stream: size of the streamed data / this number."""
 
 
 def stream_buffers(core: Core, needs: Needs, streams: tuple[str, ...]) -> Iterator[Core]:
@@ -74,10 +75,10 @@ def stream_buffers(core: Core, needs: Needs, streams: tuple[str, ...]) -> Iterat
     The copies have all combinations of smaller sizes for the memories through which the operands `streams` stream. A
     size is a power of two, or the size of the memory halved one or more times.
 
-    A larger buffer moves less data, but it takes longer to fill before the first result. If the whole memory were
-    always the buffer, a larger memory could make a CN slower. The choice of sizes avoids this: each size that is tried
-    for a memory is also tried for a memory of twice the size. If the size of the memory is a power of two, each size is
-    also tried for every larger memory.
+    With a larger buffer, less data move, but the buffer takes longer to fill before the first result. A larger memory
+    could therefore make a CN slower if the whole memory were always the buffer. Several sizes are tried to avoid this:
+    each size that is tried for a memory is also tried for a memory of twice the size. If the size of the memory is a
+    power of two, each size is also tried for every larger memory.
     """
     yield core
     choices: dict[str, list[int]] = {}
@@ -98,8 +99,8 @@ def stream_buffers(core: Core, needs: Needs, streams: tuple[str, ...]) -> Iterat
 
 
 def _buffer_sizes(least: int, size: int, whole: int) -> list[int]:
-    """Sizes of buffers in bits, in descending order: powers of two, and `size` halved one or more times. All sizes are
-    at least `least`, and smaller than both `size` and `whole`.
+    """Sizes of buffers in bits, in descending order: powers of two, and `size` halved once or several times. All sizes
+    are at least `least`, and smaller than both `size` and `whole`.
     """
     found = {1 << exponent for exponent in range(1, size.bit_length())}
     found |= {size >> halvings for halvings in range(1, size.bit_length())}
@@ -113,19 +114,19 @@ def _holds_others(core: Core, held: tuple[str, ...]) -> bool:
 
 
 OTHER = ""
-"""Key, in the tables of `class_needs`, for data such as a bias, which a CN reads but which are not an operand of its
-layer.
+"""Key in the tables of `class_needs`. It stands for data that a CN reads but that are not an operand of its layer, such
+as a bias.
 """
 
 
 @once_a_graph
 def class_needs(graph: CnGraph, workload: Workload, classes: CostClasses) -> tuple[dict[str, int], ...]:
-    """Table (operand -> bits) for each class: the most bits of the operand that a CN of the class needs. The operands
-    are those of the layer, and OTHER for data that are not an operand of the layer.
+    """Bits by operand, one table for each class of CNs: the largest number of bits of the operand that a CN of the
+    class needs. The operands are those of the layer, and OTHER for data that are not an operand of the layer.
 
     The bits of an operand are those of all data pieces that the scheduler keeps on the core for the CN, because the
     scheduler never divides a piece. They are at least the bits of the operand's tile in the loop nest. If the CN reads
-    partial sums, its output is counted twice: the partial sums that it reads, and the outputs that it writes.
+    partial sums, its output counts twice: the partial sums that it reads, and the outputs that it writes.
     """
     pieces = data_pieces(workload, graph)
     count = max(len(graph.operands), 1)

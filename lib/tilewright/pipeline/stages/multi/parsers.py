@@ -20,8 +20,8 @@ class StreamONNXModelParser(NetworkParser):
     """Reads an ONNX model from a file, a model in memory, or an artifact. All operators and the tensors between them
     are read.
 
-    Networks are always read with the model profile `corrected`, even if costs are computed with another profile. With
-    other profiles, a network has only convolutions and matrix products, and no tensors between layers.
+    Networks are always read with the model profile `corrected`, even if costs are computed with another profile. Other
+    profiles read only convolutions and matrix products, and no tensors between layers.
 
     Example: {set: StreamONNXModelParser, parameters: {network_name: mine}}
     """
@@ -32,7 +32,7 @@ class StreamONNXModelParser(NetworkParser):
     stands_for = "ONNXModelParserStage; lists of stages can also name it StreamONNXModelParserStage"
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """(network in an ONNX model, coverage of the network). Raises InputError if the model has errors."""
+        """Pair (network in an ONNX model, coverage of the network). Raises InputError if the model has errors."""
         if kind != NETWORK:
             message = "StreamONNXModelParser reads ONNX models; UserDefinedModelParser reads descriptions of layers"
             raise InputError(message)
@@ -50,7 +50,7 @@ class UserDefinedModelParser(NetworkParser):
     stands_for = "UserDefinedModelParserStage"
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """Pair (network, None), read from a YAML file or a list; None because the coverage is not known. Raises
+        """Pair (network in a YAML file or a list, None). The coverage is None, because it is not known. Raises
         InputError if the source has errors.
         """
         if kind != LAYERS:
@@ -63,8 +63,8 @@ class UserDefinedModelParser(NetworkParser):
 class SystemMappingParser(Change):
     """Reads the mapping file, and combines it with the network and the cores that other parsers have read.
 
-    If a pipeline lacks this stage, the stage is added after the other parsers. Pipelines for Stream lack this stage,
-    because in Stream the other parsers read the mapping file.
+    If a pipeline does not have this stage, the stage is added after the other parsers. Pipelines for Stream do not have
+    it, because in Stream the other parsers read the mapping file.
 
     Example: [AcceleratorParser, StreamONNXModelParser, SystemMappingParser, GenerateCNWorkloadHybrid, IntraCoreMapping,
     InterCoreMapping]

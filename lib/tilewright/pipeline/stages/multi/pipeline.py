@@ -77,14 +77,15 @@ def check_multi_pipeline(
     folder: Path | None = None,
     sliced: bool = True,
 ) -> tuple[Pipeline | None, list[Problem]]:
-    """(pipeline that `value` describes, errors). The pipeline is None if there are errors. The value None describes the
-    default pipeline.
+    """Pair (pipeline that `value` describes, errors). The pipeline is None if there are errors. If `value` is None, it
+    is the default pipeline.
 
     `options` has the parameters that all flows have. `settings` has the parameters that only the multi-core flow has,
     by name. `onnx` chooses the default parser of the workload. Dotted paths are looked up in `folder`.
 
-    If `sliced` is True, the pipeline is for verbs that each run one slice of it. A pipeline that cannot be divided into
-    slices is then an error. The setting `split_layers` then adds no stage, because the verb `split` splits layers.
+    If `sliced` is True, several verbs run the pipeline, each verb one slice of it. It is then an error if the pipeline
+    cannot be divided into slices. The setting `split_layers` then adds no stage, because the verb `split` splits
+    layers.
     """
     flow = multi_flow(settings.get("split_layers") is True and not sliced)
     options = options or CnSearchOptions()
@@ -117,8 +118,8 @@ def multi_pipeline(
 
 
 def slice_of(pipeline: Pipeline, step: str) -> Slice:
-    """Slice of a pipeline that a step (cns, cost, allocate or schedule) runs. The pipeline must be one in which
-    `check_multi_pipeline` found no errors.
+    """Slice of a pipeline that a step (cns, cost, allocate or schedule) runs. `check_multi_pipeline` must have found no
+    errors in the pipeline.
     """
     stages = pipeline.search().stages
     place = _costing_place(stages)
@@ -170,7 +171,7 @@ def _what_cannot_be_sliced(pipeline: Pipeline) -> list[Problem]:
     * The parsers are not the default parsers.
     * No stage computes costs.
     * A stage after the stage that computes costs hands on other costs.
-    * A stage of the user uses results, but is not after the stage that computes costs.
+    * A stage of the user uses results, but comes before the stage that computes costs.
     """
     parsers = tuple(stage.name() for stage in pipeline.parsers().stages)
     plain = [check_pipeline(None, CnSearchOptions(), onnx=onnx, flow=multi_flow())[0] for onnx in (True, False)]

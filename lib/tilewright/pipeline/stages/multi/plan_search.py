@@ -1,7 +1,7 @@
 """Registry of searches for fusion plans.
 
-The package that evaluates systems does not import the package that searches for plans. Instead, it gets the search by
-name from this registry. `tilewright.base.entries` lists the search under its name.
+The package that evaluates systems does not import the package that searches for plans. It gets the search from this
+registry, by the name in `tilewright.base.entries`.
 """
 
 from collections.abc import Mapping
@@ -22,12 +22,12 @@ class PlanBounds:
     latency_cycles: int
     energy_pj: float
     covers: str
-    """Plans for which the bounds hold, in words."""
+    """Text that names the plans for which the bounds hold."""
 
 
 @dataclass(frozen=True, eq=False)
 class StartPlan:
-    """Plan that was found for one system, as the start of a search for a plan on another system."""
+    """Plan that was found for one system. It is the start of a search for a plan on another system."""
 
     plan: Any
     """Stacks, tiles, parts and schedule options, as an object of the package that searches for plans."""
@@ -46,7 +46,7 @@ class FoundPlan:
     schedules: int
     """Number of schedules that the search made."""
     as_start: StartPlan
-    """Plan in the form in which a later search on another system can start from it."""
+    """Found plan as the start plan of a later search on another system."""
     start_figures: tuple[int, float] | None
     """Pair (latency in cycles, energy in pJ) of the start plan on this system. None without a start plan, or if the
     start plan has no schedule on this system.
@@ -69,17 +69,17 @@ class PlanCall(Protocol):
 
 
 class PlanEngine(Protocol):
-    """Search for plans. One engine serves many systems, and keeps costs of computation nodes for later systems."""
+    """Search for plans. One engine serves many systems: it keeps the costs of computation nodes and uses them again."""
 
     def call(self, problem: SystemProblem, options: FusionOptions) -> PlanCall:
-        """Make the search for a plan of one network on one system; the search is not started yet."""
+        """Search for a plan of one network on one system; the search has not begun."""
 
 
 class PlanEngineKind(Protocol):
-    """Function that makes a search engine. Each kind of search has one such function."""
+    """Function that makes a search engine. There is one function for each kind of search."""
 
     def __call__(self) -> PlanEngine:
-        """Engine without any costs of earlier searches."""
+        """Search engine that knows no costs of earlier searches."""
 
 
 PLAN_ENGINES: Registry[PlanEngineKind] = Registry(__name__)

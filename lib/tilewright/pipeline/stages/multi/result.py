@@ -37,8 +37,8 @@ class MultiCoreResult(SeveralCoresTables):
     made: ScheduleArtifact | None = None
     """Schedule of the chosen allocation; None if it was not made yet."""
     single_core: bool = True
-    """True if `document` also has schedules for comparison, one for each compute core: this core runs every part of a
-    layer that it can run, and the other parts run on other cores.
+    """True if `document` also has a schedule for each compute core, for comparison. In this schedule, the core runs
+    every part of a layer that it can run; other cores run the other parts.
     """
 
     @cached_property
@@ -101,9 +101,9 @@ class MultiCoreResult(SeveralCoresTables):
         unused: Sequence[str] = (),
         **first: Any,
     ) -> JsonObject:
-        """Summary of the run. `objective` is the objective that the summary names. `allocation` has the data on the
-        search for an allocation; None means no search. `notices` are added to the notices on the input files. `unused`
-        has notices on inputs without effect. `first` has further fields for the summary.
+        """Summary of the run. The summary names `objective`. `allocation` has the data on the search for an allocation;
+        None if there was no search. `notices` are added to the notices on the input files. `unused` has notices on
+        inputs without effect. `first` has further fields of the summary.
         """
         from tilewright.mapping.file_checks import document_behind
         from tilewright.mapping.runnable import work_of

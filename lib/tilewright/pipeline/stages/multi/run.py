@@ -41,9 +41,7 @@ class MultiCoreProblem:
     inputs: CostedCnProblem
     """Network cut into CNs, with the costs of each CN on each core."""
     assembled: AssembledProblem
-    """Scheduling problem, with the names of the cores, memories, links, layers and tensors to which it refers by
-    number.
-    """
+    """Scheduling problem, with names. The problem refers to cores, memories, links, layers and tensors by number."""
     space: AllocationSpace
     """Cores that the mapping file and the accelerator allow for each part of a layer."""
     settings: ScheduleSettings
@@ -107,11 +105,11 @@ def engine_problem(schedule_model: str) -> Problem:
 
 
 def single_cores(problem: MultiCoreProblem) -> tuple[SingleCore, ...]:
-    """Schedules in which one compute core runs every part that it can run, and each other part runs on its fastest
-    core. There is one schedule for each compute core that can run at least one part. If no part can run on a compute
-    core, other cores take the place of the compute cores.
+    """Schedules in which one compute core runs every part that it can run; each other part runs on its fastest core.
+    There is one schedule for each compute core that can run at least one part. If no part can run on a compute core,
+    there is one schedule for each other core that can run a part.
 
-    A core is left out if its allocation has no schedule. The result is () if the mapping leaves only one allocation.
+    A core is left out if its allocation has no schedule. The result is () if the mapping allows only one allocation.
     """
     space = problem.space
     if not space.flexible:
@@ -147,8 +145,8 @@ def fixed_mapping_text(problem: MultiCoreProblem, genome: Genome) -> str:
 
 
 def only_genome(space: AllocationSpace) -> Genome:
-    """Genome (tuple of cores) of a space that has only one allocation, because each part can run on one core only.
-    Raises InputError if a part can run on several cores.
+    """Genome (tuple of cores) of the only allocation of a space. Raises InputError if a part can run on several
+    cores.
     """
     if space.flexible:
         message = (

@@ -1,10 +1,10 @@
 """Slices of a multi-core pipeline.
 
-A slice has the stages that one verb runs, and verbs exchange artifacts.
+A slice has the stages that one verb runs. Verbs pass data to each other as artifacts.
 
 `cns` runs the stages that cut the network. `cost` runs the stage that computes the costs of computation nodes, for one
-core file. `allocate` runs the remaining stages. `schedule` runs the same stages as `allocate`, but a given allocation
-replaces the last stage (the search).
+core file. `allocate` runs the remaining stages. `schedule` runs the stages of `allocate`, but with a given allocation
+in place of the last stage (the search).
 """
 
 from collections.abc import Iterable, Mapping
@@ -54,9 +54,8 @@ class Slice:
         return only_result(run_stages(self.stages, item, control), kind)
 
     def stated(self, options: Mapping[str, Any], **always: Any) -> JsonObject:
-        """Entry `options` in the provenance of the result. For the default stages, the entry has the given options. For
-        a pipeline of the user, it has the identities of the stages instead. The arguments `always` are added in both
-        cases.
+        """Entry `options` in the provenance of the result. For the default stages, it has the given options. For a
+        pipeline of the user, it has the identities of the stages. In both cases, the arguments `always` are added.
         """
         return {**options, **always} if self.identity is None else {**always, "pipeline": list(self.identity)}
 

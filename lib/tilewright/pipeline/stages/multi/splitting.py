@@ -78,7 +78,7 @@ class LayerSplitting(SplitOptions, Change):
 
 
 def _model_of(item: Descriptions) -> "onnx.ModelProto":
-    """ONNX model that descriptions have as workload. Raises InputError if the workload is not an ONNX model."""
+    """ONNX model in the descriptions. Raises InputError if the workload is not an ONNX model."""
     source = item.workload
     if source is None or kind_of_source(source) != NETWORK:
         raise InputError("only layers of ONNX models can be split, not lists of layers")

@@ -69,9 +69,9 @@ def _check_given(
 
 
 def _note_hints(problems: Problems, index: int, entry: MappingConstraints, cores: dict[int, dict[str, Core]]) -> None:
-    """Add a notice if the spatial mapping hints of mapping entry `index` have no effect. This is so if all cores that
-    can run the layers of the entry have exclusive dataflows: these cores run only the listed dataflows, so no spatial
-    mapping is searched.
+    """Add a notice if the spatial mapping hints of mapping entry `index` have no effect, because all cores that can run
+    the layers of the entry have exclusive dataflows. Such cores run only the listed dataflows, so no spatial mapping is
+    searched.
     """
     its_cores = [core for of_layer in cores.values() for core in of_layer.values()]
     if entry.spatial_mapping_hint and its_cores and all(core.exclusive_dataflows for core in its_cores):

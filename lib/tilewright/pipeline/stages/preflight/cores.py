@@ -1,4 +1,4 @@
-"""Preflight of the cores that a mapping file names, of layers that no core can run, and of loop dimensions in
+"""Preflight checks of the cores that a mapping file names, of layers that no core can run, and of loop dimensions in
 dataflows.
 """
 
@@ -25,7 +25,7 @@ class CoreNames:
 
     usable: tuple[int, ...]
     idle: dict[int, str]
-    """Core id -> role of a core that a mapping file cannot name because the core computes nothing."""
+    """Roles of the cores that compute nothing, by core id. A mapping file cannot name these cores."""
 
     @classmethod
     def of(cls, accelerator: MultiCoreAccelerator) -> "CoreNames":
@@ -124,8 +124,8 @@ def _check_named(
     """Report an error for each core that a mapping entry names but that can run none of the layers of this entry. If
     the entry fixes the cores of its layers, each named core must even be able to run all of these layers.
 
-    A notice replaces the error for a general entry (the default entry, or one with wildcards in its name) that does not
-    fix the cores. Layers that no core can run are left out here; `_check_choices` reports them.
+    For a general entry (the default entry, or an entry with wildcards in its name) that does not fix the cores, a
+    notice replaces the error. Layers that no core can run are left out here; `_check_choices` reports them.
     """
     is_general = entry.name == DEFAULT or any(character in entry.name for character in "*?[")
     some = [(node, dict(choice.reasons)) for node, choice in zip(nodes, choices, strict=True) if choice.core_ids]
@@ -175,7 +175,7 @@ def _named(nodes: Sequence[WorkloadNode]) -> str:
 
 
 def dataflow_problems(problem: SystemProblem) -> list[Problem]:
-    """Errors in dataflows: loop dimensions that neither a layer of the network nor a common operator has. Without this
+    """Errors in dataflows: loop dimensions that are in no layer of the network and in no common operator. Without this
     check, such a loop would silently unroll nothing.
 
     A dimension of a common operator is not an error, even if no layer of this network has it.

@@ -39,15 +39,14 @@ from tilewright.workload.graph import Workload, WorkloadNode
 
 
 def check_tiles(problems: Problems, workload: Workload, mapping: Mapping) -> Mapping:
-    """Report problems of the tilings in the mapping file, and return the mapping for later checks. In this mapping, an
-    entry that cuts a reduction and does not say how to add has no loops over cores.
+    """Report problems of the tilings in the mapping file, and return the mapping for later checks. In this mapping,
+    loops over cores are removed from an entry that cuts a reduction but does not say how to add the partial sums.
 
     A number of tiles is an error if it is larger than the dimension in every layer of the mapping entry.
 
     If no layer of the mapping entry has the dimension of a tiling, a notice says that the tiling has no effect (Stream
-    ignores such a tiling, too). An error is reported instead if the entry has the name of a single layer and no layer
-    of the network has the dimension. Dimensions with unusual names are left out in this check; another check reports
-    them.
+    also ignores it). It is an error if the entry has the name of a single layer, and no layer of the network has the
+    dimension. Another check reports dimensions with unusual names.
     """
     layers = layers_of_entries(workload, mapping)
     kept = list(mapping.entries)
@@ -71,9 +70,9 @@ def check_tiles(problems: Problems, workload: Workload, mapping: Mapping) -> Map
 def _splits_a_reduction(
     problems: Problems, path: KeyPath, entry: MappingConstraints, nodes: Sequence[WorkloadNode], loop: TilingEntry
 ) -> bool:
-    """True if a loop over cores cuts a reduction of the layer that an entry names, and the entry does not have the key
-    `reduction`. The loop is then reported. For layers that the entry selects in another way, such a loop is left out,
-    and a note says so.
+    """True if a loop over cores cuts a reduction of the layer that a mapping entry names, although the entry does not
+    have the key `reduction`. The loop is then reported as an error. For layers that the entry selects in another way,
+    another step leaves out such a loop, and a note says so.
     """
     tiles = len(entry.core_allocation or ()) if loop.tiles == WILDCARD else loop.tiles
     for node in nodes:
@@ -159,11 +158,11 @@ def _too_many(dimension: str, sizes: Sequence[int]) -> str:
 
 
 def check_exchange(problems: Problems, problem: SystemProblem) -> None:
-    """Report an error for each pair (producer, consumer) of layers between which data cannot flow: no allowed core of
-    the producer can send data to an allowed core of the consumer, over links or through the off-chip memory.
+    """Report an error for each pair (producer, consumer) of layers between which data cannot flow. For such a pair, no
+    allowed core of the producer can send data to an allowed core of the consumer, neither over links nor through the
+    off-chip memory.
 
-    If at least one pair of their cores can exchange data, there is no error, because the search for an allocation finds
-    these cores.
+    A single pair of cores that can exchange data is enough, because the search for an allocation finds it.
     """
     table, off_chip = path_table(problem.accelerator), problem.accelerator.offchip_core_id
     entries = problem.mapping.entries
@@ -332,8 +331,8 @@ def _tiling(
 
 
 def _record(problems: Problems, mapping: Mapping, error: InputError) -> None:
-    """Add all problems of an InputError to `problems`. If the path of a problem is the name of a mapping entry, the
-    path is replaced by the path of `core_allocation` in this entry.
+    """Add all problems of an InputError to `problems`. If the path of a problem is the name of a mapping entry, it is
+    replaced by the path of `core_allocation` in this entry.
     """
     index_of = {entry.name: index for index, entry in enumerate(mapping.entries)}
     for one in error.problems:
@@ -350,8 +349,8 @@ def _check_fixed_lists(
     """Report an error for each layer whose list of fixed cores has a wrong length. A list must have one core for each
     group of the layer (CNs that must run on the same core), or one core for all groups.
 
-    With `mode: lbl`, a notice replaces the error for a layer with a single group: the layer runs on one of the listed
-    cores.
+    With `mode: lbl`, a layer with a single group gives a notice instead of an error: the layer runs on one of the
+    listed cores.
     """
     for node in workload.nodes:
         if node.layer is None:

@@ -1,4 +1,4 @@
-"""Preflight checks of two requirements of every schedule: there is an off-chip core, and each operand to prefetch
+"""Preflight checks of two requirements of every schedule: an off-chip core exists, and each operand to prefetch
 exists.
 """
 
@@ -11,8 +11,8 @@ from tilewright.workload.layer import OUTPUT
 
 
 def offchip_problems(problem: SystemProblem) -> list[Problem]:
-    """List with one problem if the accelerator has no off-chip core; [] if it has an off-chip core. The off-chip memory
-    is needed because it keeps weights, inputs and results of the network.
+    """List with one problem if the accelerator has no off-chip core; otherwise []. The off-chip memory is needed
+    because it keeps weights, inputs and results of the network.
     """
     if problem.accelerator.offchip_core_id is not None:
         return []

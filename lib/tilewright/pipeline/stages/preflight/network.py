@@ -46,10 +46,9 @@ BuildGraph = Callable[[Workload, Tiling], CnGraph]
 
 def check_memories(problems: Problems, problem: SystemProblem) -> None:
     """Report each memory that cannot hold one element of an operand, with the affected layers and the line of the core
-    file. The report is an error for layers for which every allowed core has such a memory, and a notice for all other
-    layers.
+    file. If every allowed core of a layer has such a memory, it is an error, otherwise a notice.
 
-    Add notices on in-memory arrays that are built for numbers with fewer bits than the inputs of a layer have.
+    Add notices on in-memory arrays that are built for fewer bits than the inputs of a layer have.
     """
     files = core_paths(Path(problem.hardware_file)) if has_lines(problem.hardware_file) else {}
     stranded, others = _layers_of_cores(problem)
@@ -61,8 +60,8 @@ def check_memories(problems: Problems, problem: SystemProblem) -> None:
 
 
 def _layers_of_cores(problem: SystemProblem) -> tuple[dict[str, list[Layer]], dict[str, list[Layer]]]:
-    """(stranded layers, other layers). Each of the two is a table: core file -> layers that the core is allowed to run.
-    A layer is stranded if, on every core that is allowed to run it, a memory is too small for one element of an
+    """Pair (stranded layers, other layers). Each of the two has the layers that a core is allowed to run, by core file.
+    A layer is stranded if every core that is allowed to run it has a memory that is too small for one element of an
     operand.
     """
     file_of = {place.core_id: place.file_name for place in problem.accelerator.places if place.role != OFFCHIP}
@@ -99,7 +98,7 @@ def preflight(
     operands_to_prefetch: Sequence[str] = (),
     mapping_is_whole: bool = True,
 ) -> Preflight:
-    """Errors that can be found before the computation, in network, cores, mapping file and tiling, with notices and the
+    """Errors in network, cores, mapping file and tiling that can be found before the computation, with notices and the
     tiling.
 
     * Cores: unknown cores; cores that the mapping file gives to layers that they cannot run; layers that no core can
@@ -150,11 +149,11 @@ def checked_cn_graph(
     tell: Callable[[Sequence[str]], None] | None = None,
     build: BuildGraph = build_cn_graph,
 ) -> tuple[CnGraph, tuple[str, ...]]:
-    """(CN graph of a problem, notices).
+    """Pair (CN graph of a problem, notices).
 
     Raises InputError with all errors from `preflight` and from building the graph. If `preflight` finds errors, the
-    function `tell` first gets the notices, because they can explain the errors. `build` is `build_cn_graph`, or a
-    function that reuses earlier results of `build_cn_graph`.
+    function `tell` gets the notices before the error is raised, because notices can explain errors. `build` is
+    `build_cn_graph`, or a function that reuses its earlier results.
     """
     graph, notices = check_cn_graph(problem, options, tell, build)
     assert graph is not None
@@ -167,10 +166,9 @@ def check_cn_graph(
     tell: Callable[[Sequence[str]], None] | None = None,
     build: BuildGraph = build_cn_graph,
 ) -> tuple[CnGraph | None, tuple[str, ...]]:
-    """(CN graph, notices). Raises InputError with all errors.
+    """Pair (CN graph, notices). Raises InputError with all errors.
 
-    `options` is None if the options themselves have errors. The rest of the input is still checked, but the graph is
-    None.
+    `options` is None if the options have errors. The rest of the input is still checked, but the graph is None.
     """
     found = preflight(problem, options)
     if found.problems and tell is not None:
@@ -238,8 +236,8 @@ def _problems_of_the_rest(
 
 
 def _mapping(read: Descriptions) -> tuple[Mapping | None, bool]:
-    """Pair (mapping, true if the complete mapping could be read). If the mapping file has errors, the mapping has the
-    content without errors. The mapping is None if no mapping is given, or if its file cannot be read.
+    """Pair (mapping, True if the complete mapping could be read). If the mapping file has errors, the mapping has only
+    the content without errors. It is None if no mapping is given, or if its file cannot be read.
     """
     if read.mapping is None:
         return None, False
@@ -251,7 +249,7 @@ def _mapping(read: Descriptions) -> tuple[Mapping | None, bool]:
 
 
 def _core_names(read: Descriptions) -> CoreNames | None:
-    """Ids of cores in the file of an accelerator, even if other parts of the file have errors. None if the ids are not
+    """Ids of the cores in the file of an accelerator. Other parts of the file may have errors. None if the ids are not
     known.
     """
     document = _document(read.hardware)
@@ -274,8 +272,8 @@ def _document(source: object) -> YamlDocument | None:
 
 
 def _follows(found: Problem, told: Sequence[Problem]) -> bool:
-    """True if `told` has a problem in the same file as `found` whose path is equal to the path of `found` or below this
-    path. False if `found` has no path.
+    """True if `told` has a problem in the file of `found` with the same path or with a longer path below it. False if
+    `found` has no path.
     """
     return bool(found.path) and any(
         one.file == found.file and (one.path == found.path or one.path.startswith((f"{found.path}.", f"{found.path}[")))
