@@ -116,9 +116,9 @@ def _show(found: "Advices", output: Path | None, write: tuple[int, Path] | None,
     spatial mapping removes a loop, or replaces the loop by another one. A second list has the numbers that can be
     reduced without more energy or latency.
 
-    --write writes the changed file: give the number of the change in the list. On several cores, widths of links are
-    changed too. The gain is then computed for the tiles and the allocation of the run, with new cost tables, and for a
-    new search. --write then writes the changed file of the accelerator or of a core.
+    --write writes a copy of the input file with one change, which is given by its number in the list. For a run on
+    several cores, widths of links are changed too. The gain is then computed for the tiles and the allocation of the
+    run, with new cost tables, and for a new search. --write then writes the file of the accelerator or of a core.
 
     Example: tilewright advise results/single/resnet18-tpu_like --write 1 wider.yaml
     """,
@@ -137,7 +137,7 @@ def advise(
     write: Annotated[
         tuple[int, FilePath] | None,
         Help(
-            "Number of a change in the list, and the file to write with this change.",
+            "Number of a change in the list, and the path of the input file to write with this change.",
             metavar="NUMBER FILE",
             type=(int, FILE),
         ),
@@ -150,13 +150,11 @@ def advise(
     ] = True,
     pairs: Annotated[
         bool,
-        Help("Also try each pair of changes of sizes, widths and array sides together, with the mappings of the run."),
+        Help("Also try pairs of changes of sizes, widths and array sides. The mappings stay those of the run."),
     ] = False,
     together: Annotated[
         str,
-        Help(
-            "Make only the changes with these keys, all together. The table of changes has their keys.", metavar="KEYS"
-        ),
+        Help("Keys of changes, from the table of changes. Only these changes are made, all at once.", metavar="KEYS"),
     ] = "",
     paper: Annotated[PaperWidth | None, Paper(("output",))] = None,
 ) -> "Advices":

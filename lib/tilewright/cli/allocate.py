@@ -98,9 +98,9 @@ def _echo(document: dict[str, Any], output: Path | None, verbose: bool, as_json:
         count = count_of(search["infeasible"], "allocation")
         echo(f"{count} without a schedule; first reason: {search['infeasible_reasons'][0]['reason']}")
     for row in document["single_core"]:
-        rest = f", {row['parts_elsewhere']} of {row['parts']} parts on other cores" if row["parts_elsewhere"] else ""
+        rest = f"; {row['parts_elsewhere']} of {row['parts']} parts need another core" if row["parts_elsewhere"] else ""
         echo(
-            f"all on core {row['core']} ({row['core_name']}{rest}):"
+            f"baseline on the single core {row['core']} ({row['core_name']}{rest}):"
             f" {row[LATENCY_CYCLES]:,} cycles, {energy_text(row[ENERGY_PJ])}"
         )
     if verbose or not output:
@@ -251,7 +251,7 @@ def _csv_of_front(document: dict[str, Any]) -> str:
 def _proof_text(proof: JsonObject) -> str:
     """Line on the proof of the allocation: proven best, or the remaining gap."""
     if proof["is_proven"]:
-        return f"proven to be the best over {ALLOWED_ALLOCATIONS}: {proof['rule']}"
+        return f"proven to be the best of {ALLOWED_ALLOCATIONS}: {proof['rule']}"
     return (
         f"not proven to be the best: the best of {ALLOWED_ALLOCATIONS} can be at most {proof['gap']:.1%} better than"
         " this one"

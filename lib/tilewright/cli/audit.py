@@ -108,10 +108,10 @@ class Audit:
         for made in self.different:
             told += [f"DIFFERENT  {made.item}: {one}" for one in made.differences[:most]]
             if most is not None and len(made.differences) > most:
-                told.append(f"DIFFERENT  {made.item}: and {len(made.differences) - most:,} more values (-v)")
+                told.append(f"DIFFERENT  {made.item}: and {len(made.differences) - most:,} more values (-v lists all)")
         told += [f"left out  {left.item}: {left.reason}" for left in self.left_out[:most]]
         if most is not None and len(self.left_out) > most:
-            told.append(f"left out  and {len(self.left_out) - most:,} more (-v)")
+            told.append(f"left out  and {len(self.left_out) - most:,} more (-v lists all)")
         return told + [f"not audited  {one.place}: {one.reason}" for one in self.not_audited]
 
     def as_dict(self) -> JsonObject:

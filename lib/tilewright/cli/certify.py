@@ -86,7 +86,7 @@ def check_front(
 def verdict_text(verdict: "CertificateVerdict") -> str:
     """Lines on the checked parts and on the errors that were found."""
     checked = [
-        f"{count_of(verdict.designs, 'design')} recomputed with areas; {count_of(verdict.fronts, 'front')} compared",
+        f"areas recomputed: {count_of(verdict.designs, 'design')}; fronts compared: {verdict.fronts:,}",
         f"costs recomputed one by one: {count_of(verdict.members, 'design')} on fronts,"
         f" {count_of(verdict.costed, 'other design')}",
     ]
@@ -110,5 +110,5 @@ def _space_of(folder: Path) -> Path:
     try:
         return Path(folder / (folder / SPACE_PATH).read_text(encoding="utf-8").strip())
     except OSError:
-        message = "does not name the file of the space: give the file"
+        message = "does not name the file of the space: name the file with --space"
         raise InputError([Problem(message, str(folder / SPACE_PATH), path="--space")]) from None

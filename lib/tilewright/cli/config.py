@@ -540,7 +540,7 @@ def read_stages(
         return Stages(), problems
     if settings is None and not all(is_own(type(stage)) for stage in built.parsers().stages):
         message = (
-            "a configuration cannot have parser stages of the user, because its runs share parsed files; use this"
+            "a configuration cannot use parser stages of your own, because its runs share parsed files; use this"
             " pipeline with `tilewright map`"
         )
         document = next((found for found in documents if found.line_of(path)), None)

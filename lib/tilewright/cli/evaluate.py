@@ -195,11 +195,11 @@ class _PointReader:
             return ()
         place, table = "level_boundaries", point["level_boundaries"]
         if not isinstance(table, dict):
-            self._note("must be a table from layer operands to lists of numbers of loops", place, _shown(table))
+            self._note("must be a table with a list of loop counts for each layer operand", place, _shown(table))
             return ()
         for operand in layer.operands if layer else ():
             if operand not in table:
-                self._note("is missing: each operand needs its numbers of loops", f"{place}.{operand}")
+                self._note("is missing: each operand needs a list of loop counts", f"{place}.{operand}")
         return tuple((operand, self._bounds(operand, bounds, layer, loops)) for operand, bounds in table.items())
 
     def _bounds(self, operand: str, bounds: object, layer: Layer | None, loops: int) -> tuple[int, ...]:
@@ -213,9 +213,11 @@ class _PointReader:
         if layer and operand not in layer.operands:
             self._note("no such operand", place, allowed=", ".join(layer.operands))
         elif not isinstance(bounds, list) or not bounds or any(type(bound) is not int for bound in bounds):
-            self._note("must be a list of whole numbers, one for each memory of the operand", place, _shown(bounds))
+            self._note(
+                "must be a list of whole numbers, one loop count for each memory of the operand", place, _shown(bounds)
+            )
         elif bounds != sorted(bounds) or not 0 <= bounds[0] <= bounds[-1] <= loops:
-            told = f"must not decrease from memory to memory, and must not exceed the {loops} loops of loop_order"
+            told = f"loop counts must not decrease, and must be from 0 to {loops}, the number of loops in loop_order"
             self._note(told, place, _shown(bounds))
         else:
             return tuple(bounds)

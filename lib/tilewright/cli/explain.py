@@ -242,7 +242,7 @@ def _places(path: Path, mapping: "MappingOfLayers") -> dict[tuple[str, str], str
 
 
 def _refuse_descriptions(*given: Path | None) -> None:
-    message = "is not used for a run on several cores, because its bottlenecks follow from its schedule: leave it out"
+    message = "is not used: bottlenecks of a run on several cores follow from the schedule; leave out this file"
     problems = [Problem(message, str(path)) for path in given if path is not None]
     if problems:
         raise InputError(problems)

@@ -119,10 +119,10 @@ def _show(found: Explored, output: FilePath | None, paper: PaperWidth | None, as
 @verb(
     """Evaluate every design of the file SPACE on the networks of this file, and mark the designs on the Pareto front.
 
-    The costs of a design are bit by bit equal to the costs by `tilewright map` or, for several cores, by `tilewright
-    schedule`. Designs with results that are up to date are not evaluated again, so a search that was interrupted
-    continues with the other designs. Results are in files for groups of designs, called shards. If a design is not a
-    valid accelerator, or if a layer has no mapping on it, the table has the reason.
+    The costs of a design are bit by bit equal to those of `tilewright map` (one core) or `tilewright schedule` (several
+    cores). Designs with up-to-date results are not evaluated again, so an interrupted exploration continues with the
+    other designs. Results are in files for groups of designs, called shards. If a design is not a valid accelerator, or
+    if a layer has no mapping on it, the table has the reason.
 
     Example: tilewright explore config/space/edge_sram.yaml -o results/space/edge_sram --jobs 2
     """,
@@ -229,7 +229,7 @@ def _answered(
     exploration, missing = engine.gathered(space, output)
     if missing:
         names = ", ".join(str(one.number) for one in missing[:10]) + (", ..." if len(missing) > 10 else "")
-        echo_notices([f"{len(missing)} of {len(shards_of(space))} shards are not complete or out of date: {names}"])
+        echo_notices([f"{len(missing)} of {len(shards_of(space))} shards are incomplete or out of date: {names}"])
     answer = _annotated(space, _noted(space, exploration, *told))
     _write(answer, output)
     if isinstance(source, Path):
@@ -335,7 +335,7 @@ def _told_before(space: "Space", output: Path | None) -> str:
     if output is not None:
         states = shard_states(space, ShardDigests(space), output)
         missing, done = len(states.missing), kept_count(space, states, output)
-        kept = f", without {count_of(done, 'design')} with results from an interrupted exploration" if done else ""
+        kept = f"; {count_of(done, 'design')} already evaluated by an interrupted exploration" if done else ""
     designs = f"{count_of(len(space), 'design')} on {networks}{left}"
     return f"{space.name}: {designs}; {missing:,} of {count_of(number, 'shard')} to evaluate{kept}"
 

@@ -71,10 +71,10 @@ def _show(answer: "Answer | None", output: Path, as_json: bool) -> None:
     """Find all designs of the file SPACE that are on a Pareto front, and write a certificate that the fronts are
     complete.
 
-    The fronts are equal to those of `tilewright explore`, but take less time: designs that differ only in unit
-    energies, areas, word widths and memory sizes form a family, and all designs of a family are evaluated together. The
-    costs are bit by bit the same as those of `explore`. Bottlenecks are reported only for designs on a front. Costs
-    that are up to date are not computed again. `tilewright check-front` checks the certificate.
+    The fronts and costs are bit by bit equal to those of `tilewright explore`, but the search takes less time. Designs
+    that differ only in unit energies, areas, word widths and memory sizes form a family, and all designs of a family
+    are evaluated together. Bottlenecks are reported only for designs on a front. Up-to-date costs are not computed
+    again. `tilewright check-front` checks the certificate.
 
     Example: tilewright front config/space/edge_sram.yaml -o results/front/edge_sram --jobs 2
     """,
@@ -153,7 +153,7 @@ def _found(
                 front_search.make_parts(source, space, output, jobs, advance, part)
         if part is not None:
             return None
-        with _progress(f"{space.name}: designs on a front, each alone", None, "designs", show_progress) as advance:
+        with _progress(f"{space.name}: designs on the fronts, one by one", None, "designs", show_progress) as advance:
             return front_search.front_of_folder(source, space, output, output / CERTIFICATE, jobs, advance)
     except KeyboardInterrupt as error:
         raise InterruptedRunError(f"costs that are finished are kept in {output}") from error

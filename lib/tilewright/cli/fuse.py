@@ -142,9 +142,9 @@ def _show(
     elif part not in (None, ANSWER):
         search = found.found
         echo_text(
-            f"part {part} of the search: tried {count_of(len(search.tried), 'plan')}, and"
-            f" {count_of(search.segments, 'segment')} of the network as separate networks, in"
-            f" {count_of(search.evaluations, 'schedule')}; the best plan so far: {found.latency_cycles:,} cycles,"
+            f"part {part} of the search: evaluated {count_of(len(search.tried), 'plan')} and"
+            f" {count_of(search.segments, 'part')} of the network, in"
+            f" {count_of(search.evaluations, 'schedule')}; best plan so far: {found.latency_cycles:,} cycles,"
             f" {energy_text(found.energy_pj)}\n"
         )
     else:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 FOLDED = (
     "exploit_data_locality is off, because a layer of this network stands for several equal blocks. With `written_out:"
-    " true` in the workload file, each block has its own layers, and data can stay on chip between them"
+    " true` in the workload file, each block has layers of its own, and data can stay on chip between layers"
 )
 """Notice for a network in which one layer stands for several equal blocks: `exploit_data_locality` is off by default.
 """

@@ -35,7 +35,7 @@ def _show(paths: Sequence[Path], networks: Sequence[str], as_json: bool) -> None
     """Write hardware.yaml, mapping.yaml and config.yaml of a new accelerator into FOLDER.
 
     All costs come from the library of costs, with their sources in comments. The files are checked before they are
-    written, and no existing file is overwritten. Change them by hand afterwards.
+    written, and no existing file is overwritten. You can then change the files by hand.
 
     Example: tilewright new mine --like eyeriss --array 12x14 --sram "108 KiB" --node-nm 65 --network resnet18
     """,

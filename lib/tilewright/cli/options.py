@@ -231,7 +231,8 @@ def read_pipeline(given: PipelineSource) -> PipelineText | None:
 
 
 _BITS = (
-    "NAME=BITS with weights, activations or partial as NAME (also behind an operator: Conv.weights), and a whole number"
+    "NAME=BITS, where NAME is weights, activations or partial (also after an operator: Conv.weights), and BITS is a"
+    " whole number"
 )
 
 

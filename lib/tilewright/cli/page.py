@@ -42,7 +42,8 @@ def page(
     runs: Annotated[Sequence[FilePath], ARGUMENT],
     output: Annotated[FilePath, Help(f"HTML file to write; default: {RESULTS_PAGE}.")] = RESULTS_PAGE,
     unfinished: Annotated[
-        FilePath | None, Help("File of `tilewright results` with unfinished runs, which are listed too.")
+        FilePath | None,
+        Help("File with unfinished runs, written by `tilewright results --output`; they are listed too."),
     ] = None,
 ) -> Path:
     """Write one HTML page with the runs in the folders. Returns the path of the file.

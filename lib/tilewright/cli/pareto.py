@@ -83,7 +83,8 @@ def _show(
 def pareto(
     runs: Annotated[Sequence[FilePath], ARGUMENT],
     unfinished: Annotated[
-        FilePath | None, Help("File of `tilewright results` with unfinished runs, which are listed too.")
+        FilePath | None,
+        Help("File with unfinished runs, written by `tilewright results --output`; they are listed too."),
     ] = None,
     csv: Annotated[FilePath | None, Help("CSV file to write.")] = None,
     figures: Annotated[FilePath | None, Help("Folder for figures, one for each network.")] = None,

@@ -77,7 +77,11 @@ def serving(
     form: Annotated[
         str,
         OneOf(tuple(RELEASES)),
-        Help("Format of the profile, named by the first release that reads it.", "--format", is_required=True),
+        Help(
+            "Format of the profile: the simulator, and its first release that reads the format.",
+            "--format",
+            is_required=True,
+        ),
     ] = RELEASES[-1],
     options: SearchOptions | None = None,
     *,

@@ -152,7 +152,7 @@ def unlock(folder: Path, verbose: bool, as_json: bool) -> None:
     if as_json:
         echo_json({"holder": None if holder is None else str(holder)})
     else:
-        echo(f"{folder}: was not locked" if holder is None else f"{folder}: no longer held by {holder}")
+        echo(f"{folder}: was not locked" if holder is None else f"{folder}: removed the lock of {holder}")
 
 
 def _removed(files: Sequence[str]) -> Iterator[str]:

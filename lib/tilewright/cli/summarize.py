@@ -96,7 +96,8 @@ def summarize(
         FilePath | None, Help("Configuration file whose finished runs are listed, in place of RUNS.")
     ] = None,
     unfinished: Annotated[
-        FilePath | None, Help("File of `tilewright results` with unfinished runs, which are listed too.")
+        FilePath | None,
+        Help("File with unfinished runs, written by `tilewright results --output`; they are listed too."),
     ] = None,
     csv: Annotated[FilePath | None, Help("CSV file to write.")] = None,
     parquet: Annotated[FilePath | None, Help("Parquet file to write.")] = None,

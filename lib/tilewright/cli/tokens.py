@@ -255,7 +255,7 @@ def _options_of_cores(options: Given[TokenOptions]) -> CnSearchOptions:
     others = [name for name, value in options.values.items() if name not in known and value not in (False, "false")]
     if others:
         why = "because each layer begins and ends in the off-chip memory"
-        reasons = {"bounds": "because no bounds are computed there"}
+        reasons = {"bounds": "because no bounds are computed for them"}
         found = [Problem(f"has no effect on several cores, {reasons.get(name, why)}", path=name) for name in others]
         raise InputError(found)
     values = {name: value for name, value in options.values.items() if name in known}
@@ -294,7 +294,9 @@ def _note_requests(document: "YamlDocument", notices: list[str]) -> None:
         problems.notice((written[0],), told)
     if document.data.get("key_block") is not None:
         problems.unused(
-            ("key_block",), "has no effect: blocks of keys come from the options", document.data["key_block"]
+            ("key_block",),
+            "has no effect: the option --key-block sets the size of key blocks",
+            document.data["key_block"],
         )
     notices += problems.notices
 

@@ -93,7 +93,7 @@ def _line(one: BatchTurn) -> str:
     present = ", the present batch" if one.before == one.batch else ""
     text += f"; with {one.before:,}{present}, still {_above(at[one.before])} {first}"
     back = [batch for batch in _beyond(one) if not one.is_turned(batch)]
-    return f"{text}; with {_listed(back)}, {second} is again not below {first}" if back else text
+    return f"{text}; with {_listed(back)}, {second} is no longer below {first}" if back else text
 
 
 def _beyond(one: BatchTurn) -> tuple[int, ...]:

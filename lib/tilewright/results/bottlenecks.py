@@ -339,9 +339,11 @@ def limiting_table(found: Bottlenecks) -> tuple["pandas.DataFrame", list[str]]:
     none = sum(not limit.is_limited_by_one for limit in found.limits.values())
     notes = [f"a port limits a layer if doubling its width saves most, and at least {LEAST_SHARE:.0%} of the latency."]
     if none:
-        notes.append(f"no single port limits {none} of {len(found.limits)} layers: rows without cycles of a port.")
+        notes.append(
+            f"no single port limits {none} of {len(found.limits)} layers: their rows have no cycles of a port."
+        )
     notes += [
-        "stall cycles below 0 are slack: the array does not wait for the port, which has so many cycles to spare."
+        "stall cycles below 0 are slack: the port has this many cycles to spare, and the array does not wait for it."
     ]
     columns = ["layer", "limited_by", LATENCY_CYCLES, "busy_cycles", "stall_cycles", "gain_cycles"]
     return pandas.DataFrame(rows, columns=columns), notes

@@ -22,9 +22,9 @@ CAUSE_WORDS = {
     "onloading": "data move before the array begins",
     "offloading": "data move after the array has ended",
     "drain": "the last results leave the array",
-    CALL: "calls of the host take longer than their work, or too few are in flight",
-    COMMAND: "commands of the array take longer than their work, or too few are in flight",
-    REQUEST: "requests to the outermost memory take longer than their transfers, or too few are in flight",
+    CALL: "calls by the host take longer than the work of a call, or too few calls are in flight",
+    COMMAND: "commands to the array take longer than the work of a command, or too few commands are in flight",
+    REQUEST: "requests to the outermost memory take longer than their transfers, or too few requests are in flight",
 }
 DIRECTION_WORDS = {
     "tl": "read, to the level below",

@@ -141,7 +141,7 @@ def _double_buffers(record: LayerRecord, core: Core) -> Iterator[str]:
         filled[name] = filled.get(name, 0.0) + copies * share
     for name, share in filled.items():
         if memories[name].force_double_buffering and share > 1 + ROUNDING:
-            yield f"{name} would need {share:.6g} of its capacity to double-buffer"
+            yield f"{name} would need {share:.6g} times its capacity for double-buffering"
 
 
 def _tile_is_replaced(record: LayerRecord, operand: str, level: int) -> bool:

@@ -192,8 +192,8 @@ def less_energy_text(a: UncertainRun, b: UncertainRun) -> str:
     less, same = less_energy_counts(a, b)
     varied = [share_of(ranged_pj(run), run.energy_pj) for run in (a, b)]
     samples = (
-        f"{SAMPLES:,} samples of costs within their ranges ({varied[0]} of the energy of A and {varied[1]} of that of B"
-        " has a range; the rest does not vary)"
+        f"{SAMPLES:,} samples of costs within their ranges (costs with a range: {varied[0]} of the energy of A and"
+        f" {varied[1]} of the energy of B)"
     )
     if same == SAMPLES:
         return f"A and B need the same energy in all of {samples}"

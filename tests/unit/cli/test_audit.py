@@ -163,8 +163,8 @@ def test_long_lists_are_cut_and_said_to_be() -> None:
     assert len(found.lines(None)) == 55
     short = found.lines(10)
     assert len(short) == 22
-    assert short[10].endswith("layer conv0: and 15 more values (-v)")
-    assert short[-1] == "left out  and 20 more (-v)"
+    assert short[10].endswith("layer conv0: and 15 more values (-v lists all)")
+    assert short[-1] == "left out  and 20 more (-v lists all)"
     assert len(found.as_dict()["differences"]) == 25
 
 

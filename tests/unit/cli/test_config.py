@@ -320,7 +320,7 @@ def test_parsers_of_ones_own_are_refused(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     pipeline = [{"replace": "ONNXModelParser", "stage": "own.Mine"}]
     said = problems_of({"runs": {"a": {**RUN, "pipeline": pipeline}}})
-    assert "runs.a.pipeline: a configuration cannot have parser stages of the user" in said
+    assert "runs.a.pipeline: a configuration cannot use parser stages of your own" in said
 
 
 def test_options_as_command_line() -> None:

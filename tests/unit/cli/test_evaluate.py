@@ -76,18 +76,18 @@ def test_boundaries_of_points_count(tmp_path: Path, capsys: pytest.CaptureFixtur
         ({"memory_operand_links": ["O"]}, "memory_operand_links: must be a table"),
         ({"memory_operand_links": {"Q": "O"}}, "memory_operand_links.Q: no such operand (allowed: O, "),
         ({"memory_operand_links": {"O": 1}}, "memory_operand_links.O: must be the name of a memory operand"),
-        ({"level_boundaries": [0]}, "level_boundaries: must be a table from layer operands to lists"),
+        ({"level_boundaries": [0]}, "level_boundaries: must be a table with a list of loop counts"),
         (
             {"level_boundaries": {"O": [2], "W": [1, 2]}},
-            "level_boundaries.I: is missing: each operand needs its numbers of loops",
+            "level_boundaries.I: is missing: each operand needs a list of loop counts",
         ),
         ({"level_boundaries": BOUNDS | {"Q": [2]}}, "level_boundaries.Q: no such operand (allowed: O, W, I)"),
         ({"level_boundaries": BOUNDS | {"O": 2}}, "level_boundaries.O: must be a list of whole numbers"),
         ({"level_boundaries": BOUNDS | {"O": []}}, "level_boundaries.O: must be a list of whole numbers"),
         ({"level_boundaries": BOUNDS | {"O": [True]}}, "level_boundaries.O: must be a list of whole numbers"),
-        ({"level_boundaries": BOUNDS | {"W": [2, 1]}}, "level_boundaries.W: must not decrease from memory to memory"),
-        ({"level_boundaries": BOUNDS | {"I": [3]}}, "must not exceed the 2 loops of loop_order, got [3]"),
-        ({"level_boundaries": BOUNDS | {"I": [-1]}}, "level_boundaries.I: must not decrease"),
+        ({"level_boundaries": BOUNDS | {"W": [2, 1]}}, "level_boundaries.W: loop counts must not decrease"),
+        ({"level_boundaries": BOUNDS | {"I": [3]}}, "must be from 0 to 2, the number of loops in loop_order, got [3]"),
+        ({"level_boundaries": BOUNDS | {"I": [-1]}}, "level_boundaries.I: loop counts must not decrease"),
     ],
 )
 def test_wrong_points_are_told(tmp_path: Path, layers: list[Layer], change: dict, told: str) -> None:

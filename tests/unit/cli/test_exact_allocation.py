@@ -61,7 +61,7 @@ def test_a_proof_is_written_and_checked(run: Path, capsys: pytest.CaptureFixture
     document["certificate"]["blocks"] = [{"cores": [None, None, 7], "best": proof["value"] - 1}]
     code, said = checked(run, document, capsys)
     assert code == 1
-    assert "block 0 has cores that are not allowed" in said
+    assert "block 0 of the certificate has cores that are not allowed" in said
     assert "better than the claimed best value" in said
 
 
@@ -70,7 +70,7 @@ def test_what_is_proven_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -
     network = run / "net.onnx"
     capsys.readouterr()
     assert main(["allocate", *inputs(network, run), *EXACT, "--objective", "energy"]) == 0
-    assert "proven to be the best over the allowed allocations of these tiles: " in capsys.readouterr().out
+    assert "proven to be the best of the allowed allocations of these tiles: " in capsys.readouterr().out
     wrong = ["--schedule-model", "stream-2023"]
     assert main(["allocate", *inputs(network, run), *EXACT, *wrong]) == 2
     assert (

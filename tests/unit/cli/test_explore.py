@@ -74,7 +74,7 @@ def test_an_interruption_tells_the_best_design_so_far(
     assert "  best of 4 designs so far:\n  least energy: design lanes-3 with " in said.out
     monkeypatch.setattr(KeptDesigns, "keep", keep)
     assert main(["explore", str(space), "-o", str(out)]) == 0
-    assert "without 4 designs with results from an interrupted exploration\n" in capsys.readouterr().out
+    assert "; 4 designs already evaluated by an interrupted exploration\n" in capsys.readouterr().out
     table = pandas.read_csv(out / "space.csv")
     assert len(table) == 6
     assert table[table["index"] < 4].sort_values("energy_pj")["design"].iloc[0] == "lanes-3"
@@ -94,7 +94,7 @@ def test_files_and_what_is_missing(space: Path, tmp_path: Path, capsys: pytest.C
     assert main(["explore", str(space), "-o", str(out), "--shard", "1"]) == 0
     assert [path.name for path in out.rglob("*") if path.is_file()] == ["00001.parquet"]
     assert main(["explore", str(space), "-o", str(out), "--gather"]) == 0
-    assert "1 of 2 shards are not complete or out of date: 0" in capsys.readouterr().err
+    assert "1 of 2 shards are incomplete or out of date: 0" in capsys.readouterr().err
     assert len(pandas.read_csv(out / "space.csv")) == 1
     assert main(["explore", str(space), "-o", str(out)]) == 0
     assert len(pandas.read_csv(out / "space.csv")) == 4

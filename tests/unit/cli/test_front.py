@@ -28,7 +28,7 @@ def test_the_front_and_its_certificate(space: Path, tmp_path: Path, capsys: pyte
     assert len(pandas.read_csv(out / "front.csv")) > 1
     assert main(["check-front", str(out), "--sample", "3"]) == 0
     said = capsys.readouterr().out
-    assert "64 designs recomputed with areas" in said
+    assert "areas recomputed: 64 designs" in said
     assert "the checked parts of the certificate are true" in said
     assert main(["check-front", str(out), "--all", "--json", "--sample", "0"]) == 0
     assert json.loads(capsys.readouterr().out)["problems"] == []

@@ -45,7 +45,7 @@ def test_sentences() -> None:
     )
     assert line((1, 0.5), (4, -0.03), (8, 0.1), first=1) == (
         f"{begin}with a batch of 4, A is 3.0% below B; with 1, the present batch, still 50.0% above B;"
-        " with 8, A is again not below B"
+        " with 8, A is no longer below B"
     )
     assert line((1, 0.2), (2, 0.3), (4, 0.5), batch=4) == (
         f"{begin}none of the batches tried (1, 2) reverses the order; B comes nearest with a batch of 1, which is"

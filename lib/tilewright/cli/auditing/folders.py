@@ -19,7 +19,7 @@ it.
 """
 _SAYS_NOTHING = "the file does not record its inputs"
 _REASONS = {
-    FUSION: "the plan is the result of a complete search, which only `tilewright fuse` can repeat",
+    FUSION: "only `tilewright fuse` can repeat the search that found the plan",
     DEPTH_FIRST: f"{_SAYS_NOTHING}; `tilewright check` checks its certificate with hardware, workload and mapping",
     ATTENTION: f"{_SAYS_NOTHING}; `tilewright check` checks its certificates with hardware, workload and mapping",
     "tokens.json": f"{_SAYS_NOTHING}; `tilewright tokens` makes it again",

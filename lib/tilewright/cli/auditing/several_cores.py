@@ -306,7 +306,7 @@ class SeveralCoresRun(Findings):
         if step == "cns":
             tiling = stated_tiling(stated)
             if tiling is None:
-                raise InputError("it does not record the options with which the network was cut")
+                raise InputError("it does not record the tiling options of the network")
             return read_slice(step, GenerateCNWorkloadHybrid, None, settings=tiling.as_dict())
         return stages_of_search(None, _search_of(stated), ScheduleSettings.of(stated), Path())
 

@@ -62,9 +62,9 @@ class Comparison(Parameters):
     split_layers: bool = False
     """Split a layer into several layers of the network if its weights exceed the memory of a core."""
     baselines: bool = True
-    """Compute two baselines for comparison: the network on the best single core, and the network layer by layer on all cores. The
-    layer-by-layer baseline is a run of its own with the name `{run}.layer_by_layer` and the key `mode: lbl`. If the run
-    has a `cn_define_mode`, each layer of this baseline is one computation node.
+    """Compute two baselines for comparison: the network on the best single core, and the network layer by layer on all
+    cores. The layer-by-layer baseline is a run of its own with the name `{run}.layer_by_layer` and the key `mode: lbl`.
+    If the run has a `cn_define_mode`, each layer of this baseline is one computation node.
     """
 
 

@@ -146,7 +146,7 @@ def _record(layer: NetworkLayer[LayerRecord]) -> LayerRecord:
 
 
 def _ends(ends: FrontEnds, layer: NetworkLayer[LayerRecord]) -> FrontEnds:
-    """Ends of the front of a layer, with the chosen mapping. They have better mappings than before if any were found."""
+    """Ends of the front of a layer, with the chosen mapping. Better mappings replace those in `ends`."""
     for one in layer.found[1:]:
         if one.energy_pj < ends.energy.energy_pj:
             ends = replace(ends, energy=FrontEnd(one.energy_pj, one.latency_cycles, ends.energy.lower_bound))

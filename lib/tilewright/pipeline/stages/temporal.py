@@ -41,9 +41,9 @@ def reason_without_proof(layer: Layer, core: Core) -> str:
     if outputs_have_windows(layer):
         return NO_PROOF_OF_WINDOWS
     if core.waits:
-        keys = ", ".join(waiting_keys(core)) or "of a memory that the layer does not use"
+        keys = ", ".join(waiting_keys(core)) or "for a memory that the layer does not use"
         return (
-            f"the latency includes waiting (keys {keys} of the hardware file), for which the exact search has no"
+            f"the latency includes waiting (keys in the hardware file: {keys}), for which the exact search has no"
             " bounds; the mapping is the best one that Loma finds, with greedy allocation"
         )
     return ""

@@ -62,10 +62,10 @@ def proof_faults(
     for number, block in enumerate(certificate["blocks"]):
         cores = zip(block["cores"], choices, strict=True)
         if any(core is not None and core not in allowed_there for core, allowed_there in cores):
-            yield f"block {number} has cores that are not allowed"
+            yield f"block {number} of the certificate has cores that are not allowed"
         if block["best"] is not None and block["best"] < least:
             best = f"better than the claimed best value, {proof['value']}"
-            yield f"block {number} has an allocation with value {block['best']}, {best}"
+            yield f"block {number} of the certificate has an allocation with value {block['best']}, {best}"
     if proof["lower_bound"] > proof["value"]:
         yield f"the lower bound, {proof['lower_bound']}, is above the value of the best allocation, {proof['value']}"
 
@@ -261,7 +261,7 @@ def _core_faults(
 
 def _row_faults(what: str, given: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if len(given) != len(found):
-        yield f"{len(given)} rows of {what}, not {len(found)}"
+        yield f"the summary has {len(given)} rows of kind {what}, but the schedule has {len(found)}"
     for row, other in zip(given, found, strict=False):
         for key in ("busy_cycles", "cn_count", ENERGY_PJ, "peak_bits", "capacity_bits", "bits", "name"):
             if key in other and not _same(row.get(key), other[key]):
